@@ -1,0 +1,3 @@
+//! Who asks: how sayso recognises agents. Adapters that start them follow here.
+
+pub mod marks;

@@ -1,0 +1,266 @@
+//! Who acts, how they showed it, and what each role may do.
+
+use crate::{Code, Refusal, RunId, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// The part a caller plays. One credential has one role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A program that works on its own; it may ask and may never answer.
+    Agent,
+    /// A person.
+    Human,
+    /// Runs workers and agents.
+    Operator,
+    /// Looks after people, policies and tokens.
+    Admin,
+    /// Reads and verifies the audit.
+    Auditor,
+    /// A program that relays or scripts, such as a cron job.
+    Service,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 6] =
+        [Role::Agent, Role::Human, Role::Operator, Role::Admin, Role::Auditor, Role::Service];
+
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::Agent => "agent",
+            Role::Human => "human",
+            Role::Operator => "operator",
+            Role::Admin => "admin",
+            Role::Auditor => "auditor",
+            Role::Service => "service",
+        }
+    }
+
+    /// The beginning of every token of this role, so that a leaked one can be recognised.
+    pub const fn token_prefix(self) -> &'static str {
+        match self {
+            Role::Agent => "sayso_a_",
+            Role::Human => "sayso_h_",
+            Role::Operator => "sayso_o_",
+            Role::Admin => "sayso_m_",
+            Role::Auditor => "sayso_u_",
+            Role::Service => "sayso_s_",
+        }
+    }
+
+    /// What this role may do.
+    pub const fn may(self, deed: Deed) -> bool {
+        match deed {
+            Deed::Answer => matches!(self, Role::Human),
+            Deed::Ask => !matches!(self, Role::Auditor),
+            Deed::Track => !matches!(self, Role::Auditor),
+            Deed::ReadAll => !matches!(self, Role::Agent),
+            Deed::Mint => matches!(self, Role::Admin | Role::Human),
+            Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
+        }
+    }
+}
+
+/// What a role may or may not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Give a verdict, or do anything that amounts to one.
+    Answer,
+    /// Open a gate.
+    Ask,
+    /// Create, change and close tasks, and write notes.
+    Track,
+    /// See gates that are not one's own.
+    ReadAll,
+    /// Make and revoke tokens.
+    Mint,
+    /// Read the audit.
+    Audit,
+}
+
+/// How a caller showed to be who they say, from weak to strong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Not at all.
+    None,
+    /// Holds a token.
+    Token,
+    /// Sits at a terminal that no agent is seen to control.
+    Tty,
+    /// Typed the passphrase at this terminal lately.
+    Passphrase,
+    /// Touched a passkey.
+    Presence,
+    /// Two people.
+    TwoPeople,
+}
+
+impl Proof {
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Proof::None => "none",
+            Proof::Token => "token",
+            Proof::Tty => "tty",
+            Proof::Passphrase => "passphrase",
+            Proof::Presence => "presence",
+            Proof::TwoPeople => "two_people",
+        }
+    }
+}
+
+/// How well the place is guarded where the verdict was given; `doctor` explains it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Level {
+    /// Agents and people share one operating-system user: accidents are stopped, intent is not.
+    S0,
+    /// A presence key is asked for.
+    S1,
+    /// The store is under another user or on another host.
+    S2,
+    /// Verdicts are signed on another device.
+    S3,
+    /// Two people, and a log that others witness.
+    S4,
+}
+
+/// The way a command came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// The command line.
+    Cli,
+    /// The terminal inbox.
+    Tui,
+    /// The pages.
+    Web,
+    /// The HTTP API.
+    Http,
+    /// The Model Context Protocol.
+    Mcp,
+    /// An agent's hook.
+    Hook,
+    /// The worker, on a signal in an agent's output.
+    Worker,
+    /// The workflow library.
+    Workflow,
+    /// A reply that came in through a channel.
+    Channel,
+}
+
+/// Who hands in a command. It comes from the credential, never from an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Actor {
+    /// The part they play.
+    pub role: Role,
+    /// Their name: a person's, an agent's, a service's.
+    pub name: String,
+    /// The run this agent is, when known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The task an agent's credential is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// The person who launched this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<String>,
+    /// How they showed it.
+    pub proof: Proof,
+    /// How well the place is guarded.
+    pub level: Level,
+    /// The way in.
+    pub door: Door,
+}
+
+impl Actor {
+    /// Checks the role against a deed; `what` completes "may not …".
+    pub fn check(&self, deed: Deed, what: &str) -> Result<(), Refusal> {
+        if self.role.may(deed) {
+            return Ok(());
+        }
+        let Actor { name, role, .. } = self;
+        let role = role.as_str();
+        Err(match deed {
+            Deed::Answer => Refusal::new(
+                Code::NotHuman,
+                format!("{role} {name} may not {what}: that is a person's say-so"),
+            )
+            .hint("a person does it at their own terminal, outside of any agent"),
+            Deed::Ask | Deed::Track | Deed::ReadAll | Deed::Mint | Deed::Audit => {
+                Refusal::new(Code::NotAllowed, format!("{role} {name} may not {what}"))
+                    .hint("use a credential of another role; see `sayso token --help`")
+            }
+        })
+    }
+
+    /// Whether this actor is the one who asked. A run is one asker; without runs the name decides,
+    /// and no agent passes for a person or a person's script of the same name.
+    pub fn is_asker(&self, lineage: &Lineage) -> bool {
+        match (self.run, lineage.run) {
+            (Some(mine), Some(theirs)) => mine == theirs,
+            (None, None) => {
+                let both_agents_or_none =
+                    (self.role == Role::Agent) == (lineage.role == Role::Agent);
+                both_agents_or_none && self.name == lineage.asker
+            }
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+
+    /// Where a gate opened by this actor comes from.
+    pub fn lineage(&self) -> Lineage {
+        Lineage {
+            asker: self.name.clone(),
+            role: self.role,
+            run: self.run,
+            launcher: self.launcher.clone(),
+            door: self.door,
+        }
+    }
+}
+
+/// Who asked, who launched them, and through which door.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The name of the asker.
+    pub asker: String,
+    /// The asker's role.
+    pub role: Role,
+    /// The asker's run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The person who launched that run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<String>,
+    /// The way the question came in.
+    pub door: Door,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_role_may_do() {
+        let deeds = [Deed::Answer, Deed::Ask, Deed::Track, Deed::ReadAll, Deed::Mint, Deed::Audit];
+        let page: String = Role::ALL
+            .into_iter()
+            .map(|role| {
+                let may: Vec<_> =
+                    deeds.iter().filter(|d| role.may(**d)).map(|d| format!("{d:?}")).collect();
+                format!("{:<9} {}\n", role.as_str(), may.join(" "))
+            })
+            .collect();
+        insta::assert_snapshot!(page, @r"
+        agent     Ask Track
+        human     Answer Ask Track ReadAll Mint Audit
+        operator  Ask Track ReadAll
+        admin     Ask Track ReadAll Mint Audit
+        auditor   ReadAll Audit
+        service   Ask Track ReadAll
+        ");
+    }
+}

@@ -1,0 +1,163 @@
+//! Who must agree: people, k of n, all of, any of. Whether the votes given suffice is decided here.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Whose yes opens a gate. Groups are resolved to people before they come here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approvers {
+    /// Any one person.
+    #[default]
+    Anyone,
+    /// This person.
+    Person(String),
+    /// Every one of these.
+    All(Vec<Approvers>),
+    /// At least `least` of these, by as many different people.
+    Some {
+        /// How many.
+        least: usize,
+        /// Of whom.
+        of: Vec<Approvers>,
+    },
+}
+
+impl Approvers {
+    /// Whether the yes of these people suffices. An empty list never does: nobody is not everybody.
+    pub fn satisfied_by(&self, yes: &BTreeSet<&str>) -> bool {
+        match self {
+            Approvers::Anyone => !yes.is_empty(),
+            Approvers::Person(name) => yes.contains(name.as_str()),
+            Approvers::All(parts) => !parts.is_empty() && parts.iter().all(|p| p.satisfied_by(yes)),
+            Approvers::Some { least, of } => {
+                // One person in two groups is still one person.
+                let people = yes.iter().filter(|name| self.admits(name)).count();
+                let parts = of.iter().filter(|p| p.satisfied_by(yes)).count();
+                *least > 0 && parts >= *least && people >= *least
+            }
+        }
+    }
+
+    /// Whether this person's vote counts at all.
+    pub fn admits(&self, name: &str) -> bool {
+        match self {
+            Approvers::Anyone => true,
+            Approvers::Person(person) => person == name,
+            Approvers::All(parts) | Approvers::Some { of: parts, .. } => {
+                parts.iter().any(|p| p.admits(name))
+            }
+        }
+    }
+
+    /// Whether enough people could ever say yes, with `without` left out.
+    pub fn can_be_satisfied(&self, without: Option<&str>) -> bool {
+        // Strangers stand for the people "anyone" may be; control characters keep them off names.
+        let strangers: Vec<String> = (0..self.size()).map(|n| format!("\0{n}")).collect();
+        let mut people: BTreeSet<&str> = strangers.iter().map(String::as_str).collect();
+        self.names(&mut people);
+        people.retain(|name| Some(*name) != without);
+        self.satisfied_by(&people)
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Approvers::Anyone | Approvers::Person(_) => 1,
+            Approvers::All(parts) | Approvers::Some { of: parts, .. } => {
+                parts.iter().map(Approvers::size).sum()
+            }
+        }
+    }
+
+    fn names<'a>(&'a self, into: &mut BTreeSet<&'a str>) {
+        match self {
+            Approvers::Anyone => {}
+            Approvers::Person(name) => drop(into.insert(name)),
+            Approvers::All(parts) | Approvers::Some { of: parts, .. } => {
+                parts.iter().for_each(|p| p.names(into));
+            }
+        }
+    }
+
+    /// In words: `ann`, `2 of (ann, bob, cid)`.
+    pub fn in_words(&self) -> String {
+        let list = |parts: &[Approvers]| {
+            parts.iter().map(Approvers::in_words).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Approvers::Anyone => "anyone".into(),
+            Approvers::Person(name) => name.clone(),
+            Approvers::All(parts) => format!("all of ({})", list(parts)),
+            Approvers::Some { least, of } => format!("{least} of ({})", list(of)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_suffices() {
+        let person = |n: &str| Approvers::Person(n.into());
+        let two =
+            Approvers::Some { least: 2, of: vec![person("ann"), person("bob"), person("cid")] };
+        let both = Approvers::All(vec![two.clone(), person("dan")]);
+        let any_two = Approvers::Some { least: 2, of: vec![Approvers::Anyone, Approvers::Anyone] };
+        let one_of = |names: [&str; 2]| Approvers::Some { least: 1, of: names.map(person).into() };
+        let groups =
+            Approvers::Some { least: 2, of: vec![one_of(["ann", "bob"]), one_of(["ann", "cid"])] };
+        let table: Vec<(&Approvers, &[&str], bool)> = vec![
+            (&Approvers::Anyone, &[], false),
+            (&Approvers::Anyone, &["eve"], true),
+            (&two, &["ann"], false),
+            (&two, &["ann", "eve"], false),
+            (&two, &["ann", "cid"], true),
+            (&both, &["ann", "cid"], false),
+            (&both, &["ann", "cid", "dan"], true),
+            (&any_two, &["ann"], false),
+            (&any_two, &["ann", "bob"], true),
+            (&groups, &["ann"], false),
+            (&groups, &["ann", "eve"], false),
+            (&groups, &["ann", "bob"], true),
+        ];
+        for (approvers, yes, expected) in table {
+            let yes = yes.iter().copied().collect();
+            assert_eq!(approvers.satisfied_by(&yes), expected, "{approvers:?} {yes:?}");
+        }
+        assert!(both.admits("dan") && !both.admits("eve"));
+        assert_eq!(both.in_words(), "all of (2 of (ann, bob, cid), dan)");
+    }
+
+    #[test]
+    fn an_empty_group_is_never_satisfied() {
+        let everyone = BTreeSet::from(["ann", "bob"]);
+        assert!(!Approvers::All(vec![]).satisfied_by(&everyone));
+        assert!(!Approvers::Some { least: 0, of: vec![] }.satisfied_by(&everyone));
+        assert!(!Approvers::Some { least: 1, of: vec![] }.satisfied_by(&everyone));
+    }
+
+    #[test]
+    fn who_could_ever_suffice() {
+        let person = |n: &str| Approvers::Person(n.into());
+        let of = |least, names: &[&str]| Approvers::Some {
+            least,
+            of: names.iter().map(|n| person(n)).collect(),
+        };
+        let any_two = Approvers::Some { least: 2, of: vec![Approvers::Anyone, Approvers::Anyone] };
+        for (approvers, without, expected) in [
+            (Approvers::Anyone, Some("ann"), true),
+            (person("ann"), None, true),
+            (person("ann"), Some("ann"), false),
+            (of(2, &["ann", "bob"]), None, true),
+            (of(2, &["ann", "bob"]), Some("bob"), false),
+            (of(3, &["ann", "bob"]), None, false),
+            (of(2, &["ann", "ann"]), None, false),
+            (of(0, &["ann"]), None, false),
+            (any_two, None, true),
+            (Approvers::All(vec![]), None, false),
+        ] {
+            assert_eq!(approvers.can_be_satisfied(without), expected, "{approvers:?} {without:?}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The audit chain: every change has one entry, and each entry holds the hash of the one before.
+//!
+//! Hashing and verifying are pure, so an export can be verified anywhere, without the database.
+
+use crate::{Actor, Digest, Door, Level, Proof, Role, RunId, SpaceId, Timestamp, digest};
+use serde::{Deserialize, Serialize};
+
+/// One entry of the audit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place in the chain, from 1.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The space whose chain it is.
+    pub space: SpaceId,
+    /// Who acted.
+    pub actor: String,
+    /// The part they played.
+    pub role: Role,
+    /// The run that acted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Who launched that run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<String>,
+    /// How they showed to be themselves.
+    pub proof: Proof,
+    /// How well the place was guarded.
+    pub level: Level,
+    /// The way in.
+    pub door: Door,
+    /// What they did: `gate.answered`, `task.created`, `token.minted`.
+    pub action: String,
+    /// To what: a handle.
+    pub object: String,
+    /// The revision of a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// The digest of a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Whether it was done or refused.
+    pub outcome: Outcome,
+    /// Why, where a reason was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The events written with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Mark>,
+}
+
+/// Whether something was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It was refused.
+    Refused,
+}
+
+/// Binds one event of the log to an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mark {
+    /// The stream, such as `gate/01ARZ3NDEKTSV4RRFFQ69G5FAV`.
+    pub stream: String,
+    /// Its place in the stream, from 1.
+    pub version: u64,
+    /// The hash of its text.
+    pub hash: Digest,
+}
+
+impl Mark {
+    /// The mark of an event as it is written.
+    pub fn of(stream: &str, version: u64, body: &str) -> Self {
+        let hash = Digest::of_bytes(format!("{stream}\n{version}\n{body}").as_bytes());
+        Self { stream: stream.into(), version, hash }
+    }
+}
+
+impl Entry {
+    /// An entry about something `actor` did; the caller fills in what is particular to it.
+    pub fn new(actor: &Actor, space: SpaceId, at: Timestamp, action: &str, object: &str) -> Self {
+        Self {
+            seq: 0,
+            at,
+            space,
+            actor: actor.name.clone(),
+            role: actor.role,
+            run: actor.run,
+            launcher: actor.launcher.clone(),
+            proof: actor.proof,
+            level: actor.level,
+            door: actor.door,
+            action: action.into(),
+            object: object.into(),
+            revision: None,
+            digest: None,
+            outcome: Outcome::Done,
+            reason: String::new(),
+            events: vec![],
+        }
+    }
+}
+
+/// An entry sealed into the chain. `body` is the entry as canonical JSON, byte for byte as hashed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// Its place in the chain.
+    pub seq: u64,
+    /// The hash of the entry before.
+    pub prev: Digest,
+    /// The hash of this one.
+    pub hash: Digest,
+    /// The entry.
+    pub body: String,
+}
+
+/// Where a chain ends. Kept elsewhere, it shows whether entries were cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// How many entries there are.
+    pub seq: u64,
+    /// The hash of the last.
+    pub hash: Digest,
+}
+
+impl Head {
+    /// The head of a chain without entries.
+    pub fn genesis(space: SpaceId) -> Self {
+        Self { seq: 0, hash: Digest::of_bytes(format!("sayso audit chain of {space}").as_bytes()) }
+    }
+}
+
+/// Seals an entry behind `head`.
+pub fn seal(head: &Head, mut entry: Entry) -> Sealed {
+    entry.seq = head.seq + 1;
+    let body = digest::canonical(&entry);
+    Sealed { seq: entry.seq, prev: head.hash.clone(), hash: link(&head.hash, &body), body }
+}
+
+fn link(prev: &Digest, body: &str) -> Digest {
+    Digest::of_bytes(format!("{prev}\n{body}").as_bytes())
+}
+
+/// The first entry that does not hold, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("audit entry {seq} does not hold: {why}")]
+pub struct Broken {
+    /// Which entry.
+    pub seq: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Checks a chain entry by entry.
+#[derive(Debug, Clone)]
+pub struct Verifier {
+    space: SpaceId,
+    head: Head,
+}
+
+impl Verifier {
+    /// Begins at the beginning of a space's chain.
+    pub fn new(space: SpaceId) -> Self {
+        Self { space, head: Head::genesis(space) }
+    }
+
+    /// Begins right before an entry, to check that one by itself.
+    pub fn behind(space: SpaceId, sealed: &Sealed) -> Self {
+        let seq = sealed.seq.saturating_sub(1);
+        Self { space, head: Head { seq, hash: sealed.prev.clone() } }
+    }
+
+    /// Checks the next entry and returns it.
+    pub fn next(&mut self, sealed: &Sealed) -> Result<Entry, Broken> {
+        let seq = self.head.seq + 1;
+        let broken = |why: String| Broken { seq, why };
+        if sealed.seq != seq {
+            return Err(broken(format!("entry {} stands in its place", sealed.seq)));
+        }
+        if sealed.prev != self.head.hash {
+            return Err(broken("it does not follow the entry before it".into()));
+        }
+        if sealed.hash != link(&sealed.prev, &sealed.body) {
+            return Err(broken("its text was changed".into()));
+        }
+        let entry: Entry = serde_json::from_str(&sealed.body)
+            .map_err(|e| broken(format!("its text cannot be read: {e}")))?;
+        if entry.seq != seq || entry.space != self.space {
+            return Err(broken("its text belongs to another place".into()));
+        }
+        self.head = Head { seq, hash: sealed.hash.clone() };
+        Ok(entry)
+    }
+
+    /// Checks that the chain ends where it is said to end.
+    pub fn finish(self, head: &Head) -> Result<Head, Broken> {
+        if self.head == *head {
+            return Ok(self.head);
+        }
+        Err(Broken {
+            seq: self.head.seq + 1,
+            why: format!("the chain has {} entries and should have {}", self.head.seq, head.seq),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(len: u64) -> (SpaceId, Vec<Sealed>, Head) {
+        let space = SpaceId::mint(Timestamp::from_micros(0), 7);
+        let actor = Actor {
+            role: Role::Human,
+            name: "ann".into(),
+            run: None,
+            task: None,
+            launcher: None,
+            proof: Proof::Tty,
+            level: Level::S0,
+            door: Door::Cli,
+        };
+        let mut head = Head::genesis(space);
+        let mut entries = vec![];
+        for n in 0..len {
+            let at = Timestamp::from_micros(n as i64);
+            let sealed = seal(&head, Entry::new(&actor, space, at, "gate.answered", "g1234"));
+            head = Head { seq: sealed.seq, hash: sealed.hash.clone() };
+            entries.push(sealed);
+        }
+        (space, entries, head)
+    }
+
+    fn verify(space: SpaceId, entries: &[Sealed], head: &Head) -> Result<Head, Broken> {
+        let mut verifier = Verifier::new(space);
+        for entry in entries {
+            verifier.next(entry)?;
+        }
+        verifier.finish(head)
+    }
+
+    #[test]
+    fn an_untouched_chain_verifies() {
+        let (space, entries, head) = chain(5);
+        assert_eq!(verify(space, &entries, &head), Ok(head));
+    }
+
+    #[test]
+    fn every_kind_of_tampering_is_found_and_named() {
+        let (space, entries, head) = chain(5);
+        type Tamper = fn(&mut Vec<Sealed>);
+        let table: [(&str, Tamper, u64); 6] = [
+            ("edit the middle", |e| e[2].body = e[2].body.replace("ann", "eve"), 3),
+            (
+                "edit and re-hash",
+                |e| {
+                    e[2].body = e[2].body.replace("ann", "eve");
+                    e[2].hash = link(&e[2].prev, &e[2].body);
+                },
+                4,
+            ),
+            ("delete the middle", |e| drop(e.remove(2)), 3),
+            ("delete the last", |e| drop(e.pop()), 5),
+            ("truncate to nothing", |e| e.clear(), 1),
+            ("swap two", |e| e.swap(1, 2), 2),
+        ];
+        for (name, tamper, seq) in table {
+            let mut copy = entries.clone();
+            tamper(&mut copy);
+            let found = verify(space, &copy, &head).map_err(|b| b.seq);
+            assert_eq!(found, Err(seq), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_chain_of_another_space_does_not_verify() {
+        let (_, entries, head) = chain(2);
+        let other = SpaceId::mint(Timestamp::from_micros(1), 8);
+        assert_eq!(verify(other, &entries, &head).map_err(|b| b.seq), Err(1));
+    }
+}

@@ -1,0 +1,182 @@
+//! Every way sayso says no, each with a number, an exit code and a page in `docs/errors/`.
+
+use serde::Serialize;
+
+/// What a command's exit status tells a script. The numbers are a promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[repr(u8)]
+pub enum Exit {
+    /// It worked.
+    Ok = 0,
+    /// Something failed that is none of the below.
+    Error = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// There is no such thing.
+    NotFound = 3,
+    /// A credential is missing, unknown, expired or revoked.
+    Login = 4,
+    /// The caller may not do this.
+    NotAllowed = 5,
+    /// The thing has changed, or is in another state.
+    Conflict = 6,
+    /// The wait is over and nobody has answered; the gate stays open.
+    TimedOut = 7,
+    /// The person said no.
+    Rejected = 8,
+    /// The store cannot be reached.
+    Unreachable = 9,
+    /// The audit chain does not verify.
+    AuditBroken = 10,
+    /// The gate ended without an answer: expired, withdrawn or superseded.
+    Unanswered = 11,
+}
+
+impl Exit {
+    /// All exit codes, in order, with what each means. The reference page is made from it.
+    pub const TABLE: [(Exit, &'static str); 12] = [
+        (Exit::Ok, "it worked"),
+        (Exit::Error, "something failed: the disk, the editor, a bug"),
+        (Exit::Usage, "the command line, a file or a value given is wrong"),
+        (Exit::NotFound, "no such task, gate, message, token or space"),
+        (Exit::Login, "a credential is missing, unknown, expired or revoked"),
+        (Exit::NotAllowed, "the caller may not do this"),
+        (Exit::Conflict, "already answered, changed since it was shown, or in another state"),
+        (Exit::TimedOut, "the wait is over and nobody has answered; the gate stays open"),
+        (Exit::Rejected, "the person said no"),
+        (Exit::Unreachable, "the store cannot be reached; nothing was allowed"),
+        (Exit::AuditBroken, "the audit chain does not verify"),
+        (Exit::Unanswered, "the gate ended without an answer: expired, withdrawn or superseded"),
+    ];
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $exit:ident, $title:literal;)*) => {
+        /// A stable number for each reason; `SAY004` has its page at `docs/errors/SAY004.md`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// Every code there is.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// `SAYnnn`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $text,)* }
+            }
+
+            /// What happened, in a few words.
+            pub const fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)* }
+            }
+
+            /// The exit status of a command that ends with it.
+            pub const fn exit(self) -> Exit {
+                match self { $(Code::$name => Exit::$exit,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No such id or handle.
+    NotFound = "SAY001", NotFound, "no such id";
+    /// A handle's beginning fits several things.
+    Ambiguous = "SAY002", Usage, "several ids begin like this";
+    /// Nothing waits here.
+    NotWaiting = "SAY003", Conflict, "nothing is waiting here";
+    /// Somebody answered otherwise before.
+    AlreadyAnswered = "SAY004", Conflict, "already answered";
+    /// The card changed since it was shown.
+    Stale = "SAY005", Conflict, "the gate changed since it was shown";
+    /// A text for a verdict, a verdict for a choice.
+    WrongAnswer = "SAY006", Usage, "the wrong kind of answer";
+    /// Nothing was said.
+    EmptyAnswer = "SAY007", Usage, "an empty answer";
+    /// Not one of the options.
+    UnknownOption = "SAY008", Usage, "not one of the options";
+    /// The form does not fit its schema.
+    InvalidForm = "SAY009", Usage, "the form does not fit";
+    /// An agent tried to say yes.
+    NotHuman = "SAY010", NotAllowed, "only a person may do this";
+    /// No sign of a person.
+    NoPerson = "SAY011", NotAllowed, "no sign of a person at this terminal";
+    /// More proof is needed.
+    ProofTooLow = "SAY012", NotAllowed, "more proof is needed";
+    /// Not among those who may answer.
+    NotAnApprover = "SAY013", NotAllowed, "somebody else must answer this";
+    /// The wait ran out.
+    TimedOut = "SAY014", TimedOut, "nobody has answered yet";
+    /// Too much text, too many options.
+    TooLarge = "SAY015", Usage, "too large";
+    /// Not UTF-8, or characters that may not stand there.
+    InvalidText = "SAY016", Usage, "not readable text";
+    /// Dependencies or parents in a circle.
+    Cycle = "SAY017", Conflict, "a circle of dependencies";
+    /// The thing is in another state.
+    WrongState = "SAY018", Conflict, "its state does not allow this";
+    /// A reason must be given.
+    ReasonMissing = "SAY019", Usage, "a reason is needed";
+    /// No space here.
+    NoSpace = "SAY020", NotFound, "no space here";
+    /// The database is damaged or not ours.
+    BrokenStore = "SAY021", Error, "the database is damaged";
+    /// Written by a later sayso.
+    NewerSchema = "SAY022", Error, "the database belongs to a newer sayso";
+    /// PostgreSQL does not answer.
+    Unreachable = "SAY023", Unreachable, "the store cannot be reached";
+    /// No room left.
+    DiskFull = "SAY024", Error, "no space left on the disk";
+    /// The place cannot be written.
+    ReadOnly = "SAY025", Error, "the store cannot be written";
+    /// The write lock was not free in time.
+    Busy = "SAY026", Error, "the store is busy";
+    /// An old SQLite.
+    OldSqlite = "SAY027", Error, "this SQLite can lose commits";
+    /// A token that does not count.
+    BadToken = "SAY028", Login, "the token is not valid";
+    /// The chain does not hold.
+    AuditBroken = "SAY029", AuditBroken, "the audit chain is broken";
+    /// One id, two contents.
+    Clash = "SAY030", Conflict, "this id already means something else";
+    /// A link where a file must be.
+    Symlink = "SAY031", Error, "the store is behind a symbolic link";
+    /// A setting is wrong.
+    BadConfig = "SAY032", Usage, "a setting is wrong";
+    /// More than one gate waits.
+    WhichGate = "SAY033", Usage, "several gates wait here: name one";
+    /// It belongs to another space.
+    OtherSpace = "SAY034", NotFound, "it belongs to another space";
+    /// It ended without an answer.
+    Unanswered = "SAY035", Unanswered, "ended without an answer";
+    /// The editor did not end well.
+    Editor = "SAY036", Error, "the editor did not end well";
+    /// The caller may not do this.
+    NotAllowed = "SAY037", NotAllowed, "your role may not do this";
+    /// An option's value is wrong.
+    BadValue = "SAY038", Usage, "a value is wrong";
+    /// A passphrase is wrong or missing.
+    Passphrase = "SAY039", Login, "the passphrase is wrong";
+    /// A run's lease or number is over.
+    Fenced = "SAY040", Conflict, "this run is no longer the task's";
+    /// Input was needed and forbidden.
+    NoInput = "SAY041", Usage, "input is needed";
+    /// Something else in the world failed.
+    Failure = "SAY042", Error, "something failed";
+    /// The person said no.
+    Rejected = "SAY043", Rejected, "the person said no";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn codes_are_unique_and_in_order() {
+        let texts: Vec<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
+        let sorted: BTreeSet<_> = texts.iter().collect();
+        assert_eq!(sorted.len(), texts.len());
+        assert!(texts.is_sorted());
+    }
+}

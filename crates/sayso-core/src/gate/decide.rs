@@ -1,0 +1,484 @@
+//! What may happen to a gate: who may answer, when it is too late, what is the same again.
+
+use super::{Card, Delivery, Ending, Event, Gate, Opened, Signature};
+use crate::{Actor, Answer, Code, Deed, GateId, Refusal, Role, Timestamp, Verdict};
+use std::collections::BTreeSet;
+
+/// The longest text of a card, all of it together.
+pub const CARD_BYTES_MAX: usize = 256 * 1024;
+
+/// The most facts of a card.
+pub const FACTS_MAX: usize = 100;
+
+/// What can be asked of a gate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Ask.
+    Open(Box<Opened>),
+    /// Change the card.
+    Revise(Card),
+    /// Note that the caller saw the card with this digest.
+    See {
+        /// The digest that was shown.
+        digest: String,
+    },
+    /// Say "mine".
+    Claim {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Say "not mine any more".
+    Release,
+    /// Put it off.
+    Snooze {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Remind people.
+    Remind,
+    /// Go one level up.
+    Escalate,
+    /// Answer.
+    Answer {
+        /// The answer.
+        answer: Answer,
+        /// The digest of what was shown, whole or shortened.
+        digest: String,
+    },
+    /// End it because its time ran out.
+    Expire,
+    /// Take it back.
+    Withdraw {
+        /// Why.
+        reason: String,
+    },
+    /// Let another gate take its place.
+    Supersede {
+        /// Which.
+        by: GateId,
+    },
+    /// Note that the asker was handed the ending.
+    Deliver,
+    /// Note that the asker went on with it.
+    Acknowledge,
+    /// Note that it could not be handed over.
+    FailDelivery {
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Judges a command. The same command again yields no events and no refusal.
+pub fn decide(
+    gate: Option<&Gate>,
+    command: &Command,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let Some(gate) = gate else {
+        return match command {
+            Command::Open(opened) => open(opened, actor),
+            _ => Err(Refusal::new(Code::NotFound, "there is no such gate")),
+        };
+    };
+    match command {
+        Command::Open(opened) => open_again(gate, opened, actor),
+        Command::Revise(card) => revise(gate, card, actor, at),
+        Command::See { digest } => Ok(see(gate, digest, actor)),
+        Command::Claim { until } => claim(gate, *until, actor, at),
+        Command::Release => release(gate, actor),
+        Command::Snooze { until } => snooze(gate, *until, actor, at),
+        Command::Remind => nudge(gate, Event::Reminded, actor, at),
+        Command::Escalate => {
+            nudge(gate, Event::Escalated { level: gate.escalation.saturating_add(1) }, actor, at)
+        }
+        Command::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
+        Command::Expire => expire(gate, actor, at),
+        Command::Withdraw { reason } => withdraw(gate, reason, actor),
+        Command::Supersede { by } => supersede(gate, *by, actor),
+        Command::Deliver => deliver(gate, actor),
+        Command::Acknowledge => acknowledge(gate, actor),
+        Command::FailDelivery { why } => fail_delivery(gate, why, actor),
+    }
+}
+
+fn open(opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_may_open(opened, actor)?;
+    check_card(&opened.card)?;
+    let left_out = opened.lineage.launcher.as_deref().filter(|_| opened.launcher_excluded);
+    if !opened.approvers.can_be_satisfied(left_out) {
+        let who = opened.approvers.in_words();
+        return Err(Refusal::new(
+            Code::BadValue,
+            format!("nobody could answer it: it is for {who}"),
+        )
+        .hint("name people who may answer; who launched the asker may be left out"));
+    }
+    Ok(vec![Event::Opened(Box::new(opened.clone()))])
+}
+
+/// The same question again is a success without effect; the handle is ours, not the asker's.
+fn open_again(gate: &Gate, opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_may_open(opened, actor)?;
+    let first = &gate.opened;
+    let same_question = first.digest(&first.card, 1) == opened.digest(&opened.card, 1);
+    let same_asker = first.space == opened.space && first.lineage.asker == opened.lineage.asker;
+    if same_question && same_asker {
+        return Ok(vec![]);
+    }
+    Err(Refusal::new(
+        Code::Clash,
+        format!("id {} is gate {}, which asks something else", opened.id, gate.handle()),
+    )
+    .hint("make a new id for a new question, or change this one with: sayso ask --revise ID"))
+}
+
+/// A worker or a service may ask for an agent. An agent asks for itself: who launched it, and so who
+/// may answer, comes from its credential.
+fn check_may_open(opened: &Opened, actor: &Actor) -> Result<(), Refusal> {
+    actor.check(Deed::Ask, "ask")?;
+    if actor.role == Role::Agent && opened.lineage != actor.lineage() {
+        return Err(Refusal::new(
+            Code::NotAllowed,
+            format!("agent {} may not ask in the name of {}", actor.name, opened.lineage.asker),
+        ));
+    }
+    Ok(())
+}
+
+fn revise(gate: &Gate, card: &Card, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    check_asker(gate, actor, "change the question of")?;
+    check_waits(gate, at)?;
+    check_card(card)?;
+    if gate.card == *card {
+        return Ok(vec![]);
+    }
+    let revision = gate.revision + 1;
+    let digest = gate.opened.digest(card, revision);
+    Ok(vec![Event::Revised { card: card.clone(), revision, digest }])
+}
+
+/// Only people are noted, only the card that is current, and each card once.
+fn see(gate: &Gate, digest: &str, actor: &Actor) -> Vec<Event> {
+    let seen_already = gate.seen_by(&actor.name).is_some_and(|s| s.digest == gate.digest);
+    let is_current = gate.digest.is_named_by(digest);
+    if actor.role != Role::Human || seen_already || !is_current || !gate.is_open() {
+        return vec![];
+    }
+    vec![Event::Seen { by: actor.name.clone(), digest: gate.digest.clone() }]
+}
+
+fn claim(
+    gate: &Gate,
+    until: Timestamp,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_is_for(gate, actor, "claim")?;
+    check_waits(gate, at)?;
+    if until <= at {
+        return Err(Refusal::new(Code::BadValue, "a gate is claimed until a time to come"));
+    }
+    match &gate.claim {
+        Some(claim) if claim.by != actor.name && at < claim.until => Err(Refusal::new(
+            Code::WrongState,
+            format!("gate {} is claimed by {}", gate.handle(), claim.by),
+        )
+        .hint("answering it is still possible; a claim only tells others that somebody is on it")),
+        Some(claim) if claim.by == actor.name && claim.until == until => Ok(vec![]),
+        _ => Ok(vec![Event::Claimed { by: actor.name.clone(), until }]),
+    }
+}
+
+fn release(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Answer, "release a gate")?;
+    let is_mine = gate.claim.as_ref().is_some_and(|c| c.by == actor.name);
+    Ok(if is_mine && gate.is_open() { vec![Event::Released] } else { vec![] })
+}
+
+fn snooze(
+    gate: &Gate,
+    until: Timestamp,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_is_for(gate, actor, "snooze")?;
+    check_waits(gate, at)?;
+    if until <= at {
+        return Err(Refusal::new(Code::BadValue, "a gate is put off to a time to come"));
+    }
+    if gate.snoozed_until == Some(until) {
+        return Ok(vec![]);
+    }
+    Ok(vec![Event::Snoozed { by: actor.name.clone(), until }])
+}
+
+fn answer(
+    gate: &Gate,
+    answer: &Answer,
+    digest: &str,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_may_decide(gate, actor, "answer")?;
+    if let Some(ending) = &gate.ending {
+        return after_the_end(gate, ending, answer, actor);
+    }
+    check_waits(gate, at)?;
+    if !gate.digest.is_named_by(digest) {
+        return Err(Refusal::new(
+            Code::Stale,
+            format!(
+                "gate {} changed since it was shown: it is now {}, not {digest:.12}",
+                gate.handle(),
+                gate.digest.short(),
+            ),
+        )
+        .hint(format!("look again with: sayso show {}", gate.handle())));
+    }
+    answer.check(gate.opened.kind, &gate.card.shape)?;
+    let by = Signature::of(actor, at);
+    let answer = answer.clone();
+    if answer.verdict == Verdict::Rejected || suffices(gate, &answer, &actor.name) {
+        return Ok(vec![Event::Answered { answer, by }]);
+    }
+    let said_before = gate.votes.iter().any(|v| v.by.name == actor.name && v.answer == answer);
+    Ok(if said_before { vec![] } else { vec![Event::Voted { answer, by }] })
+}
+
+/// Whether this yes, with the equal ones before it, is enough.
+fn suffices(gate: &Gate, answer: &Answer, name: &str) -> bool {
+    let agreed = gate.votes.iter().filter(|v| v.answer.content == answer.content);
+    let yes: BTreeSet<&str> = agreed.map(|v| v.by.name.as_str()).chain([name]).collect();
+    gate.opened.approvers.satisfied_by(&yes)
+}
+
+/// Whether a verdict of this actor counts; `verb` is what they try to do.
+fn check_may_decide(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
+    check_is_for(gate, actor, verb)?;
+    let Gate { opened, .. } = gate;
+    if actor.proof < opened.least_proof {
+        let (has, needs) = (actor.proof.as_str(), opened.least_proof.as_str());
+        return Err(Refusal::new(
+            Code::ProofTooLow,
+            format!("gate {} needs {needs} as proof; this is {has}", opened.handle),
+        )
+        .hint("unlock this terminal with: sayso unlock"));
+    }
+    Ok(())
+}
+
+/// Whether the gate waits for this person, among others.
+fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
+    let Gate { opened, .. } = gate;
+    actor.check(Deed::Answer, &format!("{verb} gate {}", opened.handle))?;
+    let launched_it = opened.lineage.launcher.as_deref() == Some(actor.name.as_str());
+    if opened.launcher_excluded && launched_it {
+        return Err(Refusal::new(
+            Code::NotAnApprover,
+            format!("gate {} was asked by an agent that {} launched", opened.handle, actor.name),
+        )
+        .hint("somebody else has to answer it"));
+    }
+    if !opened.approvers.admits(&actor.name) {
+        let who = opened.approvers.in_words();
+        return Err(Refusal::new(
+            Code::NotAnApprover,
+            format!("gate {} is for {who}, not for {}", opened.handle, actor.name),
+        ));
+    }
+    Ok(())
+}
+
+/// The first answer wins. The same one again by one who gave it is a success without effect.
+fn after_the_end(
+    gate: &Gate,
+    ending: &Ending,
+    given: &Answer,
+    actor: &Actor,
+) -> Result<Vec<Event>, Refusal> {
+    let gave = |answer: &Answer, by: &Signature| answer == given && by.name == actor.name;
+    let is_theirs = match ending {
+        Ending::Answered { answer, by } => {
+            let was_outvoted = (answer.verdict, &answer.content) != (given.verdict, &given.content);
+            let voted = gate.votes.iter().any(|v| gave(&v.answer, &v.by));
+            gave(answer, by) || (voted && !was_outvoted)
+        }
+        Ending::Expired { .. } | Ending::Withdrawn { .. } | Ending::Superseded { .. } => false,
+    };
+    if is_theirs { Ok(vec![]) } else { Err(closed(gate, ending)) }
+}
+
+fn closed(gate: &Gate, ending: &Ending) -> Refusal {
+    let handle = gate.handle();
+    match ending {
+        Ending::Answered { answer, by } => Refusal::new(
+            Code::AlreadyAnswered,
+            format!("gate {handle} is already answered: {} by {}", answer.verdict, by.name),
+        )
+        .hint(format!("see the answer with: sayso show {handle}")),
+        Ending::Expired { .. } => Refusal::new(
+            Code::NotWaiting,
+            format!("gate {handle} has expired; nobody answered it in time"),
+        ),
+        Ending::Withdrawn { by, reason, .. } => {
+            Refusal::new(Code::NotWaiting, format!("gate {handle} was withdrawn by {by}: {reason}"))
+        }
+        Ending::Superseded { by, .. } => {
+            Refusal::new(Code::NotWaiting, format!("gate {handle} was replaced by gate {by}"))
+        }
+    }
+}
+
+/// Whether somebody could still answer. Past its deadline a gate is over, noted or not.
+fn check_waits(gate: &Gate, at: Timestamp) -> Result<(), Refusal> {
+    if let Some(ending) = &gate.ending {
+        return Err(closed(gate, ending));
+    }
+    if is_late(gate, at) {
+        return Err(closed(gate, &Ending::Expired { at }));
+    }
+    Ok(())
+}
+
+fn is_late(gate: &Gate, at: Timestamp) -> bool {
+    gate.opened.deadline.is_some_and(|deadline| at >= deadline)
+}
+
+/// Reminding and escalating is for timers and people: an agent would wear people down.
+fn nudge(gate: &Gate, event: Event, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Track, "remind people")?;
+    if actor.role == Role::Agent {
+        return Err(Refusal::new(
+            Code::NotAllowed,
+            format!("agent {} may not press people to answer gate {}", actor.name, gate.handle()),
+        )
+        .hint("people are reminded by themselves; go on with other work"));
+    }
+    check_waits(gate, at).map(|()| vec![event])
+}
+
+/// That time ran out is a fact, whoever notes it.
+fn expire(gate: &Gate, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Track, "end gates")?;
+    match &gate.ending {
+        Some(Ending::Expired { .. }) => Ok(vec![]),
+        Some(ending) => Err(closed(gate, ending)),
+        None if is_late(gate, at) => Ok(vec![Event::Expired]),
+        None => {
+            Err(Refusal::new(Code::WrongState, format!("gate {} still has time", gate.handle())))
+        }
+    }
+}
+
+/// The asker may take its own question back. For anybody else that is a verdict.
+fn withdraw(gate: &Gate, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    if !actor.is_asker(&gate.opened.lineage) {
+        check_may_decide(gate, actor, "withdraw")?;
+    }
+    if reason.len() > CARD_BYTES_MAX {
+        return Err(Refusal::new(
+            Code::TooLarge,
+            format!("the reason has {} bytes; at most {CARD_BYTES_MAX} are taken", reason.len()),
+        ));
+    }
+    match &gate.ending {
+        Some(Ending::Withdrawn { .. }) => Ok(vec![]),
+        Some(ending) => Err(closed(gate, ending)),
+        None => Ok(vec![Event::Withdrawn { by: actor.name.clone(), reason: reason.into() }]),
+    }
+}
+
+fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_asker(gate, actor, "replace")?;
+    if by == gate.opened.id {
+        let handle = gate.handle();
+        return Err(Refusal::new(Code::BadValue, format!("gate {handle} cannot replace itself")));
+    }
+    match &gate.ending {
+        Some(Ending::Superseded { by: before, .. }) if *before == by => Ok(vec![]),
+        Some(ending) => Err(closed(gate, ending)),
+        None => Ok(vec![Event::Superseded { by }]),
+    }
+}
+
+fn deliver(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_ended(gate)?;
+    check_may_carry(gate, actor)?;
+    Ok(match gate.delivery {
+        Delivery::Pending { .. } | Delivery::Failed { .. } => vec![Event::Delivered],
+        Delivery::None | Delivery::Delivered { .. } | Delivery::Acknowledged { .. } => vec![],
+    })
+}
+
+fn acknowledge(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_ended(gate)?;
+    check_may_carry(gate, actor)?;
+    Ok(match gate.delivery {
+        Delivery::Acknowledged { .. } => vec![],
+        Delivery::Delivered { .. } => vec![Event::Acknowledged],
+        Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => {
+            vec![Event::Delivered, Event::Acknowledged]
+        }
+    })
+}
+
+fn fail_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_ended(gate)?;
+    check_may_carry(gate, actor)?;
+    if matches!(gate.delivery, Delivery::Acknowledged { .. }) {
+        return Ok(vec![]);
+    }
+    let attempts = gate.attempts.saturating_add(1);
+    Ok(vec![Event::DeliveryFailed { why: why.into(), attempts }])
+}
+
+fn check_ended(gate: &Gate) -> Result<(), Refusal> {
+    if gate.is_open() {
+        return Err(Refusal::new(
+            Code::WrongState,
+            format!("gate {} is still open: there is nothing to deliver", gate.handle()),
+        ));
+    }
+    Ok(())
+}
+
+/// An agent may take note of its own answers only: it could make another's disappear.
+fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
+    actor.check(Deed::Track, "take note of answers")?;
+    if actor.role == Role::Agent {
+        check_asker(gate, actor, "acknowledge")?;
+    }
+    Ok(())
+}
+
+fn check_asker(gate: &Gate, actor: &Actor, what: &str) -> Result<(), Refusal> {
+    if actor.is_asker(&gate.opened.lineage) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::NotAllowed,
+        format!("only {} may {what} gate {}", gate.opened.lineage.asker, gate.handle()),
+    ))
+}
+
+fn check_card(card: &Card) -> Result<(), Refusal> {
+    if card.question.trim().is_empty() {
+        return Err(Refusal::new(Code::BadValue, "the question is empty")
+            .hint("say what a person shall decide: sayso ask \"Ship 1.2 today?\""));
+    }
+    let size = serde_json::to_string(card).map_or(usize::MAX, |text| text.len());
+    if size > CARD_BYTES_MAX {
+        return Err(Refusal::new(
+            Code::TooLarge,
+            format!(
+                "the question and its context have {size} bytes; at most {CARD_BYTES_MAX} are taken"
+            ),
+        )
+        .hint("put the long part in a file of the project and name it in the question"));
+    }
+    if card.facts.len() > FACTS_MAX {
+        return Err(Refusal::new(Code::TooLarge, format!("at most {FACTS_MAX} facts are taken")));
+    }
+    card.shape.check()
+}

@@ -1,0 +1,194 @@
+//! What can happen to a gate, as it is written to the log.
+
+use super::Card;
+use crate::{
+    Actor, Answer, Approvers, Digest, Door, GateId, Kind, Level, Lineage, Proof, SpaceId, TaskId,
+    Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// What can happen to a gate. Events are never changed, only added to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// It was asked.
+    Opened(Box<Opened>),
+    /// The asker changed the card; votes fall away.
+    Revised {
+        /// The new card.
+        card: Card,
+        /// Its number.
+        revision: u32,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// Somebody saw the card.
+    Seen {
+        /// Who.
+        by: String,
+        /// Which card.
+        digest: Digest,
+    },
+    /// Somebody is on it.
+    Claimed {
+        /// Who.
+        by: String,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Nobody is on it any more.
+    Released,
+    /// Somebody put it off.
+    Snoozed {
+        /// Who.
+        by: String,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// People were reminded.
+    Reminded,
+    /// It went one level up.
+    Escalated {
+        /// The level.
+        level: u32,
+    },
+    /// One of several needed said yes.
+    Voted {
+        /// What they said.
+        answer: Answer,
+        /// Who, how and when.
+        by: Signature,
+    },
+    /// It was answered.
+    Answered {
+        /// The answer.
+        answer: Answer,
+        /// Who, how and when.
+        by: Signature,
+    },
+    /// Its time ran out.
+    Expired,
+    /// It was taken back.
+    Withdrawn {
+        /// By whom.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Another gate took its place.
+    Superseded {
+        /// Which.
+        by: GateId,
+    },
+    /// The asker was handed the ending.
+    Delivered,
+    /// The asker went on with it.
+    Acknowledged,
+    /// It could not be handed over.
+    DeliveryFailed {
+        /// What happened.
+        why: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// Written by a later version; it says nothing to this one.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Event {
+    /// Its name, as it stands in the audit.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Event::Opened(_) => "gate.opened",
+            Event::Revised { .. } => "gate.revised",
+            Event::Seen { .. } => "gate.seen",
+            Event::Claimed { .. } => "gate.claimed",
+            Event::Released => "gate.released",
+            Event::Snoozed { .. } => "gate.snoozed",
+            Event::Reminded => "gate.reminded",
+            Event::Escalated { .. } => "gate.escalated",
+            Event::Voted { .. } => "gate.voted",
+            Event::Answered { .. } => "gate.answered",
+            Event::Expired => "gate.expired",
+            Event::Withdrawn { .. } => "gate.withdrawn",
+            Event::Superseded { .. } => "gate.superseded",
+            Event::Delivered => "gate.delivered",
+            Event::Acknowledged => "gate.acknowledged",
+            Event::DeliveryFailed { .. } => "gate.delivery_failed",
+            Event::Unknown => "gate.unknown",
+        }
+    }
+}
+
+/// What was asked, by whom, and who may answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// Made by the caller, so that asking again is the same question.
+    pub id: GateId,
+    /// The space it belongs to.
+    pub space: SpaceId,
+    /// What people call it.
+    pub handle: String,
+    /// What sort of gate.
+    pub kind: Kind,
+    /// The task that waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// What the person sees first.
+    pub card: Card,
+    /// Who asked.
+    pub lineage: Lineage,
+    /// Whose yes is needed.
+    #[serde(default)]
+    pub approvers: Approvers,
+    /// The least proof a verdict needs.
+    pub least_proof: Proof,
+    /// Whether the person who launched the asker is left out.
+    #[serde(default)]
+    pub launcher_excluded: bool,
+    /// When it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+impl Opened {
+    /// Names everything a verdict binds to. Who may answer is part of it: a verdict given under one
+    /// set of rules does not count under another.
+    pub fn digest(&self, card: &Card, revision: u32) -> Digest {
+        Digest::of(&json!({
+            "id": self.id,
+            "revision": revision,
+            "kind": self.kind,
+            "task": self.task,
+            "card": card,
+            "approvers": self.approvers,
+            "least_proof": self.least_proof,
+            "launcher_excluded": self.launcher_excluded,
+        }))
+    }
+}
+
+/// Who said it, how they showed to be themselves, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// Their name.
+    pub name: String,
+    /// Their proof.
+    pub proof: Proof,
+    /// How well the place was guarded.
+    pub level: Level,
+    /// The way in.
+    pub door: Door,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Signature {
+    /// The signature of an actor, now.
+    pub fn of(actor: &Actor, at: Timestamp) -> Self {
+        let Actor { name, proof, level, door, .. } = actor;
+        Self { name: name.clone(), proof: *proof, level: *level, door: *door, at }
+    }
+}

@@ -1,0 +1,383 @@
+//! The gate: one thing that waits for a person, answered at most once.
+//!
+//! `opened -> seen -> (claimed, snoozed, reminded, escalated) -> answered | expired | withdrawn |
+//! superseded`, then its delivery: `pending -> delivered -> acknowledged`, or failed and shown.
+
+mod decide;
+mod event;
+#[cfg(test)]
+mod tests;
+
+pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, decide};
+pub use event::{Event, Opened, Signature};
+
+use crate::{Answer, Digest, GateId, Shape, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A gate as its events made it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// What was asked, by whom, for whom.
+    pub opened: Opened,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// What the person sees now; a revision replaces it.
+    pub card: Card,
+    /// Counts the cards, from 1.
+    pub revision: u32,
+    /// Names the card and everything a verdict binds to.
+    pub digest: Digest,
+    /// Who has seen which card, and when.
+    pub seen: Vec<Seen>,
+    /// Who said "mine", until when.
+    pub claim: Option<Claim>,
+    /// Hidden from the inbox until then.
+    pub snoozed_until: Option<Timestamp>,
+    /// How often the people of this level were reminded.
+    pub reminders: u32,
+    /// The level it was escalated to; 0 is where it began.
+    pub escalation: u32,
+    /// The yeses so far, when more than one is needed.
+    pub votes: Vec<Vote>,
+    /// How it ended, once it has.
+    pub ending: Option<Ending>,
+    /// Where the ending is on its way to the asker.
+    pub delivery: Delivery,
+    /// How often handing it over failed; a later success does not set it back.
+    #[serde(default)]
+    pub attempts: u32,
+}
+
+impl Gate {
+    /// Whether it still waits.
+    pub fn is_open(&self) -> bool {
+        self.ending.is_none()
+    }
+
+    /// What people call it.
+    pub fn handle(&self) -> &str {
+        &self.opened.handle
+    }
+
+    /// Its state in one word: `open`, `answered`, `expired`, `withdrawn` or `superseded`.
+    pub fn state(&self) -> &'static str {
+        self.ending.as_ref().map_or("open", Ending::as_str)
+    }
+
+    /// The answer, if a person gave one.
+    pub fn answer(&self) -> Option<(&Answer, &Signature)> {
+        match &self.ending {
+            Some(Ending::Answered { answer, by }) => Some((answer, by)),
+            _ => None,
+        }
+    }
+
+    /// When it ended.
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        self.ending.as_ref().map(Ending::at)
+    }
+
+    /// The digest this person saw last, if any.
+    pub fn seen_by(&self, name: &str) -> Option<&Seen> {
+        self.seen.iter().rev().find(|s| s.by == name)
+    }
+}
+
+/// What a person sees. Facts were captured by the trusted side; the narrative is the asker's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// The question, in the asker's words.
+    pub question: String,
+    /// What the asker says about it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub narrative: String,
+    /// What the trusted side captured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
+    /// The form the answer has to have.
+    pub shape: Shape,
+}
+
+/// Something known about what is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What it is: `command`, `diff`, `path`.
+    pub name: String,
+    /// What was captured.
+    pub value: Value,
+    /// Whether the trusted side captured it, or only the asker says so.
+    #[serde(default)]
+    pub verified: bool,
+}
+
+/// That somebody saw a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Who.
+    pub by: String,
+    /// Which card.
+    pub digest: Digest,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// That somebody is on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who.
+    pub by: String,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// One person's yes, where several are needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Vote {
+    /// Who.
+    pub by: Signature,
+    /// What they said.
+    pub answer: Answer,
+}
+
+/// How a gate ended. Each is a different result for the asker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// A person answered.
+    Answered {
+        /// What they said.
+        answer: Answer,
+        /// Who, how and when.
+        by: Signature,
+    },
+    /// Its time ran out.
+    Expired {
+        /// When.
+        at: Timestamp,
+    },
+    /// It was taken back.
+    Withdrawn {
+        /// By whom.
+        by: String,
+        /// Why.
+        reason: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// Another gate took its place.
+    Superseded {
+        /// Which.
+        by: GateId,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+impl Ending {
+    /// In one word.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Ending::Answered { .. } => "answered",
+            Ending::Expired { .. } => "expired",
+            Ending::Withdrawn { .. } => "withdrawn",
+            Ending::Superseded { .. } => "superseded",
+        }
+    }
+
+    /// When it ended.
+    pub const fn at(&self) -> Timestamp {
+        match self {
+            Ending::Answered { by, .. } => by.at,
+            Ending::Expired { at }
+            | Ending::Withdrawn { at, .. }
+            | Ending::Superseded { at, .. } => *at,
+        }
+    }
+}
+
+/// Where the ending is on its way to the asker. Answered and delivered are two facts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Delivery {
+    /// Nothing to deliver yet.
+    #[default]
+    None,
+    /// Waits for the asker.
+    Pending {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The asker was handed it.
+    Delivered {
+        /// When.
+        at: Timestamp,
+    },
+    /// The asker went on with it.
+    Acknowledged {
+        /// When.
+        at: Timestamp,
+    },
+    /// It could not be handed over; it is shown and may be tried again.
+    Failed {
+        /// When.
+        at: Timestamp,
+        /// How often it was tried.
+        attempts: u32,
+        /// What happened.
+        why: String,
+    },
+}
+
+impl Delivery {
+    /// In one word.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Delivery::None => "none",
+            Delivery::Pending { .. } => "pending",
+            Delivery::Delivered { .. } => "delivered",
+            Delivery::Acknowledged { .. } => "acknowledged",
+            Delivery::Failed { .. } => "failed",
+        }
+    }
+}
+
+/// What an event makes the world do. The list is closed: sayso does nothing else because of a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    /// Tell the people of this level that something waits.
+    Notify {
+        /// The escalation level.
+        level: u32,
+        /// Counts the reminders at this level; 0 is the first notice.
+        reminder: u32,
+    },
+    /// Update what people were told: it is settled.
+    Retract,
+    /// Hand the ending to the asker.
+    Deliver,
+}
+
+/// Folds an event into a gate. Total: an event that says nothing to this version changes nothing.
+pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
+    let Some(mut gate) = gate else {
+        return match event {
+            Event::Opened(opened) => Some(open(opened, at)),
+            _ => None,
+        };
+    };
+    if !counts(&gate, event) {
+        return Some(gate);
+    }
+    match event {
+        Event::Opened(_) | Event::Unknown => {}
+        Event::Revised { card, revision, digest } => {
+            gate.card = card.clone();
+            gate.revision = *revision;
+            gate.digest = digest.clone();
+            gate.votes.clear();
+        }
+        Event::Seen { by, digest } => {
+            gate.seen.push(Seen { by: by.clone(), digest: digest.clone(), at });
+        }
+        Event::Claimed { by, until } => {
+            gate.claim = Some(Claim { by: by.clone(), until: *until });
+        }
+        Event::Released => gate.claim = None,
+        Event::Snoozed { until, .. } => gate.snoozed_until = Some(*until),
+        Event::Reminded => gate.reminders += 1,
+        Event::Escalated { level } => {
+            (gate.escalation, gate.reminders) = (*level, 0);
+            gate.snoozed_until = None;
+        }
+        Event::Voted { answer, by } => {
+            gate.votes.retain(|v| v.by.name != by.name);
+            gate.votes.push(Vote { by: by.clone(), answer: answer.clone() });
+        }
+        Event::Answered { answer, by } => {
+            end(&mut gate, Ending::Answered { answer: answer.clone(), by: by.clone() }, at);
+        }
+        Event::Expired => end(&mut gate, Ending::Expired { at }, at),
+        Event::Withdrawn { by, reason } => {
+            end(&mut gate, Ending::Withdrawn { by: by.clone(), reason: reason.clone(), at }, at);
+        }
+        Event::Superseded { by } => end(&mut gate, Ending::Superseded { by: *by, at }, at),
+        Event::Delivered => gate.delivery = Delivery::Delivered { at },
+        Event::Acknowledged => gate.delivery = Delivery::Acknowledged { at },
+        Event::DeliveryFailed { why, attempts } => {
+            gate.attempts = *attempts;
+            gate.delivery = Delivery::Failed { at, attempts: *attempts, why: why.clone() };
+        }
+    }
+    Some(gate)
+}
+
+fn open(opened: &Opened, at: Timestamp) -> Gate {
+    Gate {
+        opened_at: at,
+        card: opened.card.clone(),
+        revision: 1,
+        digest: opened.digest(&opened.card, 1),
+        opened: opened.clone(),
+        seen: vec![],
+        claim: None,
+        snoozed_until: None,
+        reminders: 0,
+        escalation: 0,
+        votes: vec![],
+        ending: None,
+        delivery: Delivery::None,
+        attempts: 0,
+    }
+}
+
+/// Whether an event may still change the gate. A gate ends once and is delivered once: nothing that
+/// stands behind that in the log, however it came there, undoes it or changes what was answered.
+fn counts(gate: &Gate, event: &Event) -> bool {
+    match event {
+        Event::Opened(_) | Event::Unknown => false,
+        Event::Delivered | Event::Acknowledged | Event::DeliveryFailed { .. } => {
+            !gate.is_open() && !matches!(gate.delivery, Delivery::Acknowledged { .. })
+        }
+        Event::Revised { .. }
+        | Event::Seen { .. }
+        | Event::Claimed { .. }
+        | Event::Released
+        | Event::Snoozed { .. }
+        | Event::Reminded
+        | Event::Escalated { .. }
+        | Event::Voted { .. }
+        | Event::Answered { .. }
+        | Event::Expired
+        | Event::Withdrawn { .. }
+        | Event::Superseded { .. } => gate.is_open(),
+    }
+}
+
+fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
+    gate.ending = Some(ending);
+    gate.delivery = Delivery::Pending { since: at };
+}
+
+/// What an event makes the world do; `gate` is the state after it.
+pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
+    match event {
+        Event::Opened(_) | Event::Revised { .. } | Event::Reminded | Event::Escalated { .. } => {
+            vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders }]
+        }
+        Event::Answered { .. }
+        | Event::Expired
+        | Event::Withdrawn { .. }
+        | Event::Superseded { .. } => vec![Effect::Retract, Effect::Deliver],
+        Event::Seen { .. }
+        | Event::Claimed { .. }
+        | Event::Released
+        | Event::Snoozed { .. }
+        | Event::Voted { .. }
+        | Event::Delivered
+        | Event::Acknowledged
+        | Event::DeliveryFailed { .. }
+        | Event::Unknown => vec![],
+    }
+}

@@ -1,0 +1,557 @@
+//! What a person, an agent and a clock can do to a gate, as plays: `fixer open | ann yes | bob no`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod props;
+
+use super::*;
+use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, page, space, task_id, through_json, who};
+use crate::{Actor, Approvers, Code, Kind, Proof, Refusal, Role};
+
+/// Every gate here has until then, unless it says otherwise.
+const DEADLINE: i64 = 100;
+
+fn card(question: &str) -> Card {
+    Card {
+        question: question.into(),
+        narrative: "the tests are green".into(),
+        facts: vec![Fact {
+            name: "to".into(),
+            value: serde_json::json!({"id": u64::MAX, "rate": 0.5}),
+            verified: true,
+        }],
+        shape: Shape::Verdict,
+    }
+}
+
+fn opened(asker: &Actor) -> Opened {
+    Opened {
+        id: GateId::mint(at(0), 1),
+        space: space(),
+        handle: "g0001".into(),
+        kind: Kind::Approval,
+        task: Some(task_id(1)),
+        card: card("Ship it?"),
+        lineage: asker.lineage(),
+        approvers: Approvers::Anyone,
+        least_proof: Proof::Token,
+        launcher_excluded: false,
+        deadline: Some(at(DEADLINE)),
+    }
+}
+
+fn two_of_three() -> Approvers {
+    let of = ["ann", "bob", "cid"].map(|name| Approvers::Person(name.into())).into();
+    Approvers::Some { least: 2, of }
+}
+
+/// A gate on the stage: it plays what is said and keeps the log.
+struct Play {
+    /// What `open` asks; the lineage is the opener's.
+    rules: Opened,
+    gate: Option<Gate>,
+    now: i64,
+    log: Vec<(Event, Timestamp)>,
+}
+
+impl Play {
+    fn with(change: impl FnOnce(&mut Opened)) -> Self {
+        let mut rules = opened(&who("fixer"));
+        change(&mut rules);
+        Self { rules, gate: None, now: 10, log: vec![] }
+    }
+
+    /// `ann yes`, `@100` or several of them with `|` between; gives what came of each.
+    fn play(&mut self, script: &str) -> Vec<String> {
+        let mut cells = vec![];
+        for step in script.split('|').map(str::trim) {
+            match step.strip_prefix('@') {
+                Some(time) => self.now = time.parse().unwrap(),
+                None => cells.push(self.step(step)),
+            }
+        }
+        cells
+    }
+
+    fn step(&mut self, step: &str) -> String {
+        let outcome = self.decide(step);
+        for event in outcome.iter().flatten() {
+            self.gate = apply(self.gate.take(), event, at(self.now));
+            self.log.push((event.clone(), at(self.now)));
+        }
+        cell(&outcome, Event::name)
+    }
+
+    fn decide(&self, step: &str) -> Result<Vec<Event>, Refusal> {
+        let (name, verb) = step.split_once(' ').unwrap();
+        let actor = who(name);
+        decide(self.gate.as_ref(), &self.command(verb, &actor), &actor, at(self.now))
+    }
+
+    fn command(&self, verb: &str, actor: &Actor) -> Command {
+        let digest = self.gate.as_ref().map_or(String::new(), |g| g.digest.to_string());
+        let mine = Opened { lineage: actor.lineage(), ..self.rules.clone() };
+        let answer =
+            |answer: Answer, digest: &str| Command::Answer { answer, digest: digest.into() };
+        let no = Answer::rejected(Some("not yet".into()));
+        match verb {
+            "open" => Command::Open(Box::new(mine)),
+            "open other" => Command::Open(Box::new(Opened { card: card("Delete it?"), ..mine })),
+            "revise same" => Command::Revise(card("Ship it?")),
+            "revise" => Command::Revise(card("Ship it now?")),
+            "see" => Command::See { digest },
+            "see stale" => Command::See { digest: "0".repeat(64) },
+            "claim" => Command::Claim { until: at(500) },
+            "claim past" => Command::Claim { until: at(0) },
+            "release" => Command::Release,
+            "snooze" => Command::Snooze { until: at(500) },
+            "snooze past" => Command::Snooze { until: at(0) },
+            "remind" => Command::Remind,
+            "escalate" => Command::Escalate,
+            "yes" => answer(Answer::approved(), &digest),
+            "yes but" => answer(Answer::text("but softly"), &digest),
+            "yes stale" => answer(Answer::approved(), &"0".repeat(64)),
+            "no" => answer(no, &digest),
+            "expire" => Command::Expire,
+            "withdraw" => Command::Withdraw { reason: "not needed".into() },
+            "supersede" => Command::Supersede { by: GateId::mint(at(0), 2) },
+            "supersede itself" => Command::Supersede { by: GateId::mint(at(0), 1) },
+            "deliver" => Command::Deliver,
+            "acknowledge" => Command::Acknowledge,
+            "fail delivery" => Command::FailDelivery { why: "agent did not start".into() },
+            _ => panic!("{verb:?} is no verb"),
+        }
+    }
+
+    fn gate(&self) -> &Gate {
+        self.gate.as_ref().unwrap()
+    }
+}
+
+/// A gate in a line.
+fn in_words(gate: Option<&Gate>) -> String {
+    let Some(gate) = gate else { return "absent".into() };
+    let mut words = vec![gate.state().to_owned()];
+    words.extend((!gate.is_open()).then(|| gate.delivery.as_str().into()));
+    words.extend((gate.revision > 1).then(|| format!("revision {}", gate.revision)));
+    words.extend(gate.seen.last().map(|s| format!("seen by {}", s.by)));
+    words.extend(gate.claim.as_ref().map(|c| format!("claimed by {}", c.by)));
+    words.extend(gate.snoozed_until.map(|_| "snoozed".into()));
+    words.extend((gate.reminders > 0).then(|| format!("reminded {}", gate.reminders)));
+    words.extend((gate.escalation > 0).then(|| format!("level {}", gate.escalation)));
+    words.extend(gate.votes.iter().map(|v| format!("vote of {}", v.by.name)));
+    words.join(", ")
+}
+
+fn check(script: &str, expected: &[&str]) {
+    check_with(|_| {}, script, expected);
+}
+
+fn check_with(change: impl FnOnce(&mut Opened), script: &str, expected: &[&str]) {
+    assert_eq!(Play::with(change).play(script), expected, "{script}");
+}
+
+#[test]
+fn the_gate_on_a_page() {
+    let actors = ["fixer", "rival", "ann", "bob", "opal", "adam", "relay", "aude"];
+    let states = [
+        ("absent", "@10"),
+        ("open", "fixer open"),
+        ("seen by ann", "fixer open | ann see"),
+        ("claimed by ann", "fixer open | ann claim"),
+        ("snoozed", "fixer open | ann snooze"),
+        ("one of two yeses: ann's", "fixer open | ann yes"),
+        ("past its deadline", "fixer open | @100"),
+        ("answered, pending", "fixer open | ann yes"),
+        ("answered, delivered", "fixer open | ann yes | fixer deliver"),
+        ("answered, acknowledged", "fixer open | ann yes | fixer acknowledge"),
+        ("answered, delivery failed", "fixer open | ann yes | opal fail delivery"),
+        ("expired", "fixer open | @100 | relay expire"),
+        ("withdrawn", "fixer open | fixer withdraw"),
+        ("superseded", "fixer open | fixer supersede"),
+    ];
+    let verbs = "open, open other, see stale, see, claim past, snooze past, claim, snooze, release, remind, \
+                 escalate, yes stale, yes, yes but, no, withdraw, expire, revise same, revise, \
+                 supersede itself, supersede, deliver, acknowledge, fail delivery";
+    let section = |(state, script): (&str, &str)| {
+        let play = || {
+            let mut play = Play::with(|rules| {
+                if state.contains("yeses") {
+                    rules.approvers = two_of_three();
+                }
+            });
+            play.play(script);
+            play
+        };
+        let rows = verbs.split(", ").map(|verb| {
+            let mut row = Row { command: verb.into(), cells: vec![], becomes: vec![] };
+            for actor in actors {
+                let mut play = play();
+                let cell = play.step(&format!("{actor} {verb}"));
+                let changed = cell != "=" && !cell.starts_with("SAY");
+                row.becomes.extend(changed.then(|| in_words(play.gate.as_ref())));
+                row.cells.push(cell);
+            }
+            row
+        });
+        (format!("{state}: {}", in_words(play().gate.as_ref())), rows.collect())
+    };
+    insta::assert_snapshot!("gate", page(&actors, states.into_iter().map(section).collect()));
+}
+
+#[test]
+fn only_a_person_decides() {
+    for name in ONE_OF_EACH_ROLE {
+        for verb in ["yes", "no", "claim", "snooze", "release", "withdraw"] {
+            let mut play = Play::with(|_| {});
+            // Asked by another, so that nobody here takes back a question of their own.
+            play.play("rival open");
+            let code = play.decide(&format!("{name} {verb}")).err().map(|r| r.code);
+            let expected = (who(name).role != Role::Human).then_some(Code::NotHuman);
+            assert_eq!(code, expected, "{name} {verb}");
+        }
+    }
+}
+
+#[test]
+fn a_verdict_needs_the_proof_the_gate_asks_for() {
+    use Proof::{None, Passphrase, Presence, Token, Tty, TwoPeople};
+    let proofs = [None, Token, Tty, Passphrase, Presence, TwoPeople];
+    for least in proofs {
+        for proof in proofs {
+            let mut play = Play::with(|rules| rules.least_proof = least);
+            play.play("fixer open");
+            let ann = Actor { proof, ..who("ann") };
+            for verb in ["yes", "no", "withdraw"] {
+                let command = play.command(verb, &ann);
+                let code = decide(play.gate.as_ref(), &command, &ann, at(10)).err().map(|r| r.code);
+                let expected = (proof < least).then_some(Code::ProofTooLow);
+                assert_eq!(code, expected, "{verb} with {proof:?} where {least:?} is needed");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_launched_the_agent_is_left_out_where_that_is_the_rule() {
+    let excluded = |rules: &mut Opened| rules.launcher_excluded = true;
+    check("fixer open | lea yes", &["opened", "answered"]);
+    check_with(
+        excluded,
+        "fixer open | lea yes | lea withdraw | lea claim | ann yes",
+        &["opened", "SAY013", "SAY013", "SAY013", "answered"],
+    );
+}
+
+#[test]
+fn an_agent_cannot_ask_in_another_name() {
+    let forge = |change: fn(&mut Opened)| {
+        let mut forged = opened(&who("fixer"));
+        change(&mut forged);
+        let command = Command::Open(Box::new(forged));
+        decide(None, &command, &who("fixer"), at(10)).err().map(|r| r.code)
+    };
+    assert_eq!(forge(|_| {}), None);
+    assert_eq!(forge(|o| o.lineage.launcher = None), Some(Code::NotAllowed));
+    assert_eq!(forge(|o| o.lineage.role = Role::Human), Some(Code::NotAllowed));
+    assert_eq!(forge(|o| o.lineage = who("rival").lineage()), Some(Code::NotAllowed));
+    // A worker hears the question in the agent's output and asks for it.
+    let for_fixer = Command::Open(Box::new(opened(&who("fixer"))));
+    assert!(decide(None, &for_fixer, &who("opal"), at(10)).is_ok());
+}
+
+#[test]
+fn only_those_it_is_for_may_answer_claim_or_put_it_off() {
+    let for_ann = |rules: &mut Opened| rules.approvers = Approvers::Person("ann".into());
+    check_with(
+        for_ann,
+        "fixer open | bob yes | bob no | bob claim | bob snooze | bob withdraw | ann yes",
+        &["opened", "SAY013", "SAY013", "SAY013", "SAY013", "SAY013", "answered"],
+    );
+}
+
+#[test]
+fn what_nobody_could_answer_is_not_asked() {
+    for approvers in [
+        Approvers::All(vec![]),
+        Approvers::Some { least: 0, of: vec![Approvers::Anyone] },
+        Approvers::Some { least: 2, of: vec![Approvers::Person("ann".into())] },
+    ] {
+        check_with(|rules| rules.approvers = approvers, "fixer open", &["SAY038"]);
+    }
+    let only_launcher = |rules: &mut Opened| {
+        (rules.approvers, rules.launcher_excluded) = (Approvers::Person("lea".into()), true);
+    };
+    check_with(only_launcher, "fixer open", &["SAY038"]);
+}
+
+#[test]
+fn cards_out_of_bounds_are_refused() {
+    let choice = Shape::Choice { options: vec![], multi: false, other: false };
+    let fact = Fact { name: "n".into(), value: serde_json::Value::Null, verified: false };
+    for (name, card, expected) in [
+        ("empty", card(" \n"), Code::BadValue),
+        ("long", card(&"x".repeat(CARD_BYTES_MAX)), Code::TooLarge),
+        ("many facts", Card { facts: vec![fact; FACTS_MAX + 1], ..card("?") }, Code::TooLarge),
+        ("no options", Card { shape: choice, ..card("?") }, Code::BadValue),
+    ] {
+        let mut play = Play::with(|_| {});
+        let open = Opened { card: card.clone(), ..opened(&who("fixer")) };
+        let fixer = who("fixer");
+        let opening = decide(None, &Command::Open(Box::new(open)), &fixer, at(10));
+        play.play("fixer open");
+        let revising = decide(play.gate.as_ref(), &Command::Revise(card), &fixer, at(10));
+        for outcome in [opening, revising] {
+            assert_eq!(outcome.err().map(|r| r.code), Some(expected), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_first_answer_wins_and_the_next_one_is_told_who() {
+    check(
+        "fixer open | ann yes | ann yes | bob yes | ann no | bob no",
+        &["opened", "answered", "=", "SAY004", "SAY004", "SAY004"],
+    );
+    let mut play = Play::with(|_| {});
+    play.play("fixer open | ann yes");
+    let refusal = play.decide("bob no").unwrap_err();
+    assert_eq!(refusal.message, "gate g0001 is already answered: approved by ann");
+}
+
+#[test]
+fn a_verdict_binds_to_what_was_shown() {
+    let mut play = Play::with(|_| {});
+    play.play("fixer open");
+    let shown_first = play.gate().digest.clone();
+    play.play("fixer revise");
+    let shown_now = play.gate().digest.clone();
+    assert_ne!(shown_first, shown_now);
+    let too_short = &shown_now.as_str()[..8];
+    for (digest, expected) in [
+        (shown_first.as_str(), Some(Code::Stale)),
+        (shown_first.short(), Some(Code::Stale)),
+        ("", Some(Code::Stale)),
+        (too_short, Some(Code::Stale)),
+        ("ééééééééé", Some(Code::Stale)),
+        (shown_now.as_str(), None),
+        (shown_now.short(), None),
+        (&shown_now.as_str().to_uppercase(), None),
+    ] {
+        let command = Command::Answer { answer: Answer::approved(), digest: digest.into() };
+        let outcome = decide(play.gate.as_ref(), &command, &who("ann"), at(10));
+        assert_eq!(outcome.err().map(|r| r.code), expected, "{digest:?}");
+    }
+}
+
+#[test]
+fn every_rule_of_a_verdict_is_in_the_digest() {
+    let plain = opened(&who("fixer"));
+    let digest = |o: &Opened| o.digest(&o.card, 1);
+    let changes: [fn(&mut Opened); 8] = [
+        |o| o.id = GateId::mint(at(0), 9),
+        |o| o.kind = Kind::Review,
+        |o| o.task = None,
+        |o| o.card.narrative.push('!'),
+        |o| o.card.facts[0].value["id"] = (u64::MAX - 1).into(),
+        |o| o.approvers = two_of_three(),
+        |o| o.least_proof = Proof::Presence,
+        |o| o.launcher_excluded = true,
+    ];
+    for (n, change) in changes.into_iter().enumerate() {
+        let mut changed = plain.clone();
+        change(&mut changed);
+        assert_ne!(digest(&changed), digest(&plain), "change {n}");
+    }
+    assert_ne!(plain.digest(&plain.card, 2), digest(&plain));
+}
+
+#[test]
+fn an_answer_in_time_counts_and_a_late_one_does_not() {
+    check(
+        "fixer open | @99 | relay expire | ann yes | @100 | relay expire",
+        &["opened", "SAY018", "answered", "SAY004"],
+    );
+    check(
+        "fixer open | @100 | ann yes | ann no | relay expire | relay expire | ann yes",
+        &["opened", "SAY003", "SAY003", "expired", "=", "SAY003"],
+    );
+    check_with(
+        |rules| rules.deadline = None,
+        "fixer open | @9999 | relay expire | ann yes",
+        &["opened", "SAY018", "answered"],
+    );
+}
+
+#[test]
+fn several_yeses_open_it_and_one_no_closes_it() {
+    let play = |script| {
+        let mut play = Play::with(|rules| rules.approvers = two_of_three());
+        let cells = play.play(script);
+        (cells.join(" "), in_words(play.gate.as_ref()))
+    };
+    for (script, cells, state) in [
+        ("fixer open | ann yes | ann yes", "opened voted =", "open, vote of ann"),
+        ("fixer open | ann yes | dan yes", "opened voted SAY013", "open, vote of ann"),
+        (
+            "fixer open | ann yes | bob no",
+            "opened voted answered",
+            "answered, pending, vote of ann",
+        ),
+        // Yeses to different things do not add up; one may change one's mind.
+        (
+            "fixer open | ann yes | bob yes but",
+            "opened voted voted",
+            "open, vote of ann, vote of bob",
+        ),
+        ("fixer open | ann yes | ann yes but", "opened voted voted", "open, vote of ann"),
+        // Nobody says yes to a card that came after.
+        ("fixer open | ann yes | fixer revise", "opened voted revised", "open, revision 2"),
+        (
+            "fixer open | ann yes | fixer revise | bob yes | ann yes",
+            "opened voted revised voted answered",
+            "answered, pending, revision 2, vote of bob",
+        ),
+        // Ann's reply was lost and she says it again: it is still what she said, and what came of it.
+        (
+            "fixer open | ann yes | bob yes | ann yes",
+            "opened voted answered =",
+            "answered, pending, vote of ann",
+        ),
+        (
+            "fixer open | ann yes | bob no | ann yes",
+            "opened voted answered SAY004",
+            "answered, pending, vote of ann",
+        ),
+        (
+            "fixer open | ann yes | bob yes | cid yes",
+            "opened voted answered SAY004",
+            "answered, pending, vote of ann",
+        ),
+    ] {
+        assert_eq!(play(script), (cells.into(), state.into()), "{script}");
+    }
+}
+
+#[test]
+fn asking_again_is_the_same_question_or_a_clash() {
+    for state in ["@10", "fixer revise", "ann yes", "fixer withdraw", "@100 | relay expire"] {
+        let mut play = Play::with(|_| {});
+        play.play(&format!("fixer open | {state}"));
+        let again = play.play("fixer open | fixer open other | rival open | ann open");
+        assert_eq!(again, ["=", "SAY030", "SAY030", "SAY030"], "{state}");
+    }
+    let mut play = Play::with(|_| {});
+    play.play("fixer open");
+    let elsewhere = Opened { space: crate::SpaceId::mint(at(0), 2), ..opened(&who("fixer")) };
+    let outcome =
+        decide(play.gate.as_ref(), &Command::Open(Box::new(elsewhere)), &who("fixer"), at(10));
+    assert_eq!(outcome.err().map(|r| r.code), Some(Code::Clash));
+    // A handle is given and a deadline counts from now: a retry may come with others.
+    let retry = Opened { handle: "g1".into(), deadline: None, ..opened(&who("fixer")) };
+    let outcome =
+        decide(play.gate.as_ref(), &Command::Open(Box::new(retry)), &who("fixer"), at(10));
+    assert_eq!(outcome, Ok(vec![]));
+}
+
+#[test]
+fn every_failed_handing_over_is_counted() {
+    let mut play = Play::with(|_| {});
+    play.play("fixer open | ann yes");
+    for attempts in 1..=3 {
+        play.play("opal deliver | opal fail delivery");
+        let Delivery::Failed { attempts: counted, .. } = play.gate().delivery else {
+            panic!("{:?}", play.gate().delivery)
+        };
+        assert_eq!(counted, attempts);
+    }
+    assert_eq!(play.play("fixer acknowledge"), ["delivered+acknowledged"]);
+}
+
+#[test]
+fn what_each_event_makes_the_world_do() {
+    let mut play = Play::with(|_| {});
+    let mut heard = vec![];
+    for step in "fixer open|relay remind|relay escalate|relay remind|ann see|ann yes|opal deliver"
+        .split('|')
+    {
+        play.play(step);
+        heard.push(effects(play.gate(), &play.log.last().unwrap().0));
+    }
+    let notify = |level, reminder| vec![Effect::Notify { level, reminder }];
+    let settled = vec![Effect::Retract, Effect::Deliver];
+    let expected =
+        [notify(0, 0), notify(0, 1), notify(1, 0), notify(1, 1), vec![], settled.clone(), vec![]];
+    assert_eq!(heard, expected);
+    for end in ["ann no", "fixer withdraw", "fixer supersede", "@100 | relay expire"] {
+        let mut play = Play::with(|_| {});
+        play.play(&format!("fixer open | {end}"));
+        assert_eq!(effects(play.gate(), &play.log.last().unwrap().0), settled, "{end}");
+    }
+}
+
+/// Every event there is, once.
+fn every_event() -> Vec<Event> {
+    let scripts = [
+        "fixer open | fixer revise | ann see | ann claim | ann release | ann snooze | relay remind \
+         | relay escalate | ann yes | bob yes but | bob yes | opal fail delivery | fixer acknowledge",
+        "fixer open | fixer withdraw",
+        "fixer open | fixer supersede",
+        "fixer open | @100 | relay expire",
+    ];
+    let mut events: Vec<Event> = vec![];
+    for script in scripts {
+        let mut play = Play::with(|rules| rules.approvers = two_of_three());
+        play.play(script);
+        for (event, _) in play.log {
+            if events.iter().all(|e| e.name() != event.name()) {
+                events.push(event);
+            }
+        }
+    }
+    assert_eq!(events.len(), 16, "an event is missing here");
+    events
+}
+
+#[test]
+fn every_event_survives_its_json() {
+    for event in every_event() {
+        assert_eq!(through_json(&event), event);
+    }
+}
+
+#[test]
+fn an_event_of_a_later_version_changes_nothing() {
+    let later = r#"{"event": "delegated", "to": "bob", "until": {"year": 2040}}"#;
+    let event: Event = serde_json::from_str(later).unwrap();
+    assert_eq!(event, Event::Unknown);
+    for script in ["@10", "fixer open", "fixer open | ann yes"] {
+        let mut play = Play::with(|_| {});
+        if script != "@10" {
+            play.play(script);
+        }
+        assert_eq!(apply(play.gate.clone(), &event, at(50)), play.gate, "{script}");
+    }
+}
+
+#[test]
+fn what_stands_in_the_log_behind_the_end_does_not_undo_it() {
+    for end in ["ann yes", "ann no", "fixer withdraw", "fixer supersede", "@100 | relay expire"] {
+        let mut play = Play::with(|_| {});
+        play.play(&format!("fixer open | {end}"));
+        let ended = play.gate.clone();
+        for event in every_event() {
+            let moves_delivery = event.name().contains("deliver") || event == Event::Acknowledged;
+            let after = apply(ended.clone(), &event, at(200)).unwrap();
+            assert_eq!(after.ending, play.gate().ending, "{end}, then {}", event.name());
+            assert!(moves_delivery || Some(after) == ended, "{end}, then {}", event.name());
+        }
+    }
+    // Nor is anything delivered that has not ended, or undelivered once it was acknowledged.
+    for script in ["fixer open", "fixer open | ann yes | fixer acknowledge"] {
+        let mut play = Play::with(|_| {});
+        play.play(script);
+        for event in every_event().iter().filter(|e| e.name().contains("deliver")) {
+            assert_eq!(apply(play.gate.clone(), event, at(200)), play.gate, "{script}");
+        }
+    }
+}

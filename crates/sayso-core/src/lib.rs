@@ -1,0 +1,34 @@
+//! What may happen in sayso: pure rules, no clock, no chance, no I/O.
+//!
+//! Each machine ([`gate`], [`task`], [`run`]) is three functions. `decide` judges a command against
+//! a state and returns events or a [`Refusal`]; `apply` folds an event into the state; `effects`
+//! names what an event makes the world do. Time, ids and credentials are handed in, so the whole
+//! authority model can be tested by table.
+
+pub mod actor;
+pub mod answer;
+pub mod approvers;
+pub mod audit;
+pub mod code;
+pub mod digest;
+pub mod gate;
+pub mod id;
+pub mod kind;
+pub mod message;
+pub mod refusal;
+pub mod run;
+pub mod task;
+#[cfg(test)]
+mod testing;
+pub mod text;
+pub mod time;
+
+pub use actor::{Actor, Deed, Door, Level, Lineage, Proof, Role};
+pub use answer::{Answer, Choice, Content, Shape};
+pub use approvers::Approvers;
+pub use code::{Code, Exit};
+pub use digest::Digest;
+pub use id::{GateId, MessageId, RunId, SpaceId, TaskId, TokenId};
+pub use kind::{Kind, Outcome, Verdict};
+pub use refusal::Refusal;
+pub use time::Timestamp;

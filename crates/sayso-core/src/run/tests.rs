@@ -1,0 +1,249 @@
+//! What workers, agents and clocks can do to a run, as plays: `opal start | @100 | relay lose`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use super::*;
+use crate::testing::{Row, at, cell, explore, page, run_id, space, task_id, through_json, who};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The number of the run in these tests.
+const FENCE: u64 = 7;
+
+/// The first lease ends here.
+const LEASE: i64 = 60;
+
+fn started() -> Started {
+    Started {
+        id: run_id(1),
+        space: space(),
+        task: task_id(1),
+        agent: "fixer".into(),
+        launcher: "lea".into(),
+        fence: FENCE,
+        lease_until: at(LEASE),
+    }
+}
+
+/// A run on the stage: it plays what is said and keeps the log.
+#[derive(Default)]
+struct Play {
+    run: Option<Run>,
+    now: i64,
+    log: Vec<(Event, Timestamp)>,
+}
+
+impl Play {
+    fn of(script: &str) -> Self {
+        let mut play = Self { now: 10, ..Self::default() };
+        play.play(script);
+        play
+    }
+
+    fn play(&mut self, script: &str) -> Vec<String> {
+        let mut cells = vec![];
+        for step in script.split('|').map(str::trim).filter(|step| !step.is_empty()) {
+            match step.strip_prefix('@') {
+                Some(time) => self.now = time.parse().unwrap(),
+                None => cells.push(self.step(step, FENCE)),
+            }
+        }
+        cells
+    }
+
+    fn step(&mut self, step: &str, fence: u64) -> String {
+        let outcome = self.decide(step, fence);
+        for event in outcome.iter().flatten() {
+            self.run = apply(self.run.take(), event, at(self.now));
+            self.log.push((event.clone(), at(self.now)));
+        }
+        cell(&outcome, Event::name)
+    }
+
+    fn decide(&self, step: &str, fence: u64) -> Result<Vec<Event>, Refusal> {
+        let (name, verb) = step.split_once(' ').unwrap();
+        decide(self.run.as_ref(), &self.command(verb, fence), &who(name), at(self.now))
+    }
+
+    fn command(&self, verb: &str, fence: u64) -> Command {
+        let stale = fence - 1;
+        let until = at(self.now + 60);
+        match verb {
+            "start" => Command::Start(Box::new(started())),
+            "start other" => Command::Start(Box::new(Started { task: task_id(2), ..started() })),
+            "renew" => Command::Renew { fence, until },
+            "renew briefly" => Command::Renew { fence, until: at(self.now + 1) },
+            "renew stale" => Command::Renew { fence: stale, until },
+            "name" => Command::Name { session: "s-1".into() },
+            "park" => Command::Park { fence },
+            "park stale" => Command::Park { fence: stale },
+            "resume" => Command::Resume { fence, until },
+            "resume stale" => Command::Resume { fence: stale, until },
+            "end" => Command::End { fence, how: How::Completed, note: String::new() },
+            "end failed" => Command::End { fence, how: How::Failed, note: "out of tokens".into() },
+            "end stale" => Command::End { fence: stale, how: How::Completed, note: String::new() },
+            "lose" => Command::Lose,
+            _ => panic!("{verb:?} is no verb"),
+        }
+    }
+}
+
+const VERBS: &str = "start, start other, name, renew, renew briefly, park, resume, end, end failed, lose, \
+                     renew stale, park stale, resume stale, end stale";
+
+/// A run in a line.
+fn in_words(run: Option<&Run>) -> String {
+    let Some(run) = run else { return "absent".into() };
+    let until = run.lease_until.as_micros() / 1_000_000;
+    let named = run.session.as_ref().map_or("", |_| ", named");
+    match &run.state {
+        State::Running => format!("running until {until}{named}"),
+        State::Parked => format!("parked{named}"),
+        State::Ended { how, note } => format!("{how:?}: {note}{named}").to_lowercase(),
+    }
+}
+
+#[test]
+fn the_run_on_a_page() {
+    let actors = ["opal", "fixer", "rival", "ann", "relay", "aude"];
+    let states = [
+        ("absent", ""),
+        ("running", "opal start"),
+        ("its lease is over", "opal start | @60"),
+        ("parked", "opal start | opal park"),
+        ("parked for long", "opal start | opal park | @9999"),
+        ("resumed at 10", "opal start | opal park | opal resume"),
+        ("completed", "opal start | opal end"),
+        ("lost", "opal start | @60 | relay lose"),
+    ];
+    let section = |(state, script): (&str, &str)| {
+        let rows = VERBS.split(", ").map(|verb| {
+            let mut row = Row { command: verb.into(), cells: vec![], becomes: vec![] };
+            for actor in actors {
+                let mut play = Play::of(script);
+                let cell = play.step(&format!("{actor} {verb}"), FENCE);
+                let changed = cell != "=" && !cell.starts_with("SAY");
+                row.becomes.extend(changed.then(|| in_words(play.run.as_ref())));
+                row.cells.push(cell);
+            }
+            row
+        });
+        (format!("{state}: {}", in_words(Play::of(script).run.as_ref())), rows.collect())
+    };
+    insta::assert_snapshot!("run", page(&actors, states.into_iter().map(section).collect()));
+}
+
+#[test]
+fn thinking_time_does_not_cost_the_lease() {
+    let mut play = Play::of("opal start | opal park | @9999");
+    assert_eq!(play.play("relay lose | opal resume"), ["SAY018", "resumed"]);
+    assert_eq!(play.play("@10058 | relay lose | @10059 | relay lose"), ["SAY018", "ended"]);
+}
+
+#[test]
+fn of_two_workers_one_resumes_it() {
+    let mut play = Play::of("opal start | opal park");
+    assert_eq!(play.play("opal resume | opal resume"), ["resumed", "="], "its reply was lost");
+    assert_eq!(play.play("@11 | relay resume"), ["SAY018"], "another worker, a moment later");
+}
+
+#[test]
+fn a_renewal_that_was_overtaken_does_not_shorten_the_lease() {
+    let mut play = Play::of("opal start | opal renew");
+    let before = play.run.clone();
+    assert_eq!(play.play("opal renew briefly | opal renew"), ["=", "="]);
+    assert_eq!(play.run, before);
+}
+
+#[test]
+fn the_end_of_a_run_takes_its_token() {
+    let play = Play::of("opal start | opal park | opal resume | opal name | opal end");
+    let heard: Vec<_> = play.log.iter().map(|(event, _)| effects(event)).collect();
+    assert_eq!(heard, [vec![], vec![], vec![], vec![], vec![Effect::RevokeToken]]);
+}
+
+#[test]
+fn every_event_survives_its_json_and_a_later_ones_changes_nothing() {
+    let play = Play::of(
+        "opal start | @20 | opal renew | opal name | opal park | opal resume | opal end failed",
+    );
+    assert_eq!(play.log.len(), 6, "an event is missing here");
+    for (event, _) in &play.log {
+        assert_eq!(through_json(event), *event);
+    }
+    let later: Event = serde_json::from_str(r#"{"event": "paused", "for": 5}"#).unwrap();
+    assert_eq!(later, Event::Unknown);
+    for script in ["", "opal start", "opal start | opal end"] {
+        let play = Play::of(script);
+        assert_eq!(apply(play.run.clone(), &later, at(99)), play.run, "{script}");
+    }
+    // A run ends once, whatever stands in the log behind it.
+    let ended = Play::of("opal start | opal name | opal end").run;
+    for (event, _) in &play.log {
+        assert_eq!(apply(ended.clone(), event, at(99)), ended, "{}", event.name());
+    }
+}
+
+#[test]
+fn whatever_is_tried_a_stale_fence_is_never_accepted() {
+    let seen = RefCell::new(BTreeMap::<String, u32>::new());
+    let count = |what: &str| *seen.borrow_mut().entry(what.into()).or_default() += 1;
+    let verbs = "name, renew, renew briefly, park, resume, end, end failed, lose".split(", ");
+    let verb = prop::sample::select(verbs.collect::<Vec<_>>());
+    let actor =
+        prop::sample::select(&["opal", "opal", "relay", "ann", "fixer", "rival", "aude"][..]);
+    let fence = prop_oneof![2 => Just(FENCE), 1 => 1..FENCE * 2];
+    let steps = prop::collection::vec((actor, verb, fence, 0..30_i64), 1..30);
+    explore(4_000, &steps, |steps| {
+        let mut play = Play::of("opal start");
+        for (actor, verb, fence, pause) in steps {
+            play.now += pause;
+            let line = format!("{actor} {verb}");
+            let before = play.run.clone().unwrap();
+            prop_assert_eq!(play.decide(&line, fence), play.decide(&line, fence));
+            let cell = play.step(&line, fence);
+            let after = play.run.clone().unwrap();
+
+            let refused = cell.starts_with("SAY");
+            let carries_fence = !matches!(verb, "name" | "lose");
+            prop_assert!(refused || !carries_fence || fence == FENCE, "{} with {}", &line, fence);
+            prop_assert!(refused || !matches!(actor, "rival" | "aude"), "{}", &line);
+            if before.state == State::Running && after.state == State::Running {
+                prop_assert!(after.lease_until >= before.lease_until, "{}", &line);
+            }
+            if let State::Ended { how, .. } = &after.state {
+                let was_late = before.state != State::Running || at(play.now) >= before.lease_until;
+                prop_assert!(*how != How::Lost || was_late, "{}", &line);
+                let had_ended = matches!(before.state, State::Ended { .. });
+                prop_assert!(!had_ended || before.state == after.state, "{}", &line);
+            }
+            if !refused {
+                prop_assert_eq!(play.decide(&line, fence), Ok(vec![]), "again: {}", &line);
+            }
+            count(if carries_fence && fence != FENCE { "stale" } else { &cell });
+        }
+        let replayed = play
+            .log
+            .iter()
+            .fold(None, |run: Option<Run>, (event, at)| apply(run, &through_json(event), *at));
+        prop_assert_eq!(replayed, play.run);
+        Ok(())
+    });
+    let seen = seen.into_inner();
+    for (what, least) in [
+        ("stale", 8_000),
+        ("renewed", 300),
+        ("named", 1_500),
+        ("parked", 300),
+        ("resumed", 80),
+        ("ended", 2_000),
+        ("SAY040", 700),
+        ("SAY018", 8_000),
+    ] {
+        let times = seen.get(what).copied().unwrap_or(0);
+        assert!(
+            times >= least,
+            "{what} happened {times} times, too rarely to say anything: {seen:#?}"
+        );
+    }
+}

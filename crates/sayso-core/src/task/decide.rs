@@ -1,0 +1,549 @@
+//! What may happen to a task, and which of it amounts to a verdict.
+
+use super::{Created, Event, Note, Status, Task};
+use crate::{
+    Actor, Code, Deed, GateId, Kind, Outcome, Refusal, Role, RunId, TaskId, Timestamp, Verdict,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The longest title.
+pub const TITLE_BYTES_MAX: usize = 1_000;
+
+/// The longest description or note.
+pub const TEXT_BYTES_MAX: usize = 256 * 1024;
+
+/// What can be asked of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Make it.
+    Create(Box<Created>),
+    /// Change some of it.
+    Edit(Box<Edit>),
+    /// Let it wait for another task. Whoever calls has made sure that this closes no circle.
+    AddDependency {
+        /// Which.
+        on: TaskId,
+    },
+    /// Let it wait no more for that task.
+    RemoveDependency {
+        /// Which.
+        on: TaskId,
+    },
+    /// Take it.
+    Start {
+        /// In which run.
+        run: Option<RunId>,
+    },
+    /// Write a note.
+    Note {
+        /// The text.
+        text: String,
+        /// Written down as an agent's even though a person writes it; never the other way round.
+        as_agent: bool,
+    },
+    /// Wait for a gate; comes with the gate's own `Opened`, in the same breath, and not without it:
+    /// the gate knows whether it was opened before, the task does not.
+    Ask {
+        /// Which.
+        gate: GateId,
+        /// What people call it.
+        handle: String,
+        /// What sort.
+        kind: Kind,
+    },
+    /// A gate ended; comes with the gate's own event, in the same breath.
+    Settle {
+        /// Which.
+        gate: GateId,
+        /// What people call it.
+        handle: String,
+        /// What sort.
+        kind: Kind,
+        /// How.
+        ending: &'static str,
+        /// The verdict, when a person answered.
+        verdict: Option<Verdict>,
+    },
+    /// Close it.
+    Close {
+        /// Why.
+        reason: String,
+        /// How many of its children are not over.
+        open_children: usize,
+    },
+    /// Do it after all, or again.
+    Reopen {
+        /// Why.
+        reason: String,
+    },
+    /// Put it off.
+    Defer {
+        /// Until then, or until somebody says so.
+        until: Option<Timestamp>,
+    },
+    /// Say that it did not work.
+    Fail {
+        /// Why.
+        reason: String,
+    },
+    /// Say that it is stuck on something that is no task.
+    Block {
+        /// On what.
+        reason: String,
+    },
+    /// Take it away.
+    Delete {
+        /// Why.
+        reason: String,
+        /// How many of its children are not over.
+        open_children: usize,
+    },
+}
+
+impl Command {
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Command::Close { reason, .. }
+            | Command::Reopen { reason }
+            | Command::Fail { reason }
+            | Command::Block { reason }
+            | Command::Delete { reason, .. } => Some(reason),
+            Command::Create(_)
+            | Command::Edit(_)
+            | Command::AddDependency { .. }
+            | Command::RemoveDependency { .. }
+            | Command::Start { .. }
+            | Command::Note { .. }
+            | Command::Ask { .. }
+            | Command::Settle { .. }
+            | Command::Defer { .. } => None,
+        }
+    }
+}
+
+/// Changes to a task; what is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Edit {
+    /// The title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// What sort of work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sort: Option<String>,
+    /// The priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// The size, or none.
+    #[serde(skip_serializing_if = "Option::is_none", with = "present")]
+    pub size: Option<Option<String>>,
+    /// The epic, or none.
+    #[serde(skip_serializing_if = "Option::is_none", with = "present")]
+    pub parent: Option<Option<TaskId>>,
+    /// The gate at completion, or none.
+    #[serde(skip_serializing_if = "Option::is_none", with = "present")]
+    pub requires: Option<Option<Kind>>,
+    /// Labels to add.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub add_labels: BTreeSet<String>,
+    /// Labels to remove.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub remove_labels: BTreeSet<String>,
+}
+
+/// Keeps "set to nothing" apart from "not mentioned" in JSON.
+mod present {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        value: &Option<Option<T>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().and_then(Option::as_ref).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Option<T>>, D::Error> {
+        Option::<T>::deserialize(from).map(Some)
+    }
+}
+
+/// What an agent's "complete" leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// The task closes.
+    Closes,
+    /// This gate opens first. It survives rejections: the next "complete" opens it again.
+    Opens(Kind),
+}
+
+/// What happens when this actor says the task is complete.
+pub fn completion(task: &Task, actor: &Actor) -> Completion {
+    match task.requires {
+        Some(kind) if !actor.role.may(Deed::Answer) => Completion::Opens(kind),
+        Some(_) | None => Completion::Closes,
+    }
+}
+
+/// Judges a command. The same command again yields no events and no refusal.
+pub fn decide(
+    task: Option<&Task>,
+    command: &Command,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Track, "change tasks")?;
+    let Some(task) = task else {
+        return match command {
+            Command::Create(created) => create(created),
+            _ => Err(Refusal::new(Code::NotFound, "there is no such task")),
+        };
+    };
+    if let Command::Create(created) = command {
+        return create_again(task, created);
+    }
+    // The gate has judged its own ending. A task that is gone must not stand in its way.
+    if let Command::Settle { gate, handle, ending, verdict, .. } = command {
+        return settle(task, *gate, handle, ending, *verdict, actor);
+    }
+    if task.status == Status::Deleted && matches!(command, Command::Delete { .. }) {
+        return Ok(vec![]);
+    }
+    check_not_deleted(task)?;
+    check_is_theirs(task, command, actor)?;
+    command.reason().map_or(Ok(()), |reason| check_text(reason, "reason"))?;
+    let by = actor.name.clone();
+    match command {
+        Command::Create(_) | Command::Settle { .. } => Ok(vec![]),
+        Command::Edit(edit) => self::edit(task, edit, actor),
+        Command::AddDependency { on } => add_dependency(task, *on),
+        Command::RemoveDependency { on } => {
+            let there = task.blocked_by.contains(on);
+            Ok(if there { vec![Event::DependencyRemoved { on: *on }] } else { vec![] })
+        }
+        Command::Start { run } => start(task, *run, actor),
+        Command::Note { text, as_agent } => note(text, *as_agent, actor),
+        Command::Ask { gate, handle, kind } => ask(task, *gate, handle, *kind, actor),
+        Command::Close { reason, open_children } => close(task, reason, *open_children, actor),
+        Command::Reopen { reason } => reopen(task, reason, actor),
+        Command::Defer { until } => defer(task, *until, actor, at),
+        Command::Fail { reason } => {
+            check_not_waiting(task, actor, "fail")?;
+            check_not_over(task)?;
+            let same = is_settled_on(task, Status::Failed, &by, reason);
+            Ok(if same { vec![] } else { vec![Event::Failed { by, reason: reason.clone() }] })
+        }
+        Command::Block { reason } => {
+            check_not_waiting(task, actor, "block")?;
+            check_not_over(task)?;
+            let same = is_settled_on(task, Status::Blocked, &by, reason);
+            Ok(if same { vec![] } else { vec![Event::Blocked { by, reason: reason.clone() }] })
+        }
+        Command::Delete { reason, open_children } => delete(task, reason, *open_children, actor),
+    }
+}
+
+fn create(created: &Created) -> Result<Vec<Event>, Refusal> {
+    check_title(&created.title)?;
+    check_text(&created.body, "description")?;
+    check_priority(created.priority)?;
+    created.requires.map_or(Ok(()), check_requires)?;
+    Ok(vec![Event::Created(Box::new(created.clone()))])
+}
+
+fn create_again(task: &Task, created: &Created) -> Result<Vec<Event>, Refusal> {
+    if task.origin == created.origin() {
+        return Ok(vec![]);
+    }
+    Err(Refusal::new(Code::Clash, format!("id {} is task {}", created.id, task.handle))
+        .hint("make a new id for a new task"))
+}
+
+/// Taking away or changing what a task requires is a verdict in disguise.
+fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    edit.title.as_deref().map_or(Ok(()), check_title)?;
+    edit.body.as_deref().map_or(Ok(()), |body| check_text(body, "description"))?;
+    edit.priority.map_or(Ok(()), check_priority)?;
+    if let Some(requires) = edit.requires {
+        requires.map_or(Ok(()), check_requires)?;
+        if task.requires.is_some() && requires != task.requires {
+            actor.check(Deed::Answer, &format!("change what task {} requires", task.handle))?;
+        }
+    }
+    if edit.parent.flatten() == Some(task.id) {
+        return Err(Refusal::new(
+            Code::Cycle,
+            format!("task {} cannot be part of itself", task.handle),
+        ));
+    }
+    let mut after = task.clone();
+    super::apply_edit(&mut after, edit);
+    Ok(if after == *task { vec![] } else { vec![Event::Edited(Box::new(edit.clone()))] })
+}
+
+fn add_dependency(task: &Task, on: TaskId) -> Result<Vec<Event>, Refusal> {
+    if on == task.id {
+        return Err(Refusal::new(
+            Code::Cycle,
+            format!("task {} cannot wait for itself", task.handle),
+        ));
+    }
+    let there = task.blocked_by.contains(&on);
+    Ok(if there { vec![] } else { vec![Event::DependencyAdded { on }] })
+}
+
+fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    check_not_over(task)?;
+    let same = task.status == Status::InProgress && task.run == run;
+    if same {
+        return Ok(vec![]);
+    }
+    if task.is_waiting() {
+        return Err(waiting(task, "it can be started when a person has answered"));
+    }
+    // Two workers that saw it open must not both have it; a person may take it over.
+    if task.status == Status::InProgress && !actor.role.may(Deed::Answer) {
+        return Err(Refusal::new(
+            Code::WrongState,
+            format!("task {} is in somebody else's hands", task.handle),
+        )
+        .hint(format!("if its run is lost, free it with: sayso reopen {}", task.handle)));
+    }
+    let fence = task.fence + 1;
+    Ok(vec![Event::Started { by: actor.name.clone(), run, fence }])
+}
+
+/// A person's note must be a person's: an unattended program writes under its own role.
+fn note(text: &str, as_agent: bool, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::new(Code::BadValue, "the note is empty"));
+    }
+    check_text(text, "note")?;
+    let role = if as_agent { Role::Agent } else { actor.role };
+    Ok(vec![Event::Noted(Note { author: actor.name.clone(), role, text: text.into() })])
+}
+
+fn ask(
+    task: &Task,
+    gate: GateId,
+    handle: &str,
+    kind: Kind,
+    actor: &Actor,
+) -> Result<Vec<Event>, Refusal> {
+    check_not_over(task)?;
+    if task.waits_for.contains_key(&gate) {
+        return Ok(vec![]);
+    }
+    Ok(vec![Event::Asked { gate, handle: handle.into(), kind, by: actor.name.clone() }])
+}
+
+/// What sort of gate it was is taken from the task, and a verdict only from a person.
+fn settle(
+    task: &Task,
+    gate: GateId,
+    handle: &str,
+    ending: &str,
+    verdict: Option<Verdict>,
+    actor: &Actor,
+) -> Result<Vec<Event>, Refusal> {
+    let Some(kind) = task.waits_for.get(&gate).copied() else {
+        return Ok(vec![]);
+    };
+    if verdict.is_some() {
+        actor.check(Deed::Answer, &format!("answer gate {handle}"))?;
+    }
+    let by = actor.name.clone();
+    let (handle, ending) = (handle.to_owned(), ending.to_owned());
+    let mut events = vec![Event::Settled { gate, handle, kind, ending, verdict, by: by.clone() }];
+    let is_last = task.waits_for.len() == 1;
+    if is_last && !task.status.is_over() {
+        let leaning = verdict.map_or(task.leaning, |v| task.leaning_after(kind, v));
+        let outcome = leaning.unwrap_or(Outcome::Back);
+        let by_this_one = verdict.is_some_and(|v| kind.outcome(v) == outcome);
+        let reason = match outcome {
+            Outcome::Back => String::new(),
+            Outcome::Done if by_this_one => format!("{kind} approved"),
+            Outcome::Done => "approved before".into(),
+            Outcome::Abandoned if by_this_one => format!("{kind} rejected"),
+            Outcome::Abandoned => "rejected before".into(),
+        };
+        events.push(Event::Released { outcome, by, reason });
+    }
+    Ok(events)
+}
+
+/// Taking up again what a person said no to is a verdict too.
+fn reopen(task: &Task, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    if task.status == Status::Open {
+        return Ok(vec![]);
+    }
+    if task.status == Status::Closed && task.verdict == Some(Verdict::Rejected) {
+        actor.check(Deed::Answer, &format!("reopen task {}, which was rejected", task.handle))?;
+    }
+    Ok(vec![Event::Reopened { by: actor.name.clone(), reason: reason.into() }])
+}
+
+fn is_settled_on(task: &Task, status: Status, by: &str, reason: &str) -> bool {
+    let said_so = task.closure.as_ref().is_some_and(|c| c.by == by && c.reason == reason);
+    task.status == status && said_so
+}
+
+fn close(
+    task: &Task,
+    reason: &str,
+    open_children: usize,
+    actor: &Actor,
+) -> Result<Vec<Event>, Refusal> {
+    if task.status == Status::Closed {
+        return Ok(vec![]);
+    }
+    check_not_waiting(task, actor, "close")?;
+    if task.requires.is_some() {
+        let what = format!("close task {}, which requires a person's say-so", task.handle);
+        actor.check(Deed::Answer, &what)?;
+    }
+    check_children(task, open_children)?;
+    Ok(vec![Event::Closed { by: actor.name.clone(), reason: reason.into() }])
+}
+
+fn delete(
+    task: &Task,
+    reason: &str,
+    open_children: usize,
+    actor: &Actor,
+) -> Result<Vec<Event>, Refusal> {
+    check_not_waiting(task, actor, "delete")?;
+    if task.requires.is_some() {
+        actor.check(Deed::Answer, &format!("delete task {}", task.handle))?;
+    }
+    check_children(task, open_children)?;
+    Ok(vec![Event::Deleted { by: actor.name.clone(), reason: reason.into() }])
+}
+
+fn defer(
+    task: &Task,
+    until: Option<Timestamp>,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_not_waiting(task, actor, "defer")?;
+    check_not_over(task)?;
+    if until.is_some_and(|until| until <= at) {
+        return Err(Refusal::new(Code::BadValue, "a task is deferred to a time to come"));
+    }
+    let same = task.status == Status::Deferred && task.deferred_until == until;
+    Ok(if same { vec![] } else { vec![Event::Deferred { until }] })
+}
+
+/// Moving a task out from under its open gates is a verdict, whatever it is called.
+fn check_not_waiting(task: &Task, actor: &Actor, verb: &str) -> Result<(), Refusal> {
+    if task.is_waiting() {
+        actor.check(
+            Deed::Answer,
+            &format!("{verb} task {}, which waits for a person", task.handle),
+        )?;
+    }
+    Ok(())
+}
+
+fn waiting(task: &Task, hint: &str) -> Refusal {
+    let kinds: Vec<_> = task.waits_for.values().map(|k| k.as_str()).collect();
+    Refusal::new(
+        Code::WrongState,
+        format!("task {} waits for a person ({})", task.handle, kinds.join(", ")),
+    )
+    .hint(hint)
+}
+
+fn check_not_deleted(task: &Task) -> Result<(), Refusal> {
+    if task.status == Status::Deleted {
+        return Err(Refusal::new(Code::NotFound, format!("task {} was deleted", task.handle))
+            .hint("what happened to it is kept: sayso audit list"));
+    }
+    Ok(())
+}
+
+fn check_not_over(task: &Task) -> Result<(), Refusal> {
+    if task.status.is_over() {
+        return Err(Refusal::new(Code::WrongState, format!("task {} is closed", task.handle))
+            .hint(format!("open it again with: sayso reopen {}", task.handle)));
+    }
+    Ok(())
+}
+
+fn check_children(task: &Task, open_children: usize) -> Result<(), Refusal> {
+    if open_children == 0 {
+        return Ok(());
+    }
+    let are = if open_children == 1 { "child is" } else { "children are" };
+    Err(Refusal::new(
+        Code::WrongState,
+        format!("{open_children} {are} not closed under {}", task.handle),
+    )
+    .hint("close them first, or all together with --force"))
+}
+
+/// An agent whose credential is bound to a task may change that one only; notes are free.
+fn check_is_theirs(task: &Task, command: &Command, actor: &Actor) -> Result<(), Refusal> {
+    let about_another = actor.task.is_some_and(|bound| bound != task.id);
+    let is_note = matches!(command, Command::Note { .. });
+    if actor.role == Role::Agent && about_another && !is_note {
+        return Err(Refusal::new(
+            Code::NotAllowed,
+            format!(
+                "agent {} works on another task and may not change {}",
+                actor.name, task.handle
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn check_title(title: &str) -> Result<(), Refusal> {
+    if title.trim().is_empty() {
+        return Err(Refusal::new(Code::BadValue, "the title is empty")
+            .hint("say what is to be done: sayso create \"Fix the login page\""));
+    }
+    if title.len() > TITLE_BYTES_MAX {
+        let size = title.len();
+        return Err(Refusal::new(
+            Code::TooLarge,
+            format!("the title has {size} bytes; at most {TITLE_BYTES_MAX} are taken"),
+        )
+        .hint("put the long part into --description"));
+    }
+    Ok(())
+}
+
+fn check_text(text: &str, what: &str) -> Result<(), Refusal> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    let size = text.len();
+    Err(Refusal::new(
+        Code::TooLarge,
+        format!("the {what} has {size} bytes; at most {TEXT_BYTES_MAX} are taken"),
+    )
+    .hint("put the long part in a file of the project and name it"))
+}
+
+fn check_priority(priority: u8) -> Result<(), Refusal> {
+    if priority <= 4 {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::BadValue, format!("priority {priority} is not one of 0 to 4"))
+        .hint("0 is at once, 2 is usual, 4 is some day"))
+}
+
+fn check_requires(kind: Kind) -> Result<(), Refusal> {
+    if matches!(kind, Kind::Approval | Kind::Review | Kind::Content) {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::BadValue, format!("a task cannot require {kind}"))
+        .hint("take approval, review or content"))
+}

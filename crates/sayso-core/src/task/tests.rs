@@ -1,0 +1,580 @@
+//! What a person and an agent can do to a task, as plays: `fixer start | fixer ask input 1 | ann no 1`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod props;
+
+use super::*;
+use crate::testing::{
+    ONE_OF_EACH_ROLE, Row, at, cell, page, run_id, space, task_id, through_json, who,
+};
+use crate::{Actor, Code, Refusal, Role};
+
+fn created() -> Created {
+    Created {
+        id: task_id(1),
+        space: space(),
+        handle: "t0001".into(),
+        title: "Fix the login page".into(),
+        body: "It is slow.".into(),
+        sort: "bug".into(),
+        priority: 2,
+        size: Some("small".into()),
+        labels: BTreeSet::from(["web".into()]),
+        parent: Some(task_id(8)),
+        blocked_by: BTreeSet::from([task_id(7)]),
+        requires: None,
+        created_by: "ann".into(),
+    }
+}
+
+fn gate_id(n: &str) -> GateId {
+    GateId::mint(at(0), n.parse().unwrap())
+}
+
+/// A task on the stage: it plays what is said and keeps the log.
+struct Play {
+    rules: Created,
+    task: Option<Task>,
+    now: i64,
+    log: Vec<(Event, Timestamp)>,
+}
+
+impl Play {
+    fn with(requires: Option<Kind>) -> Self {
+        Self { rules: Created { requires, ..created() }, task: None, now: 10, log: vec![] }
+    }
+
+    /// A task that was made, and then what is played.
+    fn of(requires: Option<Kind>, script: &str) -> Self {
+        let mut play = Self::with(requires);
+        play.play("ann create");
+        play.play(script);
+        play
+    }
+
+    /// `ann close`, or several of them with `|` between; gives what came of each.
+    fn play(&mut self, script: &str) -> Vec<String> {
+        let steps = script.split('|').map(str::trim).filter(|step| !step.is_empty());
+        steps.map(|step| self.step(step)).collect()
+    }
+
+    fn step(&mut self, step: &str) -> String {
+        let outcome = self.decide(step);
+        for event in outcome.iter().flatten() {
+            self.apply(event);
+        }
+        cell(&outcome, Event::name)
+    }
+
+    fn apply(&mut self, event: &Event) {
+        self.task = apply(self.task.take(), event, at(self.now));
+        self.log.push((event.clone(), at(self.now)));
+    }
+
+    fn decide(&self, step: &str) -> Result<Vec<Event>, Refusal> {
+        let (name, what) = step.split_once(' ').unwrap();
+        let actor = who(name);
+        decide(self.task.as_ref(), &self.command(what, &actor), &actor, at(self.now))
+    }
+
+    fn command(&self, what: &str, actor: &Actor) -> Command {
+        let reason = String::from("because");
+        let edit = |edit: Edit| Command::Edit(Box::new(edit));
+        let words: Vec<&str> = what.split(' ').collect();
+        match words[..] {
+            ["create"] => Command::Create(Box::new(self.rules.clone())),
+            ["create", "other"] => {
+                Command::Create(Box::new(Created { title: "Other".into(), ..self.rules.clone() }))
+            }
+            ["retitle"] => edit(Edit { title: Some("Mend it".into()), ..Edit::default() }),
+            ["require", "nothing"] => edit(Edit { requires: Some(None), ..Edit::default() }),
+            ["require", kind] => {
+                edit(Edit { requires: Some(Some(kind.parse().unwrap())), ..Edit::default() })
+            }
+            ["depend"] => Command::AddDependency { on: task_id(9) },
+            ["depend", "itself"] => Command::AddDependency { on: task_id(1) },
+            ["undepend"] => Command::RemoveDependency { on: task_id(7) },
+            ["start"] => Command::Start { run: actor.run },
+            ["note"] => Command::Note { text: "hm".into(), as_agent: false },
+            ["ask", kind, n] => {
+                let handle = format!("g{n}");
+                Command::Ask { gate: gate_id(n), handle, kind: kind.parse().unwrap() }
+            }
+            ["yes", n] => self.settle(n, "answered", Some(Verdict::Approved)),
+            ["no", n] => self.settle(n, "answered", Some(Verdict::Rejected)),
+            ["end", n] => self.settle(n, "withdrawn", None),
+            ["close"] => Command::Close { reason, open_children: 0 },
+            ["close", "parent"] => Command::Close { reason, open_children: 2 },
+            ["reopen"] => Command::Reopen { reason },
+            ["defer"] => Command::Defer { until: Some(at(500)) },
+            ["defer", "past"] => Command::Defer { until: Some(at(0)) },
+            ["fail"] => Command::Fail { reason },
+            ["block"] => Command::Block { reason },
+            ["delete"] => Command::Delete { reason, open_children: 0 },
+            ["delete", "parent"] => Command::Delete { reason, open_children: 2 },
+            _ => panic!("{what:?} says nothing"),
+        }
+    }
+
+    fn settle(&self, n: &str, ending: &'static str, verdict: Option<Verdict>) -> Command {
+        let gate = gate_id(n);
+        let kind = self.task.as_ref().and_then(|t| t.waits_for.get(&gate)).copied();
+        let kind = kind.unwrap_or(Kind::Approval);
+        Command::Settle { gate, handle: format!("g{n}"), kind, ending, verdict }
+    }
+
+    fn task(&self) -> &Task {
+        self.task.as_ref().unwrap()
+    }
+}
+
+/// A task in a line.
+fn in_words(task: Option<&Task>) -> String {
+    let Some(task) = task else { return "absent".into() };
+    let mut words = vec![task.status.to_string()];
+    words.extend(task.run.map(|_| "in a run".into()));
+    words.extend(task.waits_for.values().map(|kind| format!("waits for {kind}")));
+    words.extend(task.leaning.map(|outcome| format!("leans {outcome:?}").to_lowercase()));
+    words.extend(task.verdict.map(|verdict| verdict.to_string()));
+    words.extend(task.requires.map(|kind| format!("requires {kind}")));
+    words.join(", ")
+}
+
+#[test]
+fn the_task_on_a_page() {
+    let actors = ["fixer", "rival", "ann", "opal", "adam", "relay", "aude"];
+    let states = [
+        ("absent", None, ""),
+        ("open", None, "ann create"),
+        ("in progress", None, "ann create | fixer start"),
+        ("waits for one", None, "ann create | fixer start | fixer ask input 1"),
+        (
+            "waits for two",
+            None,
+            "ann create | fixer start | fixer ask approval 1 | fixer ask checkpoint 2",
+        ),
+        (
+            "waits for the second, the first was a no",
+            None,
+            "ann create | fixer ask input 2 | fixer ask approval 1 | ann no 2",
+        ),
+        ("a live agent waits", None, "ann create | fixer start | fixer ask tool 1"),
+        ("requires approval", Some(Kind::Approval), "ann create | fixer start"),
+        ("closed by the agent", None, "ann create | fixer close"),
+        ("closed by a yes", Some(Kind::Approval), "ann create | fixer ask approval 1 | ann yes 1"),
+        ("closed by a no", None, "ann create | fixer ask input 1 | ann no 1"),
+        ("deferred", None, "ann create | ann defer"),
+        ("failed", None, "ann create | fixer fail"),
+        ("blocked", None, "ann create | fixer block"),
+        ("deleted", None, "ann create | ann delete"),
+        ("deleted with a gate", None, "ann create | fixer ask input 1 | ann delete"),
+    ];
+    let verbs = "create, create other, retitle, require review, require nothing, require input, depend, \
+                 depend itself, undepend, start, note, ask input 3, ask approval 1, yes 1, no 1, end 1, yes 9, \
+                 close, close parent, delete, delete parent, fail, block, defer, defer past, reopen";
+    let section = |(state, requires, script): (&str, Option<Kind>, &str)| {
+        let play = || {
+            let mut play = Play::with(requires);
+            play.play(script);
+            play
+        };
+        let rows = verbs.split(", ").map(|verb| {
+            let mut row = Row { command: verb.into(), cells: vec![], becomes: vec![] };
+            for actor in actors {
+                let mut play = play();
+                let cell = play.step(&format!("{actor} {verb}"));
+                let changed = cell != "=" && !cell.starts_with("SAY");
+                row.becomes.extend(changed.then(|| in_words(play.task.as_ref())));
+                row.cells.push(cell);
+            }
+            row
+        });
+        (format!("{state}: {}", in_words(play().task.as_ref())), rows.collect())
+    };
+    insta::assert_snapshot!("task", page(&actors, states.into_iter().map(section).collect()));
+}
+
+/// Whatever it is called, moving a task past a person is a verdict.
+#[test]
+fn only_a_person_moves_a_task_past_a_person() {
+    let waiting = (None, "fixer ask input 1");
+    let requiring = (Some(Kind::Approval), "");
+    let rejected = (None, "fixer ask escalation 1 | ann no 1");
+    for ((requires, script), verbs) in [
+        (waiting, &["yes 1", "no 1", "close", "delete", "fail", "block", "defer"][..]),
+        (requiring, &["close", "delete", "require nothing", "require review"][..]),
+        (rejected, &["reopen"][..]),
+    ] {
+        for verb in verbs {
+            for name in ONE_OF_EACH_ROLE {
+                let play = Play::of(requires, script);
+                let code = play.decide(&format!("{name} {verb}")).err().map(|r| r.code);
+                let expected = match who(name).role {
+                    Role::Human => None,
+                    Role::Auditor => Some(Code::NotAllowed),
+                    Role::Agent | Role::Operator | Role::Admin | Role::Service => {
+                        Some(Code::NotHuman)
+                    }
+                };
+                assert_eq!(code, expected, "{name} {verb} after {script:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agent_changes_its_own_task_and_may_tighten_it() {
+    let mut play = Play::of(None, "");
+    let cells = play.play("rival retitle | rival close | rival note | fixer require approval");
+    assert_eq!(cells, ["SAY037", "SAY037", "noted", "edited"]);
+    assert_eq!(play.play("fixer require nothing | fixer close"), ["SAY010", "SAY010"]);
+}
+
+#[test]
+fn a_note_is_its_authors() {
+    let note = |name: &str, as_agent| {
+        let command = Command::Note { text: "fine by me".into(), as_agent };
+        let events =
+            decide(Play::of(None, "").task.as_ref(), &command, &who(name), at(10)).unwrap();
+        let [Event::Noted(Note { author, role, .. })] = &events[..] else { panic!("{events:?}") };
+        (author.clone(), *role)
+    };
+    assert_eq!(note("ann", false), ("ann".into(), Role::Human));
+    assert_eq!(note("ann", true), ("ann".into(), Role::Agent));
+    assert_eq!(note("fixer", false), ("fixer".into(), Role::Agent));
+    assert_eq!(note("relay", false), ("relay".into(), Role::Service));
+}
+
+#[test]
+fn seven_kinds_and_two_verdicts() {
+    let after = |kind: Kind, verdict: &str| {
+        let script = format!("fixer start | fixer ask {kind} 1 | ann {verdict} 1");
+        let play = Play::of(None, &script);
+        let reason = play.task().closure.as_ref().map_or("", |c| c.reason.as_str());
+        format!("{} {reason}", play.task().status).trim_end().to_owned()
+    };
+    let line = |k| format!("{k:<12}yes: {:<26}no: {}\n", after(k, "yes"), after(k, "no"));
+    insta::assert_snapshot!(Kind::AWAITING.map(line).concat(), @r"
+    work        yes: closed work approved      no: open
+    approval    yes: closed approval approved  no: open
+    input       yes: open                      no: closed input rejected
+    review      yes: closed review approved    no: open
+    content     yes: closed content approved   no: open
+    escalation  yes: open                      no: closed escalation rejected
+    checkpoint  yes: open                      no: open
+    ");
+}
+
+/// The rule in other words: a refusal to go on closes it, any word for the agent hands it back, and
+/// only nothing but acceptance is done.
+fn expected_status(answers: &[(Kind, bool)]) -> Status {
+    let ends_it =
+        |(kind, yes): &(Kind, bool)| !yes && matches!(kind, Kind::Input | Kind::Escalation);
+    let accepts = |(kind, yes): &(Kind, bool)| {
+        *yes && matches!(kind, Kind::Work | Kind::Approval | Kind::Review | Kind::Content)
+    };
+    match answers {
+        _ if answers.iter().any(ends_it) => Status::Closed,
+        _ if answers.iter().all(accepts) => Status::Closed,
+        _ => Status::Open,
+    }
+}
+
+#[test]
+fn the_last_of_several_answers_releases_the_task() {
+    let one: Vec<(Kind, bool)> =
+        Kind::AWAITING.into_iter().flat_map(|k| [(k, true), (k, false)]).collect();
+    let mut combinations: Vec<Vec<(Kind, bool)>> = vec![];
+    for first in &one {
+        for second in &one {
+            combinations.push(vec![*first, *second]);
+            combinations.extend(one.iter().map(|third| vec![*first, *second, *third]));
+        }
+    }
+    assert_eq!(combinations.len(), 14 * 14 * 15);
+    for answers in combinations {
+        let mut play = Play::of(None, "fixer start");
+        for (n, (kind, _)) in answers.iter().enumerate() {
+            assert_eq!(play.play(&format!("fixer ask {kind} {n}")), ["asked"]);
+        }
+        for (n, (_, yes)) in answers.iter().enumerate() {
+            assert!(play.task().is_waiting(), "{answers:?} before answer {n}");
+            let cell = play.step(&format!("ann {} {n}", if *yes { "yes" } else { "no" }));
+            let is_last = n + 1 == answers.len();
+            assert_eq!(cell, if is_last { "settled+released" } else { "settled" }, "{answers:?}");
+        }
+        assert_eq!(play.task().status, expected_status(&answers), "{answers:?}");
+        assert_eq!((play.task().leaning, play.task().is_waiting()), (None, false));
+    }
+}
+
+#[test]
+fn what_a_task_requires_survives_rejections_and_cannot_be_skipped() {
+    for kind in [Kind::Approval, Kind::Review, Kind::Content] {
+        let mut play = Play::of(Some(kind), "");
+        for n in 1..=3 {
+            play.play("fixer start");
+            assert_eq!(completion(play.task(), &who("fixer")), Completion::Opens(kind));
+            assert_eq!(
+                play.play("fixer close | fixer delete | fixer require nothing"),
+                ["SAY010"; 3]
+            );
+            let ask = format!("fixer ask {kind} {n} | fixer close | ann no {n}");
+            assert_eq!(play.play(&ask), ["asked", "SAY010", "settled+released"]);
+            assert_eq!(in_words(play.task.as_ref()), format!("open, rejected, requires {kind}"));
+        }
+        play.play(&format!("fixer start | fixer ask {kind} 4 | ann yes 4"));
+        assert_eq!(play.task().status, Status::Closed);
+    }
+    // Nor by a sign-off of another sort, to a question of the agent's choice.
+    for (script, expected) in [
+        ("fixer ask content 1 | ann yes 1", "open, approved, requires review"),
+        (
+            "fixer ask content 1 | fixer ask review 2 | ann yes 2 | ann yes 1",
+            "closed, approved, requires review",
+        ),
+        (
+            "fixer ask content 1 | fixer ask review 2 | ann yes 2 | ann no 1",
+            "open, rejected, requires review",
+        ),
+        ("ann ask work 1 | ann yes 1", "closed, approved, requires review"),
+    ] {
+        assert_eq!(
+            in_words(Play::of(Some(Kind::Review), script).task.as_ref()),
+            expected,
+            "{script}"
+        );
+    }
+    let play = Play::of(Some(Kind::Approval), "");
+    assert_eq!(completion(play.task(), &who("ann")), Completion::Closes);
+    assert_eq!(completion(Play::of(None, "").task(), &who("fixer")), Completion::Closes);
+}
+
+#[test]
+fn where_a_task_stands_after_its_gates() {
+    for (script, expected) in [
+        // Parked: the worker may take the next task; this one is workable when it is answered.
+        ("fixer start | fixer ask input 1", "open, waits for input"),
+        ("fixer start | fixer ask input 1 | ann end 1", "open"),
+        // Live: the agent is still at it, before and after.
+        ("fixer start | fixer ask tool 1", "in_progress, in a run, waits for tool"),
+        ("fixer start | fixer ask tool 1 | ann no 1", "in_progress, in a run, rejected"),
+        ("ann start | ann ask decision 1 | ann yes 1", "in_progress, approved"),
+        // A person put it off, or gave it up, while it waited: taking the question back changes that not.
+        ("fixer ask input 1 | ann defer | ann yes 1", "deferred, approved"),
+        ("fixer ask input 1 | ann fail | ann end 1", "failed"),
+        ("fixer ask input 1 | ann block | ann end 1", "blocked"),
+        ("fixer ask input 1 | ann close | ann end 1", "closed"),
+        // Direction for what failed or got stuck opens it again.
+        ("fixer fail | opal ask escalation 1 | ann yes 1", "open, approved"),
+        ("fixer block | opal ask input 1 | ann yes 1", "open, approved"),
+        ("fixer fail | opal ask escalation 1 | ann no 1", "closed, rejected"),
+        // A no from before it was closed does not count against the answers after it is open again.
+        (
+            "fixer ask input 1 | fixer ask input 2 | ann no 1 | ann close | ann end 2 | ann reopen \
+             | fixer ask input 3 | ann yes 3",
+            "open, approved",
+        ),
+        // A deleted task does not keep its gates from ending.
+        ("fixer ask input 1 | ann delete | ann no 1", "deleted, rejected"),
+        ("fixer ask input 1 | ann delete | fixer end 1", "deleted"),
+    ] {
+        assert_eq!(in_words(Play::of(None, script).task.as_ref()), expected, "{script}");
+    }
+}
+
+#[test]
+fn a_task_is_in_one_pair_of_hands() {
+    let mut play = Play::of(None, "fixer start");
+    assert_eq!(play.play("fixer start | opal start | relay start"), ["=", "SAY018", "SAY018"]);
+    assert_eq!(play.play("opal reopen | opal start"), ["reopened", "started"]);
+    assert_eq!(play.play("fixer start | ann start"), ["SAY018", "="]);
+    let mut play = Play::of(None, "fixer start");
+    assert_eq!(play.play("ann start"), ["started"]);
+    assert_eq!(play.task().fence, 2, "the run before is fenced off");
+}
+
+#[test]
+fn when_a_task_is_workable_and_what_people_see() {
+    for (script, workable, shown) in [
+        ("", true, "blocked"),
+        ("fixer start", false, "in_progress"),
+        ("fixer ask input 1", false, "awaiting_input"),
+        ("ann defer", true, "deferred"),
+        ("fixer fail", false, "failed"),
+        ("fixer ask input 1 | ann fail", false, "awaiting_input"),
+        ("fixer close", false, "closed"),
+        ("ann delete", false, "deleted"),
+    ] {
+        let play = Play::of(None, script);
+        assert_eq!(play.task().workable_from().is_some(), workable, "{script}");
+        assert_eq!(play.task().shown_state(true), shown, "{script}");
+    }
+}
+
+#[test]
+fn a_closed_task_says_which_answer_closed_it() {
+    for (script, verdict, reason) in [
+        ("fixer ask approval 1 | ann yes 1", Verdict::Approved, "approval approved"),
+        (
+            "fixer ask approval 1 | fixer ask input 2 | ann yes 1 | fixer end 2",
+            Verdict::Approved,
+            "approved before",
+        ),
+        (
+            "fixer ask approval 1 | fixer ask input 2 | ann yes 1 | ann no 2",
+            Verdict::Rejected,
+            "input rejected",
+        ),
+        (
+            "fixer ask approval 1 | fixer ask input 2 | ann no 2 | ann yes 1",
+            Verdict::Rejected,
+            "rejected before",
+        ),
+    ] {
+        let play = Play::of(None, script);
+        let closure = play.task().closure.as_ref().unwrap();
+        assert_eq!(
+            (play.task().verdict, closure.reason.as_str()),
+            (Some(verdict), reason),
+            "{script}"
+        );
+        let reopening = if verdict == Verdict::Rejected { "SAY010" } else { "reopened" };
+        assert_eq!(Play::of(None, script).play("fixer reopen"), [reopening], "{script}");
+    }
+}
+
+/// A gate's verdict is read by what the task waits for, not by what the caller says it was.
+#[test]
+fn the_kind_of_a_settled_gate_is_the_tasks_own() {
+    let play = Play::of(None, "fixer ask checkpoint 1");
+    let command = Command::Settle {
+        gate: gate_id("1"),
+        handle: "g1".into(),
+        kind: Kind::Approval,
+        ending: "answered",
+        verdict: Some(Verdict::Approved),
+    };
+    let events = decide(play.task.as_ref(), &command, &who("ann"), at(10)).unwrap();
+    let released = |e: &&Event| matches!(e, Event::Released { outcome: Outcome::Back, .. });
+    assert_eq!(events.iter().filter(released).count(), 1, "{events:?}");
+}
+
+#[test]
+fn saying_it_again_changes_nothing() {
+    for (script, verb) in [
+        ("", "ann create"),
+        ("", "ann retitle"),
+        ("", "fixer require approval"),
+        ("", "ann depend"),
+        ("", "ann undepend"),
+        ("", "fixer start"),
+        ("", "fixer ask input 1"),
+        ("fixer ask input 1", "ann yes 1"),
+        ("", "fixer close"),
+        ("fixer close", "ann reopen"),
+        ("", "ann defer"),
+        ("", "fixer fail"),
+        ("", "fixer block"),
+        ("", "ann delete"),
+        // Done with a person's yes; the agent did not hear of it and says it is complete.
+        ("fixer require approval | fixer ask approval 1 | ann yes 1", "fixer close"),
+    ] {
+        let mut play = Play::of(None, script);
+        play.play(verb);
+        assert_eq!(play.play(verb), ["="], "{verb}");
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused() {
+    let made = |change: fn(&mut Created)| {
+        let mut created = created();
+        change(&mut created);
+        decide(None, &Command::Create(Box::new(created)), &who("ann"), at(10)).err().map(|r| r.code)
+    };
+    assert_eq!(made(|_| {}), None);
+    assert_eq!(made(|c| c.title = " ".into()), Some(Code::BadValue));
+    assert_eq!(made(|c| c.title = "x".repeat(TITLE_BYTES_MAX + 1)), Some(Code::TooLarge));
+    assert_eq!(made(|c| c.body = "x".repeat(TEXT_BYTES_MAX + 1)), Some(Code::TooLarge));
+    assert_eq!(made(|c| c.priority = 5), Some(Code::BadValue));
+    assert_eq!(made(|c| c.requires = Some(Kind::Input)), Some(Code::BadValue));
+
+    let play = Play::of(None, "");
+    let long = || "x".repeat(TEXT_BYTES_MAX + 1);
+    let edit = |edit| Command::Edit(Box::new(edit));
+    for (command, expected) in [
+        (Command::Note { text: "\n".into(), as_agent: false }, Code::BadValue),
+        (Command::Note { text: long(), as_agent: false }, Code::TooLarge),
+        (Command::Close { reason: long(), open_children: 0 }, Code::TooLarge),
+        (Command::Fail { reason: long() }, Code::TooLarge),
+        (edit(Edit { title: Some(String::new()), ..Edit::default() }), Code::BadValue),
+        (edit(Edit { priority: Some(9), ..Edit::default() }), Code::BadValue),
+        (edit(Edit { parent: Some(Some(task_id(1))), ..Edit::default() }), Code::Cycle),
+    ] {
+        let outcome = decide(play.task.as_ref(), &command, &who("ann"), at(10));
+        assert_eq!(outcome.err().map(|r| r.code), Some(expected), "{command:.80?}");
+    }
+}
+
+/// Every event there is, once.
+fn every_event() -> Vec<Event> {
+    let script = "ann retitle | ann depend | ann undepend | fixer start | fixer note | ann defer \
+                  | fixer ask input 1 | ann yes 1 | fixer close | ann reopen | fixer fail \
+                  | fixer block | ann delete";
+    let mut events: Vec<Event> = vec![];
+    for (event, _) in
+        Play::of(Some(Kind::Review), "").log.into_iter().chain(Play::of(None, script).log)
+    {
+        if events.iter().all(|e| e.name() != event.name()) {
+            events.push(event);
+        }
+    }
+    assert_eq!(events.len(), 15, "an event is missing here");
+    events
+}
+
+#[test]
+fn every_event_survives_its_json() {
+    let set_to_nothing = Edit {
+        size: Some(None),
+        parent: Some(None),
+        requires: Some(None),
+        add_labels: BTreeSet::from(["a".into()]),
+        remove_labels: BTreeSet::from(["web".into()]),
+        ..Edit::default()
+    };
+    let set = Edit {
+        size: Some(Some("big".into())),
+        requires: Some(Some(Kind::Review)),
+        ..Edit::default()
+    };
+    let edits = [set_to_nothing, set].map(|edit| Event::Edited(Box::new(edit)));
+    let in_a_run = Event::Started { by: "fixer".into(), run: Some(run_id(1)), fence: u64::MAX };
+    for event in every_event().into_iter().chain(edits).chain([in_a_run]) {
+        assert_eq!(through_json(&event), event);
+    }
+}
+
+#[test]
+fn an_event_of_a_later_version_changes_nothing() {
+    let event: Event = serde_json::from_str(r#"{"event": "estimated", "hours": [1, 2]}"#).unwrap();
+    assert_eq!(event, Event::Unknown);
+    let play = Play::of(None, "fixer ask input 1");
+    assert_eq!(apply(play.task.clone(), &event, at(50)), play.task);
+    assert_eq!(apply(None, &event, at(50)), None);
+}
+
+#[test]
+fn a_gate_that_is_settled_twice_in_the_log_counts_once() {
+    let mut play = Play::of(None, "fixer ask input 1 | fixer ask input 2 | ann yes 1");
+    let (settled, at) = play.log.last().unwrap().clone();
+    let again: Event = match settled {
+        Event::Settled { gate, handle, kind, ending, by, .. } => {
+            Event::Settled { gate, handle, kind, ending, by, verdict: Some(Verdict::Rejected) }
+        }
+        other => panic!("{other:?}"),
+    };
+    let before = play.task.clone();
+    assert_eq!(apply(play.task.take(), &again, at), before);
+}

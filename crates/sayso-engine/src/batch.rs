@@ -1,0 +1,264 @@
+//! A batch: decisions about several streams that count together or not at all.
+
+use crate::load::{self, gate_stream, task_stream};
+use crate::{Desk, Error, Result};
+use sayso_core::audit::Entry;
+use sayso_core::gate::{self, Effect, Gate};
+use sayso_core::run::{self, Run};
+use sayso_core::task::{self, Task};
+use sayso_core::{Actor, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp};
+use sayso_store::{Delivery, Handles, Notice, Write};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is being decided in one transaction. Nothing is written before [`Batch::commit`].
+pub(crate) struct Batch<'w, 'c> {
+    pub(crate) write: &'w mut Write<'c>,
+    pub(crate) actor: &'w Actor,
+    pub(crate) space: SpaceId,
+    pub(crate) at: Timestamp,
+    channels: &'w [String],
+    gates: BTreeMap<GateId, Option<Versioned<Gate>>>,
+    tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
+    runs: BTreeMap<RunId, Option<Versioned<Run>>>,
+    events: Vec<(String, u64, String)>,
+    effects: Vec<(GateId, Effect)>,
+    entry: Option<Entry>,
+}
+
+/// A thing as it will be, the version it then has, and whether it changed here.
+#[derive(Clone)]
+struct Versioned<T> {
+    now: T,
+    version: u64,
+    changed: bool,
+}
+
+impl<T> Versioned<T> {
+    fn loaded((now, version): (T, u64)) -> Self {
+        Self { now, version, changed: false }
+    }
+}
+
+impl<'w, 'c> Batch<'w, 'c> {
+    /// Takes the space's turn, then the time: what is decided later is also dated later.
+    pub(crate) fn begin(
+        desk: &'w Desk,
+        actor: &'w Actor,
+        write: &'w mut Write<'c>,
+    ) -> sayso_store::Result<Self> {
+        write.lock(desk.space)?;
+        Ok(Self {
+            write,
+            actor,
+            space: desk.space,
+            at: desk.world.now(),
+            channels: &desk.channels,
+            gates: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            events: vec![],
+            effects: vec![],
+            entry: None,
+        })
+    }
+
+    /// The gate as it stands in this batch.
+    pub(crate) fn gate(&mut self, id: GateId) -> Result<Option<&Gate>> {
+        if !self.gates.contains_key(&id) {
+            let loaded = load::gate(self.write, id)?.filter(|(g, _)| g.opened.space == self.space);
+            self.gates.insert(id, loaded.map(Versioned::loaded));
+        }
+        Ok(self.gates.get(&id).and_then(Option::as_ref).map(|v| &v.now))
+    }
+
+    /// The task as it stands in this batch.
+    pub(crate) fn task(&mut self, id: TaskId) -> Result<Option<&Task>> {
+        if !self.tasks.contains_key(&id) {
+            let loaded = load::task(self.write, id)?.filter(|(t, _)| t.space == self.space);
+            self.tasks.insert(id, loaded.map(Versioned::loaded));
+        }
+        Ok(self.tasks.get(&id).and_then(Option::as_ref).map(|v| &v.now))
+    }
+
+    /// The run as it stands in this batch.
+    pub(crate) fn run(&mut self, id: RunId) -> Result<Option<&Run>> {
+        if !self.runs.contains_key(&id) {
+            let loaded = self.write.run(id)?.filter(|(r, _)| r.started.space == self.space);
+            self.runs.insert(id, loaded.map(Versioned::loaded));
+        }
+        Ok(self.runs.get(&id).and_then(Option::as_ref).map(|v| &v.now))
+    }
+
+    /// Decides a command about a gate. Returns whether anything happened.
+    pub(crate) fn on_gate(&mut self, id: GateId, command: &gate::Command) -> Result<bool> {
+        let (actor, at) = (self.actor, self.at);
+        let events = gate::decide(self.gate(id)?, command, actor, at)?;
+        let mut versioned = self.gates.remove(&id).flatten();
+        for event in &events {
+            let (gate, version) = advance(versioned.take(), |gate| gate::apply(gate, event, at))?;
+            self.record(&gate_stream(id), version, event)?;
+            self.about(
+                event.name(),
+                gate.handle(),
+                Some((gate.revision, &gate)),
+                event_reason(event),
+            );
+            self.effects.extend(gate::effects(&gate, event).into_iter().map(|effect| (id, effect)));
+            versioned = Some(Versioned { now: gate, version, changed: true });
+        }
+        self.gates.insert(id, versioned);
+        Ok(!events.is_empty())
+    }
+
+    /// Decides a command about a task. Returns whether anything happened.
+    pub(crate) fn on_task(&mut self, id: TaskId, command: &task::Command) -> Result<bool> {
+        let (actor, at) = (self.actor, self.at);
+        let events = task::decide(self.task(id)?, command, actor, at)?;
+        let mut versioned = self.tasks.remove(&id).flatten();
+        for event in &events {
+            let (task, version) = advance(versioned.take(), |task| task::apply(task, event, at))?;
+            self.record(&task_stream(id), version, event)?;
+            self.about(event.name(), &task.handle, None, "");
+            versioned = Some(Versioned { now: task, version, changed: true });
+        }
+        self.tasks.insert(id, versioned);
+        Ok(!events.is_empty())
+    }
+
+    /// Judges a command about a task without doing it.
+    pub(crate) fn may_task(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
+        let (actor, at) = (self.actor, self.at);
+        task::decide(self.task(id)?, command, actor, at)?;
+        Ok(())
+    }
+
+    /// Decides a command about a run. Returns whether anything happened.
+    pub(crate) fn on_run(&mut self, id: RunId, command: &run::Command) -> Result<bool> {
+        let (actor, at) = (self.actor, self.at);
+        let events = run::decide(self.run(id)?, command, actor, at)?;
+        let mut versioned = self.runs.remove(&id).flatten();
+        for event in &events {
+            let (run, version) = advance(versioned.take(), |run| run::apply(run, event, at))?;
+            self.record(&format!("run/{id}"), version, event)?;
+            self.about(event.name(), &id.handle(4), None, "");
+            if run::effects(event).contains(&run::Effect::RevokeToken) {
+                self.write.revoke_tokens_of(id, at)?;
+            }
+            versioned = Some(Versioned { now: run, version, changed: true });
+        }
+        self.runs.insert(id, versioned);
+        Ok(!events.is_empty())
+    }
+
+    /// Writes an event of a stream that has no machine of its own.
+    pub(crate) fn record<E: Serialize>(
+        &mut self,
+        stream: &str,
+        version: u64,
+        event: &E,
+    ) -> Result<()> {
+        let body = serde_json::to_string(event)
+            .map_err(|e| sayso_store::Error::Other(format!("an event cannot be written: {e}")))?;
+        self.events.push((stream.to_owned(), version, body));
+        Ok(())
+    }
+
+    /// Says what the batch is about. The first word stands: what a caller asked for comes first,
+    /// what follows from it after.
+    pub(crate) fn about(
+        &mut self,
+        action: &str,
+        object: &str,
+        card: Option<(u32, &Gate)>,
+        reason: &str,
+    ) {
+        if self.entry.is_some() {
+            return;
+        }
+        let mut entry = Entry::new(self.actor, self.space, self.at, action, object);
+        entry.revision = card.map(|(revision, _)| revision);
+        entry.digest = card.map(|(_, gate)| gate.digest.clone());
+        entry.reason = reason.to_owned();
+        self.entry = Some(entry);
+    }
+
+    /// A handle nobody has yet.
+    pub(crate) fn free_handle(
+        &mut self,
+        table: Handles,
+        of_length: impl Fn(usize) -> String,
+    ) -> Result<String> {
+        Ok(self.write.free_handle(table, self.space, of_length)?)
+    }
+
+    /// Writes everything that was decided, and the one audit entry that covers it.
+    pub(crate) fn commit(self) -> sayso_store::Result<()> {
+        let Some(entry) = self.entry else { return Ok(()) };
+        self.write.append(entry, &self.events)?;
+        for task in changed(&self.tasks) {
+            self.write.put_task(&task.now, task.version)?;
+        }
+        for gate in changed(&self.gates) {
+            self.write.put_gate(&gate.now, gate.version)?;
+            if !gate.now.is_open() {
+                let opened = &gate.now.opened;
+                let state = gate.now.delivery.as_str();
+                let delivery = Delivery { gate: opened.id, asker: &opened.lineage.asker, state };
+                self.write.put_delivery(self.space, &delivery, self.at)?;
+            }
+        }
+        for run in changed(&self.runs) {
+            self.write.put_run(&run.now, run.version)?;
+        }
+        for (gate, effect) in &self.effects {
+            for channel in self.channels {
+                if let Some(notice) = notice(self.space, channel, *gate, effect) {
+                    self.write.add_notice(&notice, self.at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn changed<K, T>(map: &BTreeMap<K, Option<Versioned<T>>>) -> impl Iterator<Item = &Versioned<T>> {
+    map.values().flatten().filter(|versioned| versioned.changed)
+}
+
+/// Applies an event and counts it.
+fn advance<T>(
+    before: Option<Versioned<T>>,
+    apply: impl FnOnce(Option<T>) -> Option<T>,
+) -> Result<(T, u64)> {
+    let version = before.as_ref().map_or(0, |v| v.version) + 1;
+    let after = apply(before.map(|v| v.now));
+    let bug = || sayso_store::Error::Other("an event made nothing of something".into());
+    Ok((after.ok_or_else(bug).map_err(Error::Store)?, version))
+}
+
+/// What is told about a gate; the id makes sure that each thing is told once per channel.
+fn notice(space: SpaceId, channel: &str, gate: GateId, effect: &Effect) -> Option<Notice> {
+    let what = match effect {
+        Effect::Notify { level, reminder } => format!("notify/{level}/{reminder}"),
+        Effect::Retract => "retract".into(),
+        // The asker is not a person to notify: it has its delivery.
+        Effect::Deliver => return None,
+    };
+    let body = serde_json::json!({ "gate": gate, "effect": effect }).to_string();
+    let id = format!("{gate}/{what}/{channel}");
+    Some(Notice { id, space, channel: channel.to_owned(), body, attempts: 0 })
+}
+
+fn event_reason(event: &gate::Event) -> &str {
+    match event {
+        gate::Event::Answered { answer, .. } => answer.reason.as_deref().unwrap_or_default(),
+        gate::Event::Withdrawn { reason, .. } => reason,
+        _ => "",
+    }
+}
+
+/// A refusal for a thing that must be there.
+pub(crate) fn not_found(what: &str, name: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(sayso_core::Code::NotFound, format!("there is no {what} {name}"))
+}

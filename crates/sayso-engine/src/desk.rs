@@ -1,0 +1,172 @@
+//! The desk is the only place that writes. Everything else asks it to.
+
+use crate::batch::Batch;
+use crate::{Error, Result, World};
+use sayso_core::audit::{Entry, Outcome};
+use sayso_core::{Actor, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, TokenId};
+use sayso_store::{Place, Read, Store};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the desk looks again after somebody else wrote first.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// The desk of one space. Clones share the store.
+#[derive(Clone)]
+pub struct Desk {
+    pub(crate) store: Arc<Store>,
+    pub(crate) world: World,
+    pub(crate) space: SpaceId,
+    pub(crate) space_name: String,
+    /// The ways people are told. None means that nothing is put into the outbox.
+    pub(crate) channels: Vec<String>,
+}
+
+impl Desk {
+    /// The space it writes in.
+    pub fn space(&self) -> SpaceId {
+        self.space
+    }
+
+    /// What people call the space.
+    pub fn space_name(&self) -> &str {
+        &self.space_name
+    }
+
+    /// Where it is kept.
+    pub fn place(&self) -> &Place {
+        self.store.place()
+    }
+
+    /// The same desk, telling people through these channels.
+    #[must_use]
+    pub fn with_channels(mut self, channels: Vec<String>) -> Self {
+        self.channels = channels;
+        self
+    }
+
+    /// How well this place is guarded. Whoever reaches the database directly could also write to it
+    /// directly, agents of the same user included: that is S0, whichever database it is.
+    pub fn level(&self) -> Level {
+        Level::S0
+    }
+
+    /// What the database finds wrong with itself.
+    pub fn check_file(&self) -> Result<Vec<String>> {
+        Ok(self.store.check_file()?)
+    }
+
+    /// A new id for a gate.
+    pub fn new_gate_id(&self) -> GateId {
+        GateId::mint(self.world.now(), self.world.chance())
+    }
+
+    /// A new id for a task.
+    pub fn new_task_id(&self) -> TaskId {
+        TaskId::mint(self.world.now(), self.world.chance())
+    }
+
+    /// A new id for a run.
+    pub fn new_run_id(&self) -> RunId {
+        RunId::mint(self.world.now(), self.world.chance())
+    }
+
+    /// A new id for a message.
+    pub fn new_message_id(&self) -> MessageId {
+        MessageId::mint(self.world.now(), self.world.chance())
+    }
+
+    pub(crate) fn new_token_id(&self) -> TokenId {
+        TokenId::mint(self.world.now(), self.world.chance())
+    }
+
+    /// The time, as the desk sees it.
+    pub fn now(&self) -> sayso_core::Timestamp {
+        self.world.now()
+    }
+
+    /// Runs `work` on one moment's view of the space.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
+        let mut refused = None;
+        let outcome = self.store.read(|read| match work(read) {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Store(error)) => Err(error),
+            Err(Error::Refused(refusal)) => {
+                refused = Some(refusal);
+                Ok(None)
+            }
+        })?;
+        outcome.ok_or_else(|| missing(refused))
+    }
+
+    /// Load, decide, apply, append, as one. When somebody else wrote first, look again: ids are the
+    /// caller's, so the same command a second time is harmless even if the first one counted.
+    pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
+    {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.submit_once(actor, work.clone()) {
+                Err(Error::Store(error))
+                    if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
+                {
+                    std::thread::sleep(Duration::from_millis(5 << attempt));
+                }
+                Err(Error::Refused(refusal)) => {
+                    self.note_refusal(actor, &refusal);
+                    return Err(refusal.into());
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn submit_once<T, F>(&self, actor: &Actor, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
+    {
+        let (desk, actor) = (self.clone(), actor.clone());
+        let outcome = self.store.write(move |write| {
+            let mut batch = Batch::begin(&desk, &actor, write)?;
+            match work(&mut batch) {
+                Ok(value) => batch.commit().map(|()| Ok(value)),
+                Err(Error::Store(error)) => Err(error),
+                // Nothing has been written yet: a batch writes when it is committed.
+                Err(Error::Refused(refusal)) => Ok(Err(refusal)),
+            }
+        })?;
+        outcome.map_err(Error::Refused)
+    }
+
+    /// Writes down that somebody tried what they may not do. It must not stand in the way of the
+    /// refusal itself, which holds even when it cannot be written.
+    pub fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
+        if !refusal.is_about_authority() {
+            return;
+        }
+        let (world, space, actor) = (self.world.clone(), self.space, actor.clone());
+        let (code, reason) = (refusal.code.as_str(), refusal.message.clone());
+        let _ = self.store.write(move |write| {
+            let mut entry = Entry::new(&actor, space, world.now(), "refused", code);
+            entry.outcome = Outcome::Refused;
+            entry.reason = reason.clone();
+            write.append(entry, &[])
+        });
+    }
+}
+
+/// A lost race, or a connection lost at an unknown moment.
+fn is_worth_another_look(error: &sayso_store::Error) -> bool {
+    matches!(error, sayso_store::Error::Conflict | sayso_store::Error::Unreachable(_))
+}
+
+fn missing(refused: Option<Refusal>) -> Error {
+    match refused {
+        Some(refusal) => refusal.into(),
+        None => sayso_store::Error::Other("a read gave no result".into()).into(),
+    }
+}

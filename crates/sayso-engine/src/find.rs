@@ -1,0 +1,106 @@
+//! From what people type to what they mean.
+
+use crate::gates::nothing_waits;
+use crate::{Desk, Found, Result};
+use sayso_core::{Code, GateId, Refusal, TaskId};
+use sayso_store::Read;
+
+impl Desk {
+    /// What an id, a handle or the beginning of one means.
+    pub fn find(&self, name: &str) -> Result<Found> {
+        self.read(|read| self.find_in(read, name))
+    }
+
+    /// The task this means; a gate stands for the task that waits for it.
+    pub fn find_task(&self, name: &str) -> Result<TaskId> {
+        match self.find(name)? {
+            Found::Task(id) => Ok(id),
+            Found::Gate(id) => {
+                let gate = self.gate(id)?;
+                let lonely =
+                    || Refusal::new(Code::NotFound, format!("gate {} has no task", gate.handle()));
+                Ok(gate.opened.task.ok_or_else(lonely)?)
+            }
+        }
+    }
+
+    /// The gate this means; a task stands for the one gate it waits for.
+    pub fn find_gate(&self, name: &str) -> Result<GateId> {
+        match self.find(name)? {
+            Found::Gate(id) => Ok(id),
+            Found::Task(id) => {
+                let row = self.task(id)?;
+                let mut gates = row.task.waits_for.keys();
+                match (gates.next(), gates.next()) {
+                    (Some(only), None) => Ok(*only),
+                    (None, _) => Err(nothing_waits(&row.task.handle).into()),
+                    (Some(_), Some(_)) => Err(self.which_gate(&row.task)?.into()),
+                }
+            }
+        }
+    }
+
+    fn which_gate(&self, task: &sayso_core::task::Task) -> Result<Refusal> {
+        let mut names = vec![];
+        for (id, kind) in &task.waits_for {
+            names.push(format!("{} ({kind})", self.gate(*id)?.handle()));
+        }
+        let message = format!("task {} waits for {} gates", task.handle, names.len());
+        Ok(Refusal::new(Code::WhichGate, message).hint(format!("name one: {}", names.join(", "))))
+    }
+
+    fn find_in(&self, read: &mut Read<'_>, typed: &str) -> Result<Found> {
+        let name = normal(typed).ok_or_else(|| unknown(typed))?;
+        let found = read.find(self.space, &name)?;
+        if let [(only, _)] = found.as_slice() {
+            return Ok(only.clone());
+        }
+        if found.is_empty() {
+            let elsewhere = read.find_elsewhere(&name)?;
+            return Err(elsewhere
+                .map_or_else(|| unknown(typed), |s| other_space(typed, &s))
+                .into());
+        }
+        let names: Vec<_> = found.iter().map(|(_, handle)| handle.as_str()).collect();
+        Err(Refusal::new(Code::Ambiguous, format!("several ids begin with {name:?}"))
+            .hint(format!("type more of it: {}", names.join(", ")))
+            .into())
+    }
+}
+
+/// Typed in any case, with a dash behind the letter, or with look-alikes of the digits 0 and 1.
+fn normal(typed: &str) -> Option<String> {
+    let typed = typed.trim().to_ascii_lowercase().replace('-', "");
+    let plain = !typed.is_empty() && typed.len() <= 26;
+    if !plain || !typed.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let (letter, rest) = typed.split_at(1);
+    let rest = rest.replace('o', "0").replace(['i', 'l'], "1");
+    Some(format!("{letter}{rest}"))
+}
+
+fn unknown(typed: &str) -> Refusal {
+    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(typed), 60);
+    Refusal::new(Code::NotFound, format!("there is no task or gate {shown:?} here"))
+        .hint("see what is there with: sayso list, or: sayso inbox")
+}
+
+fn other_space(typed: &str, space: &str) -> Refusal {
+    Refusal::new(Code::OtherSpace, format!("{typed} belongs to space {space:?}"))
+        .hint(format!("add: --space {space}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normal;
+
+    #[test]
+    fn what_people_type_is_read_kindly() {
+        assert_eq!(normal("G-7K2M").as_deref(), Some("g7k2m"));
+        assert_eq!(normal(" goil1 ").as_deref(), Some("g0111"));
+        for hostile in ["", "../x", "a'b", "a%", "a\0", &"x".repeat(27), "ä"] {
+            assert_eq!(normal(hostile), None, "{hostile:?}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! What can be done with gates.
+
+use crate::batch::{Batch, not_found};
+use crate::{Desk, Result, load};
+use sayso_core::gate::{self, Card, Command, Ending, Gate, Opened};
+use sayso_core::task::{self, Event as TaskEvent};
+use sayso_core::{
+    Actor, Answer, Approvers, Code, Content, Deed, GateId, Kind, Proof, Refusal, Role, Shape,
+    TaskId, Timestamp, Verdict,
+};
+use sayso_store::{GateFilter, Handles, Page, Topic};
+use std::time::{Duration, Instant};
+
+/// A question to be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// Made by the asker: asking again with the same id is the same question.
+    pub id: GateId,
+    /// What sort of gate.
+    pub kind: Kind,
+    /// The task that waits for it.
+    pub task: Option<TaskId>,
+    /// What the person sees.
+    pub card: Card,
+    /// Whose yes is needed.
+    pub approvers: Approvers,
+    /// The least proof a verdict needs.
+    pub least_proof: Proof,
+    /// When it expires.
+    pub deadline: Option<Timestamp>,
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waited {
+    /// The gate has ended.
+    Ended(Box<Gate>),
+    /// The time is over and the gate is still open.
+    TimedOut(Box<Gate>),
+}
+
+impl Desk {
+    /// Asks. The gate is there when this returns, whatever happens next.
+    pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
+        self.submit(actor, move |batch| open(batch, &ask))
+    }
+
+    /// Changes the card of a gate that is still open.
+    pub fn revise(&self, actor: &Actor, id: GateId, card: Card) -> Result<Gate> {
+        self.on_gate(actor, id, Command::Revise(card))
+    }
+
+    /// Notes that the actor saw the card with this digest.
+    pub fn see(&self, actor: &Actor, id: GateId, digest: &str) -> Result<Gate> {
+        self.on_gate(actor, id, Command::See { digest: digest.into() })
+    }
+
+    /// Puts a gate off.
+    pub fn snooze(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
+        self.on_gate(actor, id, Command::Snooze { until })
+    }
+
+    /// Says "mine" for a while.
+    pub fn claim(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
+        self.on_gate(actor, id, Command::Claim { until })
+    }
+
+    /// Ends a gate whose time ran out.
+    pub fn expire(&self, actor: &Actor, id: GateId) -> Result<Gate> {
+        self.submit(actor, move |batch| {
+            let changed = batch.on_gate(id, &Command::Expire)?;
+            settle_task(batch, id, changed)
+        })
+    }
+
+    /// Answers a gate. The first answer wins; every other caller is told who was first.
+    pub fn answer(&self, actor: &Actor, id: GateId, answer: Answer, digest: &str) -> Result<Gate> {
+        let digest = digest.to_owned();
+        self.look_before_locking(actor, id, &answer, &digest)?;
+        self.submit(actor, move |batch| {
+            let answer = with_notes(batch, id, answer.clone())?;
+            let command = Command::Answer { answer, digest: digest.clone() };
+            let changed = batch.on_gate(id, &command)?;
+            settle_task(batch, id, changed)
+        })
+    }
+
+    /// Most of those who come too late need not wait for the write lock to hear it.
+    fn look_before_locking(
+        &self,
+        actor: &Actor,
+        id: GateId,
+        answer: &Answer,
+        digest: &str,
+    ) -> Result<()> {
+        let gate = self.gate(id)?;
+        if gate.is_open() {
+            return Ok(());
+        }
+        let command = Command::Answer { answer: answer.clone(), digest: digest.into() };
+        let refused = gate::decide(Some(&gate), &command, actor, self.now()).err();
+        match refused.filter(|r| !r.is_about_authority()) {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a gate back.
+    pub fn withdraw(&self, actor: &Actor, id: GateId, reason: &str) -> Result<Gate> {
+        let reason = reason.to_owned();
+        self.submit(actor, move |batch| withdraw(batch, id, &reason))
+    }
+
+    /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
+    pub fn clear_awaiting(&self, actor: &Actor, task: TaskId, reason: &str) -> Result<usize> {
+        let reason = reason.to_owned();
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Answer, "clear what a task waits for")?;
+            let found = batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+            let gates: Vec<_> = found.waits_for.keys().copied().collect();
+            if gates.is_empty() {
+                return Err(nothing_waits(&found.handle).into());
+            }
+            for gate in &gates {
+                withdraw(batch, *gate, &reason)?;
+            }
+            Ok(gates.len())
+        })
+    }
+
+    /// Notes that the asker was handed the ending.
+    pub fn deliver(&self, actor: &Actor, id: GateId) -> Result<Gate> {
+        self.on_gate(actor, id, Command::Deliver)
+    }
+
+    /// Notes that the asker went on with it.
+    pub fn acknowledge(&self, actor: &Actor, id: GateId) -> Result<Gate> {
+        self.on_gate(actor, id, Command::Acknowledge)
+    }
+
+    /// Notes that it could not be handed over.
+    pub fn fail_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
+        self.on_gate(actor, id, Command::FailDelivery { why: why.into() })
+    }
+
+    fn on_gate(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+        self.submit(actor, move |batch| {
+            batch.on_gate(id, &command)?;
+            gate_in(batch, id)
+        })
+    }
+
+    /// A gate, folded from the log and checked against the audit.
+    pub fn gate(&self, id: GateId) -> Result<Gate> {
+        let space = self.space;
+        self.read(|read| {
+            let found = load::gate(read, id)?.filter(|(gate, _)| gate.opened.space == space);
+            Ok(found.map(|(gate, _)| gate).ok_or_else(|| not_found("gate", &id))?)
+        })
+    }
+
+    /// Gates, a page at a time. An agent sees its own.
+    pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
+        if !actor.role.may(Deed::ReadAll) {
+            filter.asker = Some(actor.name.clone());
+        }
+        self.read(|read| Ok(read.gates(self.space, &filter)?))
+    }
+
+    /// How many gates wait, counted up to `most`.
+    pub fn count_open_gates(&self, most: usize) -> Result<usize> {
+        self.read(|read| Ok(read.count_open_gates(self.space, most)?))
+    }
+
+    /// Waits until the gate has ended, or until `timeout` is over. Waiting is a row: whoever waits
+    /// may die and wait again.
+    pub fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
+        let began = Instant::now();
+        let gate = self.gate(id)?;
+        if !gate.is_open() {
+            return Ok(Waited::Ended(Box::new(gate)));
+        }
+        // Watch first, look second: a commit in between wakes us.
+        let mut watch = self.store.watch(&[Topic::Gate(id)])?;
+        loop {
+            let gate = self.gate(id)?;
+            if !gate.is_open() {
+                return Ok(Waited::Ended(Box::new(gate)));
+            }
+            let left = timeout.map(|t| t.saturating_sub(began.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(Waited::TimedOut(Box::new(gate)));
+            }
+            watch.wait(left.unwrap_or(Duration::MAX));
+        }
+    }
+
+    /// Endings this asker has not acknowledged yet, oldest first.
+    pub fn undelivered(&self, actor: &Actor, limit: usize) -> Result<Vec<Gate>> {
+        let ids =
+            self.read(|read| Ok(read.deliveries_under_way(self.space, &actor.name, limit)?))?;
+        ids.into_iter().map(|id| self.gate(id)).collect()
+    }
+}
+
+/// Opens a gate, and lets its task wait in the same breath.
+pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
+    let handle = match batch.gate(ask.id)? {
+        Some(gate) => gate.handle().to_owned(),
+        None => batch.free_handle(Handles::Gates, |len| ask.id.handle(len))?,
+    };
+    if let Some(task) = ask.task {
+        batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+    }
+    let opened = Opened {
+        id: ask.id,
+        space: batch.space,
+        handle: handle.clone(),
+        kind: ask.kind,
+        task: ask.task,
+        card: ask.card.clone(),
+        lineage: batch.actor.lineage(),
+        approvers: ask.approvers.clone(),
+        least_proof: ask.least_proof,
+        launcher_excluded: false,
+        deadline: ask.deadline,
+    };
+    let is_new = batch.on_gate(ask.id, &Command::Open(Box::new(opened)))?;
+    if let Some(task) = ask.task.filter(|_| is_new) {
+        let wait = task::Command::Ask { gate: ask.id, handle, kind: ask.kind };
+        batch.on_task(task, &wait)?;
+    }
+    gate_in(batch, ask.id)
+}
+
+pub(crate) fn withdraw(batch: &mut Batch<'_, '_>, id: GateId, reason: &str) -> Result<Gate> {
+    let changed = batch.on_gate(id, &Command::Withdraw { reason: reason.into() })?;
+    settle_task(batch, id, changed)
+}
+
+/// Tells the task that its gate ended. What the person wrote becomes a note before the verdict
+/// counts, so that whoever takes the task next finds it.
+fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) -> Result<Gate> {
+    let gate = gate_in(batch, id)?;
+    let (Some(ending), Some(task), true) = (&gate.ending, gate.opened.task, changed) else {
+        return Ok(gate);
+    };
+    if let Some(text) = words(ending) {
+        batch.on_task(task, &task::Command::Note { text, as_agent: false })?;
+    }
+    let settle = task::Command::Settle {
+        gate: id,
+        handle: gate.handle().to_owned(),
+        kind: gate.opened.kind,
+        ending: ending.as_str(),
+        verdict: gate.answer().map(|(answer, _)| answer.verdict),
+    };
+    batch.on_task(task, &settle)?;
+    Ok(gate)
+}
+
+/// What the person wrote, if anything.
+fn words(ending: &Ending) -> Option<String> {
+    let Ending::Answered { answer, .. } = ending else { return None };
+    let content = (!answer.content.is_empty()).then(|| answer.as_text());
+    let said: Vec<_> = content.into_iter().chain(answer.reason.clone()).collect();
+    (!said.is_empty()).then(|| said.join("\n\n")).filter(|text| !text.trim().is_empty())
+}
+
+/// People who come from other trackers write the answer as a note and then approve. Their notes
+/// since the question are the answer then.
+fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
+    let gate = gate_in(batch, id)?;
+    let is_bare = answer.verdict == Verdict::Approved && answer.content.is_empty();
+    let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
+        return Ok(answer);
+    };
+    let history = load::task_history(batch.write, task)?;
+    let notes: Vec<_> = history
+        .into_iter()
+        .filter(|(at, _)| *at >= gate.opened_at)
+        .filter_map(|(_, event)| match event {
+            TaskEvent::Noted(note) if note.role == Role::Human => Some(note.text),
+            _ => None,
+        })
+        .collect();
+    Ok(match notes.is_empty() {
+        true => answer,
+        false => Answer { content: Content::Text(notes.join("\n\n")), ..answer },
+    })
+}
+
+fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
+    Ok(batch.gate(id)?.cloned().ok_or_else(|| not_found("gate", &id))?)
+}
+
+pub(crate) fn nothing_waits(handle: &str) -> Refusal {
+    Refusal::new(Code::NotWaiting, format!("task {handle} waits for nobody"))
+        .hint("see what waits with: sayso inbox")
+}

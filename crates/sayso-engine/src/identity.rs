@@ -1,0 +1,246 @@
+//! Who is who: tokens, passphrases, unlocked terminals.
+
+use crate::batch::Batch;
+use crate::{Desk, Error, Page, Result, Token};
+use argon2::Argon2;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use sayso_core::{Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp};
+use sayso_store::Handles;
+use subtle::ConstantTimeEq;
+
+/// How long a terminal stays unlocked.
+const UNLOCK_MICROS: i64 = 15 * 60 * 1_000_000;
+
+/// The shortest passphrase taken.
+const PASSPHRASE_CHARS_MIN: usize = 8;
+
+/// A credential to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewToken {
+    /// The part its holder plays.
+    pub role: Role,
+    /// Who holds it.
+    pub name: String,
+    /// The task an agent's token is bound to.
+    pub task: Option<TaskId>,
+    /// The run an agent's token is bound to.
+    pub run: Option<RunId>,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A credential that was just made. The secret is shown once and kept nowhere.
+pub struct Minted {
+    /// The credential.
+    pub token: Token,
+    /// What its holder presents.
+    pub secret: String,
+}
+
+impl Desk {
+    /// Makes a credential. An agent can make none, and no token makes another: it takes an admin,
+    /// or a person at their terminal.
+    pub fn mint(&self, actor: &Actor, new: NewToken) -> Result<Minted> {
+        let id = self.new_token_id();
+        let secret = new_secret(self, new.role);
+        let hash = hash(&secret);
+        let token = self.submit(actor, move |batch| {
+            check_may_mint(batch.actor)?;
+            check_token_name(&new.name)?;
+            let token = Token {
+                id,
+                space: batch.space,
+                handle: batch.free_handle(Handles::Tokens, |len| id.handle(len))?,
+                hash: hash.clone(),
+                role: new.role,
+                name: new.name.clone(),
+                task: new.task,
+                run: new.run,
+                launcher: batch.actor.name.clone(),
+                created_at: batch.at,
+                expires_at: new.expires_at,
+                revoked_at: None,
+            };
+            let what = format!("{} for {}", token.role.as_str(), token.name);
+            batch.about("token.minted", &token.handle, None, &what);
+            batch.write.add_token(&token)?;
+            Ok(token)
+        })?;
+        Ok(Minted { token, secret })
+    }
+
+    /// Revokes a credential. It stops working at once, everywhere.
+    pub fn revoke(&self, actor: &Actor, handle: &str) -> Result<Token> {
+        let handle = handle.to_owned();
+        self.submit(actor, move |batch| {
+            check_may_mint(batch.actor)?;
+            let mut token = token_in(batch, &handle)?;
+            if token.revoked_at.is_none() {
+                batch.about("token.revoked", &token.handle, None, "");
+                batch.write.revoke_token(token.id, batch.at)?;
+                token.revoked_at = Some(batch.at);
+            }
+            Ok(token)
+        })
+    }
+
+    /// All credentials of the space, newest first.
+    pub fn tokens(&self, actor: &Actor, limit: usize) -> Result<Page<Token>> {
+        actor.check(Deed::Mint, "list tokens")?;
+        self.read(|read| Ok(read.tokens(self.space, limit)?))
+    }
+
+    /// Who presents this secret, at this door.
+    pub fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
+        let given = hash(secret.trim());
+        let token = self.read(|read| Ok(read.token_by_hash(&given)?))?;
+        let token = token.ok_or_else(|| bad_token("the token is not known here"))?;
+        if !bool::from(token.hash.as_bytes().ct_eq(given.as_bytes())) {
+            return Err(bad_token("the token is not known here").into());
+        }
+        if token.space != self.space {
+            return Err(bad_token("the token is for another space").into());
+        }
+        if token.revoked_at.is_some() {
+            return Err(bad_token("the token was revoked").into());
+        }
+        if token.expires_at.is_some_and(|end| self.now() >= end) {
+            return Err(bad_token("the token has expired").into());
+        }
+        let launcher = (token.role == Role::Agent).then(|| token.launcher.clone());
+        Ok(Actor {
+            role: token.role,
+            name: token.name,
+            run: token.run,
+            task: token.task,
+            launcher,
+            proof: Proof::Token,
+            level: self.level(),
+            door,
+        })
+    }
+
+    /// Whether this person has set a passphrase.
+    pub fn has_passphrase(&self, name: &str) -> Result<bool> {
+        self.read(|read| Ok(read.passphrase(self.space, name)?.is_some()))
+    }
+
+    /// Sets a person's passphrase; changing it takes the one before.
+    pub fn set_passphrase(&self, actor: &Actor, old: Option<&str>, new: &str) -> Result<()> {
+        actor.check(Deed::Answer, "set a passphrase")?;
+        if actor.proof < Proof::Tty {
+            return Err(Refusal::new(Code::NoPerson, "a passphrase is set at a terminal").into());
+        }
+        if new.chars().count() < PASSPHRASE_CHARS_MIN {
+            let message =
+                format!("the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters");
+            return Err(Refusal::new(Code::BadValue, message).into());
+        }
+        if self.has_passphrase(&actor.name)? {
+            self.check_passphrase(actor, old.unwrap_or_default())?;
+        }
+        let hash = Argon2::default().hash_password(new.as_bytes()).map_err(|e| unhashed(&e))?;
+        let hash = hash.to_string();
+        self.submit(actor, move |batch| {
+            batch.about("passphrase.set", &batch.actor.name.clone(), None, "");
+            batch.write.put_passphrase(batch.space, &batch.actor.name, &hash)?;
+            Ok(())
+        })
+    }
+
+    /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
+    pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
+        actor.check(Deed::Answer, "unlock a terminal")?;
+        self.check_passphrase(actor, passphrase)?;
+        self.put_unlock(actor, terminal, "terminal.unlocked", self.now().plus_micros(UNLOCK_MICROS))
+    }
+
+    /// Locks a terminal.
+    pub fn lock(&self, actor: &Actor, terminal: &str) -> Result<()> {
+        self.put_unlock(actor, terminal, "terminal.locked", self.now()).map(drop)
+    }
+
+    fn put_unlock(
+        &self,
+        actor: &Actor,
+        terminal: &str,
+        action: &'static str,
+        until: Timestamp,
+    ) -> Result<Timestamp> {
+        let terminal = terminal.to_owned();
+        self.submit(actor, move |batch| {
+            batch.about(action, &batch.actor.name.clone(), None, "");
+            batch.write.put_unlock(batch.space, &batch.actor.name, &terminal, until)?;
+            Ok(until)
+        })
+    }
+
+    /// Whether this person has unlocked this terminal.
+    pub fn is_unlocked(&self, name: &str, terminal: &str) -> Result<bool> {
+        let until = self.read(|read| Ok(read.unlocked_until(self.space, name, terminal)?))?;
+        Ok(until.is_some_and(|until| self.now() < until))
+    }
+
+    fn check_passphrase(&self, actor: &Actor, given: &str) -> Result<()> {
+        let stored = self.read(|read| Ok(read.passphrase(self.space, &actor.name)?))?;
+        let Some(stored) = stored else {
+            return Err(Refusal::new(
+                Code::Passphrase,
+                format!("{} has set no passphrase", actor.name),
+            )
+            .hint("set one with: sayso unlock --set")
+            .into());
+        };
+        let hash = PasswordHash::new(&stored).map_err(|e| unhashed(&e))?;
+        if Argon2::default().verify_password(given.as_bytes(), &hash).is_ok() {
+            return Ok(());
+        }
+        let refusal = Refusal::new(Code::Passphrase, "the passphrase is wrong");
+        self.note_refusal(actor, &refusal);
+        Err(refusal.into())
+    }
+}
+
+fn check_may_mint(actor: &Actor) -> Result<()> {
+    actor.check(Deed::Mint, "make or revoke tokens")?;
+    if actor.role == Role::Human && actor.proof < Proof::Tty {
+        return Err(Refusal::new(Code::ProofTooLow, "a token cannot make or revoke tokens")
+            .hint("do it at a terminal, outside of any agent")
+            .into());
+    }
+    Ok(())
+}
+
+fn check_token_name(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '/');
+    if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::BadValue, format!("{name:?} cannot be the name of a token's holder"))
+        .hint("take letters, digits, dashes, dots and underscores")
+        .into())
+}
+
+fn token_in(batch: &mut Batch<'_, '_>, handle: &str) -> Result<Token> {
+    let found = batch.write.token(batch.space, handle)?;
+    let missing = || Refusal::new(Code::NotFound, format!("there is no token {handle:?}"));
+    Ok(found.ok_or_else(missing)?)
+}
+
+/// 256 bits behind the role's prefix.
+fn new_secret(desk: &Desk, role: Role) -> String {
+    let (high, low) = (desk.world.chance(), desk.world.chance());
+    format!("{}{high:032x}{low:032x}", role.token_prefix())
+}
+
+fn hash(secret: &str) -> String {
+    Digest::of_bytes(secret.as_bytes()).as_str().to_owned()
+}
+
+fn bad_token(why: &str) -> Refusal {
+    Refusal::new(Code::BadToken, why).hint("ask for a new one: sayso token create")
+}
+
+fn unhashed(error: &dyn std::fmt::Display) -> Error {
+    sayso_store::Error::Other(format!("the passphrase cannot be hashed: {error}")).into()
+}

@@ -1,0 +1,32 @@
+//! What is going on in sayso: the desk, the only place that writes, and what stands around it.
+//!
+//! Every door builds the same commands and hands them to the [`Desk`]; nothing else appends to the
+//! log. The desk takes the time, loads what a decision stands on, lets the core decide, and writes
+//! events, views, deliveries, notices and the audit entry in one transaction.
+
+mod audit;
+mod batch;
+mod desk;
+mod error;
+mod find;
+mod gates;
+mod identity;
+mod load;
+mod messages;
+mod outbox;
+mod runs;
+mod spaces;
+mod tasks;
+mod world;
+
+pub use audit::{ExportError, Report, verify_export};
+pub use desk::Desk;
+pub use error::{Error, Result};
+pub use gates::{Ask, Waited};
+pub use identity::{Minted, NewToken};
+pub use load::History;
+pub use runs::NewRun;
+pub use sayso_agents as agents;
+pub use sayso_store::{Found, GateFilter, Page, Place, Space, TaskFilter, TaskRow, Token};
+pub use tasks::{Completed, NewTask};
+pub use world::World;

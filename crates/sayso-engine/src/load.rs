@@ -1,0 +1,80 @@
+//! Loading: what a decision stands on is folded from the log, never taken from a view.
+
+use crate::{Error, Result};
+use sayso_core::audit::{Mark, Sealed, Verifier};
+use sayso_core::gate::{self, Gate};
+use sayso_core::task::{self, Task};
+use sayso_core::{Code, GateId, Refusal, SpaceId, TaskId, Timestamp};
+use sayso_store::{EventRow, Read};
+use serde::de::DeserializeOwned;
+
+/// What happened to a task, in order.
+pub type History = Vec<(Timestamp, task::Event)>;
+
+pub(crate) fn gate_stream(id: GateId) -> String {
+    format!("gate/{id}")
+}
+
+pub(crate) fn task_stream(id: TaskId) -> String {
+    format!("task/{id}")
+}
+
+/// A gate with its version. One that has ended is checked against the audit: an ending that was
+/// written into the database by hand is not acted on.
+pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
+    let rows = read.events(&gate_stream(id))?;
+    let mut gate = None;
+    for row in &rows {
+        let was_open = gate.as_ref().is_none_or(Gate::is_open);
+        gate = gate::apply(gate, &event(row)?, row.at);
+        if let Some(ended) = gate.as_ref().filter(|g| was_open && !g.is_open()) {
+            check_is_covered(read, ended.opened.space, row)?;
+        }
+    }
+    Ok(gate.map(|gate| (gate, rows.len() as u64)))
+}
+
+/// A task with its version.
+pub(crate) fn task(read: &mut Read<'_>, id: TaskId) -> Result<Option<(Task, u64)>> {
+    let rows = read.events(&task_stream(id))?;
+    let mut task = None;
+    for row in &rows {
+        task = task::apply(task, &event(row)?, row.at);
+    }
+    Ok(task.map(|task| (task, rows.len() as u64)))
+}
+
+/// What happened to a task.
+pub(crate) fn task_history(read: &mut Read<'_>, id: TaskId) -> Result<History> {
+    let rows = read.events(&task_stream(id))?;
+    rows.iter().map(|row| Ok((row.at, event(row)?))).collect()
+}
+
+/// Reads an event. One of a kind that only a later version knows reads as `Unknown`; what is no
+/// event at all means that the log was tampered with.
+pub(crate) fn event<T: DeserializeOwned>(row: &EventRow) -> Result<T> {
+    serde_json::from_str(&row.body)
+        .map_err(|e| tampered(&row.stream, &format!("event {} cannot be read: {e}", row.version)))
+}
+
+/// Whether the audit entry an event names is whole and covers it.
+pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventRow) -> Result<()> {
+    let entry = read.audit_after(space, row.audit.saturating_sub(1), 1)?.into_iter().next();
+    let mark = Mark::of(&row.stream, row.version, &row.body);
+    let covers = |sealed: &Sealed| {
+        sealed.seq == row.audit
+            && Verifier::behind(space, sealed)
+                .next(sealed)
+                .is_ok_and(|entry| entry.events.contains(&mark))
+    };
+    if entry.as_ref().is_some_and(covers) {
+        return Ok(());
+    }
+    Err(tampered(&row.stream, &format!("the audit does not know event {}", row.version)))
+}
+
+fn tampered(stream: &str, why: &str) -> Error {
+    Refusal::new(Code::AuditBroken, format!("{stream} was changed outside of sayso: {why}"))
+        .hint("see what else was touched with: sayso audit verify")
+        .into()
+}

@@ -1,0 +1,108 @@
+//! Spaces: opening, making and deleting them.
+
+use crate::{Desk, Result, World, gates};
+use sayso_core::{Actor, Code, Deed, Refusal, SpaceId};
+use sayso_store::{GateFilter, Place, Space, Store};
+use std::sync::Arc;
+
+/// How many gates are withdrawn at a time when a space is deleted.
+const WITHDRAWN_AT_ONCE: usize = 500;
+
+impl Desk {
+    /// Opens a space that is there.
+    pub fn open(place: Place, name: &str, world: World) -> Result<Self> {
+        Self::of(Store::open(place)?, name, world)
+    }
+
+    /// Opens a space for a long-lived process with many threads.
+    pub fn open_shared(place: Place, name: &str, world: World) -> Result<Self> {
+        Self::of(Store::open(place)?.with_group_commit()?, name, world)
+    }
+
+    fn of(store: Store, name: &str, world: World) -> Result<Self> {
+        let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
+        if space.deleted_at.is_some() {
+            return Err(Refusal::new(Code::NoSpace, format!("space {name:?} was deleted"))
+                .hint("its log and its audit are kept; make a new one with another name")
+                .into());
+        }
+        Ok(Self::with(store, &space, world))
+    }
+
+    fn with(store: Store, space: &Space, world: World) -> Self {
+        Self {
+            store: Arc::new(store),
+            world,
+            space: space.id,
+            space_name: space.name.clone(),
+            channels: vec![],
+        }
+    }
+
+    /// Makes a space, and the store around it if there is none. A space of this name that is there
+    /// already is opened.
+    pub fn create(place: Place, name: &str, actor: &Actor, world: World) -> Result<(Self, bool)> {
+        check_name(name)?;
+        let store = Store::create(place)?;
+        if let Some(space) = store.read(|read| read.space(name))? {
+            return Ok((Self::with(store, &space, world), false));
+        }
+        let id = SpaceId::mint(world.now(), world.chance());
+        let (name, at, actor) = (name.to_owned(), world.now(), actor.clone());
+        let space = store.write(move |write| {
+            let space = write.add_space(id, &name, at)?;
+            let entry = sayso_core::audit::Entry::new(&actor, id, at, "space.created", &name);
+            write.append(entry, &[])?;
+            Ok(space)
+        })?;
+        Ok((Self::with(store, &space, world), true))
+    }
+
+    /// All spaces in this store.
+    pub fn spaces(&self) -> Result<Vec<Space>> {
+        self.read(|read| Ok(read.spaces()?))
+    }
+
+    /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.
+    pub fn delete_space(&self, actor: &Actor, reason: &str) -> Result<usize> {
+        let (id, name) = (self.space, self.space_name.clone());
+        let why = match reason {
+            "" => format!("space {name} was deleted"),
+            _ => format!("space {name} was deleted: {reason}"),
+        };
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Answer, "delete a space")?;
+            batch.about("space.deleted", &name, None, &why);
+            let mut withdrawn = 0;
+            let mut filter = GateFilter { limit: WITHDRAWN_AT_ONCE, ..GateFilter::default() };
+            loop {
+                let page = batch.write.gates(id, &filter)?;
+                for gate in &page.items {
+                    gates::withdraw(batch, gate.opened.id, &why)?;
+                    withdrawn += 1;
+                }
+                filter.after = page.items.last().map(|gate| gate.opened.id);
+                if !page.more {
+                    break;
+                }
+            }
+            batch.write.delete_space(id, batch.at)?;
+            Ok(withdrawn)
+        })
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::BadValue, format!("{name:?} cannot be the name of a space"))
+        .hint("take letters, digits, dashes, dots and underscores")
+        .into())
+}
+
+fn no_space(name: &str) -> Refusal {
+    Refusal::new(Code::NoSpace, format!("there is no space {name:?} in this store"))
+        .hint("make it with: sayso init")
+}

@@ -1,0 +1,305 @@
+//! What can be done with tasks.
+
+use crate::batch::{Batch, not_found};
+use crate::gates::{self, Ask};
+use crate::load::{self, History};
+use crate::{Desk, Result};
+use sayso_core::gate::{Card, Gate};
+use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
+use sayso_core::{
+    Actor, Approvers, Code, GateId, Kind, Proof, Refusal, RunId, Shape, TaskId, Timestamp,
+};
+use sayso_store::{Handles, Page, TaskFilter, TaskRow};
+use std::collections::BTreeSet;
+
+/// A task to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTask {
+    /// Made by the caller.
+    pub id: TaskId,
+    /// What is to be done, in a line.
+    pub title: String,
+    /// What is to be done, at length.
+    pub body: String,
+    /// What sort of work.
+    pub sort: String,
+    /// From 0, at once, to 4, some day.
+    pub priority: u8,
+    /// How big it is.
+    pub size: Option<String>,
+    /// Words to find it by.
+    pub labels: BTreeSet<String>,
+    /// The epic it is part of.
+    pub parent: Option<TaskId>,
+    /// What must be closed before it.
+    pub blocked_by: BTreeSet<TaskId>,
+    /// The gate that opens when an agent says it is complete.
+    pub requires: Option<Kind>,
+    /// A gate that opens at once.
+    pub awaiting: Option<(GateId, Kind)>,
+}
+
+/// What "complete" led to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Completed {
+    /// The task is closed.
+    Closed(Box<Task>),
+    /// The task waits for this gate first.
+    Waits(Box<Task>, Box<Gate>),
+}
+
+impl Desk {
+    /// Makes a task.
+    pub fn create_task(&self, actor: &Actor, new: NewTask) -> Result<Task> {
+        self.submit(actor, move |batch| create(batch, &new))
+    }
+
+    /// Changes a task.
+    pub fn edit_task(&self, actor: &Actor, id: TaskId, edit: Edit) -> Result<Task> {
+        self.submit(actor, move |batch| {
+            if let Some(Some(parent)) = edit.parent {
+                check_parent(batch, id, parent)?;
+            }
+            batch.on_task(id, &Command::Edit(Box::new(edit.clone())))?;
+            task_in(batch, id)
+        })
+    }
+
+    /// Lets a task wait for another.
+    pub fn add_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
+        self.submit(actor, move |batch| {
+            let other = task_in(batch, on)?;
+            let this = task_in(batch, id)?;
+            if batch.write.would_circle(id, on)? {
+                return Err(Refusal::new(
+                    Code::Cycle,
+                    format!("{} already waits for {}", other.handle, this.handle),
+                )
+                .hint("see what waits for what with: sayso show ID")
+                .into());
+            }
+            batch.on_task(id, &Command::AddDependency { on })?;
+            task_in(batch, id)
+        })
+    }
+
+    /// Lets a task wait no more for another.
+    pub fn remove_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
+        self.on_task(actor, id, Command::RemoveDependency { on })
+    }
+
+    /// Takes a task.
+    pub fn start_task(&self, actor: &Actor, id: TaskId, run: Option<RunId>) -> Result<Task> {
+        self.on_task(actor, id, Command::Start { run })
+    }
+
+    /// Writes a note.
+    pub fn note(&self, actor: &Actor, id: TaskId, text: &str, as_agent: bool) -> Result<Task> {
+        self.on_task(actor, id, Command::Note { text: text.into(), as_agent })
+    }
+
+    /// Opens a task again.
+    pub fn reopen_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
+        self.on_task(actor, id, Command::Reopen { reason: reason.into() })
+    }
+
+    /// Puts a task off.
+    pub fn defer_task(&self, actor: &Actor, id: TaskId, until: Option<Timestamp>) -> Result<Task> {
+        self.on_task(actor, id, Command::Defer { until })
+    }
+
+    /// Says that a task did not work.
+    pub fn fail_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
+        self.on_task(actor, id, Command::Fail { reason: reason.into() })
+    }
+
+    /// Says that a task is stuck on something that is no task.
+    pub fn block_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
+        self.on_task(actor, id, Command::Block { reason: reason.into() })
+    }
+
+    fn on_task(&self, actor: &Actor, id: TaskId, command: Command) -> Result<Task> {
+        self.submit(actor, move |batch| {
+            batch.on_task(id, &command)?;
+            task_in(batch, id)
+        })
+    }
+
+    /// Closes a task. What it requires comes first unless a person closes it; what waits on it is
+    /// withdrawn. With `force` its children are closed, too.
+    pub fn close_task(
+        &self,
+        actor: &Actor,
+        id: TaskId,
+        reason: &str,
+        force: bool,
+    ) -> Result<Completed> {
+        let (reason, gate) = (reason.to_owned(), self.new_gate_id());
+        self.submit(actor, move |batch| {
+            let task = task_in(batch, id)?;
+            let waits = task.is_waiting();
+            if let (Completion::Opens(kind), false) = (task::completion(&task, batch.actor), waits)
+            {
+                let gate = gates::open(batch, &ask_for(gate, &task, kind, &reason))?;
+                return Ok(Completed::Waits(Box::new(task_in(batch, id)?), Box::new(gate)));
+            }
+            finish(batch, id, End::Close, &reason, force)?;
+            Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
+        })
+    }
+
+    /// Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.
+    pub fn delete_task(
+        &self,
+        actor: &Actor,
+        id: TaskId,
+        reason: &str,
+        force: bool,
+    ) -> Result<Task> {
+        let reason = reason.to_owned();
+        self.submit(actor, move |batch| {
+            finish(batch, id, End::Delete, &reason, force)?;
+            task_in(batch, id)
+        })
+    }
+
+    /// A task with what its place among others says about it.
+    pub fn task(&self, id: TaskId) -> Result<TaskRow> {
+        self.read(|read| {
+            let row = read.task(id)?.filter(|(row, _)| row.task.space == self.space);
+            Ok(row.map(|(row, _)| row).ok_or_else(|| not_found("task", &id))?)
+        })
+    }
+
+    /// Tasks, a page at a time.
+    pub fn tasks(&self, filter: &TaskFilter) -> Result<Page<TaskRow>> {
+        self.read(|read| Ok(read.tasks(self.space, filter)?))
+    }
+
+    /// What happened to a task, in order.
+    pub fn history(&self, id: TaskId) -> Result<History> {
+        self.read(|read| load::task_history(read, id))
+    }
+
+    /// The handles and states of some tasks.
+    pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
+        self.read(|read| Ok(read.task_names(ids)?))
+    }
+}
+
+fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
+    let handle = match batch.task(new.id)? {
+        Some(task) => task.handle.clone(),
+        None => batch.free_handle(Handles::Tasks, |len| new.id.handle(len))?,
+    };
+    for other in new.parent.iter().chain(&new.blocked_by) {
+        task_in(batch, *other)?;
+    }
+    let created = Created {
+        id: new.id,
+        space: batch.space,
+        handle,
+        title: new.title.clone(),
+        body: new.body.clone(),
+        sort: new.sort.clone(),
+        priority: new.priority,
+        size: new.size.clone(),
+        labels: new.labels.clone(),
+        parent: new.parent,
+        blocked_by: new.blocked_by.clone(),
+        requires: new.requires,
+        created_by: batch.actor.name.clone(),
+    };
+    let is_new = batch.on_task(new.id, &Command::Create(Box::new(created)))?;
+    if let Some((gate, kind)) = new.awaiting.filter(|_| is_new) {
+        let task = task_in(batch, new.id)?;
+        gates::open(batch, &ask_for(gate, &task, kind, ""))?;
+    }
+    task_in(batch, new.id)
+}
+
+/// The question a task asks when nobody worded one.
+pub(crate) fn ask_for(id: GateId, task: &Task, kind: Kind, narrative: &str) -> Ask {
+    let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
+    let question = format!("{}: {}", task.title, kind.default_question());
+    let card = Card { question, narrative: narrative.into(), facts: vec![], shape };
+    Ask {
+        id,
+        kind,
+        task: Some(task.id),
+        card,
+        approvers: Approvers::Anyone,
+        least_proof: Proof::Token,
+        deadline: None,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Close,
+    Delete,
+}
+
+impl End {
+    fn command(self, reason: &str, open_children: usize) -> Command {
+        let reason = reason.to_owned();
+        match self {
+            End::Close => Command::Close { reason, open_children },
+            End::Delete => Command::Delete { reason, open_children },
+        }
+    }
+
+    fn why(self, task: &Task, reason: &str) -> String {
+        let (verb, handle) = match self {
+            End::Close => ("closed", &task.handle),
+            End::Delete => ("deleted", &task.handle),
+        };
+        match reason {
+            "" => format!("task {handle} was {verb}"),
+            _ => format!("task {handle} was {verb}: {reason}"),
+        }
+    }
+}
+
+/// Ends a task and, with `force`, what is under it. It is judged before anything is withdrawn, so
+/// that nobody clears a gate on the way to a refusal.
+fn finish(
+    batch: &mut Batch<'_, '_>,
+    id: TaskId,
+    end: End,
+    reason: &str,
+    force: bool,
+) -> Result<()> {
+    let children = batch.write.open_children(id)?;
+    if force {
+        for child in &children {
+            finish(batch, *child, end, reason, force)?;
+        }
+    }
+    let open_children = if force { 0 } else { children.len() };
+    batch.may_task(id, &end.command(reason, open_children))?;
+    let task = task_in(batch, id)?;
+    let why = end.why(&task, reason);
+    for gate in task.waits_for.keys() {
+        gates::withdraw(batch, *gate, &why)?;
+    }
+    batch.on_task(id, &end.command(reason, open_children))?;
+    Ok(())
+}
+
+fn check_parent(batch: &mut Batch<'_, '_>, id: TaskId, parent: TaskId) -> Result<()> {
+    let above = task_in(batch, parent)?;
+    let this = task_in(batch, id)?;
+    if batch.write.is_above(id, parent)? {
+        return Err(Refusal::new(
+            Code::Cycle,
+            format!("{} is already part of {}", above.handle, this.handle),
+        )
+        .into());
+    }
+    Ok(())
+}
+
+fn task_in(batch: &mut Batch<'_, '_>, id: TaskId) -> Result<Task> {
+    Ok(batch.task(id)?.cloned().ok_or_else(|| not_found("task", &id))?)
+}

@@ -1,0 +1,6 @@
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'the log and the audit are append-only'; END $$;
+CREATE TRIGGER events_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON events
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -1,0 +1,95 @@
+//! How a store fails, and what a person can do about it.
+
+use sayso_core::Code;
+use std::path::PathBuf;
+
+/// The result of anything a store does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How a store fails. A failure never means that something was allowed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// Somebody else wrote first. Looking again helps.
+    #[error("somebody else wrote first")]
+    Conflict,
+    /// The write lock was not free in time.
+    #[error("another process holds the database, and did for {0} seconds")]
+    Busy(u64),
+    /// The server does not answer, or went away; whether the last write counted is unknown.
+    #[error("PostgreSQL does not answer: {0}")]
+    Unreachable(String),
+    /// The file is damaged or is no database of ours.
+    #[error("{place} cannot be read: {why}")]
+    Broken {
+        /// Which database.
+        place: String,
+        /// What the database says.
+        why: String,
+    },
+    /// A later version wrote it.
+    #[error("{place} has schema {found}; this sayso knows schemas up to {known}")]
+    NewerSchema {
+        /// Which database.
+        place: String,
+        /// What it has.
+        found: i64,
+        /// What we know.
+        known: i64,
+    },
+    /// No room left.
+    #[error("no space left on the device that holds {0}; nothing was written")]
+    DiskFull(String),
+    /// It cannot be written.
+    #[error("{0} cannot be written")]
+    ReadOnly(String),
+    /// The library is too old to be trusted.
+    #[error("SQLite {0} can lose commits that it acknowledged")]
+    OldSqlite(&'static str),
+    /// Something that must be a file or folder of its own is a link.
+    #[error("{} is a symbolic link", .0.display())]
+    Symlink(PathBuf),
+    /// There is no such database.
+    #[error("there is no database at {0}")]
+    Missing(String),
+    /// Anything else; it names what was being done.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Error {
+    /// Its stable number.
+    pub const fn code(&self) -> Code {
+        match self {
+            Error::Conflict | Error::Busy(_) => Code::Busy,
+            Error::Unreachable(_) => Code::Unreachable,
+            Error::Broken { .. } => Code::BrokenStore,
+            Error::NewerSchema { .. } => Code::NewerSchema,
+            Error::DiskFull(_) => Code::DiskFull,
+            Error::ReadOnly(_) => Code::ReadOnly,
+            Error::OldSqlite(_) => Code::OldSqlite,
+            Error::Symlink(_) => Code::Symlink,
+            Error::Missing(_) => Code::NoSpace,
+            Error::Other(_) => Code::Failure,
+        }
+    }
+
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Error::Conflict | Error::Busy(_) => "try again; `sayso doctor` shows who holds it",
+            Error::Unreachable(_) => {
+                "nothing was allowed meanwhile; check that the server runs and the address is right"
+            }
+            Error::Broken { .. } => {
+                "leave the file as it is, restore a backup beside it, and see `sayso doctor`"
+            }
+            Error::NewerSchema { .. } => "use the sayso that wrote it, or a newer one",
+            Error::DiskFull(_) => "make room and run the same command again",
+            Error::ReadOnly(_) => "check the permissions of the folder and of the file system",
+            Error::OldSqlite(_) => "use a sayso built with its bundled SQLite",
+            Error::Symlink(_) => "put the database itself there: links can be bent by others",
+            Error::Missing(_) => "make a space with: sayso init",
+            Error::Other(_) => "see `sayso doctor`",
+        }
+    }
+}

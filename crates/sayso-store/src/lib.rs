@@ -1,0 +1,30 @@
+//! What has happened in sayso: the log, the views made from it, the outbox and the audit chain.
+//!
+//! This is the only crate that names a database. SQL is written once, over a small transaction
+//! trait with two column types, and runs on SQLite and PostgreSQL alike. A *write* runs a closure in
+//! one transaction, so that events, views, deliveries, outbox and audit entry are there together or
+//! not at all; a *watch* only shortens the wait for something that is a row anyway.
+
+mod error;
+mod explain;
+mod page;
+mod place;
+mod postgres;
+mod read;
+mod read_tasks;
+mod schema;
+mod sqlite;
+mod store;
+mod tx;
+mod watch;
+mod write;
+mod writer;
+
+pub use error::{Error, Result};
+pub use page::{GateFilter, Page, TaskFilter, TaskRow};
+pub use place::Place;
+pub use read::{AuditRow, EventRow, Found, Read, Space, Token};
+pub use schema::{CHECKSUMMED, VERSION};
+pub use store::Store;
+pub use watch::{Topic, Watch};
+pub use write::{Delivery, Handles, Notice, Write};

@@ -1,0 +1,81 @@
+//! Filters and pages. Every list has a limit and goes on where the last page ended.
+
+use sayso_core::task::{Status, Task};
+use sayso_core::{GateId, Kind, TaskId, Timestamp};
+
+/// One page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Whether there is more behind it.
+    pub more: bool,
+}
+
+impl<T> Page<T> {
+    /// Makes a page of rows that were read with one more than `limit`.
+    pub(crate) fn of(mut items: Vec<T>, limit: usize) -> Self {
+        let more = items.len() > limit;
+        items.truncate(limit);
+        Self { items, more }
+    }
+}
+
+/// Which gates to list, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct GateFilter {
+    /// Those that ended, newest first, instead of those that wait.
+    pub ended: bool,
+    /// Only these kinds; none means all.
+    pub kinds: Vec<Kind>,
+    /// Only what this asker asked.
+    pub asker: Option<String>,
+    /// Only those of this task, whatever their state.
+    pub task: Option<TaskId>,
+    /// Only those that are not put off past this moment.
+    pub awake_at: Option<Timestamp>,
+    /// Goes on behind this gate.
+    pub after: Option<GateId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// Which tasks to list, by priority and then by age.
+#[derive(Debug, Clone, Default)]
+pub struct TaskFilter {
+    /// Only those in one of these states; none means all that are not over.
+    pub statuses: Vec<Status>,
+    /// All of them, whatever their state, but for those that were deleted.
+    pub all: bool,
+    /// Only those a worker may take at this moment.
+    pub ready_at: Option<Timestamp>,
+    /// Only those that wait for a person; with kinds, only for one of these.
+    pub awaiting: Option<Vec<Kind>>,
+    /// Only those that wait for other tasks.
+    pub blocked: bool,
+    /// Only those with this label.
+    pub label: Option<String>,
+    /// Only those of this sort.
+    pub sort: Option<String>,
+    /// Only those with this priority.
+    pub priority: Option<u8>,
+    /// Only the children of this task.
+    pub parent: Option<TaskId>,
+    /// Only what is under this task, at any depth.
+    pub under: Option<TaskId>,
+    /// Goes on behind this task.
+    pub after: Option<TaskId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// A task with what its place among others says about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    /// The task.
+    pub task: Task,
+    /// How many tasks it waits for.
+    pub blockers: u64,
+    /// How many of its children are not over.
+    pub open_children: u64,
+}

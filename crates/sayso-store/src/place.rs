@@ -1,0 +1,58 @@
+//! Where a store is: in memory, in a SQLite file, or in a PostgreSQL database.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where a store is. The set is closed: these three, and one conformance suite for all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In memory, gone with the process: SQLite without a file.
+    Memory,
+    /// In this file.
+    Sqlite(PathBuf),
+    /// In the database this URL names.
+    Postgres(String),
+}
+
+impl fmt::Display for Place {
+    /// Names the place without its password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Memory => f.write_str("memory"),
+            Place::Sqlite(path) => path.display().fmt(f),
+            Place::Postgres(url) => f.write_str(&without_password(url)),
+        }
+    }
+}
+
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "postgres".into() };
+    // Parameters may hold a password too. One that was not escaped may hold anything: then it is
+    // better to name nothing.
+    let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    if parameters.contains('@') {
+        return "postgres".into();
+    }
+    let Some((user, host)) = address.rsplit_once('@') else {
+        return format!("{scheme}://{address}");
+    };
+    let name = user.split(':').next().unwrap_or_default();
+    format!("{scheme}://{name}@{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let shown = |url: &str| Place::Postgres(url.into()).to_string();
+        assert_eq!(shown("postgres://ann:secret@db/x"), "postgres://ann@db/x");
+        assert_eq!(shown("postgres://ann:se@cret@db/x"), "postgres://ann@db/x");
+        assert_eq!(shown("postgres://db/x"), "postgres://db/x");
+        assert_eq!(shown("postgres://db/x?user=ann&password=secret"), "postgres://db/x");
+        assert_eq!(shown("postgres://db/x?user=a@b&password=secret"), "postgres");
+        assert_eq!(shown("postgres://ann:sec?ret@db/x"), "postgres");
+        assert_eq!(shown("host=db password=secret"), "postgres");
+    }
+}

@@ -1,0 +1,259 @@
+//! PostgreSQL: one database, many machines.
+
+use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
+use crate::{Error, Place, Result, schema};
+use postgres::error::{Severity, SqlState};
+use postgres::types::private::BytesMut;
+use postgres::types::{IsNull, ToSql, Type};
+use postgres::{Client, Config, NoTls, Statement};
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How long a connection may take.
+pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// How long a server may leave what we sent unacknowledged before it counts as gone.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// How many prepared statements are kept.
+const STATEMENTS_KEPT_MAX: usize = 256;
+
+/// The channel commits are announced on.
+pub(crate) const CHANNEL: &str = "sayso";
+
+pub(crate) struct Postgres {
+    client: Client,
+    statements: HashMap<String, Statement>,
+    place: String,
+    /// The first error of this transaction; what failed once is not committed.
+    failed: Option<Error>,
+    /// The library notices late, or never, that a connection is gone.
+    is_lost: bool,
+}
+
+/// Connects, and brings the schema up to date.
+pub(crate) fn open(url: &str) -> Result<Postgres> {
+    let mut postgres = connect(url)?;
+    schema::migrate(&mut postgres)?;
+    Ok(postgres)
+}
+
+fn connect(url: &str) -> Result<Postgres> {
+    let place = Place::Postgres(url.into()).to_string();
+    let client = client(url, CONNECT_MAX)?;
+    Ok(Postgres { client, statements: HashMap::new(), place, failed: None, is_lost: false })
+}
+
+/// A bare connection, with our schema in front.
+pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
+    let mut config = Config::from_str(url)
+        .map_err(|e| Error::Unreachable(format!("the address is not valid: {e}")))?;
+    config.connect_timeout(timeout).tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
+    config.application_name("sayso");
+    let mut client = config.connect(NoTls).map_err(|e| Error::Unreachable(in_full(&e)))?;
+    // Row locks wait as long as SQLite's writers do, and a lost client does not hold them for ever.
+    client
+        .batch_execute(
+            "SET search_path TO sayso; SET lock_timeout TO '20s'; \
+             SET idle_in_transaction_session_timeout TO '60s'",
+        )
+        .map_err(|e| failure(&e, &Place::Postgres(url.into()).to_string()))?;
+    Ok(client)
+}
+
+/// An error with its causes: the library's own text stops at "error connecting to server".
+fn in_full(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn failure(error: &postgres::Error, place: &str) -> Error {
+    let place = place.to_owned();
+    let Some(said) = error.as_db_error() else { return Error::Unreachable(in_full(error)) };
+    if matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) {
+        return Error::Unreachable(in_full(error));
+    }
+    match *said.code() {
+        SqlState::UNIQUE_VIOLATION
+        | SqlState::T_R_SERIALIZATION_FAILURE
+        | SqlState::T_R_DEADLOCK_DETECTED => Error::Conflict,
+        SqlState::LOCK_NOT_AVAILABLE => Error::Busy(20),
+        SqlState::DISK_FULL => Error::DiskFull(place),
+        SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::INSUFFICIENT_PRIVILEGE => {
+            Error::ReadOnly(place)
+        }
+        SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
+            Error::Broken { place, why: in_full(error) }
+        }
+        _ => Error::Other(format!("{place}: {}", in_full(error))),
+    }
+}
+
+/// `?1` as SQLite writes it, `$1` as PostgreSQL does.
+fn numbered(sql: &str) -> String {
+    sql.replace('?', "$")
+}
+
+impl Postgres {
+    fn statement(&mut self, sql: &str) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        if self.statements.len() >= STATEMENTS_KEPT_MAX {
+            self.statements.clear();
+        }
+        let prepared = self.client.prepare(&numbered(sql));
+        let prepared = prepared.map_err(|e| failure(&e, &self.place))?;
+        self.statements.insert(sql.into(), prepared.clone());
+        Ok(prepared)
+    }
+
+    fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+        check_texts(args)?;
+        let statement = self.statement(sql)?;
+        let args: Vec<&(dyn ToSql + Sync)> = args.iter().map(|a| a as _).collect();
+        self.client.execute(&statement, &args).map_err(|e| failure(&e, &self.place))
+    }
+
+    fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+        // No row has such a text, so none is found; the server would refuse the question.
+        if holds_nul(args) {
+            return Ok(vec![]);
+        }
+        let statement = self.statement(sql)?;
+        let args: Vec<&(dyn ToSql + Sync)> = args.iter().map(|a| a as _).collect();
+        let rows = self.client.query(&statement, &args).map_err(|e| failure(&e, &self.place))?;
+        Ok(rows.iter().map(row).collect())
+    }
+
+    fn note<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.is_lost |= matches!(error, Error::Unreachable(_));
+            self.failed.get_or_insert_with(|| error.clone());
+        }
+        result
+    }
+}
+
+impl schema::Versioned for Postgres {
+    fn version(&mut self) -> Result<i64> {
+        match self.client.query("SELECT version FROM sayso.schema", &[]) {
+            Ok(rows) => Ok(rows.first().map_or(0, |row| row.get(0))),
+            Err(e) if e.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(0),
+            Err(e) => Err(failure(&e, &self.place)),
+        }
+    }
+
+    fn set_version(&mut self, version: i64) -> Result<()> {
+        self.batch(&format!("DELETE FROM schema; INSERT INTO schema VALUES ({version})"))
+    }
+
+    /// Several processes may open a new database at once: the first makes the schema, the others
+    /// wait for it.
+    fn prepare(&mut self) -> Result<()> {
+        self.batch(
+            "SELECT pg_advisory_xact_lock(8315179); CREATE SCHEMA IF NOT EXISTS sayso; \
+             CREATE TABLE IF NOT EXISTS sayso.schema (version BIGINT NOT NULL)",
+        )
+    }
+
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+}
+
+impl ToSql for Arg<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match self {
+            Arg::Null => Ok(IsNull::Yes),
+            Arg::Int(value) if *ty == Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
+            Arg::Int(value) => value.to_sql(ty, out),
+            Arg::Text(value) => value.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+impl std::fmt::Display for Arg<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Arg::Null => f.write_str("null"),
+            Arg::Int(value) => value.fmt(f),
+            Arg::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+fn row(row: &postgres::Row) -> Row {
+    let cells = row.columns().iter().enumerate().map(|(at, column)| match *column.type_() {
+        Type::INT8 => row.get::<_, Option<i64>>(at).map_or(Cell::Null, Cell::Int),
+        Type::INT4 => row.get::<_, Option<i32>>(at).map_or(Cell::Null, |v| Cell::Int(v.into())),
+        Type::BOOL => row.get::<_, Option<bool>>(at).map_or(Cell::Null, |v| Cell::Int(v.into())),
+        _ => row.try_get::<_, Option<String>>(at).ok().flatten().map_or(Cell::Null, Cell::Text),
+    });
+    Row(cells.collect())
+}
+
+impl Tx for Postgres {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+        let result = self.run(sql, args);
+        self.note(result)
+    }
+
+    fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+        let result = self.rows(sql, args);
+        self.note(result)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<()> {
+        let result = self.client.batch_execute(sql).map_err(|e| failure(&e, &self.place));
+        self.note(result)
+    }
+}
+
+impl Conn for Postgres {
+    /// Reads see one moment; writes read what was committed when they hold the space's lock.
+    fn begin(&mut self, intent: Intent) -> Result<()> {
+        self.failed = None;
+        self.batch(match intent {
+            Intent::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            Intent::Write => "BEGIN",
+        })
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.batch("COMMIT"),
+        }
+    }
+
+    fn rollback(&mut self) {
+        // When the connection is gone, so is the transaction.
+        let _ = self.batch("ROLLBACK");
+    }
+
+    fn is_alive(&self) -> bool {
+        !self.is_lost && !self.client.is_closed()
+    }
+}

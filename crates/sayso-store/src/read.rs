@@ -1,0 +1,469 @@
+//! Reading: gates, streams, messages, tokens, the audit. Every query has its index.
+
+use crate::page::{GateFilter, Page};
+use crate::tx::{Arg, Conn, Dialect, Row, args};
+use crate::{Error, Result};
+use sayso_core::audit::{Head, Sealed};
+use sayso_core::gate::Gate;
+use sayso_core::message::Message;
+use sayso_core::run::Run;
+use sayso_core::{GateId, Role, RunId, SpaceId, TaskId, Timestamp, TokenId};
+use serde::de::DeserializeOwned;
+
+/// A transaction that reads.
+pub struct Read<'a> {
+    pub(crate) conn: &'a mut dyn Conn,
+}
+
+/// A space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// Its id.
+    pub id: SpaceId,
+    /// What people call it.
+    pub name: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was deleted.
+    pub deleted_at: Option<Timestamp>,
+    /// Where its audit chain ends.
+    pub head: Head,
+}
+
+/// One event as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    /// Which stream, such as `gate/01ARZ3NDEKTSV4RRFFQ69G5FAV`.
+    pub stream: String,
+    /// Its place in the stream, from 1.
+    pub version: u64,
+    /// The audit entry it was written with.
+    pub audit: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Its text.
+    pub body: String,
+}
+
+/// One entry of the audit as it was written.
+pub type AuditRow = Sealed;
+
+/// What a handle or an id leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A gate.
+    Gate(GateId),
+    /// A task.
+    Task(TaskId),
+}
+
+/// A credential; the secret itself is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its id.
+    pub id: TokenId,
+    /// The space it is for.
+    pub space: SpaceId,
+    /// What people call it.
+    pub handle: String,
+    /// The hash of the secret.
+    pub hash: String,
+    /// The part its holder plays.
+    pub role: Role,
+    /// Who holds it.
+    pub name: String,
+    /// The task it is bound to.
+    pub task: Option<TaskId>,
+    /// The run it is bound to.
+    pub run: Option<RunId>,
+    /// Who made it.
+    pub launcher: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+const TOKEN_COLUMNS: &str = "id, space, handle, hash, role, name, task, run, launcher, \
+                             created_at, expires_at, revoked_at";
+
+impl<'a> Read<'a> {
+    pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
+        Self { conn }
+    }
+
+    /// The space of this name.
+    pub fn space(&mut self, name: &str) -> Result<Option<Space>> {
+        let sql = "SELECT id, name, created_at, deleted_at, seq, hash FROM spaces WHERE name = ?1";
+        self.one(sql, args![name])?.map(|row| space(&row)).transpose()
+    }
+
+    /// All spaces, by name.
+    pub fn spaces(&mut self) -> Result<Vec<Space>> {
+        let sql = "SELECT id, name, created_at, deleted_at, seq, hash FROM spaces ORDER BY name";
+        self.conn.query(sql, &[])?.iter().map(space).collect()
+    }
+
+    /// The events of a stream, from the first.
+    pub fn events(&mut self, stream: &str) -> Result<Vec<EventRow>> {
+        let sql = "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 \
+                   ORDER BY version";
+        Ok(self.conn.query(sql, args![stream])?.iter().map(event).collect())
+    }
+
+    /// Events of all streams of a space in the order of their keys, behind a given one.
+    pub fn events_after(
+        &mut self,
+        space: SpaceId,
+        stream: &str,
+        version: u64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>> {
+        let sql = "SELECT stream, version, audit, at, body FROM events \
+                   WHERE (stream, version) > (?1, ?2) AND space = ?3 \
+                   ORDER BY stream, version LIMIT ?4";
+        let (space, version) = (space.to_string(), version as i64);
+        let rows = self.conn.query(sql, args![stream, version, &space, rows_max(limit)])?;
+        Ok(rows.iter().map(event).collect())
+    }
+
+    /// The entries of a chain behind `seq`.
+    pub fn audit_after(&mut self, space: SpaceId, seq: u64, limit: usize) -> Result<Vec<AuditRow>> {
+        let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 AND seq > ?2 \
+                   ORDER BY seq LIMIT ?3";
+        let space = space.to_string();
+        let rows = self.conn.query(sql, args![&space, seq as i64, rows_max(limit)])?;
+        rows.iter().map(sealed).collect()
+    }
+
+    /// The last entries of a chain, newest first.
+    pub fn audit_last(&mut self, space: SpaceId, limit: usize) -> Result<Vec<AuditRow>> {
+        let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 \
+                   ORDER BY seq DESC LIMIT ?2";
+        let space = space.to_string();
+        self.conn.query(sql, args![&space, rows_max(limit)])?.iter().map(sealed).collect()
+    }
+
+    /// The view of a gate, as lists show it, with its version.
+    pub fn gate_view(&mut self, id: GateId) -> Result<Option<(Gate, u64)>> {
+        let row =
+            self.one("SELECT body, version FROM gates WHERE id = ?1", args![&id.to_string()])?;
+        row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
+    }
+
+    /// Gates, a page at a time.
+    pub fn gates(&mut self, space: SpaceId, filter: &GateFilter) -> Result<Page<Gate>> {
+        let space = space.to_string();
+        let mut query = Query::new("SELECT body FROM gates WHERE space = ?1", args![&space]);
+        let task = filter.task.map(|t| t.to_string());
+        let after = filter.after.map(|g| g.to_string());
+        let kinds: Vec<_> = filter.kinds.iter().map(|k| k.as_str()).collect();
+        let in_order = match (&task, filter.ended) {
+            (Some(task), _) => {
+                query.and("task = ?", task.into());
+                "opened_at"
+            }
+            (None, false) => {
+                query.plain("state = 'open'");
+                "opened_at"
+            }
+            (None, true) => {
+                query.plain("state <> 'open'");
+                "ended_at"
+            }
+        };
+        if let Some(asker) = &filter.asker {
+            query.and("asker = ?", asker.into());
+        }
+        query.any("kind", &kinds);
+        let (direction, beyond) = if filter.ended { ("DESC", "<") } else { ("", ">") };
+        if let Some(after) = &after {
+            let last = format!("(SELECT {in_order} FROM gates WHERE id = ?)");
+            query.and(&format!("({in_order}, id) {beyond} ({last}, ?)"), after.into());
+        }
+        if let Some(now) = filter.awake_at {
+            query.and("(snoozed_until IS NULL OR snoozed_until <= ?)", now.as_micros().into());
+        }
+        let order = format!(" ORDER BY {in_order} {direction}, id {direction}");
+        let rows = query.run(self.conn, &order, filter.limit)?;
+        Ok(Page::of(rows.iter().map(|r| json(r.text(0))).collect::<Result<_>>()?, filter.limit))
+    }
+
+    /// How many gates wait, counted up to `most`.
+    pub fn count_open_gates(&mut self, space: SpaceId, most: usize) -> Result<usize> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM gates WHERE space = ?1 AND state = 'open' \
+                   LIMIT ?2) AS some";
+        let row = self.one(sql, args![&space.to_string(), rows_max(most)])?;
+        Ok(row.map_or(0, |row| row.int(0) as usize))
+    }
+
+    /// A run with its version.
+    pub fn run(&mut self, id: RunId) -> Result<Option<(Run, u64)>> {
+        let row =
+            self.one("SELECT body, version FROM runs WHERE id = ?1", args![&id.to_string()])?;
+        row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
+    }
+
+    /// What an id, a handle or the beginning of one leads to. Several candidates mean that more
+    /// characters are needed; the list is cut at eight.
+    pub fn find(&mut self, space: SpaceId, name: &str) -> Result<Vec<(Found, String)>> {
+        if name.is_empty() {
+            return Ok(vec![]);
+        }
+        let exact = self.find_where(space, "handle = ?2", name)?;
+        if !exact.is_empty() {
+            return Ok(exact);
+        }
+        if name.len() == 26 {
+            return self.find_where(space, "id = ?2", &name.to_ascii_uppercase());
+        }
+        self.find_where(space, "handle >= ?2 AND handle < ?2 || '~'", name)
+    }
+
+    fn find_where(&mut self, space: SpaceId, is: &str, name: &str) -> Result<Vec<(Found, String)>> {
+        let is = match self.conn.dialect() {
+            Dialect::Sqlite => is.to_owned(),
+            // Concatenation leaves the type of a bare parameter open here.
+            Dialect::Postgres => is.replace("?2 ||", "CAST(?2 AS TEXT) ||"),
+        };
+        let sql = format!(
+            "SELECT * FROM (SELECT 'g', id, handle FROM gates WHERE space = ?1 AND {is} \
+               ORDER BY handle LIMIT 8) AS g \
+             UNION ALL SELECT * FROM (SELECT 't', id, handle FROM tasks WHERE space = ?1 AND {is} \
+               ORDER BY handle LIMIT 8) AS t LIMIT 8"
+        );
+        let rows = self.conn.query(&sql, args![&space.to_string(), name])?;
+        rows.iter().map(found).collect()
+    }
+
+    /// In which other space an id or handle is known, for a helpful refusal.
+    pub fn find_elsewhere(&mut self, name: &str) -> Result<Option<String>> {
+        // Handles are unique within a space: one look into the index per space.
+        let sql = "SELECT s.name FROM spaces s WHERE \
+                     EXISTS (SELECT 1 FROM gates WHERE id = ?1 AND space = s.id) OR \
+                     EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND space = s.id) OR \
+                     EXISTS (SELECT 1 FROM gates WHERE space = s.id AND handle = ?2) OR \
+                     EXISTS (SELECT 1 FROM tasks WHERE space = s.id AND handle = ?2) \
+                   ORDER BY s.name LIMIT 1";
+        let id = name.to_ascii_uppercase();
+        Ok(self.one(sql, args![&id, name])?.map(|row| row.text(0).to_owned()))
+    }
+
+    /// Whether a handle is taken. `table` is one of ours, never a caller's text.
+    pub(crate) fn is_taken(&mut self, table: &str, space: SpaceId, handle: &str) -> Result<bool> {
+        let sql = format!("SELECT 1 FROM {table} WHERE space = ?1 AND handle = ?2");
+        Ok(self.one(&sql, args![&space.to_string(), handle])?.is_some())
+    }
+
+    /// Messages, oldest first: those of one recipient or of all, unread or all.
+    pub fn messages(
+        &mut self,
+        space: SpaceId,
+        to: Option<&str>,
+        unread: bool,
+        limit: usize,
+    ) -> Result<Page<Message>> {
+        let space = space.to_string();
+        let mut query = Query::new("SELECT body FROM messages WHERE space = ?1", args![&space]);
+        if let Some(to) = to {
+            query.and("recipient = ?", to.into());
+        }
+        if unread {
+            query.plain("read_at IS NULL");
+        }
+        let rows = query.run(self.conn, " ORDER BY sent_at, id", limit)?;
+        let messages = rows.iter().map(|r| json(r.text(0))).collect::<Result<_>>()?;
+        Ok(Page::of(messages, limit))
+    }
+
+    /// A message by its handle or id.
+    pub fn message(&mut self, space: SpaceId, name: &str) -> Result<Option<Message>> {
+        let sql = "SELECT body FROM messages WHERE space = ?1 AND (handle = ?2 OR id = ?3)";
+        let id = name.to_ascii_uppercase();
+        let row = self.one(sql, args![&space.to_string(), name, &id])?;
+        row.map(|row| json(row.text(0))).transpose()
+    }
+
+    /// The token whose secret has this hash.
+    pub fn token_by_hash(&mut self, hash: &str) -> Result<Option<Token>> {
+        let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE hash = ?1");
+        self.one(&sql, args![hash])?.map(|row| token(&row)).transpose()
+    }
+
+    /// The token of this handle.
+    pub fn token(&mut self, space: SpaceId, handle: &str) -> Result<Option<Token>> {
+        let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND handle = ?2");
+        self.one(&sql, args![&space.to_string(), handle])?.map(|row| token(&row)).transpose()
+    }
+
+    /// All tokens of a space, newest first.
+    pub fn tokens(&mut self, space: SpaceId, limit: usize) -> Result<Page<Token>> {
+        let space = space.to_string();
+        let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1");
+        let rows = Query::new(&sql, args![&space]).run(self.conn, " ORDER BY id DESC", limit)?;
+        Ok(Page::of(rows.iter().map(token).collect::<Result<_>>()?, limit))
+    }
+
+    /// The hash of a person's passphrase, if they have one.
+    pub fn passphrase(&mut self, space: SpaceId, name: &str) -> Result<Option<String>> {
+        let sql = "SELECT hash FROM passphrases WHERE space = ?1 AND name = ?2";
+        let row = self.one(sql, args![&space.to_string(), name])?;
+        Ok(row.map(|row| row.text(0).to_owned()))
+    }
+
+    /// Until when a person has unlocked this terminal.
+    pub fn unlocked_until(
+        &mut self,
+        space: SpaceId,
+        name: &str,
+        terminal: &str,
+    ) -> Result<Option<Timestamp>> {
+        let sql = "SELECT until FROM unlocks WHERE space = ?1 AND name = ?2 AND terminal = ?3";
+        let row = self.one(sql, args![&space.to_string(), name, terminal])?;
+        Ok(row.map(|row| Timestamp::from_micros(row.int(0))))
+    }
+
+    /// Endings that an asker has not acknowledged yet, oldest first.
+    pub fn deliveries_under_way(
+        &mut self,
+        space: SpaceId,
+        asker: &str,
+        limit: usize,
+    ) -> Result<Vec<GateId>> {
+        let sql = "SELECT gate FROM deliveries WHERE space = ?1 AND asker = ?2 \
+                   AND state <> 'acknowledged' ORDER BY at, gate LIMIT ?3";
+        let rows = self.conn.query(sql, args![&space.to_string(), asker, rows_max(limit)])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
+    pub(crate) fn one(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Option<Row>> {
+        Ok(self.conn.query(sql, args)?.into_iter().next())
+    }
+}
+
+/// A SELECT that grows condition by condition; placeholders are numbered as they come.
+pub(crate) struct Query<'a> {
+    sql: String,
+    args: Vec<Arg<'a>>,
+}
+
+impl<'a> Query<'a> {
+    pub(crate) fn new(sql: &str, args: &[Arg<'a>]) -> Self {
+        Self { sql: sql.into(), args: args.to_vec() }
+    }
+
+    pub(crate) fn plain(&mut self, condition: &str) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+    }
+
+    /// Adds a condition whose every `?` stands for the same value.
+    pub(crate) fn and(&mut self, condition: &str, arg: Arg<'a>) {
+        self.args.push(arg);
+        let number = format!("?{}", self.args.len());
+        self.plain(&condition.replace('?', &number));
+    }
+
+    /// Closes a bracket that a condition left open.
+    pub(crate) fn close(&mut self) {
+        self.sql.push(')');
+    }
+
+    /// Adds `column IN (…)`; an empty list adds nothing.
+    pub(crate) fn any(&mut self, column: &str, values: &[&'a str]) {
+        if values.is_empty() {
+            return;
+        }
+        let first = self.args.len() + 1;
+        self.args.extend(values.iter().map(|v| Arg::Text(v)));
+        let marks: Vec<_> = (first..=self.args.len()).map(|n| format!("?{n}")).collect();
+        self.plain(&format!("{column} IN ({})", marks.join(", ")));
+    }
+
+    /// Reads one row more than `limit`, which tells whether there is more.
+    pub(crate) fn run(
+        mut self,
+        conn: &mut dyn Conn,
+        order: &str,
+        limit: usize,
+    ) -> Result<Vec<Row>> {
+        self.args.push(Arg::Int(rows_max(limit).saturating_add(1)));
+        let sql = format!("{}{order} LIMIT ?{}", self.sql, self.args.len());
+        conn.query(&sql, &self.args)
+    }
+}
+
+/// A limit as both databases take it: PostgreSQL refuses a negative one.
+pub(crate) fn rows_max(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// Reads what we wrote as JSON; anything else means that the row was tampered with or damaged.
+pub(crate) fn json<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text)
+        .map_err(|e| damaged(&format!("a row holds text that is not ours: {e}")))
+}
+
+pub(crate) fn id<T: std::str::FromStr>(text: &str) -> Result<T> {
+    text.parse().map_err(|_| damaged(&format!("a row holds {text:?} where an id must be")))
+}
+
+fn damaged(why: &str) -> Error {
+    Error::Broken { place: "the database".into(), why: why.into() }
+}
+
+fn space(row: &Row) -> Result<Space> {
+    Ok(Space {
+        id: id(row.text(0))?,
+        name: row.text(1).into(),
+        created_at: Timestamp::from_micros(row.int(2)),
+        deleted_at: row.maybe_int(3).map(Timestamp::from_micros),
+        head: Head { seq: row.int(4) as u64, hash: json(&format!("{:?}", row.text(5)))? },
+    })
+}
+
+fn event(row: &Row) -> EventRow {
+    EventRow {
+        stream: row.text(0).into(),
+        version: row.int(1) as u64,
+        audit: row.int(2) as u64,
+        at: Timestamp::from_micros(row.int(3)),
+        body: row.text(4).into(),
+    }
+}
+
+fn sealed(row: &Row) -> Result<AuditRow> {
+    Ok(Sealed {
+        seq: row.int(0) as u64,
+        prev: json(&format!("{:?}", row.text(1)))?,
+        hash: json(&format!("{:?}", row.text(2)))?,
+        body: row.text(3).into(),
+    })
+}
+
+fn found(row: &Row) -> Result<(Found, String)> {
+    let what = match row.text(0) {
+        "g" => Found::Gate(id(row.text(1))?),
+        _ => Found::Task(id(row.text(1))?),
+    };
+    Ok((what, row.text(2).into()))
+}
+
+fn token(row: &Row) -> Result<Token> {
+    Ok(Token {
+        id: id(row.text(0))?,
+        space: id(row.text(1))?,
+        handle: row.text(2).into(),
+        hash: row.text(3).into(),
+        role: json(&format!("{:?}", row.text(4)))?,
+        name: row.text(5).into(),
+        task: row.maybe_text(6).map(id).transpose()?,
+        run: row.maybe_text(7).map(id).transpose()?,
+        launcher: row.text(8).into(),
+        created_at: Timestamp::from_micros(row.int(9)),
+        expires_at: row.maybe_int(10).map(Timestamp::from_micros),
+        revoked_at: row.maybe_int(11).map(Timestamp::from_micros),
+    })
+}

@@ -1,0 +1,127 @@
+//! Reading tasks: lists, what is ready, what is under an epic.
+
+use crate::Result;
+use crate::page::{Page, TaskFilter, TaskRow};
+use crate::read::{Query, Read, id, json};
+use crate::tx::{Row, args};
+use sayso_core::task::{Status, Task};
+use sayso_core::{SpaceId, TaskId};
+
+const COLUMNS: &str = "SELECT body, blockers, open_children, version FROM tasks";
+
+/// What `tasks_ready` is an index of; a query must say it in the same words.
+const IS_READY: &str = "workable_at IS NOT NULL AND blockers = 0 AND open_children = 0";
+
+impl Read<'_> {
+    /// A task with its version.
+    pub fn task(&mut self, id: TaskId) -> Result<Option<(TaskRow, u64)>> {
+        let row = self.one(&format!("{COLUMNS} WHERE id = ?1"), args![&id.to_string()])?;
+        row.map(|row| Ok((task_row(&row)?, row.int(3) as u64))).transpose()
+    }
+
+    /// Tasks, a page at a time, by priority and then by age.
+    pub fn tasks(&mut self, space: SpaceId, filter: &TaskFilter) -> Result<Page<TaskRow>> {
+        let space = space.to_string();
+        let under = filter.under.map(|t| t.to_string());
+        let parent = filter.parent.map(|t| t.to_string());
+        let after = filter.after.map(|t| t.to_string());
+        let statuses: Vec<_> = filter.statuses.iter().map(|s| s.as_str()).collect();
+        let mut query = Query::new(&format!("{COLUMNS} WHERE space = ?1"), args![&space]);
+        if let Some(under) = &under {
+            query.and(UNDER, under.into());
+        }
+        if let Some(now) = filter.ready_at {
+            query.plain(IS_READY);
+            query.and("workable_at <= ?", now.as_micros().into());
+        } else if filter.all {
+            query.plain("status <> 'deleted'");
+        } else if statuses.is_empty() {
+            query.plain("is_over = 0");
+        }
+        query.any("status", &statuses);
+        let kinds: Vec<_> = filter.awaiting.iter().flatten().map(|k| k.as_str()).collect();
+        if filter.awaiting.is_some() {
+            query.plain("waiting > 0");
+        }
+        if !kinds.is_empty() {
+            query.plain("id IN (SELECT task FROM gates WHERE space = ?1 AND state = 'open'");
+            query.any("kind", &kinds);
+            query.close();
+        }
+        if filter.blocked {
+            query.plain("blockers > 0 AND is_over = 0");
+        }
+        if let Some(label) = &filter.label {
+            query.and("id IN (SELECT task FROM labels WHERE label = ?)", label.into());
+        }
+        if let Some(sort) = &filter.sort {
+            query.and("sort = ?", sort.into());
+        }
+        if let Some(priority) = filter.priority {
+            query.and("priority = ?", i64::from(priority).into());
+        }
+        if let Some(parent) = &parent {
+            query.and("parent = ?", parent.into());
+        }
+        if let Some(after) = &after {
+            query.and(
+                "(priority, created_at, id) > (SELECT priority, created_at, id FROM tasks WHERE id = ?)",
+                after.into(),
+            );
+        }
+        let rows = query.run(self.conn, " ORDER BY priority, created_at, id", filter.limit)?;
+        Ok(Page::of(rows.iter().map(task_row).collect::<Result<_>>()?, filter.limit))
+    }
+
+    /// The children of a task that are not over.
+    pub fn open_children(&mut self, parent: TaskId) -> Result<Vec<TaskId>> {
+        let sql = "SELECT id FROM tasks WHERE parent = ?1 AND is_over = 0 ORDER BY created_at";
+        let rows = self.conn.query(sql, args![&parent.to_string()])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
+    /// Whether `task` would wait for itself if it waited for `on`.
+    pub fn would_circle(&mut self, task: TaskId, on: TaskId) -> Result<bool> {
+        if task == on {
+            return Ok(true);
+        }
+        let sql = "WITH RECURSIVE behind(id) AS ( \
+                     SELECT on_task FROM dependencies WHERE task = ?1 \
+                     UNION SELECT d.on_task FROM dependencies d JOIN behind b ON d.task = b.id) \
+                   SELECT 1 FROM behind WHERE id = ?2 LIMIT 1";
+        Ok(self.one(sql, args![&on.to_string(), &task.to_string()])?.is_some())
+    }
+
+    /// Whether `task` is `parent` or lies above it, so that making it its child would close a circle.
+    pub fn is_above(&mut self, task: TaskId, parent: TaskId) -> Result<bool> {
+        if task == parent {
+            return Ok(true);
+        }
+        let sql = "WITH RECURSIVE above(id) AS ( \
+                     SELECT parent FROM tasks WHERE id = ?1 \
+                     UNION SELECT t.parent FROM tasks t JOIN above a ON t.id = a.id) \
+                   SELECT 1 FROM above WHERE id = ?2 LIMIT 1";
+        Ok(self.one(sql, args![&parent.to_string(), &task.to_string()])?.is_some())
+    }
+
+    /// The handles and states of some tasks, for showing dependencies.
+    pub fn task_names(&mut self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
+        let mut names = vec![];
+        for id in ids {
+            if let Some((row, _)) = self.task(*id)? {
+                names.push((*id, row.task.handle, row.task.status));
+            }
+        }
+        Ok(names)
+    }
+}
+
+const UNDER: &str = "id IN (WITH RECURSIVE under(id) AS ( \
+                       SELECT id FROM tasks WHERE parent = ? \
+                       UNION SELECT t.id FROM tasks t JOIN under u ON t.parent = u.id) \
+                     SELECT id FROM under)";
+
+fn task_row(row: &Row) -> Result<TaskRow> {
+    let task: Task = json(row.text(0))?;
+    Ok(TaskRow { task, blockers: row.int(1) as u64, open_children: row.int(2) as u64 })
+}

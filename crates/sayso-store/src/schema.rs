@@ -1,0 +1,93 @@
+//! The schema: migrations that are only ever added, with the same numbers on both databases.
+
+use crate::tx::{Conn, Dialect, Intent};
+use crate::{Error, Result};
+
+/// The newest schema this version knows.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// The files whose checksums are recorded: a migration that was released is never changed.
+pub const CHECKSUMMED: &[&str] =
+    &["0001_spine.sql", "0001_spine.sqlite.sql", "0001_spine.postgres.sql"];
+
+struct Migration {
+    common: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    common: include_str!("../migrations/0001_spine.sql"),
+    sqlite: include_str!("../migrations/0001_spine.sqlite.sql"),
+    postgres: include_str!("../migrations/0001_spine.postgres.sql"),
+}];
+
+/// A database that knows which schema it has.
+pub(crate) trait Versioned: Conn {
+    fn version(&mut self) -> Result<i64>;
+    fn set_version(&mut self, version: i64) -> Result<()>;
+    fn place(&self) -> String;
+
+    /// Whatever has to be there before the first migration.
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Brings a database up to date, all or nothing. A newer one is left alone.
+pub(crate) fn migrate(database: &mut impl Versioned) -> Result<()> {
+    if check(database)? == VERSION {
+        return Ok(());
+    }
+    database.begin(Intent::Write)?;
+    match run(database) {
+        Ok(()) => database.commit(),
+        Err(error) => {
+            database.rollback();
+            Err(error)
+        }
+    }
+}
+
+fn run(database: &mut impl Versioned) -> Result<()> {
+    database.prepare()?;
+    // Read again under the lock: another process may have been faster.
+    let found = usize::try_from(check(database)?).unwrap_or_default();
+    for migration in &MIGRATIONS[found..] {
+        let own = match database.dialect() {
+            Dialect::Sqlite => migration.sqlite,
+            Dialect::Postgres => migration.postgres,
+        };
+        let sql = in_dialect(migration.common, database.dialect());
+        database.batch(&sql)?;
+        database.batch(own)?;
+    }
+    database.set_version(VERSION)
+}
+
+fn check(database: &mut impl Versioned) -> Result<i64> {
+    let found = database.version()?;
+    if found > VERSION {
+        return Err(Error::NewerSchema { place: database.place(), found, known: VERSION });
+    }
+    Ok(found)
+}
+
+fn in_dialect(sql: &str, dialect: Dialect) -> String {
+    let types = match dialect {
+        Dialect::Sqlite => [
+            ("{int}", "INTEGER"),
+            ("{text}", "TEXT"),
+            ("{table}", "STRICT"),
+            ("{keyed_table}", "STRICT, WITHOUT ROWID"),
+        ],
+        // Compared byte by byte, as SQLite does: handles are looked up by their beginning.
+        Dialect::Postgres => [
+            ("{int}", "BIGINT"),
+            ("{text}", "TEXT COLLATE \"C\""),
+            ("{table}", ""),
+            ("{keyed_table}", ""),
+        ],
+    };
+    types.iter().fold(sql.to_owned(), |sql, (name, is)| sql.replace(name, is))
+}

@@ -1,0 +1,303 @@
+//! SQLite: one file, many processes. Every write takes its lock at the start and waits its turn.
+
+use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts};
+use crate::{Error, Place, Result, schema};
+use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a writer waits for others before it gives up.
+const BUSY_SECONDS_MAX: u64 = 20;
+
+/// The oldest library that keeps what it acknowledged when several connections write.
+const SQLITE_VERSION_MIN: i32 = 3_051_003;
+
+/// How many prepared statements are kept.
+const STATEMENTS_KEPT: usize = 128;
+
+/// Marks a file as ours; `file` and `PRAGMA application_id` show it.
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"SAYS");
+
+pub(crate) struct Sqlite {
+    conn: Connection,
+    place: String,
+    /// The first error of this transaction; what failed once is not committed.
+    failed: Option<Error>,
+}
+
+/// Opens a database that is there.
+pub(crate) fn open(path: &Path) -> Result<Sqlite> {
+    refuse_links(path)?;
+    if !path.exists() {
+        return Err(Error::Missing(path.display().to_string()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut sqlite = connect(path, flags)?;
+    let application = sqlite.pragma("application_id")?;
+    if application != i64::from(APPLICATION_ID) {
+        let why = "it is a SQLite database, but not one of sayso".into();
+        return Err(Error::Broken { place: sqlite.place, why });
+    }
+    schema::migrate(&mut sqlite)?;
+    Ok(sqlite)
+}
+
+/// Makes a new database, or opens the one that is there.
+pub(crate) fn create(path: &Path) -> Result<Sqlite> {
+    refuse_links(path)?;
+    if !path.exists() {
+        make(path)?;
+    }
+    open(path)
+}
+
+/// Makes a database under another name and then gives it its own: whoever finds it finds all of it,
+/// though several make it at once or one is killed half-way.
+fn make(path: &Path) -> Result<()> {
+    let draft = draft(path);
+    let made = make_draft(&draft).and_then(|()| give_name(&draft, path));
+    for suffix in ["", "-journal", "-wal", "-shm"] {
+        let mut left = draft.clone().into_os_string();
+        left.push(suffix);
+        let _ = std::fs::remove_file(left);
+    }
+    made
+}
+
+/// A name beside the database that nobody else has.
+fn draft(path: &Path) -> PathBuf {
+    let chance = RandomState::new().build_hasher().finish();
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{chance:016x}.new"));
+    path.with_file_name(name)
+}
+
+fn make_draft(draft: &Path) -> Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut sqlite = connect(draft, flags)?;
+    sqlite.batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
+    schema::migrate(&mut sqlite)?;
+    sqlite.batch("PRAGMA journal_mode = WAL")?;
+    // This once everything has to be in the file itself: a WAL would keep its old name.
+    let Sqlite { conn, place, .. } = sqlite;
+    let closed = conn
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .and_then(|_| conn.close().map_err(|(_, error)| error));
+    closed.map_err(|e| failure(&e, &place))
+}
+
+/// Gives a draft its name, unless somebody was faster; then theirs is the database.
+fn give_name(draft: &Path, path: &Path) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let is_taken = |e: &std::io::Error| e.kind() == std::io::ErrorKind::AlreadyExists;
+    let named = std::fs::hard_link(draft, path).or_else(|e| {
+        if is_taken(&e) {
+            return Err(e);
+        }
+        // Some shared folders have no links.
+        Ok(renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE)?)
+    });
+    match named {
+        Err(e) if !is_taken(&e) => Err(Error::Other(format!("{}: {e}", path.display()))),
+        _ => Ok(()),
+    }
+}
+
+/// A database in memory.
+pub(crate) fn memory() -> Result<Sqlite> {
+    check_version()?;
+    let place = Place::Memory.to_string();
+    let conn = Connection::open_in_memory().map_err(|e| failure(&e, &place))?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    let mut sqlite = Sqlite { conn, place, failed: None };
+    schema::migrate(&mut sqlite)?;
+    Ok(sqlite)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite> {
+    check_version()?;
+    let place = path.display().to_string();
+    let mut conn = Connection::open_with_flags(path, flags).map_err(|e| failure(&e, &place))?;
+    configure(&mut conn).map_err(|e| failure(&e, &place))?;
+    Ok(Sqlite { conn, place, failed: None })
+}
+
+fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.busy_handler(Some(wait_a_turn))?;
+    // Short-lived processes would otherwise copy the whole WAL back at each exit.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
+}
+
+/// Waits in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
+/// starves a process that many others race with.
+fn wait_a_turn(tries: i32) -> bool {
+    let tries = u64::try_from(tries).unwrap_or_default();
+    let pause_us = 200 + 100 * tries.min(48);
+    std::thread::sleep(Duration::from_micros(pause_us));
+    tries * 5_000 < BUSY_SECONDS_MAX * 1_000_000
+}
+
+fn check_version() -> Result<()> {
+    if rusqlite::version_number() < SQLITE_VERSION_MIN {
+        return Err(Error::OldSqlite(rusqlite::version()));
+    }
+    Ok(())
+}
+
+/// The database and its folder must be themselves: a link could be bent towards another one.
+fn refuse_links(path: &Path) -> Result<()> {
+    for part in [Some(path), path.parent()].into_iter().flatten() {
+        if part.is_symlink() {
+            return Err(Error::Symlink(part.into()));
+        }
+    }
+    Ok(())
+}
+
+fn failure(error: &rusqlite::Error, place: &str) -> Error {
+    let place = place.to_owned();
+    let Some(code) = error.sqlite_error_code() else {
+        return Error::Other(format!("{place}: {error}"));
+    };
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy(BUSY_SECONDS_MAX),
+        ErrorCode::DiskFull => Error::DiskFull(place),
+        ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+            Error::ReadOnly(place)
+        }
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            Error::Broken { place, why: error.to_string() }
+        }
+        ErrorCode::ConstraintViolation if is_taken(error) => Error::Conflict,
+        _ => Error::Other(format!("{place}: {error}")),
+    }
+}
+
+/// Whether somebody has written the same key; other constraints are ours to keep.
+fn is_taken(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE};
+    let code = error.sqlite_error().map(|e| e.extended_code);
+    matches!(code, Some(SQLITE_CONSTRAINT_PRIMARYKEY | SQLITE_CONSTRAINT_UNIQUE))
+}
+
+impl Sqlite {
+    fn note<T>(&mut self, result: rusqlite::Result<T>) -> Result<T> {
+        result.map_err(|e| {
+            let error = failure(&e, &self.place);
+            self.failed.get_or_insert_with(|| error.clone());
+            error
+        })
+    }
+
+    fn pragma(&mut self, name: &str) -> Result<i64> {
+        let rows = self.query(&format!("PRAGMA {name}"), &[])?;
+        Ok(rows.first().map_or(0, |row| row.int(0)))
+    }
+}
+
+impl schema::Versioned for Sqlite {
+    fn version(&mut self) -> Result<i64> {
+        self.pragma("user_version")
+    }
+
+    fn set_version(&mut self, version: i64) -> Result<()> {
+        self.batch(&format!("PRAGMA user_version = {version}"))
+    }
+
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+}
+
+impl ToSql for Arg<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Arg::Null => ToSqlOutput::Owned(Value::Null),
+            Arg::Int(value) => ToSqlOutput::Owned(Value::Integer(*value)),
+            Arg::Text(value) => ToSqlOutput::Borrowed(ValueRef::Text(value.as_bytes())),
+        })
+    }
+}
+
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Null | ValueRef::Blob(_) => Cell::Null,
+        ValueRef::Integer(value) => Cell::Int(value),
+        ValueRef::Real(value) => Cell::Int(value as i64),
+        ValueRef::Text(value) => Cell::Text(String::from_utf8_lossy(value).into_owned()),
+    }
+}
+
+impl Tx for Sqlite {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+        check_texts(args).inspect_err(|error| {
+            self.failed.get_or_insert_with(|| error.clone());
+        })?;
+        let run = || {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            statement.execute(rusqlite::params_from_iter(args))
+        };
+        let result = run().map(|rows| rows as u64);
+        self.note(result)
+    }
+
+    fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+        let run = || {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let columns = statement.column_count();
+            let mut rows = statement.query(rusqlite::params_from_iter(args))?;
+            let mut read = vec![];
+            while let Some(row) = rows.next()? {
+                let cells = (0..columns).map(|at| row.get_ref(at).map(cell));
+                read.push(Row(cells.collect::<rusqlite::Result<_>>()?));
+            }
+            Ok(read)
+        };
+        let result = run();
+        self.note(result)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<()> {
+        let result = self.conn.execute_batch(sql);
+        self.note(result)
+    }
+}
+
+impl Conn for Sqlite {
+    fn begin(&mut self, intent: Intent) -> Result<()> {
+        self.failed = None;
+        let sql = match intent {
+            Intent::Read => "BEGIN",
+            Intent::Write => "BEGIN IMMEDIATE",
+        };
+        self.exec(sql, &[]).map(drop)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.exec("COMMIT", &[]).map(drop),
+        }
+    }
+
+    fn rollback(&mut self) {
+        // Some errors have rolled back already; then there is nothing left to undo.
+        let _ = self.exec("ROLLBACK", &[]);
+    }
+
+    fn is_alive(&self) -> bool {
+        true
+    }
+}

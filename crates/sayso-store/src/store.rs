@@ -1,0 +1,210 @@
+//! The store: reads, writes, and who is woken by them.
+
+use crate::explain::Explaining;
+use crate::tx::{Conn, Intent};
+use crate::watch::{self, Topic, Watch};
+use crate::writer::{Group, Job};
+use crate::{Error, Place, Read, Result, Write, postgres, sqlite};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many connections are kept for whoever comes next.
+const IDLE_MAX: usize = 16;
+
+/// A store. A command on the line opens one, does its deed and ends; a server calls
+/// [`Store::with_group_commit`] and shares it among its threads.
+pub struct Store {
+    place: Place,
+    connections: Mutex<Vec<Box<dyn Conn>>>,
+    group: Option<Group>,
+    local: watch::Local,
+}
+
+impl Store {
+    /// Opens what is there. A database without our schema, or with an older one, gets it.
+    pub fn open(place: Place) -> Result<Self> {
+        let first = connect(&place)?;
+        Ok(Self::with(place, first))
+    }
+
+    /// Makes a new store, or opens the one that is there.
+    pub fn create(place: Place) -> Result<Self> {
+        let first: Box<dyn Conn> = match &place {
+            Place::Sqlite(path) => Box::new(sqlite::create(path)?),
+            Place::Memory | Place::Postgres(_) => connect(&place)?,
+        };
+        Ok(Self::with(place, first))
+    }
+
+    fn with(place: Place, first: Box<dyn Conn>) -> Self {
+        let local = watch::Local::default();
+        Self { place, connections: Mutex::new(vec![first]), group: None, local }
+    }
+
+    /// Gives the store a writer of its own that commits what many threads write in one go.
+    pub fn with_group_commit(mut self) -> Result<Self> {
+        // In memory there is one connection, and nothing to sync that a group could share.
+        if self.place != Place::Memory {
+            let writer = connect(&self.place)?;
+            let announce = watch::announcer(&self.place);
+            self.group = Some(Group::start(writer, self.place.clone(), announce)?);
+        }
+        Ok(self)
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Runs `work` on one moment's view of the store.
+    pub fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
+        self.with_transaction(Intent::Read, |conn| {
+            let ending = Ending(conn);
+            work(&mut Read::new(ending.0))
+        })
+    }
+
+    /// Runs `work` in one transaction: all of it counts, or none. It may run more than once and
+    /// must have no effect but what it writes.
+    pub fn write<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+    {
+        match &self.group {
+            Some(group) => group.submit(work),
+            None => self.write_alone(work),
+        }
+    }
+
+    fn write_alone<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+    {
+        let (mut job, reply) = Job::new(work);
+        let topics = self.with_transaction(Intent::Write, |conn| {
+            crate::writer::commit(conn, std::slice::from_mut(&mut job))
+        })?;
+        self.announce(&topics);
+        job.finish(Ok(()));
+        reply.recv().map_err(|_| Error::Other("the write gave no result".into()))?
+    }
+
+    fn announce(&self, topics: &[Topic]) {
+        match &self.place {
+            Place::Memory => self.local.wake(),
+            Place::Sqlite(path) => watch::wake_files(path, topics),
+            // Announced by the transaction itself.
+            Place::Postgres(_) => {}
+        }
+    }
+
+    /// Something to wait with until one of the topics was written about. Read the row after every
+    /// wake-up and before the first wait: a wake-up carries no truth.
+    pub fn watch(&self, topics: &[Topic]) -> Result<Watch> {
+        Watch::new(&self.place, topics, &self.local)
+    }
+
+    /// Whether the database finds itself in order.
+    pub fn check_file(&self) -> Result<Vec<String>> {
+        if matches!(self.place, Place::Postgres(_)) {
+            return Ok(vec![]);
+        }
+        self.with_transaction(Intent::Read, |conn| {
+            let ending = Ending(conn);
+            let rows = ending.0.query("PRAGMA quick_check(10)", &[])?;
+            Ok(rows.iter().map(|r| r.text(0).to_owned()).filter(|line| line != "ok").collect())
+        })
+    }
+
+    /// How the database goes about what `work` asks for, statement by statement. Nothing of it
+    /// counts. For tests.
+    #[doc(hidden)]
+    pub fn explain<T>(
+        &self,
+        work: impl FnOnce(&mut Write<'_>) -> Result<T>,
+    ) -> Result<Vec<(String, String)>> {
+        self.with_transaction(Intent::Write, |conn| {
+            let ending = Ending(conn);
+            let mut explaining = Explaining { conn: ending.0, plans: vec![] };
+            work(&mut Write::new(&mut explaining))?;
+            Ok(explaining.plans)
+        })
+    }
+
+    /// Runs `work` on a connection whose transaction has begun; `work` ends it.
+    fn with_transaction<T>(
+        &self,
+        intent: Intent,
+        work: impl FnOnce(&mut dyn Conn) -> Result<T>,
+    ) -> Result<T> {
+        // The one connection of a store in memory *is* the store: everybody waits for it.
+        if self.place == Place::Memory {
+            let mut idle = self.idle();
+            let conn = idle.first_mut().ok_or_else(|| Error::Other("no connection".into()))?;
+            conn.begin(intent)?;
+            return work(conn.as_mut());
+        }
+        let mut conn = self.begun(intent)?;
+        let result = work(conn.as_mut());
+        self.give_back(conn);
+        result
+    }
+
+    /// A connection whose transaction has begun. One that was idle may be gone meanwhile; nothing
+    /// was asked of it yet, so another will do.
+    fn begun(&self, intent: Intent) -> Result<Box<dyn Conn>> {
+        while let Some(mut conn) = self.take() {
+            let outcome = conn.begin(intent);
+            if outcome.is_ok() {
+                return Ok(conn);
+            }
+            if conn.is_alive() {
+                self.give_back(conn);
+                outcome?;
+            }
+        }
+        let mut conn = connect(&self.place)?;
+        conn.begin(intent)?;
+        Ok(conn)
+    }
+
+    fn take(&self) -> Option<Box<dyn Conn>> {
+        self.idle().pop()
+    }
+
+    fn give_back(&self, conn: Box<dyn Conn>) {
+        let mut idle = self.idle();
+        if conn.is_alive() && idle.len() < IDLE_MAX {
+            idle.push(conn);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Conn>>> {
+        // A panic elsewhere leaves a whole list behind: connections are pushed or popped.
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends a transaction that wrote nothing to keep, also when a panic ends the work in it.
+struct Ending<'a>(&'a mut dyn Conn);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.rollback();
+    }
+}
+
+/// A fresh connection, for whoever lost one.
+pub(crate) fn reconnect(place: &Place) -> Result<Box<dyn Conn>> {
+    connect(place)
+}
+
+fn connect(place: &Place) -> Result<Box<dyn Conn>> {
+    Ok(match place {
+        Place::Memory => Box::new(sqlite::memory()?),
+        Place::Sqlite(path) => Box::new(sqlite::open(path)?),
+        Place::Postgres(url) => Box::new(postgres::open(url)?),
+    })
+}

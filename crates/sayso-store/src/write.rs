@@ -1,0 +1,484 @@
+//! Writing: events, their audit entry, views, deliveries and notices, all in one transaction.
+
+use crate::read::{Read, rows_max};
+use crate::tx::{Conn, Dialect, args};
+use crate::watch::{Topic, payload};
+use crate::{Result, Space, Token};
+use sayso_core::audit::{self, Entry, Head, Mark};
+use sayso_core::gate::Gate;
+use sayso_core::message::Message;
+use sayso_core::run::{self, Run};
+use sayso_core::task::Task;
+use sayso_core::{GateId, SpaceId, TaskId, Timestamp, TokenId};
+use serde::Serialize;
+use std::ops::{Deref, DerefMut};
+
+/// A transaction that writes. It reads, too, and sees what it wrote.
+pub struct Write<'a> {
+    read: Read<'a>,
+    topics: Vec<Topic>,
+}
+
+/// An ending on its way to an asker.
+#[derive(Debug, Clone)]
+pub struct Delivery<'a> {
+    /// Of which gate.
+    pub gate: GateId,
+    /// To whom.
+    pub asker: &'a str,
+    /// Where it stands.
+    pub state: &'a str,
+}
+
+/// Something the world is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The same for the same thing, so that it is told once.
+    pub id: String,
+    /// The space it is about.
+    pub space: SpaceId,
+    /// The way it goes.
+    pub channel: String,
+    /// What is told.
+    pub body: String,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+impl<'a> Deref for Write<'a> {
+    type Target = Read<'a>;
+    fn deref(&self) -> &Read<'a> {
+        &self.read
+    }
+}
+
+impl<'a> DerefMut for Write<'a> {
+    fn deref_mut(&mut self) -> &mut Read<'a> {
+        &mut self.read
+    }
+}
+
+impl<'a> Write<'a> {
+    pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
+        Self { read: Read::new(conn), topics: vec![] }
+    }
+
+    /// Announces what was written where the transaction itself does it, and says what it was.
+    pub(crate) fn close(mut self) -> Result<Vec<Topic>> {
+        self.topics.sort_unstable();
+        self.topics.dedup();
+        if self.read.conn.dialect() == Dialect::Postgres && !self.topics.is_empty() {
+            let channel = crate::postgres::CHANNEL;
+            let payload = payload(&self.topics);
+            self.read.conn.query("SELECT pg_notify(?1, ?2)", args![channel, &payload])?;
+        }
+        Ok(self.topics)
+    }
+
+    fn exec(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
+        self.read.conn.exec(sql, args)
+    }
+
+    /// Makes a space.
+    pub fn add_space(&mut self, id: SpaceId, name: &str, at: Timestamp) -> Result<Space> {
+        let head = Head::genesis(id);
+        let sql = "INSERT INTO spaces (id, name, created_at, seq, hash) VALUES (?1, ?2, ?3, 0, ?4)";
+        self.exec(sql, args![&id.to_string(), name, at.as_micros(), head.hash.as_str()])?;
+        Ok(Space { id, name: name.into(), created_at: at, deleted_at: None, head })
+    }
+
+    /// Marks a space as deleted. Its log and audit stay.
+    pub fn delete_space(&mut self, id: SpaceId, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE spaces SET deleted_at = ?2 WHERE id = ?1 AND deleted_at IS NULL";
+        self.exec(sql, args![&id.to_string(), at.as_micros()]).map(drop)
+    }
+
+    /// Takes the space's turn: from here to the commit nobody else writes in it. Read what a
+    /// decision stands on after this, and the decision cannot be overtaken.
+    pub fn lock(&mut self, space: SpaceId) -> Result<Head> {
+        let sql = match self.read.conn.dialect() {
+            // The transaction holds the lock of the whole file already.
+            Dialect::Sqlite => "SELECT seq, hash FROM spaces WHERE id = ?1",
+            Dialect::Postgres => "SELECT seq, hash FROM spaces WHERE id = ?1 FOR UPDATE",
+        };
+        let row = self.read.one(sql, args![&space.to_string()])?;
+        let row = row.ok_or_else(|| crate::Error::Missing(format!("space {space}")))?;
+        let hash = crate::read::json(&format!("{:?}", row.text(1)))?;
+        Ok(Head { seq: row.int(0) as u64, hash })
+    }
+
+    /// Appends events and the audit entry that covers them. `events` are `(stream, version, body)`,
+    /// the versions following on what the streams have.
+    pub fn append(&mut self, mut entry: Entry, events: &[(String, u64, String)]) -> Result<u64> {
+        let space = entry.space;
+        let head = self.lock(space)?;
+        entry.events = events.iter().map(|(s, v, body)| Mark::of(s, *v, body)).collect();
+        let at = entry.at.as_micros();
+        let sealed = audit::seal(&head, entry);
+        let (id, seq) = (space.to_string(), sealed.seq as i64);
+        for (stream, version, body) in events {
+            let sql = "INSERT INTO events (stream, version, space, audit, at, body) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            self.exec(sql, args![stream, *version as i64, &id, seq, at, body])?;
+            self.topics.extend(topic_of(stream));
+        }
+        let sql = "INSERT INTO audit (space, seq, prev, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let (prev, hash) = (sealed.prev.as_str(), sealed.hash.as_str());
+        self.exec(sql, args![&id, seq, prev, hash, &sealed.body])?;
+        let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
+        self.exec(sql, args![&id, seq, hash])?;
+        self.topics.push(Topic::Space(space));
+        Ok(sealed.seq)
+    }
+
+    /// Writes the view of a gate.
+    pub fn put_gate(&mut self, gate: &Gate, version: u64) -> Result<()> {
+        let opened = &gate.opened;
+        let sql = "INSERT INTO gates (id, space, handle, kind, state, task, asker, opened_at, \
+                     snoozed_until, ended_at, version, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+                   ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
+                     snoozed_until = excluded.snoozed_until, ended_at = excluded.ended_at, \
+                     version = excluded.version, body = excluded.body";
+        let task = opened.task.map(|t| t.to_string());
+        self.exec(
+            sql,
+            args![
+                &opened.id.to_string(),
+                &opened.space.to_string(),
+                &opened.handle,
+                opened.kind.as_str(),
+                gate.state(),
+                task.as_deref(),
+                &opened.lineage.asker,
+                gate.opened_at.as_micros(),
+                gate.snoozed_until.map(Timestamp::as_micros),
+                gate.ended_at().map(Timestamp::as_micros),
+                version as i64,
+                &text(gate)?,
+            ],
+        )
+        .map(drop)
+    }
+
+    /// Writes where an ending is on its way to an asker.
+    pub fn put_delivery(
+        &mut self,
+        space: SpaceId,
+        delivery: &Delivery<'_>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT INTO deliveries (gate, asker, space, state, at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5) \
+                   ON CONFLICT (gate, asker) DO UPDATE SET state = excluded.state, at = excluded.at";
+        let Delivery { gate, asker, state } = delivery;
+        let (gate, space) = (gate.to_string(), space.to_string());
+        self.exec(sql, args![&gate, *asker, &space, *state, at.as_micros()]).map(drop)
+    }
+
+    /// Writes the view of a task, and of those whose turn depends on it.
+    pub fn put_task(&mut self, task: &Task, version: u64) -> Result<()> {
+        let id = task.id.to_string();
+        let before = self.read.task(task.id)?.map(|(row, _)| row.task);
+        let sql = "INSERT INTO tasks (id, space, handle, status, sort, priority, parent, is_over, \
+                     waiting, blockers, open_children, workable_at, created_at, updated_at, \
+                     version, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 0, ?10, ?11, ?12, ?13, ?14) \
+                   ON CONFLICT (id) DO UPDATE SET status = excluded.status, sort = excluded.sort, \
+                     priority = excluded.priority, parent = excluded.parent, \
+                     is_over = excluded.is_over, waiting = excluded.waiting, \
+                     workable_at = excluded.workable_at, updated_at = excluded.updated_at, \
+                     version = excluded.version, body = excluded.body";
+        let parent = task.parent.map(|p| p.to_string());
+        self.exec(
+            sql,
+            args![
+                &id,
+                &task.space.to_string(),
+                &task.handle,
+                task.status.as_str(),
+                &task.sort,
+                i64::from(task.priority),
+                parent.as_deref(),
+                i64::from(task.status.is_over()),
+                task.waits_for.len() as i64,
+                task.workable_from().map(Timestamp::as_micros),
+                task.created_at.as_micros(),
+                task.updated_at.as_micros(),
+                version as i64,
+                &text(task)?,
+            ],
+        )?;
+        self.put_labels(task, before.as_ref())?;
+        self.put_dependencies(task, before.as_ref())?;
+        self.refresh_neighbours(task, before.as_ref())
+    }
+
+    fn put_labels(&mut self, task: &Task, before: Option<&Task>) -> Result<()> {
+        if before.map_or(task.labels.is_empty(), |b| b.labels == task.labels) {
+            return Ok(());
+        }
+        let id = task.id.to_string();
+        self.exec("DELETE FROM labels WHERE task = ?1", args![&id])?;
+        for label in &task.labels {
+            self.exec("INSERT INTO labels (label, task) VALUES (?1, ?2)", args![label, &id])?;
+        }
+        Ok(())
+    }
+
+    fn put_dependencies(&mut self, task: &Task, before: Option<&Task>) -> Result<()> {
+        if before.map_or(task.blocked_by.is_empty(), |b| b.blocked_by == task.blocked_by) {
+            return Ok(());
+        }
+        let id = task.id.to_string();
+        self.exec("DELETE FROM dependencies WHERE task = ?1", args![&id])?;
+        for on in &task.blocked_by {
+            let sql = "INSERT INTO dependencies (task, on_task) VALUES (?1, ?2)";
+            self.exec(sql, args![&id, &on.to_string()])?;
+        }
+        self.count_blockers("id = ?1", task.id)
+    }
+
+    /// Keeps the counts right that decide whether tasks are ready. A task may come after those that
+    /// wait for it or are part of it, as when views are made again from the log.
+    fn refresh_neighbours(&mut self, task: &Task, before: Option<&Task>) -> Result<()> {
+        let was_over = before.is_some_and(|b| b.status.is_over());
+        let turned = before.is_none() || was_over != task.status.is_over();
+        if turned {
+            self.count_blockers(
+                "id IN (SELECT task FROM dependencies WHERE on_task = ?1)",
+                task.id,
+            )?;
+        }
+        let parent_before = before.and_then(|b| b.parent);
+        if turned || parent_before != task.parent {
+            let itself = before.is_none().then_some(task.id);
+            for parent in [parent_before, task.parent, itself].into_iter().flatten() {
+                self.count_children(parent)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_children(&mut self, parent: TaskId) -> Result<()> {
+        let sql = "UPDATE tasks SET open_children = (SELECT count(*) FROM tasks c \
+                     WHERE c.parent = ?1 AND c.is_over = 0) WHERE id = ?1";
+        self.exec(sql, args![&parent.to_string()]).map(drop)
+    }
+
+    fn count_blockers(&mut self, whose: &str, task: TaskId) -> Result<()> {
+        let sql = format!(
+            "UPDATE tasks SET blockers = (SELECT count(*) FROM dependencies d \
+               JOIN tasks b ON b.id = d.on_task WHERE d.task = tasks.id AND b.is_over = 0) \
+             WHERE {whose}"
+        );
+        self.exec(&sql, args![&task.to_string()]).map(drop)
+    }
+
+    /// Writes the view of a run.
+    pub fn put_run(&mut self, run: &Run, version: u64) -> Result<()> {
+        let sql = "INSERT INTO runs (id, space, task, state, lease_until, version, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                   ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
+                     lease_until = excluded.lease_until, version = excluded.version, \
+                     body = excluded.body";
+        let state = match run.state {
+            run::State::Running => "running",
+            run::State::Parked => "parked",
+            run::State::Ended { .. } => "ended",
+        };
+        self.exec(
+            sql,
+            args![
+                &run.started.id.to_string(),
+                &run.started.space.to_string(),
+                &run.started.task.to_string(),
+                state,
+                run.lease_until.as_micros(),
+                version as i64,
+                &text(run)?,
+            ],
+        )
+        .map(drop)
+    }
+
+    /// Writes a message.
+    pub fn put_message(&mut self, message: &Message) -> Result<()> {
+        let sql = "INSERT INTO messages (id, space, handle, recipient, sent_at, read_at, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                   ON CONFLICT (id) DO UPDATE SET read_at = excluded.read_at, body = excluded.body";
+        self.exec(
+            sql,
+            args![
+                &message.id.to_string(),
+                &message.space.to_string(),
+                &message.handle,
+                &message.to,
+                message.sent_at.as_micros(),
+                message.read_at.map(Timestamp::as_micros),
+                &text(message)?,
+            ],
+        )
+        .map(drop)
+    }
+
+    /// Writes a credential.
+    pub fn add_token(&mut self, token: &Token) -> Result<()> {
+        let sql = "INSERT INTO tokens (id, space, handle, hash, role, name, task, run, launcher, \
+                     created_at, expires_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        let (task, run) = (token.task.map(|t| t.to_string()), token.run.map(|r| r.to_string()));
+        self.exec(
+            sql,
+            args![
+                &token.id.to_string(),
+                &token.space.to_string(),
+                &token.handle,
+                &token.hash,
+                token.role.as_str(),
+                &token.name,
+                task.as_deref(),
+                run.as_deref(),
+                &token.launcher,
+                token.created_at.as_micros(),
+                token.expires_at.map(Timestamp::as_micros),
+            ],
+        )
+        .map(drop)
+    }
+
+    /// Revokes a credential.
+    pub fn revoke_token(&mut self, id: TokenId, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+        self.exec(sql, args![&id.to_string(), at.as_micros()]).map(drop)
+    }
+
+    /// Revokes the credentials of a run.
+    pub fn revoke_tokens_of(&mut self, run: sayso_core::RunId, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE run = ?1 AND revoked_at IS NULL";
+        self.exec(sql, args![&run.to_string(), at.as_micros()]).map(drop)
+    }
+
+    /// Sets the hash of a person's passphrase.
+    pub fn put_passphrase(&mut self, space: SpaceId, name: &str, hash: &str) -> Result<()> {
+        let sql = "INSERT INTO passphrases (space, name, hash) VALUES (?1, ?2, ?3) \
+                   ON CONFLICT (space, name) DO UPDATE SET hash = excluded.hash";
+        self.exec(sql, args![&space.to_string(), name, hash]).map(drop)
+    }
+
+    /// Remembers that a person unlocked a terminal; a moment in the past locks it.
+    pub fn put_unlock(
+        &mut self,
+        space: SpaceId,
+        name: &str,
+        terminal: &str,
+        until: Timestamp,
+    ) -> Result<()> {
+        let sql = "INSERT INTO unlocks (space, name, terminal, until) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT (space, name, terminal) DO UPDATE SET until = excluded.until";
+        self.exec(sql, args![&space.to_string(), name, terminal, until.as_micros()]).map(drop)
+    }
+
+    /// Adds something to tell the world. The same id again is told once.
+    pub fn add_notice(&mut self, notice: &Notice, due_at: Timestamp) -> Result<()> {
+        let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
+        let Notice { id, space, channel, body, .. } = notice;
+        self.exec(sql, args![id, &space.to_string(), channel, body, due_at.as_micros()]).map(drop)
+    }
+
+    /// Takes notices that are due. They come back at `lease_until` unless they are settled.
+    pub fn claim_notices(
+        &mut self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Notice>> {
+        let skip = match self.read.conn.dialect() {
+            Dialect::Sqlite => "",
+            // Several senders take different notices instead of waiting for each other.
+            Dialect::Postgres => " FOR UPDATE SKIP LOCKED",
+        };
+        let sql = format!(
+            "SELECT id, space, channel, body, attempts FROM outbox \
+             WHERE settled_at IS NULL AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2{skip}"
+        );
+        let rows = self.read.conn.query(&sql, args![now.as_micros(), rows_max(limit)])?;
+        let mut taken = vec![];
+        for row in rows {
+            let sql = "UPDATE outbox SET due_at = ?2, attempts = attempts + 1 WHERE id = ?1";
+            self.exec(sql, args![row.text(0), lease_until.as_micros()])?;
+            taken.push(Notice {
+                id: row.text(0).into(),
+                space: crate::read::id(row.text(1))?,
+                channel: row.text(2).into(),
+                body: row.text(3).into(),
+                attempts: row.int(4) as u32 + 1,
+            });
+        }
+        Ok(taken)
+    }
+
+    /// A notice was sent.
+    pub fn settle_notice(&mut self, id: &str, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE outbox SET settled_at = ?2, error = NULL WHERE id = ?1";
+        self.exec(sql, args![id, at.as_micros()]).map(drop)
+    }
+
+    /// A notice could not be sent; it is tried again at `retry_at`.
+    pub fn fail_notice(&mut self, id: &str, error: &str, retry_at: Timestamp) -> Result<()> {
+        let sql = "UPDATE outbox SET due_at = ?2, error = ?3 WHERE id = ?1 AND settled_at IS NULL";
+        // The error is a stranger's text, and must not keep the notice from being tried again.
+        let error = error.replace('\0', "\u{2400}");
+        self.exec(sql, args![id, retry_at.as_micros(), &error]).map(drop)
+    }
+
+    /// A handle nobody has yet: as short as possible, and longer where that is taken.
+    pub fn free_handle(
+        &mut self,
+        table: Handles,
+        space: SpaceId,
+        of_length: impl Fn(usize) -> String,
+    ) -> Result<String> {
+        use sayso_core::id::{HANDLE_LEN_MAX, HANDLE_LEN_MIN};
+        for len in HANDLE_LEN_MIN..HANDLE_LEN_MAX {
+            let handle = of_length(len);
+            if !self.read.is_taken(table.name(), space, &handle)? {
+                return Ok(handle);
+            }
+        }
+        Ok(of_length(HANDLE_LEN_MAX))
+    }
+}
+
+/// The views whose rows have handles.
+#[derive(Debug, Clone, Copy)]
+pub enum Handles {
+    /// Gates.
+    Gates,
+    /// Tasks.
+    Tasks,
+    /// Messages.
+    Messages,
+    /// Tokens.
+    Tokens,
+}
+
+impl Handles {
+    const fn name(self) -> &'static str {
+        match self {
+            Handles::Gates => "gates",
+            Handles::Tasks => "tasks",
+            Handles::Messages => "messages",
+            Handles::Tokens => "tokens",
+        }
+    }
+}
+
+fn topic_of(stream: &str) -> Option<Topic> {
+    stream.strip_prefix("gate/").and_then(|id| id.parse().ok()).map(Topic::Gate)
+}
+
+fn text<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| crate::Error::Other(format!("cannot be written: {e}")))
+}

@@ -1,0 +1,149 @@
+//! Group commit: what many threads write at once shares one transaction and one sync.
+
+use crate::tx::{Conn, Intent};
+use crate::watch::{Announce, Topic};
+use crate::{Error, Place, Result, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// The most writes that share a transaction.
+const GROUP_SIZE_MAX: usize = 256;
+
+/// A write that waits for its turn, and the way back to whoever asked for it.
+pub(crate) struct Job(Box<dyn AnyJob>);
+
+trait AnyJob: Send {
+    fn run(&mut self, write: &mut Write<'_>) -> Result<()>;
+    fn finish(self: Box<Self>, committed: Result<()>);
+}
+
+struct TypedJob<T, F> {
+    work: F,
+    result: Option<T>,
+    reply: Sender<Result<T>>,
+}
+
+impl<T: Send, F: FnMut(&mut Write<'_>) -> Result<T> + Send> AnyJob for TypedJob<T, F> {
+    fn run(&mut self, write: &mut Write<'_>) -> Result<()> {
+        self.result = Some((self.work)(write)?);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, committed: Result<()>) {
+        let missing = || Error::Other("the write did not run".into());
+        let TypedJob { result, reply, .. } = *self;
+        // Nobody waits any more when the asker is gone; what was committed stays committed.
+        let _ = reply.send(committed.and_then(|()| result.ok_or_else(missing)));
+    }
+}
+
+impl Job {
+    pub(crate) fn new<T, F>(work: F) -> (Self, Receiver<Result<T>>)
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+    {
+        let (reply, receiver) = channel();
+        (Self(Box::new(TypedJob { work, result: None, reply })), receiver)
+    }
+
+    pub(crate) fn finish(self, committed: Result<()>) {
+        self.0.finish(committed);
+    }
+}
+
+/// Runs the jobs in the transaction that has begun, ends it, and returns what to announce.
+pub(crate) fn commit(conn: &mut dyn Conn, jobs: &mut [Job]) -> Result<Vec<Topic>> {
+    // A bug in one write must not take the writer, or a store in memory, from everybody else.
+    let ran = catch_unwind(AssertUnwindSafe(|| run(conn, jobs)));
+    let panicked = |_| Err(Error::Other("a write ended in a panic; nothing of it counts".into()));
+    let outcome = ran.unwrap_or_else(panicked).and_then(|topics| conn.commit().map(|()| topics));
+    if outcome.is_err() {
+        conn.rollback();
+    }
+    outcome
+}
+
+fn run(conn: &mut dyn Conn, jobs: &mut [Job]) -> Result<Vec<Topic>> {
+    let mut write = Write::new(conn);
+    for job in jobs {
+        job.0.run(&mut write)?;
+    }
+    write.close()
+}
+
+/// The thread that commits for everybody.
+pub(crate) struct Group {
+    queue: Sender<Job>,
+}
+
+impl Group {
+    pub(crate) fn start(conn: Box<dyn Conn>, place: Place, announce: Announce) -> Result<Self> {
+        let (queue, jobs) = channel();
+        std::thread::Builder::new()
+            .name("sayso-writer".into())
+            .spawn(move || serve(conn, &place, &jobs, &announce))
+            .map_err(|e| Error::Other(format!("no thread for the writer: {e}")))?;
+        Ok(Self { queue })
+    }
+
+    pub(crate) fn submit<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+    {
+        let (job, reply) = Job::new(work);
+        let gone = || Error::Other("the writer has ended".into());
+        self.queue.send(job).map_err(|_| gone())?;
+        reply.recv().map_err(|_| gone())?
+    }
+}
+
+/// Ends when the last sender is gone.
+fn serve(mut conn: Box<dyn Conn>, place: &Place, queue: &Receiver<Job>, announce: &Announce) {
+    while let Ok(first) = queue.recv() {
+        let mut jobs = vec![first];
+        jobs.extend(queue.try_iter().take(GROUP_SIZE_MAX - 1));
+        match begin(&mut conn, place) {
+            Ok(()) => commit_group(&mut conn, place, jobs, announce),
+            Err(error) => refuse(jobs, &error),
+        }
+    }
+}
+
+/// Begins on this connection, or on a fresh one if it is gone: nothing was asked of it yet.
+fn begin(conn: &mut Box<dyn Conn>, place: &Place) -> Result<()> {
+    let outcome = conn.begin(Intent::Write);
+    if conn.is_alive() {
+        return outcome;
+    }
+    *conn = crate::store::reconnect(place)?;
+    conn.begin(Intent::Write)
+}
+
+/// Together if possible; one by one if any of them fails, so that nobody pays for another's error.
+fn commit_group(conn: &mut Box<dyn Conn>, place: &Place, mut jobs: Vec<Job>, announce: &Announce) {
+    let error = match commit(conn.as_mut(), &mut jobs) {
+        Ok(topics) => {
+            announce(&topics);
+            jobs.into_iter().for_each(|job| job.finish(Ok(())));
+            return;
+        }
+        Err(error) => error,
+    };
+    // When the connection is gone the group may have counted: whoever asked has to look first.
+    if jobs.len() == 1 || !conn.is_alive() {
+        return refuse(jobs, &error);
+    }
+    for mut job in jobs {
+        let alone = std::slice::from_mut(&mut job);
+        let outcome = begin(conn, place).and_then(|()| commit(conn.as_mut(), alone));
+        job.finish(outcome.map(|topics| announce(&topics)));
+    }
+}
+
+fn refuse(jobs: Vec<Job>, error: &Error) {
+    for job in jobs {
+        job.finish(Err(error.clone()));
+    }
+}

@@ -1,0 +1,154 @@
+//! Nothing scans the history: every list has its index, and is read in the index's order.
+
+use crate::site::Site;
+use crate::world::{World, at};
+use sayso_core::task::Status;
+use sayso_core::{GateId, Kind, RunId, TaskId};
+use sayso_store::{GateFilter, Result, TaskFilter, Write};
+
+/// The plan of everything `work` asks for.
+fn plan(world: &World, work: impl FnOnce(&mut Write<'_>) -> Result<()>) -> String {
+    let plans = world.store.explain(work).unwrap();
+    assert!(!plans.is_empty());
+    plans.into_iter().map(|(sql, steps)| format!("{sql}\n{steps}\n")).collect()
+}
+
+/// No table or index is read from end to end, and `index` is among those that are used.
+fn assert_searches(plan: &str, index: &str) {
+    let scans = plan.lines().any(|line| line.starts_with("SCAN ") && !line.contains("SCAN s"));
+    assert!(!scans, "reads everything:\n{plan}");
+    assert!(plan.contains(index), "does not use {index}:\n{plan}");
+}
+
+/// Besides, the index has them in order, so that a page costs a page.
+fn assert_in_order(plan: &str, index: &str) {
+    assert_searches(plan, index);
+    assert!(!plan.contains("TEMP B-TREE"), "sorts everything:\n{plan}");
+}
+
+#[test]
+fn lists_of_gates() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let plan = |filter: GateFilter| {
+        let paged = GateFilter { after: Some(GateId::mint(at(0), 1)), ..filter.clone() };
+        let both = plan(&world, move |write| {
+            write.gates(space, &filter)?;
+            write.gates(space, &paged).map(drop)
+        });
+        assert_eq!(both.matches("SELECT body").count(), 2);
+        both
+    };
+    let filter = GateFilter { limit: 50, ..Default::default() };
+    let asker = Some(String::from("bot"));
+    let (kinds, awake_at) = (vec![Kind::Tool, Kind::Input], Some(at(1)));
+    let ended = GateFilter { ended: true, ..filter.clone() };
+    assert_in_order(&plan(filter.clone()), "gates_open");
+    assert_in_order(&plan(GateFilter { kinds, awake_at, ..filter.clone() }), "gates_open");
+    assert_in_order(&plan(ended.clone()), "gates_ended");
+    assert_in_order(
+        &plan(GateFilter { asker: asker.clone(), ..filter.clone() }),
+        "gates_asker_open",
+    );
+    assert_in_order(&plan(GateFilter { asker, ..ended }), "gates_asker_ended");
+    let task = Some(TaskId::mint(at(0), 1));
+    assert_in_order(&plan(GateFilter { task, ..filter }), "gates_task");
+}
+
+#[test]
+fn lists_of_tasks() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let plan = |filter: TaskFilter| {
+        let paged = TaskFilter { after: Some(TaskId::mint(at(0), 1)), ..filter.clone() };
+        plan(&world, move |write| {
+            write.tasks(space, &filter)?;
+            write.tasks(space, &paged).map(drop)
+        })
+    };
+    let filter = TaskFilter { limit: 50, ..Default::default() };
+    let some = Some(TaskId::mint(at(0), 1));
+    assert_in_order(&plan(TaskFilter { ready_at: Some(at(1)), ..filter.clone() }), "tasks_ready");
+    assert_in_order(&plan(filter.clone()), "tasks_live");
+    assert_in_order(&plan(TaskFilter { all: true, ..filter.clone() }), "tasks_all");
+    assert_in_order(&plan(TaskFilter { blocked: true, ..filter.clone() }), "tasks_live");
+    assert_in_order(&plan(TaskFilter { priority: Some(1), ..filter.clone() }), "tasks_live");
+    let awaiting = |kinds| TaskFilter { awaiting: Some(kinds), ..filter.clone() };
+    assert_in_order(&plan(awaiting(vec![])), "tasks_waiting");
+    assert_searches(&plan(awaiting(vec![Kind::Input])), "gates_open");
+    let with = |statuses| TaskFilter { statuses, ..filter.clone() };
+    assert_in_order(&plan(with(vec![Status::Failed])), "tasks_status");
+    assert_searches(&plan(with(vec![Status::Failed, Status::Open])), "tasks_status");
+    assert_searches(&plan(TaskFilter { label: Some("ui".into()), ..filter.clone() }), "labels");
+    assert_in_order(&plan(TaskFilter { parent: some, ..filter.clone() }), "tasks_parent");
+    assert_searches(&plan(TaskFilter { under: some, ..filter }), "tasks_parent");
+}
+
+#[test]
+fn finding_things() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let exact_and_prefix = plan(&world, move |write| write.find(space, "g7k").map(drop));
+    assert_in_order(&exact_and_prefix, "gates_handle (space=? AND handle>? AND handle<?)");
+    assert!(exact_and_prefix.contains("tasks_handle (space=? AND handle>? AND handle<?)"));
+    let by_id =
+        plan(&world, move |write| write.find(space, &TaskId::mint(at(0), 1).to_string()).map(drop));
+    assert_in_order(&by_id, "tasks_handle");
+    let elsewhere = plan(&world, |write| write.find_elsewhere("g7k").map(drop));
+    assert_searches(&elsewhere, "gates_handle");
+}
+
+#[test]
+fn everything_else_that_is_read() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let check = |index: &str, work: &dyn Fn(&mut Write<'_>) -> Result<()>| {
+        assert_in_order(&plan(&world, work), index);
+    };
+    check("messages_unread", &|write| write.messages(space, Some("bot"), true, 9).map(drop));
+    check("messages_to", &|write| write.messages(space, Some("bot"), false, 9).map(drop));
+    check("messages_all", &|write| write.messages(space, None, false, 9).map(drop));
+    check("deliveries_under_way", &|write| write.deliveries_under_way(space, "bot", 9).map(drop));
+    check("gates_open", &|write| write.count_open_gates(space, 9).map(drop));
+    check("PRIMARY KEY", &|write| write.events("gate/x").map(drop));
+    check("PRIMARY KEY", &|write| write.events_after(space, "gate/x", 1, 9).map(drop));
+    check("PRIMARY KEY", &|write| write.audit_after(space, 1, 9).map(drop));
+    check("PRIMARY KEY", &|write| write.audit_last(space, 9).map(drop));
+    check("tokens_all", &|write| write.tokens(space, 9).map(drop));
+    check("sqlite_autoindex_tokens", &|write| write.token_by_hash("x").map(drop));
+    check("outbox_due", &|write| write.claim_notices(at(1), at(2), 9).map(drop));
+    let some = TaskId::mint(at(0), 1);
+    assert_searches(&plan(&world, |write| write.open_children(some).map(drop)), "tasks_parent");
+    let unread = plan(&world, |write| write.messages(space, None, true, 9).map(drop));
+    assert_searches(&unread, "messages_unread");
+    // Whoever looks for a circle walks from task to task.
+    for walk in [
+        plan(&world, |write| write.would_circle(some, TaskId::mint(at(0), 2)).map(drop)),
+        plan(&world, |write| write.is_above(some, TaskId::mint(at(0), 2)).map(drop)),
+    ] {
+        for table in ["tasks", "dependencies", "SCAN t ", "SCAN d "] {
+            assert!(!walk.contains(&format!("SCAN {table}")), "{walk}");
+        }
+    }
+}
+
+#[test]
+fn everything_that_is_written() {
+    let world = World::new(Site::sqlite());
+    let epic = world.task(|_| ());
+    let child = world.task(|t| t.parent = Some(epic.id));
+    let gate = world.gate(|_| ());
+    let put = plan(&world, move |write| {
+        let mut child = child.clone();
+        child.status = Status::Closed;
+        child.labels.insert("x".into());
+        child.blocked_by.insert(epic.id);
+        write.put_task(&child, 2)?;
+        write.put_gate(&gate, 2)?;
+        write.revoke_tokens_of(RunId::mint(at(0), 1), at(1))
+    });
+    for index in ["tasks_parent", "dependencies_on", "labels_task", "tokens_run"] {
+        assert_searches(&put, index);
+    }
+    assert!(put.matches("UPDATE tasks").count() >= 3, "{put}");
+}

@@ -1,0 +1,236 @@
+//! What is kept beside gates and tasks: messages, credentials, deliveries, notices, runs.
+
+use crate::world::{World, actor, at};
+use sayso_core::message::Message;
+use sayso_core::run::{self, Run, Started};
+use sayso_core::{GateId, MessageId, Role, RunId, TaskId, TokenId};
+use sayso_store::{Delivery, Error, Notice, Token};
+
+pub(crate) fn messages_are_kept_until_they_are_read(world: &World) {
+    let message = |n: u128, to: &str| {
+        let id = MessageId::mint(at(0), n << 60);
+        Message {
+            id,
+            space: world.space,
+            handle: id.handle(4),
+            to: to.into(),
+            from: "ann".into(),
+            from_role: Role::Human,
+            text: format!("text {n} 'quoted' \0 ✓"),
+            sent_at: at(n as i64),
+            read_at: None,
+        }
+    };
+    let all = [message(1, "bot"), message(2, "eve"), message(3, "bot"), message(4, "bot")];
+    let sent = all.clone();
+    world.write(move |write| sent.iter().try_for_each(|message| write.put_message(message)));
+    let list = |to: Option<&str>, unread, limit| {
+        let page = world.store.read(|read| read.messages(world.space, to, unread, limit)).unwrap();
+        (page.items.iter().map(|m| m.sent_at).collect::<Vec<_>>(), page.more)
+    };
+    assert_eq!(list(None, false, 9), (vec![at(1), at(2), at(3), at(4)], false));
+    assert_eq!(list(Some("bot"), true, 2), (vec![at(1), at(3)], true));
+    let read = Message { read_at: Some(at(9)), ..all[0].clone() };
+    let written = read.clone();
+    world.write(move |write| write.put_message(&written));
+    assert_eq!(list(Some("bot"), true, 9), (vec![at(3), at(4)], false));
+    assert_eq!(list(Some("bot"), false, 9), (vec![at(1), at(3), at(4)], false));
+    assert_eq!(list(None, true, 9), (vec![at(2), at(3), at(4)], false));
+    assert_eq!(list(Some("nobody"), false, 9), (vec![], false));
+    let named = |name: &str| world.store.read(|read| read.message(world.space, name)).unwrap();
+    assert_eq!(named(&read.handle), Some(read.clone()));
+    assert_eq!(named(&read.id.to_string()), Some(read.clone()));
+    assert_eq!(named(&read.id.to_string().to_lowercase()), Some(read));
+    assert_eq!(named("m0000"), None);
+}
+
+pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
+    let runs = [RunId::mint(at(0), 1), RunId::mint(at(0), 2)];
+    let token = |n: u128, run: Option<RunId>| {
+        let id = TokenId::mint(at(n as i64), n << 60);
+        Token {
+            id,
+            space: world.space,
+            handle: id.handle(4),
+            hash: format!("hash{n}"),
+            role: Role::ALL[n as usize % 6],
+            name: format!("name {n}"),
+            task: run.map(|_| TaskId::mint(at(0), n)),
+            run,
+            launcher: "ann".into(),
+            created_at: at(n as i64),
+            expires_at: run.map(|_| at(50)),
+            revoked_at: None,
+        }
+    };
+    let all =
+        [token(1, None), token(2, Some(runs[0])), token(3, Some(runs[0])), token(4, Some(runs[1]))];
+    let minted = all.clone();
+    world.write(move |write| minted.iter().try_for_each(|token| write.add_token(token)));
+    let by_hash = |hash: &str| world.store.read(|read| read.token_by_hash(hash)).unwrap();
+    for token in &all {
+        assert_eq!(by_hash(&token.hash).as_ref(), Some(token));
+        let named = world.store.read(|read| read.token(world.space, &token.handle)).unwrap();
+        assert_eq!(named.as_ref(), Some(token));
+    }
+    assert_eq!(by_hash("hash"), None);
+    let page = world.store.read(|read| read.tokens(world.space, 3)).unwrap();
+    let newest: Vec<_> = page.items.iter().map(|t| t.created_at).collect();
+    assert_eq!((newest, page.more), (vec![at(4), at(3), at(2)], true));
+    let first = all[0].id;
+    world.write(move |write| {
+        write.revoke_token(first, at(7))?;
+        write.revoke_token(first, at(8))?;
+        write.revoke_tokens_of(runs[0], at(9))
+    });
+    let revoked: Vec<_> = all.iter().map(|t| by_hash(&t.hash).unwrap().revoked_at).collect();
+    assert_eq!(revoked, [Some(at(7)), Some(at(9)), Some(at(9)), None]);
+    let twin = Token { id: TokenId::mint(at(0), 77), handle: "k9999".into(), ..all[3].clone() };
+    let outcome = world.store.write(move |write| write.add_token(&twin));
+    assert!(matches!(outcome, Err(Error::Conflict)), "{outcome:?}");
+}
+
+pub(crate) fn passphrases_and_unlocks(world: &World) {
+    let space = world.space;
+    let read = || {
+        world
+            .store
+            .read(|read| {
+                let unlocked = read.unlocked_until(space, "ann", "pts/1")?;
+                Ok((read.passphrase(space, "ann")?, read.passphrase(space, "bob")?, unlocked))
+            })
+            .unwrap()
+    };
+    assert_eq!(read(), (None, None, None));
+    world.write(move |write| {
+        write.put_passphrase(space, "ann", "first")?;
+        write.put_passphrase(space, "ann", "second")?;
+        write.put_unlock(space, "ann", "pts/1", at(60))
+    });
+    assert_eq!(read(), (Some("second".into()), None, Some(at(60))));
+    world.write(move |write| write.put_unlock(space, "ann", "pts/1", at(0)));
+    assert_eq!(read().2, Some(at(0)));
+    let other = world.store.read(|read| read.unlocked_until(space, "ann", "pts/2")).unwrap();
+    assert_eq!(other, None);
+}
+
+pub(crate) fn deliveries_stay_under_way_until_acknowledged(world: &World) {
+    let space = world.space;
+    let gates = [3, 1, 2].map(|n| GateId::mint(at(0), n));
+    let put = move |n: usize, asker: &'static str, state: &'static str, when| {
+        world.write(move |write| {
+            let delivery = Delivery { gate: gates[n], asker, state };
+            write.put_delivery(space, &delivery, at(when))
+        });
+    };
+    let under_way = |asker: &str, limit| {
+        world.store.read(|read| read.deliveries_under_way(space, asker, limit)).unwrap()
+    };
+    put(0, "bot", "pending", 1);
+    put(1, "bot", "pending", 2);
+    put(2, "bot", "failed", 2);
+    put(2, "eve", "pending", 1);
+    assert_eq!(under_way("bot", 9), gates);
+    assert_eq!(under_way("bot", 1), gates[..1]);
+    put(0, "bot", "delivered", 3);
+    assert_eq!(under_way("bot", 9), [gates[1], gates[2], gates[0]]);
+    put(1, "bot", "acknowledged", 4);
+    put(2, "bot", "acknowledged", 4);
+    assert_eq!(under_way("bot", 9), [gates[0]]);
+    assert_eq!(under_way("eve", usize::MAX), [gates[2]]);
+}
+
+pub(crate) fn notice(world: &World, id: &str) -> Notice {
+    let (channel, body) = ("web".into(), format!("{{\"about\":\"{id}\"}}"));
+    Notice { id: id.into(), space: world.space, channel, body, attempts: 0 }
+}
+
+pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
+    let add = |id: &str, due| {
+        let notice = notice(world, id);
+        world.write(move |write| write.add_notice(&notice, at(due)));
+    };
+    let claim = |now, limit| {
+        let taken = world.write(move |write| write.claim_notices(at(now), at(now + 30), limit));
+        taken.into_iter().map(|n| (n.id, n.attempts)).collect::<Vec<_>>()
+    };
+    let told = |list: &[(&str, u32)]| -> Vec<_> {
+        list.iter().map(|(id, attempts)| (String::from(*id), *attempts)).collect()
+    };
+    add("late", 20);
+    add("b", 10);
+    add("a", 10);
+    // The same again is told once, and as it was first said.
+    add("a", 5);
+    assert_eq!(claim(9, 9), []);
+    assert_eq!(claim(10, 1), told(&[("a", 1)]));
+    assert_eq!(claim(10, 9), told(&[("b", 1)]));
+    assert_eq!(claim(39, 9), told(&[("late", 1)]));
+    // The lease of the first two ran out at 40: whoever held them may be gone.
+    assert_eq!(claim(40, 9), told(&[("a", 2), ("b", 2)]));
+    world.write(|write| {
+        write.settle_notice("a", at(41))?;
+        write.fail_notice("b", "no route \0 to host", at(50))
+    });
+    assert_eq!(claim(49, 9), []);
+    assert_eq!(claim(50, 9), told(&[("b", 3)]));
+    world.write(|write| {
+        write.settle_notice("b", at(51))?;
+        // Too late: what was sent stays sent.
+        write.fail_notice("b", "late", at(52))
+    });
+    add("a", 60);
+    assert_eq!(claim(1_000, 9), told(&[("late", 2)]));
+    let whole = notice(world, "whole");
+    let again = Notice { attempts: 1, ..whole.clone() };
+    world.write(move |write| write.add_notice(&whole, at(2_000)));
+    assert_eq!(
+        world.write(|write| write.claim_notices(at(2_000), at(2_001), 1)).pop(),
+        Some(again)
+    );
+}
+
+pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
+    let started = Started {
+        id: RunId::mint(at(0), 5),
+        space: world.space,
+        task: TaskId::mint(at(0), 6),
+        agent: "claude".into(),
+        launcher: "ann".into(),
+        fence: 1,
+        lease_until: at(60),
+    };
+    let id = started.id;
+    let worker = actor(Role::Operator, "worker");
+    let mut state: Option<Run> = None;
+    let mut version = 0;
+    for command in [
+        run::Command::Start(Box::new(started)),
+        run::Command::Name { session: "s'1".into() },
+        run::Command::Renew { fence: 1, until: at(120) },
+        run::Command::Park { fence: 1 },
+        run::Command::Resume { fence: 1, until: at(180) },
+        run::Command::End { fence: 1, how: run::How::Completed, note: "done".into() },
+    ] {
+        for event in run::decide(state.as_ref(), &command, &worker, at(10)).unwrap() {
+            state = run::apply(state, &event, at(10));
+            version += 1;
+        }
+        let now = state.clone().unwrap();
+        world.write(move |write| write.put_run(&now, version));
+        let read = world.store.read(|read| read.run(id)).unwrap();
+        assert_eq!(read, state.clone().map(|run| (run, version)));
+    }
+    assert_eq!(version, 6);
+    assert_eq!(world.store.read(|read| read.run(RunId::mint(at(0), 9))).unwrap(), None);
+}
+
+/// PostgreSQL has no such text, so SQLite does not take it either.
+pub(crate) fn no_column_takes_a_nul(world: &World) {
+    let space = world.space;
+    let outcome = world.store.write(move |write| write.put_passphrase(space, "a\0b", "hash"));
+    assert!(matches!(outcome, Err(Error::Other(_))), "{outcome:?}");
+    let found = world.store.read(|read| read.passphrase(space, "a\0b")).unwrap();
+    assert_eq!(found, None);
+    assert_eq!(world.store.read(|read| read.events("x\0")).unwrap(), []);
+}

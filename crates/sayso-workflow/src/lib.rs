@@ -1,0 +1,1 @@
+//! Durable questions to people, for programs written in Rust.

@@ -1,0 +1,159 @@
+//! The command line: what can be typed, and what each word means.
+
+use crate::commands as c;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Human-in-the-loop for AI agents: what matters waits, durably, for your say-so.
+///
+/// Agents ask; people answer; nothing is lost in between. Everything lives in `.sayso/` of your
+/// project (SQLite, no daemon, no account) or in PostgreSQL for a team.
+///
+/// Without a command, sayso says what waits for you and what to do about it.
+#[derive(Parser)]
+#[command(name = "sayso", version, propagate_version = true, infer_subcommands = false)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const EXAMPLES: &str = "Examples:
+  sayso init                                    make a space in this folder
+  sayso ask \"Ship 1.2 today?\" --option yes --option no --wait
+  sayso inbox                                   what waits for you
+  sayso choose g7k2 yes                         answer it
+  sayso create \"Fix the login page\" --requires approval
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 login, 5 not allowed, 6 conflict,
+7 timed out, 8 rejected, 9 unreachable, 10 audit broken, 11 ended without an answer.";
+
+/// What every command takes.
+#[derive(Args, Clone)]
+pub(crate) struct Globals {
+    /// Run as if started in this folder.
+    #[arg(
+        short = 'C',
+        long = "dir",
+        global = true,
+        value_name = "DIR",
+        help_heading = "Everywhere"
+    )]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Use this store instead of the configured one: a file, or postgres://…
+    #[arg(
+        long,
+        global = true,
+        env = "SAYSO_STORE",
+        hide_env_values = true,
+        value_name = "STORE",
+        help_heading = "Everywhere"
+    )]
+    pub(crate) store: Option<String>,
+
+    /// Use this space of the store.
+    #[arg(
+        long,
+        global = true,
+        env = "SAYSO_SPACE",
+        value_name = "NAME",
+        help_heading = "Everywhere"
+    )]
+    pub(crate) space: Option<String>,
+
+    /// Print JSON; the schemas are in docs/reference/json.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub(crate) json: bool,
+
+    /// No colours and no symbols beyond ASCII.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub(crate) plain: bool,
+
+    /// Never ask at the terminal; fail instead.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub(crate) no_input: bool,
+}
+
+/// The verbs.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Make a space in this folder.
+    Init(c::init::Args),
+
+    /// What waits for you, oldest first.
+    Inbox(c::inbox::Args),
+    /// Show a gate or a task with its whole history.
+    Show(c::show::Args),
+    /// Say yes.
+    Approve(c::approve::Args),
+    /// Say no.
+    Reject(c::reject::Args),
+    /// Answer a question with a text.
+    Respond(c::respond::Args),
+    /// Pick one of the options, or several.
+    Choose(c::choose::Args),
+    /// Answer whatever is asked: a verdict, a text, a choice or a form.
+    Answer(c::answer::Args),
+    /// Say that work by hand is done.
+    Done(c::done::Args),
+
+    /// Ask a person.
+    Ask(c::ask::Args),
+    /// Wait for the answer to a gate.
+    Wait(c::wait::Args),
+    /// Take a question back.
+    Withdraw(c::withdraw::Args),
+    /// Send a text to an agent; it is kept until the agent has read it.
+    Tell(c::tell::Args),
+    /// Messages to agents.
+    Messages(c::messages::Args),
+
+    /// Make a task.
+    Create(c::create::Args),
+    /// Tasks, by priority and age.
+    List(c::list::Args),
+    /// Tasks as a tree of epics and their parts.
+    Tree(c::tree::Args),
+    /// Tasks that can be worked on now.
+    Ready(c::ready::Args),
+    /// The task to work on next, or the gate to answer next.
+    Next(c::next::Args),
+    /// Change a task.
+    Update(c::update::Args),
+    /// Write a note on a task.
+    Note(c::note::Args),
+    /// The notes of a task.
+    Notes(c::notes::Args),
+    /// Close a task.
+    Close(c::close::Args),
+    /// Open a closed, failed, blocked or deferred task again.
+    Reopen(c::reopen::Args),
+    /// Let a task wait for another.
+    Dep(c::dep::Args),
+    /// Put a task off.
+    Defer(c::defer::Args),
+    /// Delete a task, or the space; the evidence stays.
+    Delete(c::delete::Args),
+
+    /// Credentials for agents, people and services.
+    Token(c::token::Args),
+    /// Unlock this terminal with your passphrase.
+    Unlock(c::unlock::Args),
+    /// Lock this terminal again.
+    Lock(c::lock::Args),
+    /// The audit: list, verify, export.
+    Audit(c::audit::Args),
+    /// Check that everything is in order, and say how safe it is.
+    Doctor(c::doctor::Args),
+    /// Shell completions, with live ids.
+    Completions(c::completions::Args),
+    /// Manual pages.
+    Man(c::man::Args),
+
+    /// Write the reference pages.
+    #[command(name = "__generate", hide = true)]
+    Generate(crate::generate::Args),
+}

@@ -1,0 +1,215 @@
+//! `sayso ask`: ask a person.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::when;
+use clap::ArgGroup;
+use clap_complete::ArgValueCompleter;
+use sayso_core::gate::{Card, Fact, Gate};
+use sayso_core::{Actor, Approvers, Choice, Code, Exit, GateId, Kind, Proof, Shape, TaskId};
+use sayso_engine::{Ask, Desk, Waited};
+use sayso_server::wire;
+use std::time::Duration;
+
+/// Ask a person.
+///
+/// The question is kept until somebody answers, whatever happens to this process. Without `--wait`
+/// the id is printed and `sayso wait ID` gets the answer later; with it, only the answer is printed.
+#[derive(clap::Args)]
+#[command(group = ArgGroup::new("form").args(["option", "schema", "verdict"]))]
+#[command(after_help = "Examples:
+  sayso ask \"Ship 1.2 today?\" --option yes --option no --wait
+  sayso ask \"Which colour?\" --option \"red=loud\" --option blue --other
+  sayso ask \"May I drop the table?\" --verdict --task t7k2 --context \"It is empty since May.\"
+  sayso ask \"Which port?\" --wait --timeout 10m || echo \"no answer yet\"
+
+A wait that times out (exit code 7) leaves the question open; a rejection has exit code 8.")]
+pub(crate) struct Args {
+    /// The question; a dash reads it from standard input.
+    #[arg(value_name = "QUESTION")]
+    question: String,
+    /// What else the person should know. They cannot see your log.
+    #[arg(short, long, value_name = "TEXT")]
+    context: Option<String>,
+    /// An option, as NAME or NAME=CONSEQUENCE; may be given several times.
+    #[arg(short, long, value_name = "OPTION")]
+    option: Vec<String>,
+    /// Several options may be picked.
+    #[arg(long, requires = "option")]
+    multi: bool,
+    /// Words of one's own are an answer, too.
+    #[arg(long, requires = "option")]
+    other: bool,
+    /// Ask for yes or no.
+    #[arg(long)]
+    verdict: bool,
+    /// Ask for a form: a JSON Schema, or a file with one behind an @.
+    #[arg(long, value_name = "SCHEMA")]
+    schema: Option<String>,
+    /// What sort of gate.
+    #[arg(short, long, value_name = "KIND")]
+    kind: Option<String>,
+    /// The task that waits for the answer.
+    #[arg(short, long, value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    task: Option<String>,
+    /// Something to show beside the question, as NAME=VALUE; marked as the asker's word.
+    #[arg(long, value_name = "NAME=VALUE")]
+    fact: Vec<String>,
+    /// Who may answer: a person; given several times, any of them.
+    #[arg(long = "to", value_name = "PERSON")]
+    to: Vec<String>,
+    /// How many of them have to agree.
+    #[arg(long, value_name = "N", requires = "to", default_value_t = 1)]
+    quorum: usize,
+    /// The least proof an answer needs: token, tty or passphrase.
+    #[arg(long, value_name = "PROOF", default_value = "token")]
+    proof: String,
+    /// Wait for the answer and print only that.
+    #[arg(short, long, conflicts_with = "async_")]
+    wait: bool,
+    /// Do not wait; that is the default.
+    #[arg(long = "async")]
+    async_: bool,
+    /// Wait at most this long: 30s, 10m, 2h. Implies --wait.
+    #[arg(long, value_name = "TIME", value_parser = when::duration, conflicts_with = "async_")]
+    timeout: Option<Duration>,
+    /// A ULID of your own: asking again with it is the same question.
+    #[arg(long, value_name = "ULID")]
+    id: Option<GateId>,
+    /// Change the question of a gate that is still open; whoever saw the old one must look again.
+    #[arg(long, value_name = "ID", conflicts_with = "id")]
+    revise: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let gate = match &args.revise {
+        Some(id) => {
+            let id = desk.find_gate(id)?;
+            desk.revise(&actor, id, card(&args, context, desk.gate(id)?.opened.kind)?)?
+        }
+        None => open(&args, context, &desk, &actor)?,
+    };
+    if args.wait || args.timeout.is_some() {
+        return wait(context, &desk, &actor, &gate, args.timeout);
+    }
+    let out = context.out;
+    if out.json {
+        out.json(&wire::Gate::of(&gate, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    out.line(gate.handle());
+    let handle = out.paint(Look::Name, gate.handle());
+    out.remark(&format!(
+        "gate {handle} waits for a person; get the answer with: sayso wait {}",
+        gate.handle()
+    ));
+    Ok(Exit::Ok)
+}
+
+fn open(args: &Args, context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Gate> {
+    let task = match &args.task {
+        Some(typed) => Some(desk.find_task(typed)?),
+        // An agent whose credential is bound to a task asks for that task.
+        None => actor.task,
+    };
+    let kind = kind(args, task)?;
+    let ask = Ask {
+        id: args.id.unwrap_or_else(|| desk.new_gate_id()),
+        kind,
+        task,
+        card: card(args, context, kind)?,
+        approvers: approvers(args),
+        least_proof: proof(&args.proof)?,
+        deadline: None,
+    };
+    Ok(desk.ask(actor, ask)?)
+}
+
+/// A question on a task is input the task waits for; one without is a decision of its own.
+fn kind(args: &Args, task: Option<TaskId>) -> Result<Kind> {
+    match &args.kind {
+        Some(typed) => shared::kind(typed),
+        None if task.is_some() => Ok(Kind::Input),
+        None => Ok(Kind::Decision),
+    }
+}
+
+fn card(args: &Args, context: &Context<'_>, kind: Kind) -> Result<Card> {
+    let facts = args.fact.iter().map(|typed| {
+        let (name, value) = typed.split_once('=').unwrap_or((typed, ""));
+        Fact { name: name.into(), value: value.into(), verified: false }
+    });
+    Ok(Card {
+        question: context.text(&args.question)?,
+        narrative: args.context.clone().unwrap_or_default(),
+        facts: facts.collect(),
+        shape: shape(args, kind)?,
+    })
+}
+
+fn shape(args: &Args, kind: Kind) -> Result<Shape> {
+    if !args.option.is_empty() {
+        let options = args.option.iter().map(|typed| {
+            let (name, consequence) = typed.split_once('=').unwrap_or((typed, ""));
+            Choice { name: name.trim().into(), consequence: consequence.trim().into() }
+        });
+        let (multi, other) = (args.multi, args.other);
+        return Ok(Shape::Choice { options: options.collect(), multi, other });
+    }
+    if let Some(schema) = &args.schema {
+        return Ok(Shape::Form { schema: read_schema(schema)? });
+    }
+    let asks_for_words = matches!(kind, Kind::Input | Kind::Decision);
+    Ok(if asks_for_words && !args.verdict { Shape::Text } else { Shape::Verdict })
+}
+
+fn read_schema(typed: &str) -> Result<serde_json::Value> {
+    let text = match typed.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|e| Failure::new(Code::BadValue, format!("the schema {path}: {e}")))?,
+        None => typed.to_owned(),
+    };
+    serde_json::from_str(&text)
+        .map_err(|e| Failure::new(Code::InvalidForm, format!("the schema is not JSON: {e}")))
+}
+
+fn approvers(args: &Args) -> Approvers {
+    let mut people: Vec<_> = args.to.iter().cloned().map(Approvers::Person).collect();
+    match people.len() {
+        0 => Approvers::Anyone,
+        1 if args.quorum <= 1 => people.remove(0),
+        _ => Approvers::Some { least: args.quorum.max(1), of: people },
+    }
+}
+
+fn proof(typed: &str) -> Result<Proof> {
+    let known = [Proof::Token, Proof::Tty, Proof::Passphrase];
+    known.into_iter().find(|p| p.as_str() == typed).ok_or_else(|| {
+        Failure::new(Code::BadValue, format!("{typed:?} is no proof that can be asked for"))
+            .hint("take token, tty or passphrase")
+    })
+}
+
+/// Waits and hands the answer over; a wait that runs out leaves the question open.
+pub(super) fn wait(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    gate: &Gate,
+    timeout: Option<Duration>,
+) -> Result<Exit> {
+    if gate.is_open() {
+        context.out.remark(&format!("gate {} waits for a person", gate.handle()));
+    }
+    match desk.wait(gate.opened.id, timeout)? {
+        Waited::Ended(gate) => shared::hand_over(context, desk, actor, &gate),
+        Waited::TimedOut(gate) => {
+            let handle = gate.handle();
+            Err(Failure::new(Code::TimedOut, format!("nobody has answered gate {handle} yet"))
+                .hint(format!("it stays open; wait on with: sayso wait {handle}")))
+        }
+    }
+}

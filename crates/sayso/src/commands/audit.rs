@@ -1,0 +1,155 @@
+//! `sayso audit`: what happened, and that it is still what happened.
+
+use super::shared::ROWS;
+use crate::card;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::when;
+use clap::Subcommand;
+use sayso_core::text::harmless_line;
+use sayso_core::{Code, Exit, audit};
+use sayso_engine::{ExportError, verify_export};
+use sayso_server::wire;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The audit: every change has one entry, and each entry holds the hash of the one before.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The last entries, newest first.
+    List {
+        /// Show at most this many.
+        #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+        limit: usize,
+    },
+    /// Check the chain, the log behind it and every view; names the first bad entry.
+    Verify {
+        /// Check an export instead, without any database.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Write the chain as lines of JSON that can be verified anywhere.
+    Export {
+        /// Where to; standard output unless given.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    match args.verb {
+        Verb::List { limit } => list(context, limit),
+        Verb::Verify { file: Some(path) } => verify_file(context, &path),
+        Verb::Verify { file: None } => verify(context),
+        Verb::Export { file } => export(context, file.as_deref()),
+    }
+}
+
+fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let entries = desk.audit_entries(&actor, limit)?;
+    let out = context.out;
+    if out.json {
+        let entries: Vec<_> =
+            entries.iter().map(|e| wire::AuditEntry::of(e, &when::rfc3339)).collect();
+        out.json(&entries);
+        return Ok(Exit::Ok);
+    }
+    for entry in &entries {
+        let refused = entry.outcome == audit::Outcome::Refused;
+        let action = card::pad(&entry.action, 20);
+        let action = if refused { out.paint(Look::Bad, &action) } else { action };
+        let who = format!("{} {}", entry.role.as_str(), harmless_line(&entry.actor));
+        let why = match entry.reason.as_str() {
+            "" => String::new(),
+            reason => format!("  {}", harmless_line(reason)),
+        };
+        let at = when::local(entry.at);
+        let object = card::pad(&harmless_line(&entry.object), 8);
+        out.line(&format!("{:>6}  {at}  {action} {object} {who}{why}", entry.seq));
+    }
+    Ok(Exit::Ok)
+}
+
+fn verify(context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let progress = Progress::new();
+    let report = desk.verify_audit(&actor, |rows| progress.show(rows))?;
+    progress.end();
+    let out = context.out;
+    if out.json {
+        out.json(&serde_json::json!({ "holds": true, "entries": report.entries,
+                                      "events": report.events, "views": report.views }));
+        return Ok(Exit::Ok);
+    }
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let (entries, events, views) = (report.entries, report.events, report.views);
+    out.line(&format!("{tick} {entries} entries hold, {events} events are covered, {views} gates and tasks are what their events made them"));
+    Ok(Exit::Ok)
+}
+
+fn verify_file(context: &Context<'_>, path: &Path) -> Result<Exit> {
+    let file = File::open(path)
+        .map_err(|e| Failure::new(Code::NotFound, format!("{}: {e}", path.display())))?;
+    let entries = verify_export(BufReader::new(file)).map_err(|error| {
+        let code = match &error {
+            ExportError::Read(_) => Code::Failure,
+            ExportError::Line { .. } | ExportError::Broken(_) => Code::AuditBroken,
+        };
+        Failure::new(code, format!("{}: {error}", path.display()))
+    })?;
+    match context.out.json {
+        true => context.out.json(&serde_json::json!({ "holds": true, "entries": entries })),
+        false => context.out.line(&format!("{entries} entries hold")),
+    }
+    Ok(Exit::Ok)
+}
+
+fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    match path {
+        None => drop(desk.export_audit(&actor, std::io::stdout().lock())?),
+        Some(path) => {
+            let file = File::create_new(path)
+                .map_err(|e| Failure::new(Code::Failure, format!("{}: {e}", path.display())))?;
+            let entries = desk.export_audit(&actor, BufWriter::new(file))?;
+            context.out.remark(&format!("{entries} entries are in {}", path.display()));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows how far a long check is, to a person who waits for it.
+struct Progress {
+    began: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { began: Instant::now(), shown: std::io::stderr().is_terminal() }
+    }
+
+    fn show(&self, rows: u64) {
+        if self.shown && self.began.elapsed() > Duration::from_secs(1) {
+            use std::io::Write;
+            let _ = write!(std::io::stderr(), "\rchecking… {rows} rows");
+        }
+    }
+
+    fn end(&self) {
+        if self.shown && self.began.elapsed() > Duration::from_secs(1) {
+            use std::io::Write;
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `sayso choose`: pick an option.
+
+use super::shared::{self, Which};
+use crate::context::Context;
+use crate::exit::Result;
+use sayso_core::{Answer, Exit};
+
+/// Pick one of the options, or several, by name or by number.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso choose g7k2 yes
+  sayso choose g7k2 2
+  sayso choose g7k2 red blue            where several may be picked
+  sayso choose g7k2 --other \"green\"     where words of your own are an answer")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// What to pick: the names of options, or their numbers.
+    #[arg(value_name = "OPTION")]
+    options: Vec<String>,
+    /// Words of your own.
+    #[arg(long, value_name = "TEXT")]
+    other: Option<String>,
+    /// Why.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let Args { which, options, other, reason } = args;
+    shared::answer(context, &which, |gate| {
+        let answer = Answer::choice(shared::picks(gate, &options), other);
+        Ok(Answer { reason, ..answer })
+    })
+}

@@ -1,0 +1,82 @@
+//! `sayso close`: close a task.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::{when, who};
+use clap_complete::ArgValueCompleter;
+use sayso_core::{Actor, Deed, Exit, TaskId};
+use sayso_engine::{Completed, Desk};
+use sayso_server::wire;
+
+/// Close a task.
+///
+/// When an agent closes a task that requires a person's say-so, the gate opens instead. A task that
+/// waits for a person can be closed by a person only: that withdraws what it waits for.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The task.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    id: String,
+    /// Why.
+    #[arg(value_name = "REASON")]
+    reason: Vec<String>,
+    /// Close what is under it, too.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let id = desk.find_task(&args.id)?;
+    let reason = context.words(&args.reason)?;
+    match close(context, &desk, &actor, id, &reason, args.force)? {
+        Completed::Closed(task) => shared::report_task(context, &desk, task.id, "closed"),
+        Completed::Waits(task, gate) => {
+            let out = context.out;
+            if out.json {
+                let row = desk.task(task.id)?;
+                out.json(&wire::Task::of(&row, &[*gate], &when::rfc3339));
+                return Ok(Exit::Ok);
+            }
+            let name = out.paint(Look::Name, &task.handle);
+            let kind = gate.opened.kind;
+            out.line(&format!(
+                "{name} requires {kind} first: gate {} waits for a person",
+                gate.handle()
+            ));
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+/// Closes a task. Where that amounts to a verdict, a person has to be there for it.
+pub(super) fn close(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    id: TaskId,
+    reason: &str,
+    force: bool,
+) -> Result<Completed> {
+    let actor = for_ending(context, desk, actor, id, force)?;
+    Ok(desk.close_task(&actor, id, reason, force)?)
+}
+
+/// Whoever may be a person is checked like one when the task, or with `force` anything under it,
+/// waits for or requires a person.
+pub(super) fn for_ending(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    id: TaskId,
+    force: bool,
+) -> Result<Actor> {
+    let task = desk.task(id)?.task;
+    let needs_person = task.is_waiting() || task.requires.is_some() || force;
+    match needs_person && actor.role.may(Deed::Answer) {
+        true => who::person(context, desk),
+        false => Ok(actor.clone()),
+    }
+}

@@ -1,0 +1,33 @@
+//! `sayso defer`: put a task off.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::when;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Put a task off; at the given time it is ready again by itself.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso defer t7k2                      until somebody reopens it
+  sayso defer t7k2 --until 2h
+  sayso defer t7k2 --until 2026-12-24")]
+pub(crate) struct Args {
+    /// The task.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    id: String,
+    /// Until then: 2h, 3d, tomorrow, 2026-12-24 or 2026-12-24T18:00.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let id = desk.find_task(&args.id)?;
+    let until = args.until.map(|text| when::moment(&text, desk.now())).transpose()?;
+    desk.defer_task(&actor, id, until)?;
+    let what =
+        until.map_or("is put off".into(), |at| format!("is put off until {}", when::local(at)));
+    shared::report_task(context, &desk, id, &what)
+}

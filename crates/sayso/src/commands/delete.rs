@@ -1,0 +1,57 @@
+//! `sayso delete`: take a task or the space away.
+
+use super::{close, shared};
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Delete a task, or the space.
+///
+/// What waits on it is withdrawn and whoever asked is told. The log and the audit stay.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The task.
+    #[arg(value_name = "ID", required_unless_present = "whole_space", add = ArgValueCompleter::new(shared::live_tasks))]
+    id: Option<String>,
+    /// Why.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Delete what is under it, too.
+    #[arg(long)]
+    force: bool,
+    /// Delete the whole space; its name has to be given.
+    #[arg(long, value_name = "NAME", conflicts_with = "id")]
+    whole_space: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    if let Some(name) = &args.whole_space {
+        return delete_space(context, name, &args.reason);
+    }
+    let (desk, actor) = context.sit_down()?;
+    let id = desk.find_task(args.id.as_deref().unwrap_or_default())?;
+    let actor = close::for_ending(context, &desk, &actor, id, args.force)?;
+    desk.delete_task(&actor, id, &args.reason, args.force)?;
+    shared::report_task(context, &desk, id, "deleted; its history stays")
+}
+
+fn delete_space(context: &Context<'_>, name: &str, reason: &str) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    if desk.space_name() != name {
+        return Err(crate::exit::Failure::new(
+            sayso_core::Code::BadValue,
+            format!("this space is called {:?}, not {name:?}", desk.space_name()),
+        ));
+    }
+    let withdrawn = desk.delete_space(&actor, reason)?;
+    let out = context.out;
+    if out.json {
+        out.json(&serde_json::json!({ "space": name, "withdrawn": withdrawn }));
+        return Ok(Exit::Ok);
+    }
+    let name = out.paint(Look::Name, name);
+    out.line(&format!("space {name} is deleted; {withdrawn} open gates were withdrawn"));
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,270 @@
+//! `sayso doctor`: is everything in order, and how safe is it?
+
+use crate::config;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::who;
+use sayso_core::{Actor, Code, Deed, Exit, Level};
+use sayso_engine::agents::marks;
+use sayso_engine::{Desk, Place};
+use serde::Serialize;
+use std::os::unix::fs::PermissionsExt;
+
+/// Check that everything is in order, and say honestly how safe it is.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Leave out the checks that read everything.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// What the doctor found.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Report {
+    /// Whether all checks passed.
+    healthy: bool,
+    /// The checks, in order.
+    checks: Vec<Check>,
+    /// How well verdicts are guarded here: S0 to S4.
+    level: String,
+    /// What each level stops and does not stop.
+    levels: Vec<LevelInWords>,
+}
+
+/// One check.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Check {
+    /// What was looked at.
+    name: String,
+    /// ok, warning or failed.
+    result: String,
+    /// What was seen.
+    seen: String,
+    /// What to do about it.
+    hint: Option<String>,
+    /// The code of the failure.
+    code: Option<String>,
+}
+
+/// A level of assurance.
+#[derive(Serialize, schemars::JsonSchema)]
+struct LevelInWords {
+    /// S0 to S4.
+    level: String,
+    /// What it stands on.
+    means: String,
+    /// What it does not stop.
+    does_not_stop: String,
+    /// Whether this is where verdicts are given now.
+    here: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let mut checks = vec![];
+    let mut exit = Exit::Ok;
+    let mut level = Level::S0;
+    match context.desk() {
+        Err(failure) => {
+            exit = failure.code.exit();
+            checks.push(Check::failed("store", &failure.message, failure.hint, failure.code));
+        }
+        Ok(desk) => {
+            level = desk.level();
+            store_checks(context, &desk, &args, &mut checks)?;
+            exit = checks.iter().find_map(Check::exit).unwrap_or(exit);
+        }
+    }
+    checks.push(person_check());
+    let healthy = exit == Exit::Ok;
+    let report = Report { healthy, checks, level: format!("{level:?}"), levels: levels(level) };
+    print(context, &report);
+    Ok(exit)
+}
+
+fn store_checks(
+    context: &Context<'_>,
+    desk: &Desk,
+    args: &Args,
+    checks: &mut Vec<Check>,
+) -> Result<()> {
+    checks.push(Check::ok("store", &format!("{} (space {})", desk.place(), desk.space_name())));
+    checks.push(permissions(context, desk)?);
+    let actor = who::actor(desk)?;
+    let role = actor.role.as_str();
+    checks
+        .push(Check::ok("you", &format!("{role} {}, proof: {}", actor.name, actor.proof.as_str())));
+    if actor.role == sayso_core::Role::Human && !desk.has_passphrase(&actor.name)? {
+        checks.push(Check::warning(
+            "passphrase",
+            "none is set: anything at a terminal of yours can answer",
+            "set one with: sayso unlock --set",
+        ));
+    }
+    if args.quick {
+        return Ok(());
+    }
+    checks.push(file(desk));
+    checks.push(audit(desk, &actor));
+    Ok(())
+}
+
+/// Whether others on the machine can read the questions and answers.
+fn permissions(context: &Context<'_>, desk: &Desk) -> Result<Check> {
+    let Place::Sqlite(path) = desk.place() else {
+        return Ok(Check::ok("permissions", "the database server keeps them"));
+    };
+    let folder = config::locate(&context.globals)?.folder;
+    for path in folder.iter().chain([path]) {
+        let mode = std::fs::metadata(path)?.permissions().mode();
+        if mode & 0o077 != 0 && path.is_file() && folder.is_none()
+            || mode & 0o077 != 0 && path.is_dir()
+        {
+            let seen = format!("{} is open to others ({:o})", path.display(), mode & 0o777);
+            let hint = format!("chmod go-rwx {}", path.display());
+            return Ok(Check::warning("permissions", &seen, &hint));
+        }
+    }
+    Ok(Check::ok("permissions", "only you can read it"))
+}
+
+fn file(desk: &Desk) -> Check {
+    match desk.check_file() {
+        Ok(problems) if problems.is_empty() => Check::ok("database", "in order"),
+        Ok(problems) => {
+            let hint = "leave the file as it is and restore a backup beside it".to_owned();
+            Check::failed("database", &problems.join("; "), Some(hint), Code::BrokenStore)
+        }
+        Err(error) => {
+            let hint = error.hint().map(Into::into);
+            Check::failed("database", &error.to_string(), hint, error.code())
+        }
+    }
+}
+
+fn audit(desk: &Desk, actor: &Actor) -> Check {
+    if !actor.role.may(Deed::Audit) {
+        return Check::warning(
+            "audit",
+            "not checked: your role may not read it",
+            "run it as a person",
+        );
+    }
+    match desk.verify_audit(actor, |_| {}) {
+        Ok(report) => Check::ok("audit", &format!("{} entries hold", report.entries)),
+        Err(error) => {
+            let hint = error.hint().map(Into::into);
+            Check::failed("audit", &error.to_string(), hint, error.code())
+        }
+    }
+}
+
+/// Whether a verdict could be given from here.
+fn person_check() -> Check {
+    let sign = who::sign_in_environment().or_else(|| marks::in_ancestors(std::process::id()));
+    match (sign, who::has_terminal()) {
+        (Some(sign), _) => Check::warning(
+            "verdicts",
+            &format!("refused here: an agent ({}) is at work, seen by {}", sign.agent, sign.seen),
+            "answer at a terminal of your own",
+        ),
+        (None, false) => Check::warning(
+            "verdicts",
+            "there is no terminal here: only a person's token counts",
+            "answer at a terminal",
+        ),
+        (None, true) => Check::ok("verdicts", "no agent is seen at this terminal"),
+    }
+}
+
+fn levels(here: Level) -> Vec<LevelInWords> {
+    let rows = [
+        (
+            Level::S0,
+            "agents and people share one user of this machine, or the secret of the database",
+            "an agent that hides its marks, types into your terminal or writes to the database; it is seen afterwards in the audit, unless it rewrites that too",
+        ),
+        (
+            Level::S1,
+            "as S0, and a presence key has to be touched for a verdict (not available yet)",
+            "an agent that writes to the database past sayso",
+        ),
+        (
+            Level::S2,
+            "the store is under another user or host, and agents hold only their own tokens",
+            "somebody who takes over that host, or a person's unlocked terminal",
+        ),
+        (
+            Level::S3,
+            "verdicts are signed on another device (not available yet)",
+            "a person who signs without reading",
+        ),
+        (
+            Level::S4,
+            "two people have to agree, and others witness the log (not available yet)",
+            "two people who agree to do wrong",
+        ),
+    ];
+    let row = |(level, means, does_not_stop): (Level, &str, &str)| LevelInWords {
+        level: format!("{level:?}"),
+        means: means.into(),
+        does_not_stop: does_not_stop.into(),
+        here: level == here,
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn print(context: &Context<'_>, report: &Report) {
+    let out = context.out;
+    if out.json {
+        out.json(report);
+        return;
+    }
+    for check in &report.checks {
+        let mark = match check.result.as_str() {
+            "ok" => out.paint(Look::Good, out.icon("✓", "ok  ")),
+            "warning" => out.paint(Look::Warn, out.icon("!", "warn")),
+            _ => out.paint(Look::Bad, out.icon("✗", "FAIL")),
+        };
+        out.line(&format!("{mark} {}: {}", check.name, check.seen));
+        if let Some(hint) = &check.hint {
+            out.line(&out.paint(Look::Faint, &format!("    {hint}")));
+        }
+    }
+    out.line("");
+    out.line(&format!("{} {}", out.paint(Look::Strong, "Level of assurance:"), report.level));
+    for level in report.levels.iter().take(3) {
+        let arrow = if level.here { out.icon("▸", ">") } else { " " };
+        out.line(&format!("  {arrow} {}: {}", level.level, level.means));
+        out.line(&out.paint(Look::Faint, &format!("      does not stop {}", level.does_not_stop)));
+    }
+}
+
+impl Check {
+    fn ok(name: &str, seen: &str) -> Self {
+        Self::new(name, "ok", seen, None, None)
+    }
+
+    fn warning(name: &str, seen: &str, hint: &str) -> Self {
+        Self::new(name, "warning", seen, Some(hint.into()), None)
+    }
+
+    fn failed(name: &str, seen: &str, hint: Option<String>, code: Code) -> Self {
+        Self::new(name, "failed", seen, hint, Some(code.as_str().into()))
+    }
+
+    fn new(
+        name: &str,
+        result: &str,
+        seen: &str,
+        hint: Option<String>,
+        code: Option<String>,
+    ) -> Self {
+        Self { name: name.into(), result: result.into(), seen: seen.into(), hint, code }
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        let code = self.code.as_deref()?;
+        Code::ALL.iter().find(|c| c.as_str() == code).map(|c| c.exit())
+    }
+}

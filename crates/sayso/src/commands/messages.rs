@@ -1,0 +1,60 @@
+//! `sayso messages`: what agents were told.
+
+use super::shared::ROWS;
+use crate::card;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::when;
+use sayso_core::Exit;
+use sayso_core::text::harmless_line;
+use sayso_server::wire;
+
+/// Messages to agents, oldest first. An agent sees its own.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only those to this agent.
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Also those that were read.
+    #[arg(long)]
+    all: bool,
+    /// Note that this message was read.
+    #[arg(long, value_name = "ID")]
+    ack: Vec<String>,
+    /// Show at most this many.
+    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+    limit: usize,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let out = context.out;
+    if !args.ack.is_empty() {
+        for name in &args.ack {
+            let message = desk.read_message(&actor, name)?;
+            out.remark(&format!("message {} is read", message.handle));
+        }
+        return Ok(Exit::Ok);
+    }
+    let page = desk.messages(&actor, args.agent.as_deref(), !args.all, args.limit)?;
+    if out.json {
+        let items = page.items.iter().map(|m| wire::Message::of(m, &when::rfc3339)).collect();
+        out.json(&wire::Page { items, next: None });
+        return Ok(Exit::Ok);
+    }
+    if page.items.is_empty() {
+        out.remark("no messages");
+    }
+    if page.more {
+        out.remark(&format!("the oldest {} of more; show more with --limit", page.items.len()));
+    }
+    for message in &page.items {
+        let sent = when::relative(message.sent_at, desk.now());
+        let (from, to) = (harmless_line(&message.from), harmless_line(&message.to));
+        let handle = out.paint(Look::Name, &message.handle);
+        out.line(&format!("{handle}  {from} to {to}, {sent}"));
+        card::indented(&message.text, "   ").iter().for_each(|line| out.line(line));
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,87 @@
+//! The verbs, one file each: what can be typed, and what the desk is asked to do.
+
+pub(crate) mod answer;
+pub(crate) mod approve;
+pub(crate) mod ask;
+pub(crate) mod audit;
+pub(crate) mod choose;
+pub(crate) mod close;
+pub(crate) mod completions;
+pub(crate) mod create;
+pub(crate) mod defer;
+pub(crate) mod delete;
+pub(crate) mod dep;
+pub(crate) mod doctor;
+pub(crate) mod done;
+pub(crate) mod inbox;
+pub(crate) mod init;
+pub(crate) mod list;
+pub(crate) mod lock;
+pub(crate) mod man;
+pub(crate) mod messages;
+pub(crate) mod next;
+pub(crate) mod note;
+pub(crate) mod notes;
+pub(crate) mod ready;
+pub(crate) mod reject;
+pub(crate) mod reopen;
+pub(crate) mod respond;
+mod shared;
+pub(crate) mod show;
+pub(crate) mod tell;
+pub(crate) mod token;
+pub(crate) mod tree;
+pub(crate) mod unlock;
+pub(crate) mod update;
+pub(crate) mod wait;
+mod welcome;
+pub(crate) mod withdraw;
+
+use crate::cli::{Cli, Command};
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Out;
+use sayso_core::Exit;
+
+/// Does what was typed.
+pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
+    let context = Context { globals: cli.globals, out };
+    let Some(command) = cli.command else { return welcome::run(&context) };
+    match command {
+        Command::Init(args) => init::run(args, &context),
+        Command::Inbox(args) => inbox::run(args, &context),
+        Command::Show(args) => show::run(args, &context),
+        Command::Approve(args) => approve::run(args, &context),
+        Command::Reject(args) => reject::run(args, &context),
+        Command::Respond(args) => respond::run(args, &context),
+        Command::Choose(args) => choose::run(args, &context),
+        Command::Answer(args) => answer::run(args, &context),
+        Command::Done(args) => done::run(args, &context),
+        Command::Ask(args) => ask::run(args, &context),
+        Command::Wait(args) => wait::run(args, &context),
+        Command::Withdraw(args) => withdraw::run(args, &context),
+        Command::Tell(args) => tell::run(args, &context),
+        Command::Messages(args) => messages::run(args, &context),
+        Command::Create(args) => create::run(args, &context),
+        Command::List(args) => list::run(args, &context),
+        Command::Tree(args) => tree::run(args, &context),
+        Command::Ready(args) => ready::run(args, &context),
+        Command::Next(args) => next::run(args, &context),
+        Command::Update(args) => update::run(args, &context),
+        Command::Note(args) => note::run(args, &context),
+        Command::Notes(args) => notes::run(args, &context),
+        Command::Close(args) => close::run(args, &context),
+        Command::Reopen(args) => reopen::run(args, &context),
+        Command::Dep(args) => dep::run(args, &context),
+        Command::Defer(args) => defer::run(args, &context),
+        Command::Delete(args) => delete::run(args, &context),
+        Command::Token(args) => token::run(args, &context),
+        Command::Unlock(args) => unlock::run(args, &context),
+        Command::Lock(args) => lock::run(args, &context),
+        Command::Audit(args) => audit::run(args, &context),
+        Command::Doctor(args) => doctor::run(args, &context),
+        Command::Completions(args) => completions::run(args, &context),
+        Command::Man(args) => man::run(args, &context),
+        Command::Generate(args) => crate::generate::run(args, &context),
+    }
+}

@@ -1,0 +1,25 @@
+//! `sayso reject`: say no.
+
+use super::shared::{self, Which};
+use crate::context::Context;
+use crate::exit::Result;
+use sayso_core::{Answer, Exit};
+
+/// Say no to a gate, or to the task that waits for one.
+///
+/// The feedback reaches the agent. A rejected question or escalation closes its task: it cannot or
+/// shall not be done.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// What is wrong, and what to do instead.
+    #[arg(value_name = "FEEDBACK")]
+    feedback: Vec<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let feedback = context.words(&args.feedback)?;
+    let reason = Some(feedback).filter(|text| !text.trim().is_empty());
+    shared::answer(context, &args.which, |_| Ok(Answer::rejected(reason)))
+}

@@ -1,0 +1,119 @@
+//! `sayso respond`: answer a question with a text.
+
+use super::shared::{self, Which};
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::{card, editor};
+use clap_complete::ArgValueCompleter;
+use sayso_core::gate::Gate;
+use sayso_core::{Answer, Code, Exit, Shape};
+use sayso_engine::GateFilter;
+use std::ffi::OsStr;
+use std::io::{BufRead, Write};
+
+/// Answer a question with a text.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso respond t7k2 \"Use JWT tokens with 24h expiry\"
+  sayso respond t7k2 --edit          write it in your editor, with the question above
+  sayso respond --all                go through everything that waits
+  git diff | sayso respond g7k2 -    take the text from standard input")]
+pub(crate) struct Args {
+    /// The gate, or the task that waits for it.
+    #[arg(value_name = "ID", required_unless_present = "all", add = ArgValueCompleter::new(ids))]
+    id: Option<String>,
+    /// The answer; a dash reads it from standard input.
+    #[arg(value_name = "TEXT")]
+    text: Vec<String>,
+    /// Write it in $EDITOR.
+    #[arg(short, long)]
+    edit: bool,
+    /// Go through everything that waits, one after the other.
+    #[arg(long, conflicts_with_all = ["id", "edit"])]
+    all: bool,
+    /// The digest of the card you saw; refused when the card has changed since.
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<String>,
+}
+
+fn ids(typed: &OsStr) -> Vec<clap_complete::CompletionCandidate> {
+    shared::live_ids(typed)
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let Some(id) = args.id else { return walk(context) };
+    let which = Which { id, digest: args.digest };
+    let typed = context.words(&args.text)?;
+    let wants_editor = args.edit || args.text.is_empty();
+    shared::answer(context, &which, |gate| {
+        let text = match wants_editor {
+            true => edit(context, gate)?,
+            false => typed,
+        };
+        Ok(as_answer(gate, &text))
+    })
+}
+
+fn edit(context: &Context<'_>, gate: &Gate) -> Result<String> {
+    if context.globals.no_input {
+        return Err(Failure::new(Code::NoInput, "there is no text, and no editor may be opened")
+            .hint("give the text: sayso respond ID \"your answer\""));
+    }
+    editor::write_below(&gate.card.question, &gate.card.narrative)
+}
+
+/// A text that names an option is that option; other words are an answer where they are allowed.
+fn as_answer(gate: &Gate, text: &str) -> Answer {
+    match &gate.card.shape {
+        Shape::Choice { options, other, .. } => {
+            let picked = shared::picks(gate, &[text.to_owned()]);
+            let is_option = options.iter().any(|o| picked.contains(&o.name));
+            match is_option || !other {
+                true => Answer::choice(picked, None),
+                false => Answer::choice(vec![], Some(text.into())),
+            }
+        }
+        Shape::Verdict | Shape::Text | Shape::Form { .. } => Answer::text(text),
+    }
+}
+
+/// Goes through everything that takes words; an empty line leaves a gate as it is.
+fn walk(context: &Context<'_>) -> Result<Exit> {
+    let out = context.out;
+    if context.globals.no_input || out.json {
+        return Err(Failure::new(Code::NoInput, "going through everything needs a person to type")
+            .hint("answer one by one: sayso respond ID \"your answer\""));
+    }
+    let (desk, actor) = context.sit_down_as_person()?;
+    let filter = GateFilter { limit: 1_000, awake_at: Some(desk.now()), ..GateFilter::default() };
+    let gates = desk.gates(&actor, filter)?.items;
+    let asked: Vec<_> = gates
+        .into_iter()
+        .filter(|gate| matches!(gate.card.shape, Shape::Text | Shape::Choice { .. }))
+        .collect();
+    if asked.is_empty() {
+        out.remark("no question waits for an answer");
+    }
+    let mut lines = std::io::stdin().lock().lines();
+    for gate in asked {
+        out.talk(&card::gate_card(out, &gate, desk.now()));
+        desk.see(&actor, gate.opened.id, gate.digest.as_str())?;
+        let _ = write!(std::io::stderr(), "\nYour answer (empty to skip): ");
+        let Some(line) = lines.next() else { break };
+        let line = line?;
+        if line.trim().is_empty() {
+            out.talk("left open");
+            continue;
+        }
+        let answer = as_answer(&gate, line.trim());
+        match desk.answer(&actor, gate.opened.id, answer, gate.digest.as_str()) {
+            Ok(gate) => drop(shared::report(context, &desk, &gate)?),
+            // One that somebody else answered meanwhile does not end the walk.
+            Err(error) => {
+                let failure = Failure::from(error);
+                out.error(failure.code.as_str(), &failure.message, failure.hint.as_deref());
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,316 @@
+//! What several commands need: ids with live completion, kinds, answering and showing the result.
+
+use crate::card;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::when;
+use clap::Args;
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use sayso_core::gate::{Delivery, Gate};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Verdict};
+use sayso_engine::{Desk, GateFilter, TaskFilter, TaskRow};
+use sayso_server::wire;
+use std::ffi::OsStr;
+
+/// How many rows a list shows unless told otherwise.
+pub(super) const ROWS: usize = 50;
+
+/// A page of a list.
+#[derive(Args)]
+pub(crate) struct Paging {
+    /// Show at most this many.
+    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+    pub(super) limit: usize,
+    /// Go on behind this one, as the last page said.
+    #[arg(long, value_name = "ID")]
+    pub(super) after: Option<String>,
+}
+
+/// Which gate to answer, and which card of it was seen.
+#[derive(Args)]
+pub(crate) struct Which {
+    /// The gate, or the task that waits for it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(open_gates))]
+    pub(super) id: String,
+    /// The digest of the card you saw; refused when the card has changed since.
+    #[arg(long, value_name = "DIGEST")]
+    pub(super) digest: Option<String>,
+}
+
+/// Answers a gate and says what came of it.
+pub(super) fn answer(
+    context: &Context<'_>,
+    which: &Which,
+    make: impl FnOnce(&Gate) -> Result<Answer>,
+) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    let id = desk.find_gate(&which.id)?;
+    let gate = desk.gate(id)?;
+    let digest = shown_digest(&gate, &actor, which.digest.as_deref());
+    let answer = make(&gate)?;
+    let gate = desk.answer(&actor, id, answer, &digest)?;
+    report(context, &desk, &gate)
+}
+
+/// The card the person saw: the one they name, else the one they were shown last, else the one this
+/// command loaded for them.
+fn shown_digest(gate: &Gate, actor: &Actor, named: Option<&str>) -> String {
+    let seen = || gate.seen_by(&actor.name).map(|seen| seen.digest.to_string());
+    named.map(Into::into).or_else(seen).unwrap_or_else(|| gate.digest.to_string())
+}
+
+/// Says what became of a gate, and of its task.
+pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<Exit> {
+    let out = context.out;
+    if out.json {
+        out.json(&wire::Gate::of(gate, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    let handle = out.paint(Look::Name, gate.handle());
+    if gate.is_open() {
+        let who = gate.opened.approvers.in_words();
+        out.line(&format!("your say is recorded; gate {handle} still needs {who}"));
+        return Ok(Exit::Ok);
+    }
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    out.line(&format!("{tick} gate {handle} {}", card::ending_in_words(gate)));
+    if let Some(task) = gate.opened.task {
+        let row = desk.task(task)?;
+        out.line(&format!("  {}", task_went(&row)));
+    } else if matches!(gate.delivery, Delivery::Pending { .. }) {
+        out.line(&format!(
+            "  {} gets it as soon as it asks",
+            harmless_line(&gate.opened.lineage.asker)
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+fn task_went(row: &TaskRow) -> String {
+    let task = &row.task;
+    let handle = &task.handle;
+    match task.shown_state(row.blockers > 0) {
+        "awaiting_input" => format!("task {handle} waits for {} more", task.waits_for.len()),
+        "closed" => format!("task {handle} is closed"),
+        "open" => format!("task {handle} returned to 'open' and will be picked up by a worker"),
+        state => format!("task {handle} is {state}"),
+    }
+}
+
+/// Reads a choice: names of options, or their numbers.
+pub(super) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
+    let sayso_core::Shape::Choice { options, .. } = &gate.card.shape else {
+        return typed.to_vec();
+    };
+    let pick = |word: &String| {
+        let is_name = options.iter().any(|o| o.name == *word);
+        let number = word.parse::<usize>().ok().filter(|_| !is_name);
+        let chosen = number.and_then(|n| options.get(n.wrapping_sub(1)));
+        chosen.map_or_else(|| word.clone(), |o| o.name.clone())
+    };
+    typed.iter().map(pick).collect()
+}
+
+/// The gate of an id, for commands that only look.
+pub(super) fn find_gate(desk: &Desk, typed: &str) -> Result<GateId> {
+    Ok(desk.find_gate(typed)?)
+}
+
+/// Kinds as typed: one or several, separated by commas.
+pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
+    if typed.is_empty() || typed == "all" {
+        return Ok(vec![]);
+    }
+    typed.split(',').map(|word| kind(word.trim())).collect()
+}
+
+/// One kind as typed.
+pub(super) fn kind(typed: &str) -> Result<Kind> {
+    typed
+        .parse()
+        .map_err(|e: sayso_core::kind::UnknownKind| Failure::new(Code::BadValue, e.to_string()))
+}
+
+/// A priority as typed: `1` or `P1`.
+pub(super) fn priority(typed: &str) -> std::result::Result<u8, String> {
+    let digits = typed.strip_prefix(['p', 'P']).unwrap_or(typed);
+    let wrong = || format!("{typed:?} is no priority; take 0 to 4, or P0 to P4");
+    digits.parse().ok().filter(|p| *p <= 4).ok_or_else(wrong)
+}
+
+/// Several ids, each typed alone or separated by commas.
+pub(super) fn tasks(desk: &Desk, typed: &[String]) -> Result<Vec<TaskId>> {
+    let words = typed.iter().flat_map(|t| t.split(',')).map(str::trim).filter(|w| !w.is_empty());
+    words.map(|word| Ok(desk.find_task(word)?)).collect()
+}
+
+/// The gates of a task, oldest first.
+pub(super) fn gates_of(desk: &Desk, actor: &Actor, task: TaskId) -> Result<Vec<Gate>> {
+    let filter = GateFilter { task: Some(task), limit: 500, ..GateFilter::default() };
+    Ok(desk.gates(actor, filter)?.items)
+}
+
+/// Prints a page of tasks; those that wait show what they wait for.
+pub(super) fn print_tasks(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    filter: &TaskFilter,
+    with_questions: bool,
+    empty: &str,
+) -> Result<Exit> {
+    let out = context.out;
+    let page = desk.tasks(filter)?;
+    let last = page.items.last().map(|row| row.task.handle.clone());
+    let next = last.filter(|_| page.more);
+    if out.json {
+        let mut items = vec![];
+        for row in &page.items {
+            let gates = open_gates_of(desk, actor, row)?;
+            items.push(wire::Task::of(row, &gates, &when::rfc3339));
+        }
+        out.json(&wire::Page { items, next });
+        return Ok(Exit::Ok);
+    }
+    if page.items.is_empty() {
+        out.remark(empty);
+    }
+    for row in &page.items {
+        out.line(&card::task_row(out, row));
+        if with_questions {
+            for gate in open_gates_of(desk, actor, row)? {
+                out.line(&card::question_below(out, &gate, desk.now()));
+            }
+        }
+    }
+    if let Some(next) = next {
+        out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
+    }
+    Ok(Exit::Ok)
+}
+
+pub(super) fn open_gates_of(desk: &Desk, actor: &Actor, row: &TaskRow) -> Result<Vec<Gate>> {
+    if !row.task.is_waiting() {
+        return Ok(vec![]);
+    }
+    let gates = gates_of(desk, actor, row.task.id)?;
+    Ok(gates.into_iter().filter(Gate::is_open).collect())
+}
+
+/// Says what became of a task.
+pub(super) fn report_task(
+    context: &Context<'_>,
+    desk: &Desk,
+    id: TaskId,
+    what: &str,
+) -> Result<Exit> {
+    let out = context.out;
+    let row = desk.task(id)?;
+    if out.json {
+        out.json(&wire::Task::of(&row, &[], &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    let handle = out.paint(Look::Name, &row.task.handle);
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    out.line(&format!("{tick} {handle} {what}"));
+    Ok(Exit::Ok)
+}
+
+/// Prints an ending for the asker: the answer alone on stdout, the rest as talk.
+pub(super) fn hand_over(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    gate: &Gate,
+) -> Result<Exit> {
+    let out = context.out;
+    let id = gate.opened.id;
+    let is_ours = actor.is_asker(&gate.opened.lineage);
+    if is_ours {
+        desk.deliver(actor, id)?;
+    }
+    let exit = match gate.answer() {
+        Some((answer, by)) => {
+            match out.json {
+                true => out.json(&wire::Gate::of(gate, &when::rfc3339)),
+                false => out.line(&answer.as_text()),
+            }
+            out.remark(&format!("{} by {}", answer.verdict, by.name));
+            if answer.verdict == Verdict::Rejected { Exit::Rejected } else { Exit::Ok }
+        }
+        None => {
+            if out.json {
+                out.json(&wire::Gate::of(gate, &when::rfc3339));
+            }
+            out.remark(&format!("gate {} {}", gate.handle(), card::ending_in_words(gate)));
+            Exit::Unanswered
+        }
+    };
+    // Printed before it is acknowledged: who dies in between gets it again.
+    if is_ours {
+        desk.acknowledge(actor, id)?;
+    }
+    Ok(exit)
+}
+
+/// Live ids of open gates, for completion.
+fn open_gates(typed: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(typed, |desk, actor| {
+        let filter = GateFilter { limit: 100, ..GateFilter::default() };
+        let page = desk.gates(actor, filter).map_err(Failure::from)?;
+        Ok(page
+            .items
+            .iter()
+            .map(|gate| (gate.handle().to_owned(), gate.card.question.clone()))
+            .collect())
+    })
+}
+
+/// Live ids of tasks that are not over, for completion.
+pub(super) fn live_tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(typed, |desk, _| {
+        let page = desk.tasks(&TaskFilter { limit: 100, ..TaskFilter::default() })?;
+        Ok(page.items.iter().map(|row| (row.task.handle.clone(), row.task.title.clone())).collect())
+    })
+}
+
+/// Live ids of either.
+pub(super) fn live_ids(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mut both = open_gates(typed);
+    both.extend(live_tasks(typed));
+    both
+}
+
+fn candidates(
+    typed: &OsStr,
+    list: impl FnOnce(&Desk, &Actor) -> Result<Vec<(String, String)>>,
+) -> Vec<CompletionCandidate> {
+    use clap::Parser;
+    let typed = typed.to_string_lossy();
+    let globals = crate::cli::Cli::try_parse_from(["sayso"]).ok().map(|cli| cli.globals);
+    let Some(globals) = globals else { return vec![] };
+    let out = crate::out::Out::new(&globals);
+    let context = Context { globals, out: &out };
+    // Completion that fails is no completion; a shell has no place for an error here.
+    let Ok((desk, actor)) = context.sit_down() else { return vec![] };
+    let found = list(&desk, &actor).unwrap_or_default();
+    found
+        .into_iter()
+        .filter(|(handle, _)| handle.starts_with(&*typed))
+        .map(|(handle, about)| {
+            CompletionCandidate::new(handle).help(Some(shorten(&harmless_line(&about), 60).into()))
+        })
+        .collect()
+}
+
+/// An agent sees its own gates only.
+pub(super) fn check_may_read(actor: &Actor, gate: &Gate) -> Result<()> {
+    use sayso_core::Deed;
+    if actor.role.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage) {
+        return Ok(());
+    }
+    let message = format!("agent {} may read its own gates only", actor.name);
+    Err(Failure::new(Code::NotAllowed, message))
+}

@@ -1,0 +1,158 @@
+//! `sayso show`: a gate or a task, with its whole history.
+
+use super::shared;
+use crate::card;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::{Look, Out};
+use crate::when;
+use clap_complete::ArgValueCompleter;
+use sayso_core::gate::Gate;
+use sayso_core::text::harmless_line;
+use sayso_core::{Actor, Exit, GateId, TaskId, Timestamp};
+use sayso_engine::{Desk, Found, History, TaskRow};
+use sayso_server::wire;
+
+/// Show a gate or a task with its whole history.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The gate or the task.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_ids))]
+    id: String,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    match desk.find(&args.id)? {
+        Found::Gate(id) => show_gate(context, &desk, &actor, id),
+        Found::Task(id) => show_task(context, &desk, &actor, id),
+    }
+}
+
+fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> Result<Exit> {
+    let gate = desk.gate(id)?;
+    shared::check_may_read(actor, &gate)?;
+    match context.out.json {
+        true => context.out.json(&wire::Gate::of(&gate, &when::rfc3339)),
+        false => context.out.line(&card::gate_card(context.out, &gate, desk.now())),
+    }
+    // Shown first: only what was really printed counts as seen.
+    desk.see(actor, id, gate.digest.as_str())?;
+    Ok(Exit::Ok)
+}
+
+fn show_task(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Result<Exit> {
+    let row = desk.task(id)?;
+    let gates = shared::gates_of(desk, actor, id)?;
+    let history = desk.history(id)?;
+    let out = context.out;
+    if out.json {
+        out.json(&wire::TaskDetail::of(&row, &gates, &history, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    out.line(&card::task_row(out, &row));
+    about(context, desk, &row)?;
+    if !row.task.body.is_empty() {
+        out.line("");
+        card::indented(&row.task.body, "  ").iter().for_each(|line| out.line(line));
+    }
+    questions(out, &gates, desk.now());
+    notes(out, &history, desk.now());
+    happenings(out, &history, desk.now());
+    for gate in gates.iter().filter(|g| g.is_open()) {
+        desk.see(actor, gate.opened.id, gate.digest.as_str())?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn about(context: &Context<'_>, desk: &Desk, row: &TaskRow) -> Result<()> {
+    let out = context.out;
+    let task = &row.task;
+    let faint = |text: String| out.line(&out.paint(Look::Faint, &format!("  {text}")));
+    let made = when::relative(task.created_at, desk.now());
+    faint(format!(
+        "{}, made {made} by {}",
+        harmless_line(&task.sort),
+        harmless_line(&task.created_by)
+    ));
+    if let Some(parent) = task.parent {
+        for (_, handle, _) in desk.task_names(&[parent])? {
+            faint(format!("part of {handle}"));
+        }
+    }
+    let blockers: Vec<_> = task.blocked_by.iter().copied().collect();
+    for (_, handle, status) in desk.task_names(&blockers)? {
+        faint(format!("waits for {handle} ({status})"));
+    }
+    if let Some(kind) = task.requires {
+        faint(format!("requires {kind} before it can close"));
+    }
+    if let Some(until) = task.deferred_until {
+        faint(format!("put off until {}", when::local(until)));
+    }
+    if let Some(closure) = &task.closure {
+        let why = harmless_line(&closure.reason);
+        faint(format!(
+            "{} {} by {}: {why}",
+            task.status,
+            when::relative(closure.at, desk.now()),
+            closure.by
+        ));
+    }
+    Ok(())
+}
+
+fn questions(out: &Out, gates: &[Gate], now: Timestamp) {
+    for gate in gates {
+        out.line("");
+        out.line(&card::gate_card(out, gate, now));
+    }
+}
+
+fn notes(out: &Out, history: &History, now: Timestamp) {
+    let notes: Vec<_> = history
+        .iter()
+        .filter_map(|(at, event)| match event {
+            sayso_core::task::Event::Noted(note) => Some((*at, note)),
+            _ => None,
+        })
+        .collect();
+    if notes.is_empty() {
+        return;
+    }
+    out.line("");
+    out.line(&out.paint(Look::Strong, "Notes:"));
+    for (at, note) in notes {
+        super::notes::print(out, at, note, now);
+    }
+}
+
+/// Who handed the task to whom.
+fn happenings(out: &Out, history: &History, now: Timestamp) {
+    use sayso_core::task::Event;
+    let mut lines = vec![];
+    for (at, event) in history {
+        let what = match event {
+            Event::Asked { handle, kind, by, .. } => format!("{by} asked for {kind} ({handle})"),
+            Event::Settled { handle, ending, verdict, by, .. } => {
+                let how = verdict.map_or_else(|| ending.clone(), |v| v.to_string());
+                format!("{handle} {how} by {by}")
+            }
+            Event::Started { by, .. } => format!("started by {by}"),
+            Event::Closed { by, .. } => format!("closed by {by}"),
+            Event::Reopened { by, .. } => format!("reopened by {by}"),
+            _ => continue,
+        };
+        lines.push(format!(
+            "  {} {}",
+            card::pad(&when::relative(*at, now), 16),
+            harmless_line(&what)
+        ));
+    }
+    if lines.is_empty() {
+        return;
+    }
+    out.line("");
+    out.line(&out.paint(Look::Strong, "History:"));
+    lines.iter().for_each(|line| out.line(line));
+}

@@ -1,0 +1,162 @@
+//! `sayso token`: credentials.
+
+use super::shared::{self, ROWS};
+use crate::card;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::{when, who};
+use clap::Subcommand;
+use clap_complete::ArgValueCompleter;
+use sayso_core::{Code, Exit, Role};
+use sayso_engine::NewToken;
+use sayso_server::wire;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Credentials for agents, people and services.
+///
+/// A token is shown once; only its hash is kept. Hand it over in a file that only its holder can
+/// read, named by SAYSO_TOKEN_FILE.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Make a token. It takes a person at a terminal, or an admin.
+    Create {
+        /// agent, human, operator, admin, auditor or service.
+        #[arg(long, value_name = "ROLE")]
+        role: String,
+        /// Who holds it.
+        #[arg(long, value_name = "NAME")]
+        name: String,
+        /// The task an agent's token is bound to.
+        #[arg(long, value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+        task: Option<String>,
+        /// It ends by itself after this long: 8h, 30d.
+        #[arg(long, value_name = "TIME")]
+        ttl: Option<String>,
+        /// Write it to this file, readable by its owner alone, instead of printing it.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// The tokens there are, newest first.
+    List,
+    /// Revoke a token; it stops working at once.
+    Revoke {
+        /// The token, as `list` names it.
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    match args.verb {
+        Verb::Create { role, name, task, ttl, out } => {
+            create(context, &role, name, task.as_deref(), ttl.as_deref(), out.as_deref())
+        }
+        Verb::List => list(context),
+        Verb::Revoke { id } => revoke(context, &id),
+    }
+}
+
+fn create(
+    context: &Context<'_>,
+    role: &str,
+    name: String,
+    task: Option<&str>,
+    ttl: Option<&str>,
+    file: Option<&Path>,
+) -> Result<Exit> {
+    let desk = context.desk()?;
+    let actor = who::person(context, &desk)?;
+    let role = Role::ALL.into_iter().find(|r| r.as_str() == role).ok_or_else(|| {
+        Failure::new(Code::BadValue, format!("{role:?} is no role"))
+            .hint("take agent, human, operator, admin, auditor or service")
+    })?;
+    let new = NewToken {
+        role,
+        name,
+        task: task.map(|typed| desk.find_task(typed)).transpose()?,
+        run: None,
+        expires_at: ttl.map(|text| when::moment(text, desk.now())).transpose()?,
+    };
+    let minted = desk.mint(&actor, new)?;
+    let out = context.out;
+    if let Some(path) = file {
+        write_secret(path, &minted.secret)?;
+    }
+    let shown = file.is_none().then(|| minted.secret.clone());
+    if out.json {
+        out.json(&wire::Token::of(&minted.token, shown, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    match (shown, file) {
+        (Some(secret), _) => out.line(&secret),
+        (None, Some(path)) => out.line(&path.display().to_string()),
+        (None, None) => {}
+    }
+    let handle = out.paint(Look::Name, &minted.token.handle);
+    out.remark(&format!(
+        "token {handle} for {} {}; it is shown only once",
+        role.as_str(),
+        minted.token.name
+    ));
+    Ok(Exit::Ok)
+}
+
+/// A new file, for its owner alone; one that is there is not overwritten.
+fn write_secret(path: &Path, secret: &str) -> Result<()> {
+    let problem = |e: std::io::Error| {
+        Failure::new(
+            Code::Failure,
+            format!("the token cannot be written to {}: {e}", path.display()),
+        )
+        .hint("revoke it with: sayso token revoke, and make another")
+    };
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(problem)?;
+    writeln!(file, "{secret}").map_err(problem)
+}
+
+fn list(context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let page = desk.tokens(&actor, ROWS)?;
+    let out = context.out;
+    if out.json {
+        let items = page.items.iter().map(|t| wire::Token::of(t, None, &when::rfc3339)).collect();
+        out.json(&wire::Page { items, next: None });
+        return Ok(Exit::Ok);
+    }
+    for token in &page.items {
+        let state = match (token.revoked_at, token.expires_at) {
+            (Some(at), _) => format!("revoked {}", when::relative(at, desk.now())),
+            (None, Some(at)) => format!("ends {}", when::relative(at, desk.now())),
+            (None, None) => "valid".into(),
+        };
+        let handle = out.paint(Look::Name, &card::pad(&token.handle, 7));
+        let role = card::pad(token.role.as_str(), 9);
+        out.line(&format!("{handle} {role} {}  made by {}, {state}", token.name, token.launcher));
+    }
+    Ok(Exit::Ok)
+}
+
+fn revoke(context: &Context<'_>, id: &str) -> Result<Exit> {
+    let desk = context.desk()?;
+    let actor = who::person(context, &desk)?;
+    let token = desk.revoke(&actor, id)?;
+    match context.out.json {
+        true => context.out.json(&wire::Token::of(&token, None, &when::rfc3339)),
+        false => context.out.line(&format!("token {} is revoked", token.handle)),
+    }
+    Ok(Exit::Ok)
+}

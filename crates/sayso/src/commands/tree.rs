@@ -1,0 +1,109 @@
+//! `sayso tree`: epics and their parts.
+
+use super::shared;
+use crate::card;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::when;
+use clap_complete::ArgValueCompleter;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Exit, TaskId};
+use sayso_engine::{Desk, TaskFilter, TaskRow};
+use sayso_server::wire;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Tasks as a tree of epics and their parts, with what each waits for.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only this task and what is under it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    id: Option<String>,
+    /// Closed ones, too.
+    #[arg(short, long)]
+    all: bool,
+    /// Read at most this many tasks.
+    #[arg(short = 'n', long, default_value_t = 1_000, value_name = "N")]
+    limit: usize,
+}
+
+/// A task and what is under it, for `--json`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Branch {
+    /// The task.
+    #[serde(flatten)]
+    task: wire::Task,
+    /// Its parts.
+    children: Vec<Branch>,
+}
+
+struct Tree<'a> {
+    context: &'a Context<'a>,
+    desk: Desk,
+    actor: Actor,
+    children: BTreeMap<Option<TaskId>, Vec<TaskRow>>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let root = args.id.map(|typed| desk.find_task(&typed)).transpose()?;
+    let filter =
+        TaskFilter { all: args.all, under: root, limit: args.limit, ..TaskFilter::default() };
+    let page = desk.tasks(&filter)?;
+    let mut rows = page.items;
+    if let Some(root) = root {
+        rows.insert(0, desk.task(root)?);
+    }
+    let known: Vec<_> = rows.iter().map(|row| row.task.id).collect();
+    let mut children: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for row in rows {
+        // What hangs on a closed or unread task is shown at the top rather than not at all.
+        let parent = row.task.parent.filter(|p| known.contains(p) && Some(row.task.id) != root);
+        children.entry(parent).or_default().push(row);
+    }
+    let tree = Tree { context, desk, actor, children };
+    match context.out.json {
+        true => context.out.json(&tree.branches(None)?),
+        false => tree.print(None, "")?,
+    }
+    if page.more {
+        context.out.remark("there are more tasks; show more with --limit");
+    }
+    Ok(Exit::Ok)
+}
+
+impl Tree<'_> {
+    fn branches(&self, parent: Option<TaskId>) -> Result<Vec<Branch>> {
+        let mut branches = vec![];
+        for row in self.children.get(&parent).into_iter().flatten() {
+            let gates = shared::open_gates_of(&self.desk, &self.actor, row)?;
+            let task = wire::Task::of(row, &gates, &when::rfc3339);
+            branches.push(Branch { task, children: self.branches(Some(row.task.id))? });
+        }
+        Ok(branches)
+    }
+
+    fn print(&self, parent: Option<TaskId>, margin: &str) -> Result<()> {
+        let out = self.context.out;
+        let rows = self.children.get(&parent).map(Vec::as_slice).unwrap_or_default();
+        for (at, row) in rows.iter().enumerate() {
+            let is_last = at + 1 == rows.len();
+            let (branch, below) = match (parent.is_none(), is_last) {
+                (true, _) => ("", ""),
+                (false, true) => (out.icon("└── ", "`-- "), "    "),
+                (false, false) => (out.icon("├── ", "|-- "), out.icon("│   ", "|   ")),
+            };
+            out.line(&format!("{margin}{branch}{}", card::task_row(out, row)));
+            let deeper = format!("{margin}{below}");
+            for gate in shared::open_gates_of(&self.desk, &self.actor, row)? {
+                let question = shorten(&harmless_line(&gate.card.question), 80);
+                let handle = out.paint(Look::Name, gate.handle());
+                let hook = out.icon("└── ", "`-- ");
+                out.line(&format!("{deeper}{hook}Question {handle}: {question}"));
+            }
+            self.print(Some(row.task.id), &deeper)?;
+        }
+        Ok(())
+    }
+}

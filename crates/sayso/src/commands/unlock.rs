@@ -1,0 +1,52 @@
+//! `sayso unlock`: show your passphrase, once for this terminal.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::{when, who};
+use sayso_core::{Actor, Code, Exit, Proof, Role};
+use sayso_engine::Desk;
+
+/// Unlock this terminal with your passphrase, for a quarter of an hour.
+///
+/// Once you have set a passphrase, verdicts at a terminal need it. It counts for this terminal and
+/// this session only.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Set or change the passphrase.
+    #[arg(long)]
+    set: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let desk = context.desk()?;
+    let actor = sit(context, &desk)?;
+    if args.set {
+        set(&desk, &actor)?;
+        context.out.remark("the passphrase is set");
+    }
+    let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
+    let until = desk.unlock(&actor, &typed, &who::terminal())?;
+    context.out.line(&format!("unlocked until {}", when::local(until)));
+    Ok(Exit::Ok)
+}
+
+/// A person at a terminal, before their passphrase is asked for.
+fn sit(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
+    let actor = who::seen_person(desk)?;
+    if actor.role != Role::Human || actor.proof < Proof::Tty || context.globals.no_input {
+        return Err(Failure::new(Code::NoInput, "a passphrase is typed by a person at a terminal"));
+    }
+    Ok(actor)
+}
+
+fn set(desk: &Desk, actor: &Actor) -> Result<()> {
+    let old = match desk.has_passphrase(&actor.name)? {
+        true => Some(rpassword::prompt_password("The passphrase so far: ")?),
+        false => None,
+    };
+    let new = rpassword::prompt_password("The new passphrase: ")?;
+    if rpassword::prompt_password("Once more: ")? != new {
+        return Err(Failure::new(Code::Passphrase, "the two are not the same; nothing was set"));
+    }
+    Ok(desk.set_passphrase(actor, old.as_deref(), &new)?)
+}

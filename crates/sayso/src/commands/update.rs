@@ -1,0 +1,187 @@
+//! `sayso update`: change a task.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::who;
+use clap_complete::ArgValueCompleter;
+use sayso_core::gate::Card;
+use sayso_core::task::{Edit, Status};
+use sayso_core::{Actor, Answer, Approvers, Code, Exit, Kind, Proof, Shape, TaskId};
+use sayso_engine::{Ask, Desk};
+
+/// Change a task.
+///
+/// Clearing what a task waits for (`--awaiting=null`) and giving a verdict are a person's.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso update t7k2 --priority 0 --add-label urgent
+  sayso update t7k2 --awaiting approval     hand it to a person
+  sayso update t7k2 --awaiting=null         take it back from them
+  sayso update t7k2 --verdict approved      the same as: sayso approve t7k2")]
+pub(crate) struct Args {
+    /// The task.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    id: String,
+    /// A new title.
+    #[arg(long, value_name = "TITLE")]
+    title: Option<String>,
+    /// A new description; a dash reads it from standard input.
+    #[arg(short, long, value_name = "TEXT")]
+    description: Option<String>,
+    /// From 0, at once, to 4, some day.
+    #[arg(short, long, value_name = "P", value_parser = shared::priority)]
+    priority: Option<u8>,
+    /// What sort of work.
+    #[arg(short = 't', long = "type", value_name = "TYPE")]
+    sort: Option<String>,
+    /// How big it is; null for none.
+    #[arg(long, value_name = "SIZE")]
+    size: Option<String>,
+    /// Add a label; may be given several times.
+    #[arg(short = 'l', long = "add-label", alias = "label", value_name = "LABEL")]
+    add_label: Vec<String>,
+    /// Remove a label; may be given several times.
+    #[arg(long, value_name = "LABEL")]
+    remove_label: Vec<String>,
+    /// The epic it is part of; null for none.
+    #[arg(long, value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    parent: Option<String>,
+    /// The gate at completion: approval, review or content; null for none.
+    #[arg(long, value_name = "KIND")]
+    requires: Option<String>,
+    /// open, in_progress, closed, deferred, failed or blocked.
+    #[arg(short, long, value_name = "STATUS")]
+    status: Option<String>,
+    /// Why, for a status.
+    #[arg(long, value_name = "TEXT", requires = "status")]
+    reason: Option<String>,
+    /// Hand it to a person: work, approval, input, review, …; null takes it back.
+    #[arg(long, value_name = "KIND")]
+    awaiting: Option<String>,
+    /// What to ask the person, with --awaiting.
+    #[arg(long, value_name = "TEXT", requires = "awaiting")]
+    question: Option<String>,
+    /// The old name of --awaiting work.
+    #[arg(long, conflicts_with = "awaiting")]
+    manual: bool,
+    /// approved or rejected, for what it waits for.
+    #[arg(long, value_name = "VERDICT", conflicts_with_all = ["awaiting", "manual"])]
+    verdict: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let id = desk.find_task(&args.id)?;
+    if let Some(typed) = &args.verdict {
+        give_verdict(context, &desk, id, typed)?;
+    }
+    if args.manual {
+        context.out.remark("note: --manual is now --awaiting work");
+        hand_over(&desk, &actor, id, Kind::Work, None)?;
+    }
+    match args.awaiting.as_deref() {
+        Some("null" | "none" | "") => {
+            let person = who::person(context, &desk)?;
+            desk.clear_awaiting(&person, id, "taken back")?;
+        }
+        Some(kind) => hand_over(&desk, &actor, id, shared::kind(kind)?, args.question.clone())?,
+        None => {}
+    }
+    let edit = edit(&args, context, &desk)?;
+    if edit != Edit::default() {
+        desk.edit_task(&actor, id, edit)?;
+    }
+    if let Some(status) = &args.status {
+        set_status(context, &desk, &actor, id, status, args.reason.as_deref().unwrap_or(""))?;
+    }
+    shared::report_task(context, &desk, id, "updated")
+}
+
+fn edit(args: &Args, context: &Context<'_>, desk: &Desk) -> Result<Edit> {
+    let or_none = |typed: &String| Some(typed.clone()).filter(|t| t != "null");
+    let parent = match args.parent.as_deref() {
+        None => None,
+        Some("null") => Some(None),
+        Some(typed) => Some(Some(desk.find_task(typed)?)),
+    };
+    let requires = match args.requires.as_deref() {
+        None => None,
+        Some("null") => Some(None),
+        Some(typed) => Some(Some(shared::kind(typed)?)),
+    };
+    Ok(Edit {
+        title: args.title.clone(),
+        body: args.description.as_deref().map(|text| context.text(text)).transpose()?,
+        sort: args.sort.clone(),
+        priority: args.priority,
+        size: args.size.as_ref().map(or_none),
+        parent,
+        requires,
+        add_labels: args.add_label.iter().cloned().collect(),
+        remove_labels: args.remove_label.iter().cloned().collect(),
+    })
+}
+
+fn hand_over(
+    desk: &Desk,
+    actor: &Actor,
+    id: TaskId,
+    kind: Kind,
+    question: Option<String>,
+) -> Result<()> {
+    let task = desk.task(id)?.task;
+    let question =
+        question.unwrap_or_else(|| format!("{}: {}", task.title, kind.default_question()));
+    let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
+    let ask = Ask {
+        id: desk.new_gate_id(),
+        kind,
+        task: Some(id),
+        card: Card { question, narrative: String::new(), facts: vec![], shape },
+        approvers: Approvers::Anyone,
+        least_proof: Proof::Token,
+        deadline: None,
+    };
+    desk.ask(actor, ask)?;
+    Ok(())
+}
+
+fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> Result<()> {
+    let answer = match typed {
+        "approved" => Answer::approved(),
+        "rejected" => Answer::rejected(None),
+        _ => {
+            return Err(Failure::new(Code::BadValue, format!("{typed:?} is no verdict"))
+                .hint("take approved or rejected"));
+        }
+    };
+    let person = who::person(context, desk)?;
+    let gate = desk.gate(desk.find_gate(&id.to_string())?)?;
+    let seen = gate.seen_by(&person.name).map_or(gate.digest.as_str(), |s| s.digest.as_str());
+    desk.answer(&person, gate.opened.id, answer, seen)?;
+    Ok(())
+}
+
+fn set_status(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    id: TaskId,
+    typed: &str,
+    reason: &str,
+) -> Result<()> {
+    let status: Status = typed.parse().map_err(|e: String| Failure::new(Code::BadValue, e))?;
+    match status {
+        Status::Open => drop(desk.reopen_task(actor, id, reason)?),
+        Status::InProgress => drop(desk.start_task(actor, id, None)?),
+        Status::Closed => super::close::close(context, desk, actor, id, reason, false).map(drop)?,
+        Status::Deferred => drop(desk.defer_task(actor, id, None)?),
+        Status::Failed => drop(desk.fail_task(actor, id, reason)?),
+        Status::Blocked => drop(desk.block_task(actor, id, reason)?),
+        Status::Deleted => {
+            return Err(Failure::new(Code::BadValue, "a task is deleted with: sayso delete ID"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Bare `sayso`: what waits, and what to do.
+
+use crate::card;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::when;
+use sayso_core::{Code, Exit};
+use sayso_engine::GateFilter;
+use sayso_server::wire;
+
+/// How many gates are shown before `inbox` is pointed to.
+const SHOWN: usize = 5;
+
+/// How far gates are counted.
+const COUNTED_MAX: usize = 1_000;
+
+pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
+    let out = context.out;
+    let (desk, actor) = match context.sit_down() {
+        Err(failure) if failure.code == Code::NoSpace && !out.json => {
+            out.line("There is no space here yet.");
+            out.line("");
+            out.line("  sayso init      make one in this folder");
+            out.line("  sayso --help    everything else");
+            return Ok(Exit::Ok);
+        }
+        outcome => outcome?,
+    };
+    let filter = GateFilter { awake_at: Some(desk.now()), limit: SHOWN, ..GateFilter::default() };
+    let page = desk.gates(&actor, filter)?;
+    if out.json {
+        let items = page.items.iter().map(|g| wire::Gate::of(g, &when::rfc3339)).collect();
+        let next = page.items.last().filter(|_| page.more).map(|g| g.handle().to_owned());
+        out.json(&wire::Page { items, next });
+        return Ok(Exit::Ok);
+    }
+    let count = desk.count_open_gates(COUNTED_MAX)?;
+    let space = out.paint(Look::Name, desk.space_name());
+    match count {
+        0 => out.line(&format!("Nothing waits for you in {space}.")),
+        1 => out.line(&format!("One thing waits for you in {space}:")),
+        COUNTED_MAX => out.line(&format!("{COUNTED_MAX} things or more wait for you in {space}:")),
+        many => out.line(&format!("{many} things wait for you in {space}:")),
+    }
+    for gate in &page.items {
+        out.line("");
+        out.line(&card::gate_row(out, gate, desk.now()));
+    }
+    out.line("");
+    match page.items.first() {
+        Some(gate) => {
+            let handle = gate.handle();
+            out.line(&format!("  sayso show {handle}    look at it"));
+            let how = gate.card.shape.how_to_answer().replace("ID", handle);
+            out.line(&format!("  {how}"));
+        }
+        None => {
+            out.line("  sayso ask \"…\"   ask something      sayso ready   see what can be done")
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,31 @@
+//! `sayso withdraw`: take a question back.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::Result;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Take a question back.
+///
+/// Whoever asked may; for anybody else it is a verdict and needs a person.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The gate.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_ids))]
+    id: String,
+    /// Why.
+    #[arg(value_name = "REASON")]
+    reason: Vec<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let id = desk.find_gate(&args.id)?;
+    let is_ours = actor.is_asker(&desk.gate(id)?.opened.lineage);
+    let actor = if is_ours { actor } else { crate::who::person(context, &desk)? };
+    let reason = context.words(&args.reason)?;
+    let reason = if reason.is_empty() { "no longer needed".to_owned() } else { reason };
+    let gate = desk.withdraw(&actor, id, &reason)?;
+    shared::report(context, &desk, &gate)
+}

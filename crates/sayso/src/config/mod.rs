@@ -1,0 +1,126 @@
+//! Configuration: `.sayso/config.yaml` of the project. The default file is the reference.
+
+use crate::cli::Globals;
+use crate::exit::{Failure, Result};
+use sayso_core::Code;
+use sayso_engine::Place;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The folder of a space.
+pub(crate) const FOLDER: &str = ".sayso";
+
+/// What `sayso init` writes; every setting is in it.
+pub(crate) const DEFAULT: &str = include_str!("default.yaml");
+
+/// The settings of a space.
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    space: Option<String>,
+    #[serde(default)]
+    store: Option<String>,
+}
+
+/// Where a command works.
+pub(crate) struct Location {
+    pub(crate) place: Place,
+    pub(crate) space: String,
+    /// The `.sayso` folder, when there is one.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The folder a command was started in.
+pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
+    match &globals.dir {
+        Some(dir) => Ok(dir.clone()),
+        None => Ok(std::env::current_dir()?),
+    }
+}
+
+/// Finds the space: in this folder or the nearest one above it. A store given by hand comes first.
+pub(crate) fn locate(globals: &Globals) -> Result<Location> {
+    let start = start(globals)?;
+    let found = start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir());
+    let file = found.as_deref().map(read).transpose()?;
+    let given = globals.store.clone().or_else(|| file.as_ref().and_then(|f| f.store.clone()));
+    let space = globals
+        .space
+        .clone()
+        .or_else(|| file.and_then(|f| f.space))
+        .or_else(|| found.as_deref().map(space_name));
+    let (Some(space), true) = (space, found.is_some() || given.is_some()) else {
+        return Err(no_space(&start, given.is_some()));
+    };
+    let place = place(given.as_deref(), found.as_deref());
+    Ok(Location { place, space, folder: found })
+}
+
+/// Where a store is: `postgres://…` names a database, everything else a file.
+pub(crate) fn place(given: Option<&str>, folder: Option<&Path>) -> Place {
+    let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_path_buf);
+    match given {
+        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+            Place::Postgres(url.into())
+        }
+        Some("sqlite") | None => Place::Sqlite(folder.join("sayso.db")),
+        Some(path) => Place::Sqlite(PathBuf::from(path)),
+    }
+}
+
+/// The name a space gets when nobody gave one: that of its folder.
+pub(crate) fn space_name(folder: &Path) -> String {
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let name = whole.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().take(60).map(plain).collect();
+    if name.is_empty() { "space".into() } else { name }
+}
+
+fn read(folder: &Path) -> Result<File> {
+    let path = folder.join("config.yaml");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text, &path),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(File { space: None, store: None }),
+        Err(e) => Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<File> {
+    let wrong = |e: &dyn std::fmt::Display| {
+        Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))
+            .hint("the settings there are: space, store")
+    };
+    serde_saphyr::from_str(text).map_err(|e| wrong(&e))
+}
+
+fn no_space(start: &Path, has_store: bool) -> Failure {
+    if has_store {
+        return Failure::new(Code::NoSpace, "the store is known, but not which space of it")
+            .hint("add: --space NAME");
+    }
+    Failure::new(Code::NoSpace, format!("there is no space in {} or above it", start.display()))
+        .hint("make one with: sayso init")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_file_is_valid_and_names_every_setting() {
+        let path = Path::new("config.yaml");
+        let file = parse(&DEFAULT.replace("{space}", "x").replace("{store}", "sqlite"), path);
+        let expected = File { space: Some("x".into()), store: Some("sqlite".into()) };
+        assert_eq!(file.unwrap(), expected);
+    }
+
+    #[test]
+    fn unknown_settings_are_errors() {
+        let wrong = parse("space: x\nstoer: y\n", Path::new("config.yaml")).unwrap_err();
+        assert_eq!(wrong.code, Code::BadConfig);
+        assert!(wrong.message.contains("stoer"), "{}", wrong.message);
+    }
+}

@@ -1,0 +1,63 @@
+//! What every command has at hand: where it works, who asks, how to print.
+
+use crate::cli::Globals;
+use crate::config;
+use crate::exit::{Failure, Result};
+use crate::out::Out;
+use crate::who;
+use sayso_core::{Actor, Code};
+use sayso_engine::{Desk, World};
+use std::io::Read;
+
+/// The most that is read from standard input.
+const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What every command has at hand.
+pub(crate) struct Context<'a> {
+    pub(crate) globals: Globals,
+    pub(crate) out: &'a Out,
+}
+
+impl Context<'_> {
+    /// The desk of the space this command works in.
+    pub(crate) fn desk(&self) -> Result<Desk> {
+        let location = config::locate(&self.globals)?;
+        Ok(Desk::open(location.place, &location.space, World::real())?)
+    }
+
+    /// The desk, and who asks.
+    pub(crate) fn sit_down(&self) -> Result<(Desk, Actor)> {
+        let desk = self.desk()?;
+        let actor = who::actor(&desk)?;
+        Ok((desk, actor))
+    }
+
+    /// The desk, and a person who may give a verdict.
+    pub(crate) fn sit_down_as_person(&self) -> Result<(Desk, Actor)> {
+        let desk = self.desk()?;
+        let actor = who::person(self, &desk)?;
+        Ok((desk, actor))
+    }
+
+    /// A text that was typed, or standard input where a dash stands for it.
+    pub(crate) fn text(&self, typed: &str) -> Result<String> {
+        if typed != "-" {
+            return Ok(typed.to_owned());
+        }
+        let mut bytes = vec![];
+        std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            Failure::new(Code::InvalidText, "standard input is not UTF-8 text")
+                .hint("convert it first, for example with: iconv -t utf-8")
+        })?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// Words that were typed one after the other, as one text.
+    pub(crate) fn words(&self, typed: &[String]) -> Result<String> {
+        match typed {
+            [only] => self.text(only),
+            many => Ok(many.join(" ")),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The reference pages, made from what the program itself knows.
+
+use crate::cli::Cli;
+use crate::commands;
+use crate::context::Context;
+use crate::exit::Result;
+use clap::CommandFactory;
+use sayso_core::{Code, Exit};
+use sayso_server::wire;
+use schemars::schema_for;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Write the reference pages.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder to write into.
+    dir: PathBuf,
+}
+
+pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
+    let dir = &args.dir;
+    put(dir, "README.md", INDEX)?;
+    put(dir, "commands.md", &commands_page())?;
+    put(dir, "exit-codes.md", &exit_page())?;
+    put(dir, "errors.md", &errors_page())?;
+    put(dir, "configuration.md", &configuration_page())?;
+    for (name, schema) in schemas() {
+        let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+        put(dir, &format!("json/{name}.json"), &format!("{text}\n"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+const INDEX: &str = "# Reference
+
+Made by `cargo xtask generate` from the program itself; do not edit.
+
+- [Commands](commands.md)
+- [Exit codes](exit-codes.md)
+- [Error codes](errors.md)
+- [Configuration](configuration.md)
+- [JSON schemas](json/) of what `--json` prints: `inbox` prints a `gate-page`; `show`, `approve`,
+  `ask` and every other command about a gate a `gate`; `show` of a task a `task-detail`; `list` and
+  `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `token` a
+  `token` or `token-page`; `audit list` an `audit`; `doctor` a `doctor`.
+";
+
+fn put(dir: &Path, name: &str, text: &str) -> Result<()> {
+    let path = dir.join(name);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    Ok(std::fs::write(path, text)?)
+}
+
+fn commands_page() -> String {
+    let mut whole = Cli::command().term_width(100);
+    whole.build();
+    let mut page = String::from("# Commands\n");
+    section(&mut page, &mut whole.clone(), "sayso");
+    for sub in whole.get_subcommands().filter(|s| !s.is_hide_set() && s.get_name() != "help") {
+        section(&mut page, &mut sub.clone().term_width(100), &format!("sayso {}", sub.get_name()));
+        for deeper in sub.get_subcommands().filter(|s| s.get_name() != "help") {
+            let name = format!("sayso {} {}", sub.get_name(), deeper.get_name());
+            section(&mut page, &mut deeper.clone().term_width(100), &name);
+        }
+    }
+    page
+}
+
+fn section(page: &mut String, command: &mut clap::Command, name: &str) {
+    let help = command.render_long_help().to_string();
+    let help: String = help.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    let _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+}
+
+fn exit_page() -> String {
+    let mut page = String::from("# Exit codes\n\n| code | meaning |\n|---|---|\n");
+    for (exit, meaning) in Exit::TABLE {
+        let _ = writeln!(page, "| {} | {meaning} |", exit as u8);
+    }
+    page
+}
+
+fn errors_page() -> String {
+    let mut page =
+        String::from("# Error codes\n\n| code | what happened | exit code |\n|---|---|---|\n");
+    for code in Code::ALL {
+        let (name, title, exit) = (code.as_str(), code.title(), code.exit() as u8);
+        let _ = writeln!(page, "| [{name}](../errors/{name}.md) | {title} | {exit} |");
+    }
+    page
+}
+
+fn configuration_page() -> String {
+    format!(
+        "# Configuration\n\n`sayso init` writes this file as `.sayso/config.yaml`; every setting is \
+         in it.\n\n```yaml\n{}```\n\n| variable | meaning |\n|---|---|\n\
+         | `SAYSO_STORE` | the store, before the configured one |\n\
+         | `SAYSO_SPACE` | the space, before the configured one |\n\
+         | `SAYSO_TOKEN_FILE` | a file with a token |\n\
+         | `SAYSO_TOKEN` | a token |\n\
+         | `SAYSO_EDITOR`, `GIT_EDITOR`, `VISUAL`, `EDITOR` | the editor, in this order |\n\
+         | `NO_COLOR` | no colours |\n",
+        crate::config::DEFAULT
+    )
+}
+
+fn schemas() -> Vec<(&'static str, schemars::Schema)> {
+    vec![
+        ("gate", schema_for!(wire::Gate)),
+        ("gate-page", schema_for!(wire::Page<wire::Gate>)),
+        ("task", schema_for!(wire::Task)),
+        ("task-page", schema_for!(wire::Page<wire::Task>)),
+        ("task-detail", schema_for!(wire::TaskDetail)),
+        ("tree", schema_for!(Vec<commands::tree::Branch>)),
+        ("notes", schema_for!(Vec<wire::Note>)),
+        ("message", schema_for!(wire::Message)),
+        ("message-page", schema_for!(wire::Page<wire::Message>)),
+        ("token", schema_for!(wire::Token)),
+        ("token-page", schema_for!(wire::Page<wire::Token>)),
+        ("audit", schema_for!(Vec<wire::AuditEntry>)),
+        ("doctor", schema_for!(commands::doctor::Report)),
+    ]
+}

@@ -1,0 +1,32 @@
+//! sayso: your agents keep working; what matters waits, durably, for your say-so.
+//!
+//! This is the only crate that prints, exits, or reads the user's environment. Commands hold no
+//! rules: they build what the desk is asked to do, and show what it said.
+
+mod card;
+mod cli;
+mod commands;
+mod config;
+mod context;
+mod editor;
+mod exit;
+mod generate;
+mod out;
+mod when;
+mod who;
+
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
+    let cli = match cli::Cli::try_parse_from(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
+    let out = out::Out::new(&cli.globals);
+    match commands::run(cli, &out) {
+        Ok(code) => exit::code(code),
+        Err(failure) => exit::failure(&failure, &out),
+    }
+}

@@ -1,0 +1,126 @@
+//! Output: data on stdout, talk on stderr, colour only where a person looks.
+
+use crate::cli::Globals;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+
+/// Where and how to print.
+pub(crate) struct Out {
+    pub(crate) json: bool,
+    pub(crate) ascii: bool,
+    colour: bool,
+}
+
+/// What a piece of text is, which decides how it looks.
+#[derive(Clone, Copy)]
+pub(crate) enum Look {
+    Strong,
+    Faint,
+    Good,
+    Bad,
+    Warn,
+    Name,
+}
+
+impl Look {
+    fn style(self) -> Style {
+        let colour = |c: AnsiColor| Style::new().fg_color(Some(c.into()));
+        match self {
+            Look::Strong => Style::new().bold(),
+            Look::Faint => Style::new().dimmed(),
+            Look::Good => colour(AnsiColor::Green),
+            Look::Bad => colour(AnsiColor::Red),
+            Look::Warn => colour(AnsiColor::Yellow),
+            Look::Name => colour(AnsiColor::Cyan),
+        }
+    }
+}
+
+impl Out {
+    pub(crate) fn new(globals: &Globals) -> Self {
+        let choice = anstream::AutoStream::choice(&std::io::stdout());
+        let colour = !globals.plain && choice != anstream::ColorChoice::Never;
+        Self { json: globals.json, ascii: globals.plain || !is_utf8(), colour }
+    }
+
+    /// A line of data.
+    pub(crate) fn line(&self, text: &str) {
+        // A reader that went away (`| head`) is not an error of ours.
+        let _ = writeln!(std::io::stdout().lock(), "{text}");
+    }
+
+    /// A value as JSON.
+    pub(crate) fn json<T: Serialize>(&self, value: &T) {
+        let text = if std::io::stdout().is_terminal() {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        };
+        self.line(&text.unwrap_or_default());
+    }
+
+    /// Something for the person, not for the pipe.
+    pub(crate) fn talk(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    /// Something for the person that no script needs; left out with `--json`.
+    pub(crate) fn remark(&self, text: &str) {
+        if !self.json {
+            self.talk(text);
+        }
+    }
+
+    pub(crate) fn error(&self, code: &str, message: &str, hint: Option<&str>) {
+        let message = sayso_core::text::harmless(message).text;
+        self.talk(&format!("{} {message}", self.paint(Look::Bad, &format!("error[{code}]:"))));
+        if let Some(hint) = hint {
+            self.talk(&format!("{} {hint}", self.paint(Look::Strong, "hint:")));
+        }
+    }
+
+    pub(crate) fn paint(&self, look: Look, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let style = look.style();
+        format!("{style}{text}{style:#}")
+    }
+
+    /// A symbol, or its stand-in where symbols cannot be shown.
+    pub(crate) fn icon(&self, symbol: &'static str, plain: &'static str) -> &'static str {
+        if self.ascii { plain } else { symbol }
+    }
+
+    /// The symbol of a task's state.
+    pub(crate) fn state_icon(&self, state: &str) -> &'static str {
+        match state {
+            "open" => self.icon("○", "[ ]"),
+            "in_progress" => self.icon("◐", "[~]"),
+            "closed" => self.icon("✓", "[x]"),
+            "deferred" => self.icon("◷", "[z]"),
+            "failed" => self.icon("✗", "[!]"),
+            "blocked" => self.icon("⊘", "[b]"),
+            "awaiting_input" => self.icon("❓", "[?]"),
+            _ => self.icon("·", "[-]"),
+        }
+    }
+
+    /// How wide the terminal is, or a usual width where there is none.
+    pub(crate) fn width(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout());
+        size.map_or(100, |size| usize::from(size.ws_col)).clamp(40, 200)
+    }
+}
+
+/// Whether the locale can show more than ASCII.
+fn is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_none_or(|name| {
+        let name = name.to_ascii_lowercase();
+        name.contains("utf-8") || name.contains("utf8")
+    })
+}

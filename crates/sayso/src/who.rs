@@ -1,0 +1,158 @@
+//! Who is at the keyboard: a token's holder, an agent, a person at a terminal, or a script.
+//!
+//! Agents are told from people by what can be seen: a token, a variable an agent sets, an ancestor
+//! that is one. That stops accidents and makes intent visible; it cannot stop a program of the same
+//! user that hides. `doctor` says so.
+
+use crate::context::Context;
+use crate::exit::Result;
+use rustix::process::{getsid, getuid};
+use sayso_core::{Actor, Code, Door, Proof, Refusal, Role};
+use sayso_engine::Desk;
+use sayso_engine::agents::marks::{self, Sign};
+use std::io::IsTerminal;
+
+/// Who hands in commands that are no verdicts.
+pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
+    if let Some(secret) = token()? {
+        return Ok(desk.authenticate(&secret, Door::Cli)?);
+    }
+    if let Some(sign) = sign_in_environment() {
+        return Ok(agent(desk, &sign));
+    }
+    Ok(local(desk))
+}
+
+/// Who gives a verdict. Whatever speaks against a person being here is a refusal, and is written to
+/// the audit.
+pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
+    let actor = seen_person(desk)?;
+    match (actor.role, actor.proof) {
+        (Role::Human, Proof::Tty) => with_passphrase(context, desk, actor),
+        // Every other role is judged by the desk, which knows what it may do.
+        _ => Ok(actor),
+    }
+}
+
+/// The same, before any passphrase.
+pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
+    let actor = actor(desk)?;
+    let sign = sign_in_environment().or_else(|| marks::in_ancestors(std::process::id()));
+    if let Some(sign) = sign.filter(|_| actor.role != Role::Agent) {
+        let refusal = Refusal::new(
+            Code::NotHuman,
+            format!("an agent ({}) is at work here, seen by {}", sign.agent, sign.seen),
+        )
+        .hint("a person does it at a terminal of their own, outside of any agent");
+        desk.note_refusal(&agent(desk, &sign), &refusal);
+        return Err(refusal.into());
+    }
+    if (actor.role, actor.proof) == (Role::Service, Proof::None) {
+        let refusal = Refusal::new(Code::NoPerson, "there is no terminal with a person at it")
+            .hint("answer at a terminal, or with a person's own token in SAYSO_TOKEN_FILE");
+        desk.note_refusal(&actor, &refusal);
+        return Err(refusal.into());
+    }
+    Ok(actor)
+}
+
+/// A person who has set a passphrase shows it once per terminal and quarter of an hour.
+fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<Actor> {
+    if !desk.has_passphrase(&actor.name)? {
+        return Ok(actor);
+    }
+    let terminal = terminal();
+    if !desk.is_unlocked(&actor.name, &terminal)? {
+        if context.globals.no_input || context.out.json {
+            let refusal = Refusal::new(Code::ProofTooLow, "this terminal is locked")
+                .hint("unlock it with: sayso unlock");
+            desk.note_refusal(&actor, &refusal);
+            return Err(refusal.into());
+        }
+        let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
+        desk.unlock(&actor, &typed, &terminal)?;
+    }
+    Ok(Actor { proof: Proof::Passphrase, ..actor })
+}
+
+/// The token in reach, if any: by file, or in the environment.
+fn token() -> Result<Option<String>> {
+    if let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) {
+        let read = std::fs::read_to_string(&path).map_err(|e| {
+            let shown = path.to_string_lossy();
+            Refusal::new(Code::BadToken, format!("the token file {shown} cannot be read: {e}"))
+        })?;
+        return Ok(Some(read.trim().to_owned()));
+    }
+    Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
+}
+
+pub(crate) fn sign_in_environment() -> Option<Sign> {
+    let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    marks::in_variables(variables.iter().map(|(n, v)| (n.as_str(), v.as_str())))
+}
+
+/// An agent that has no token of its own: what it asks is still an agent's question.
+fn agent(desk: &Desk, sign: &Sign) -> Actor {
+    Actor {
+        role: Role::Agent,
+        name: sign.agent.clone(),
+        run: None,
+        task: None,
+        launcher: Some(user()),
+        proof: Proof::None,
+        level: desk.level(),
+        door: Door::Cli,
+    }
+}
+
+/// A person at a terminal, or a script of theirs.
+fn local(desk: &Desk) -> Actor {
+    let (role, proof) = match has_terminal() {
+        true => (Role::Human, Proof::Tty),
+        false => (Role::Service, Proof::None),
+    };
+    Actor {
+        role,
+        name: user(),
+        run: None,
+        task: None,
+        launcher: None,
+        proof,
+        level: desk.level(),
+        door: Door::Cli,
+    }
+}
+
+/// Whether a person can type here. Input may come from a pipe as long as the terminal is there.
+pub(crate) fn has_terminal() -> bool {
+    let controls = || std::fs::File::open("/dev/tty").is_ok();
+    std::io::stdin().is_terminal() || (std::io::stderr().is_terminal() && controls())
+}
+
+/// The name of the user who runs this, by the system's own list. An environment variable would be a
+/// flag in disguise.
+pub(crate) fn user() -> String {
+    let uid = getuid().as_raw().to_string();
+    let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let known = list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, id) = (fields.next()?, fields.next()?, fields.next()?);
+        (id == uid).then(|| name.to_owned())
+    });
+    known.unwrap_or_else(|| format!("uid{uid}"))
+}
+
+/// Names this terminal and the session on it, so that an unlock counts here and nowhere else.
+pub(crate) fn terminal() -> String {
+    let field = |pid: &str, number: usize| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let rest = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        rest.split_whitespace().nth(number).unwrap_or("?").to_owned()
+    };
+    let session = getsid(None).map_or_else(|_| "?".into(), |pid| pid.as_raw_nonzero().to_string());
+    // Behind the name stand state, parent, group, session, terminal; the 20th is the start time.
+    format!("{}:{session}:{}", field("self", 4), field(&session, 19))
+}

@@ -1,0 +1,39 @@
+//! `cargo xtask ci`: everything a change must pass, the quick checks first.
+
+use std::time::{Duration, Instant};
+
+use crate::stop::{Outcome, no_words};
+use crate::{generate, lint, test, tidy};
+
+type Step = (&'static str, fn() -> Outcome);
+
+// Seconds, then a check build, then a build of the program, then all tests: what fails, fails early.
+const STEPS: &[Step] = &[
+    ("tidy", || tidy::run(&[])),
+    ("lint", || lint::run(&[])),
+    ("generate --check", || generate::run(&["--check".into()])),
+    ("test", || test::run(&[])),
+];
+
+pub(crate) fn run(words: &[String]) -> Outcome {
+    no_words("ci", words)?;
+    let begun = Instant::now();
+    for (name, step) in STEPS {
+        timed(name, *step)?;
+    }
+    eprintln!("ci: all {} steps passed in {}", STEPS.len(), seconds(begun.elapsed()));
+    Ok(())
+}
+
+fn timed(name: &str, step: fn() -> Outcome) -> Outcome {
+    eprintln!("ci: {name}");
+    let begun = Instant::now();
+    let outcome = step();
+    let word = if outcome.is_ok() { "passed" } else { "FAILED" };
+    eprintln!("ci: {name} {word} in {}", seconds(begun.elapsed()));
+    outcome
+}
+
+fn seconds(span: Duration) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}

@@ -1,0 +1,73 @@
+//! The only door for automation: `cargo xtask VERB`. One file per verb.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod checksums;
+mod ci;
+mod generate;
+mod help;
+mod lint;
+mod probe;
+mod scratch;
+mod shell;
+mod stop;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use stop::{Outcome, Stop};
+
+/// A verb: its name, the line `help` shows, and what it does with the words after it.
+struct Verb {
+    name: &'static str,
+    line: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+const VERBS: &[Verb] = &[
+    Verb { name: "lint", line: "formatting and clippy, warnings are errors", run: lint::run },
+    Verb {
+        name: "tidy",
+        line: "the structure: edges, map, error pages, migrations",
+        run: tidy::run,
+    },
+    Verb {
+        name: "generate",
+        line: "write docs/reference and new migration checksums; --check only compares",
+        run: generate::run,
+    },
+    Verb {
+        name: "test",
+        line: "install and start what the tests need, run them all; arguments go to the runner",
+        run: test::run,
+    },
+    Verb { name: "ci", line: "all of the above, the quick ones first", run: ci::run },
+    Verb { name: "help", line: "this list", run: help::run },
+];
+
+/// Steps of other verbs that need a process of their own. Nobody types them.
+const INNER: &[Verb] = &[
+    Verb { name: test::detach::FORK, line: "", run: test::detach::fork },
+    Verb { name: test::detach::DETACHED, line: "", run: test::detach::detached },
+    Verb { name: test::cluster::KEEP, line: "", run: test::cluster::keep },
+    Verb { name: probe::PROBE, line: "", run: probe::run },
+];
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let verb = words.next().unwrap_or_else(|| "help".into());
+    let rest: Vec<String> = words.collect();
+    match shell::enter_root().and_then(|()| dispatch(&verb, &rest)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(stop) => stop.tell(),
+    }
+}
+
+fn dispatch(name: &str, words: &[String]) -> Outcome {
+    match VERBS.iter().chain(INNER).find(|verb| verb.name == name) {
+        Some(verb) => (verb.run)(words),
+        None => Err(Stop::usage(format!("no verb `{name}`\n\n{}", help::text()))),
+    }
+}

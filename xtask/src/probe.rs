@@ -1,0 +1,32 @@
+//! What a verb sees when it runs detached; for the tests of exactly that.
+
+use std::io::Write;
+use std::process;
+use std::thread;
+use std::time::Duration;
+
+use crate::stop::{Outcome, Stop};
+use crate::test::{agents, detach};
+
+/// `__probe CODE SECONDS`: says who it is, waits, and leaves with the code.
+pub(crate) const PROBE: &str = "__probe";
+
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match agents::nearest_marker() {
+        None => here(words),
+        Some(_) => detach::run(PROBE, words),
+    }
+}
+
+pub(crate) fn here(words: &[String]) -> Outcome {
+    let [code, seconds] = words else { return Err(Stop::usage("usage: CODE SECONDS")) };
+    let number = |_| Stop::usage("CODE and SECONDS are numbers");
+    let marker = agents::nearest_marker().map_or("none".into(), |marker| marker.to_string());
+    println!("process {} marker {marker}", process::id());
+    std::io::stdout().flush()?;
+    thread::sleep(Duration::from_secs(seconds.parse().map_err(number)?));
+    match code.parse().map_err(number)? {
+        0 => Ok(()),
+        code => Err(Stop { code, text: "as asked".into() }),
+    }
+}

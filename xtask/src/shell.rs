@@ -1,0 +1,72 @@
+//! Starting other programs, and where they are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::stop::{Outcome, Stop};
+
+/// Goes to the repository's root, so that every path in xtask can be relative to it.
+pub(crate) fn enter_root() -> Outcome {
+    // Cargo's value of this run comes first: a binary in a shared target folder may have been built
+    // from another clone.
+    let xtask = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let root = xtask.parent().unwrap_or(Path::new("."));
+    env::set_current_dir(root).map_err(|e| format!("{}: {e}", root.display()).into())
+}
+
+/// The cargo that started us.
+pub(crate) fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(words);
+    command
+}
+
+/// Runs a command, shows it first, and passes its exit code on.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    eprintln!("$ {}", spell(command));
+    // No stdin: nothing may wait for a key, and a detached run keeps its lifeline there.
+    let status = command.stdin(Stdio::null()).status().map_err(|e| failed(command, &e))?;
+    if status.success() {
+        return Ok(());
+    }
+    let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    Err(Stop { code, text: format!("`{}` failed: {status}", spell(command)) })
+}
+
+/// Runs a command and returns its stdout; what it said comes with the error.
+pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|e| failed(command, &e))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    Err(format!("`{}` failed: {}\n{}", spell(command), output.status, said.trim_end()).into())
+}
+
+/// Whether a command can be run and succeeds, whatever it prints.
+pub(crate) fn works(command: &mut Command) -> bool {
+    output(command).is_ok()
+}
+
+/// The folders of `PATH`, in order.
+pub(crate) fn path_folders() -> Vec<PathBuf> {
+    env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+/// Whether a program of this name is in `PATH`.
+pub(crate) fn has(program: &str) -> bool {
+    path_folders().iter().any(|folder| folder.join(program).is_file())
+}
+
+fn failed(command: &Command, error: &std::io::Error) -> Stop {
+    format!("`{}` could not be started: {error}", spell(command)).into()
+}
+
+fn spell(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = command.get_args().map(|word| word.to_string_lossy());
+    std::iter::once(program.to_string_lossy()).chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,75 @@
+//! The core names no clock, no chance, no I/O and nothing asynchronous: all that is handed in.
+
+use super::Findings;
+use super::source::{code_lines, grouped_std_names, names};
+use super::tree::{Tree, crate_of_source};
+
+const IMPURE: &[&str] = &[
+    "SystemTime",
+    "Instant::now",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::thread",
+    "rand",
+    "getrandom",
+    "tokio",
+    "async fn",
+    "async move",
+];
+
+pub(super) fn check(tree: &Tree) -> Findings {
+    let mut findings = Findings::default();
+    for (path, text) in tree.rust(|path| crate_of_source(path) == Some("sayso-core")) {
+        findings.seen += 1;
+        for (line, name) in impurities(&text) {
+            let fix = "take the time, id or content as an argument";
+            findings.problem(path, line, format!("the core names `{name}`"), fix);
+        }
+    }
+    findings
+}
+
+fn impurities(text: &str) -> Vec<(usize, &'static str)> {
+    let grouped = grouped_std_names(text);
+    let spelled = code_lines(text).flat_map(|(number, line)| {
+        IMPURE.iter().filter(move |name| names(line, name)).map(move |name| (number, *name))
+    });
+    let imported = grouped.iter().filter_map(|(number, taken)| {
+        IMPURE.iter().find(|name| *name == taken).map(|name| (*number, *name))
+    });
+    spelled.chain(imported).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::tests::expect;
+
+    #[test]
+    fn each_impure_name_is_found() {
+        for name in IMPURE {
+            let text = format!("//! Doc.\n\nfn f() {{ {name} }}\n");
+            let tree = Tree::of(&[("crates/sayso-core/src/gate.rs", &text)]);
+            let problem = format!("crates/sayso-core/src/gate.rs:3: the core names `{name}`");
+            expect(check, &tree, &[&problem]);
+        }
+    }
+
+    #[test]
+    fn an_import_group_hides_nothing() {
+        let text = "use std::{\n    fmt,\n    fs::File,\n};";
+        let tree = Tree::of(&[("crates/sayso-core/src/gate.rs", text)]);
+        expect(check, &tree, &["crates/sayso-core/src/gate.rs:3: the core names `std::fs`"]);
+    }
+
+    #[test]
+    fn words_in_comments_and_other_crates_are_free() {
+        let tree = Tree::of(&[
+            ("crates/sayso-core/src/gate.rs", "//! No SystemTime here.\nlet operand = 1;"),
+            ("crates/sayso-store/src/lib.rs", "use std::fs;"),
+        ]);
+        expect(check, &tree, &[]);
+    }
+}

@@ -1,0 +1,168 @@
+//! The repository as the checks see it: its files, and what its crates depend on.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::shell::{cargo, output};
+use crate::stop::{Outcome, Stop};
+
+/// Files by path from the root, and the packages of the workspace.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub(super) files: BTreeMap<String, Vec<u8>>,
+    pub(super) packages: Vec<Package>,
+}
+
+/// One crate of the workspace.
+#[derive(Debug)]
+pub(super) struct Package {
+    pub(super) name: String,
+    /// The path of its `Cargo.toml` from the root.
+    pub(super) manifest: String,
+    /// What it depends on, except in its tests: those may use anything.
+    pub(super) dependencies: Vec<String>,
+}
+
+impl Tree {
+    pub(super) fn read() -> Outcome<Tree> {
+        Ok(Tree { files: files()?, packages: packages()? })
+    }
+
+    /// A file's text, if it is there.
+    pub(super) fn text(&self, path: &str) -> Option<Cow<'_, str>> {
+        self.files.get(path).map(|bytes| String::from_utf8_lossy(bytes))
+    }
+
+    /// Every Rust file whose path fits, with its text.
+    pub(super) fn rust(
+        &self,
+        fits: fn(&str) -> bool,
+    ) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        let chosen = self.files.iter().filter(move |(path, _)| path.ends_with(".rs") && fits(path));
+        chosen.map(|(path, bytes)| (path.as_str(), String::from_utf8_lossy(bytes)))
+    }
+
+    /// Whether a file or folder of this path exists.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        let folder = format!("{path}/");
+        self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))
+    }
+
+    /// The line of a crate's manifest that names a dependency.
+    pub(super) fn line_of(&self, manifest: &str, dependency: &str) -> usize {
+        let text = self.text(manifest).unwrap_or_default();
+        let names = |line: &str| {
+            line.strip_prefix(dependency).is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+        };
+        text.lines().position(names).map_or(1, |index| index + 1)
+    }
+}
+
+/// The name of the crate folder a source file is in, when it is below its `src`.
+pub(super) fn crate_of_source(path: &str) -> Option<&str> {
+    let (name, inside) = path.strip_prefix("crates/")?.split_once('/')?;
+    inside.starts_with("src/").then_some(name)
+}
+
+/// Tracked files and those about to be: what the next commit may hold.
+fn files() -> Outcome<BTreeMap<String, Vec<u8>>> {
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let names = output(Command::new("git").args(list))?;
+    let mut files = BTreeMap::new();
+    for name in names.split_terminator('\0').filter(|name| is_plain_file(name)) {
+        let bytes = fs::read(name).map_err(|e| Stop::from(format!("{name}: {e}")))?;
+        files.insert(name.to_owned(), bytes);
+    }
+    Ok(files)
+}
+
+/// A file deleted but not yet committed is still listed; a link has no content of its own.
+fn is_plain_file(name: &str) -> bool {
+    Path::new(name).symlink_metadata().is_ok_and(|meta| meta.is_file())
+}
+
+fn packages() -> Outcome<Vec<Package>> {
+    let metadata =
+        output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]))?;
+    let metadata = serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
+    parse(&metadata).ok_or_else(|| "cargo metadata has an unknown form".into())
+}
+
+fn parse(metadata: &Value) -> Option<Vec<Package>> {
+    let root = metadata["workspace_root"].as_str()?;
+    metadata["packages"].as_array()?.iter().map(|package| parse_package(root, package)).collect()
+}
+
+fn parse_package(root: &str, package: &Value) -> Option<Package> {
+    let manifest = Path::new(package["manifest_path"].as_str()?).strip_prefix(root).ok()?;
+    let dependencies = package["dependencies"].as_array()?.iter().filter(|d| d["kind"] != "dev");
+    Some(Package {
+        name: package["name"].as_str()?.into(),
+        manifest: manifest.to_str()?.into(),
+        dependencies: dependencies
+            .map(|d| Some(d["name"].as_str()?.into()))
+            .collect::<Option<_>>()?,
+    })
+}
+
+#[cfg(test)]
+impl Tree {
+    /// A made-up tree of `(path, text)`.
+    pub(super) fn of(files: &[(&str, &str)]) -> Tree {
+        let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
+        Tree { files: files.collect(), packages: Vec::new() }
+    }
+
+    /// The same tree with one more crate, and a manifest that names its dependencies.
+    pub(super) fn with(mut self, name: &str, dependencies: &[&str]) -> Tree {
+        let manifest = format!("crates/{name}/Cargo.toml");
+        let lines: String =
+            dependencies.iter().map(|d| format!("{d}.workspace = true\n")).collect();
+        self.files.insert(manifest.clone(), format!("[dependencies]\n{lines}").into_bytes());
+        let dependencies = dependencies.iter().map(|d| (*d).into()).collect();
+        self.packages.push(Package { name: name.into(), manifest, dependencies });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_read_without_dev_dependencies() {
+        let metadata = serde_json::json!({
+            "workspace_root": "/here",
+            "packages": [{
+                "name": "sayso-store",
+                "manifest_path": "/here/crates/sayso-store/Cargo.toml",
+                "dependencies": [
+                    {"name": "sayso-core", "kind": null},
+                    {"name": "cc", "kind": "build"},
+                    {"name": "tempfile", "kind": "dev"},
+                ],
+            }],
+        });
+        let packages = parse(&metadata).unwrap();
+        assert_eq!(packages.len(), 1);
+        assert_eq!(packages[0].manifest, "crates/sayso-store/Cargo.toml");
+        assert_eq!(packages[0].dependencies, ["sayso-core", "cc"]);
+    }
+
+    #[test]
+    fn metadata_of_an_unknown_form_is_not_an_empty_workspace() {
+        assert!(parse(&serde_json::json!({"workspace_root": "/here"})).is_none());
+    }
+
+    #[test]
+    fn folders_and_files_are_held_but_not_prefixes_of_names() {
+        let tree = Tree::of(&[("docs/errors/SAY001.md", "")]);
+        assert!(tree.holds("docs/errors") && tree.holds("docs/errors/SAY001.md"));
+        assert!(!tree.holds("docs/err"));
+    }
+}
