@@ -275,19 +275,28 @@ fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<A
     let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
         return Ok(answer);
     };
-    let history = load::task_history(batch.write, task)?;
-    let notes: Vec<_> = history
-        .into_iter()
-        .filter(|(at, _)| *at >= gate.opened_at)
-        .filter_map(|(_, event)| match event {
-            TaskEvent::Noted(note) if note.role == Role::Human => Some(note.text),
-            _ => None,
-        })
-        .collect();
+    // The same bare yes again, after it counted, is the answer it was made into.
+    if let Some((given, by)) = gate.answer() {
+        let again = by.name == batch.actor.name && given.reason == answer.reason;
+        return Ok(if again { given.clone() } else { answer });
+    }
+    let notes = notes_since(&load::task_history(batch.write, task)?, gate.opened_at);
     Ok(match notes.is_empty() {
         true => answer,
         false => Answer { content: Content::Text(notes.join("\n\n")), ..answer },
     })
+}
+
+/// What people noted by themselves; the notes that answers to other gates left are not among them.
+fn notes_since(history: &load::History, since: Timestamp) -> Vec<String> {
+    let is_settled = |at: Timestamp| {
+        history.iter().any(|(when, e)| *when == at && matches!(e, TaskEvent::Settled { .. }))
+    };
+    let noted = history.iter().filter(|(at, _)| *at >= since).filter_map(|(at, e)| match e {
+        TaskEvent::Noted(note) if note.role == Role::Human && !is_settled(*at) => Some(&note.text),
+        _ => None,
+    });
+    noted.cloned().collect()
 }
 
 fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {

@@ -1,0 +1,301 @@
+//! A space of its own for each test, and people, scripts and agents who act in it.
+//!
+//! Nothing is mocked: every call is a process of the real binary, people sit at a real terminal
+//! (made by `script`) or hold a token that was made at one, and PostgreSQL is a real server that
+//! `cargo xtask test` starts.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use tempfile::TempDir;
+
+/// The program under test.
+pub const SAYSO: &str = env!("CARGO_BIN_EXE_sayso");
+
+/// Where a space is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+/// Who runs a command.
+#[derive(Debug, Clone, Copy)]
+pub enum Who<'a> {
+    /// A script: no terminal, no token.
+    Script,
+    /// A person with a token, such as `ann` or `bob`.
+    Human(&'a str),
+    /// An agent with a token.
+    Agent(&'a str),
+    /// The user at a terminal.
+    Terminal,
+    /// The holder of the token in this file.
+    Holder(&'a Path),
+    /// A process with these variables and no token.
+    With(&'a [(&'a str, &'a str)]),
+}
+
+/// What a command left behind.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Asserts the exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts success and returns what was printed, trimmed.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        self.exits(0).stdout.trim().to_owned()
+    }
+
+    /// Asserts success and returns what was printed as JSON.
+    #[track_caller]
+    pub fn json(self) -> Value {
+        let text = self.ok();
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+    }
+
+    /// Asserts that it was refused with this error code.
+    #[track_caller]
+    pub fn refused(self, say: &str) -> Self {
+        assert_ne!(self.code, 0, "it went through: {}", self.stdout);
+        let said = format!("{}{}", self.stdout, self.stderr);
+        assert!(said.contains(say), "not {say}: {said}");
+        self
+    }
+}
+
+/// A space of its own, gone with the test.
+pub struct Space {
+    pub dir: TempDir,
+    pub backend: Backend,
+    pub store: Option<String>,
+    database: Option<String>,
+}
+
+impl Space {
+    /// A new space, with tokens for the people `ann` and `bob` and the agents `coder` and `tester`.
+    pub fn new(backend: Backend) -> Self {
+        let space = Self::bare(backend);
+        for name in ["ann", "bob"] {
+            space.mint("human", name);
+        }
+        for name in ["coder", "tester"] {
+            space.mint("agent", name);
+        }
+        space
+    }
+
+    /// A new space without any token.
+    pub fn bare(backend: Backend) -> Self {
+        let dir = tempfile::Builder::new().prefix("sayso-e2e-").tempdir().unwrap();
+        let (store, database) = match backend {
+            Backend::Sqlite => (None, None),
+            Backend::Postgres => {
+                let (url, name) = fresh_database();
+                (Some(url), Some(name))
+            }
+        };
+        let space = Self { dir, backend, store, database };
+        let mut args = vec!["init"];
+        if let Some(store) = &space.store {
+            args.extend(["--store", store]);
+        }
+        space.run(Who::Script, &args).ok();
+        space
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The database file, on SQLite.
+    pub fn file(&self) -> PathBuf {
+        self.path().join(".sayso/sayso.db")
+    }
+
+    /// The file with somebody's token.
+    pub fn token(&self, name: &str) -> PathBuf {
+        self.path().join(format!("{name}.token"))
+    }
+
+    /// Makes a token at a terminal, as a person would.
+    pub fn mint(&self, role: &str, name: &str) {
+        let file = self.token(name);
+        let file = file.to_str().unwrap();
+        self.run(
+            Who::Terminal,
+            &["token", "create", "--role", role, "--name", name, "--out", file],
+        )
+        .ok();
+    }
+
+    /// Runs a command and waits for its end.
+    #[track_caller]
+    pub fn run(&self, who: Who<'_>, args: &[&str]) -> Ran {
+        self.run_with_input(who, args, "")
+    }
+
+    /// The same, with something on standard input. At a terminal it is typed.
+    #[track_caller]
+    pub fn run_with_input(&self, who: Who<'_>, args: &[&str], input: &str) -> Ran {
+        let mut child = self.start(who, args);
+        // A command that ends without reading closes the pipe; that is its right.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
+            stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
+        }
+    }
+
+    /// Starts a command in the background, with all its streams piped.
+    pub fn start(&self, who: Who<'_>, args: &[&str]) -> Child {
+        self.command(who, args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The command, ready to be started, with an environment in which no agent is seen.
+    pub fn command(&self, who: Who<'_>, args: &[&str]) -> Command {
+        let mut command = match who {
+            Who::Terminal => {
+                // `script` gives the program a terminal of its own and passes its exit code on.
+                let line = [SAYSO].iter().chain(args).map(|a| quote(a)).collect::<Vec<_>>();
+                let mut command = Command::new("script");
+                command.args(["-qec", &line.join(" "), "/dev/null"]);
+                command
+            }
+            _ => {
+                let mut command = Command::new(SAYSO);
+                command.args(args);
+                command
+            }
+        };
+        command.current_dir(self.path()).env_clear();
+        for keep in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"] {
+            if let Some(value) = std::env::var_os(keep) {
+                command.env(keep, value);
+            }
+        }
+        command.env("LANG", "C.UTF-8").env("NO_COLOR", "1").env("TERM", "xterm");
+        match who {
+            Who::Human(name) | Who::Agent(name) => {
+                command.env("SAYSO_TOKEN_FILE", self.token(name));
+            }
+            Who::Holder(file) => {
+                command.env("SAYSO_TOKEN_FILE", file);
+            }
+            Who::With(variables) => {
+                command.envs(variables.iter().copied());
+            }
+            Who::Script | Who::Terminal => {}
+        }
+        command
+    }
+
+    /// Asks something as an agent and returns the gate's handle.
+    pub fn ask(&self, agent: &str, args: &[&str]) -> String {
+        let args: Vec<_> = ["ask"].iter().chain(args).copied().collect();
+        self.run(Who::Agent(agent), &args).ok()
+    }
+
+    /// Makes a task as a script and returns its handle.
+    pub fn create(&self, args: &[&str]) -> String {
+        let args: Vec<_> = ["create"].iter().chain(args).copied().collect();
+        self.run(Who::Script, &args).ok()
+    }
+
+    /// A gate or a task, as ann sees it.
+    pub fn show(&self, id: &str) -> Value {
+        self.run(Who::Human("ann"), &["show", id, "--json"]).json()
+    }
+
+    /// The state of a task: `open`, `awaiting_input`, `closed`, …
+    pub fn state(&self, task: &str) -> String {
+        self.show(task)["state"].as_str().unwrap().to_owned()
+    }
+
+    /// Asserts that the audit holds, and returns how many entries it has.
+    #[track_caller]
+    pub fn verify(&self) -> u64 {
+        let report = self.run(Who::Human("ann"), &["audit", "verify", "--json"]).json();
+        assert_eq!(report["holds"], true);
+        report["entries"].as_u64().unwrap()
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        if let Some(name) = &self.database {
+            // A test that failed half-way may have left connections behind.
+            let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+            if let Ok(mut client) = postgres::Client::connect(&server(), postgres::NoTls) {
+                let _ = client.batch_execute(&sql);
+            }
+        }
+    }
+}
+
+/// The server tests may use. There is no silent skip: without it the tests fail and say why.
+pub fn server() -> String {
+    std::env::var("SAYSO_TEST_PG")
+        .expect("SAYSO_TEST_PG names no PostgreSQL server; run the tests with: cargo xtask test")
+}
+
+/// A database of its own; returns its URL and its name.
+pub fn fresh_database() -> (String, String) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("sayso_e2e_{}_{count}", std::process::id());
+    let server = server();
+    let mut client = postgres::Client::connect(&server, postgres::NoTls).unwrap();
+    client.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+    let (base, _) = server.rsplit_once('/').unwrap();
+    (format!("{base}/{name}"), name)
+}
+
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Makes two tests of one: on SQLite and on PostgreSQL.
+macro_rules! on_both {
+    ($(#[$doc:meta])* fn $name:ident($space:ident: &Space) $body:block) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            use $crate::harness::{Backend, Space};
+
+            $(#[$doc])*
+            fn run($space: &Space) $body
+
+            #[test]
+            fn sqlite() {
+                run(&Space::new(Backend::Sqlite));
+            }
+
+            #[test]
+            fn postgres() {
+                run(&Space::new(Backend::Postgres));
+            }
+        }
+    };
+}
+pub(crate) use on_both;
