@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::stop::{Outcome, no_words};
-use crate::{generate, lint, test, tidy};
+use crate::{docs, generate, lint, test, tidy, tour};
 
 type Step = (&'static str, fn() -> Outcome);
 
@@ -12,6 +12,8 @@ const STEPS: &[Step] = &[
     ("tidy", || tidy::run(&[])),
     ("lint", || lint::run(&[])),
     ("generate --check", || generate::run(&["--check".into()])),
+    ("tour", || tour::run(&[])),
+    ("docs", || docs::run(&[])),
     ("test", || test::run(&[])),
 ];
 

@@ -3,17 +3,21 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod bench;
 mod checksums;
 mod ci;
+mod docs;
 mod generate;
 mod help;
 mod lint;
 mod probe;
 mod scratch;
 mod shell;
+mod stage;
 mod stop;
 mod test;
 mod tidy;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -27,6 +31,11 @@ struct Verb {
 }
 
 const VERBS: &[Verb] = &[
+    Verb {
+        name: tour::TOUR,
+        line: "play the main job in a folder that goes away: an agent asks, a person answers",
+        run: tour::run,
+    },
     Verb { name: "lint", line: "formatting and clippy, warnings are errors", run: lint::run },
     Verb {
         name: "tidy",
@@ -42,6 +51,16 @@ const VERBS: &[Verb] = &[
         name: "test",
         line: "install and start what the tests need, run them all; arguments go to the runner",
         run: test::run,
+    },
+    Verb {
+        name: docs::DOCS,
+        line: "run every command line the pages show; names of pages choose among them",
+        run: docs::run,
+    },
+    Verb {
+        name: bench::BENCH,
+        line: "figures beside floors and peers: start, growth, gates, tasks",
+        run: bench::run,
     },
     Verb { name: "ci", line: "all of the above, the quick ones first", run: ci::run },
     Verb { name: "help", line: "this list", run: help::run },

@@ -3,7 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod cluster;
 pub(crate) mod detach;
-mod tools;
+pub(crate) mod tools;
 
 use std::env;
 use std::process::Command;
@@ -16,14 +16,8 @@ use cluster::Cluster;
 pub(crate) const TEST: &str = "test";
 
 pub(crate) fn run(words: &[String]) -> Outcome {
-    match agents::nearest_marker() {
-        None => here(words),
-        Some(marker) => {
-            // The tests play people, and sayso takes no verdict from below an agent.
-            eprintln!("test: an AI agent is at work ({marker}), so the tests run detached from it");
-            detach::run(TEST, words)
-        }
-    }
+    // The tests play people, and sayso takes no verdict from below an agent.
+    detach::unless_alone(TEST, words)
 }
 
 /// Runs the tests in this process's own surroundings.

@@ -4,6 +4,7 @@
 //! ancestor, means that an agent is at work and not a person. This stops accidents and makes intent
 //! visible; a program of the same user that wants to hide can hide.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Variables that an agent sets, and the agent's name. Variables that people set for themselves,
@@ -41,6 +42,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("goose", "goose"),
 ];
 
+/// How much of a token file is looked at.
+const TOKEN_BYTES_READ_MAX: u64 = 64;
+
 /// How far up the ancestors are followed.
 const ANCESTORS_MAX: usize = 64;
 
@@ -55,11 +59,25 @@ pub struct Sign {
 
 /// A sign of an agent among variables.
 pub fn in_variables<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Sign> {
+    in_variables_at(variables, Path::new(""))
+}
+
+/// The same for a process that works in `folder`, on which its relative paths stand.
+fn in_variables_at<'a>(
+    variables: impl Iterator<Item = (&'a str, &'a str)>,
+    folder: &Path,
+) -> Option<Sign> {
     for (name, value) in variables {
         if value.contains(AGENT_TOKEN_PREFIX) {
             return Some(Sign {
                 agent: "agent".into(),
                 seen: format!("an agent's token in ${name}"),
+            });
+        }
+        if name == "SAYSO_TOKEN_FILE" && holds_agent_token(&folder.join(value)) {
+            return Some(Sign {
+                agent: "agent".into(),
+                seen: format!("an agent's token in the file ${name} names"),
             });
         }
         let marker = MARKERS.iter().find(|(marker, _)| *marker == name);
@@ -68,6 +86,18 @@ pub fn in_variables<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> 
         }
     }
     None
+}
+
+/// Whether this file begins like an agent's token. What cannot be read says nothing.
+fn holds_agent_token(path: &Path) -> bool {
+    let mut start = vec![];
+    // A pipe could be read once only, and not by us.
+    if !path.is_file() {
+        return false;
+    }
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let is_read = file.take(TOKEN_BYTES_READ_MAX).read_to_end(&mut start).is_ok();
+    is_read && String::from_utf8_lossy(&start).trim_start().starts_with(AGENT_TOKEN_PREFIX)
 }
 
 /// A sign of an agent among the ancestors of process `pid`.
@@ -91,7 +121,7 @@ fn in_environment_of(folder: &Path, pid: u32) -> Option<Sign> {
     let raw = std::fs::read(folder.join("environ")).ok()?;
     let text = String::from_utf8_lossy(&raw);
     let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
-    let sign = in_variables(pairs)?;
+    let sign = in_variables_at(pairs, &folder.join("cwd"))?;
     Some(Sign { seen: format!("{} of its ancestor, process {pid}", sign.seen), ..sign })
 }
 
@@ -121,6 +151,7 @@ mod tests {
         assert_eq!(sign("SAYSO_TOKEN", "sayso_a_1").map(|s| s.agent).as_deref(), Some("agent"));
         assert_eq!(sign("CLAUDECODE", ""), None);
         assert_eq!(sign("SAYSO_TOKEN", "sayso_h_1"), None);
+        assert_eq!(sign("SAYSO_TOKEN_FILE", "/nowhere/agent.token"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use sayso_core::audit::Entry;
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
 use sayso_core::task::{self, Task};
-use sayso_core::{Actor, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp};
+use sayso_core::{Actor, Code, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp};
 use sayso_store::{Delivery, Handles, Notice, Write};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ pub(crate) struct Batch<'w, 'c> {
     pub(crate) actor: &'w Actor,
     pub(crate) space: SpaceId,
     pub(crate) at: Timestamp,
+    space_name: &'w str,
     channels: &'w [String],
     gates: BTreeMap<GateId, Option<Versioned<Gate>>>,
     tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
@@ -24,6 +25,12 @@ pub(crate) struct Batch<'w, 'c> {
     events: Vec<(String, u64, String)>,
     effects: Vec<(GateId, Effect)>,
     entry: Option<Entry>,
+}
+
+/// By what a batch is found again: its place in the audit, and the entry it has there.
+pub(crate) struct Trace {
+    seq: u64,
+    entry: Entry,
 }
 
 /// A thing as it will be, the version it then has, and whether it changed here.
@@ -53,6 +60,7 @@ impl<'w, 'c> Batch<'w, 'c> {
             actor,
             space: desk.space,
             at: desk.world.now(),
+            space_name: &desk.space_name,
             channels: &desk.channels,
             gates: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -61,6 +69,16 @@ impl<'w, 'c> Batch<'w, 'c> {
             effects: vec![],
             entry: None,
         })
+    }
+
+    /// Nothing new begins in a space that was deleted while the caller was on the way: nobody would
+    /// look for it there.
+    pub(crate) fn check_space_is_there(&mut self) -> Result<()> {
+        let space = self.write.space(self.space_name)?;
+        match space.is_some_and(|space| space.deleted_at.is_none()) {
+            true => Ok(()),
+            false => Err(crate::spaces::deleted(self.space_name).into()),
+        }
     }
 
     /// The gate as it stands in this batch.
@@ -183,6 +201,15 @@ impl<'w, 'c> Batch<'w, 'c> {
         self.entry = Some(entry);
     }
 
+    /// An id that another space of the store has is not free here either.
+    pub(crate) fn check_is_free(&mut self, stream: &str) -> Result<()> {
+        if self.write.events(stream)?.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{stream} is taken: it belongs to another space of this store");
+        Err(Refusal::new(Code::Clash, message).hint("make a new id").into())
+    }
+
     /// A handle nobody has yet.
     pub(crate) fn free_handle(
         &mut self,
@@ -192,10 +219,18 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(self.write.free_handle(table, self.space, of_length)?)
     }
 
+    /// Whether the audit has what a batch left that may have been lost.
+    pub(crate) fn has_left(&mut self, trace: &Trace) -> sayso_store::Result<bool> {
+        let there = self.write.audit_after(self.space, trace.seq - 1, 1)?.into_iter().next();
+        let entry = there.and_then(|sealed| serde_json::from_str::<Entry>(&sealed.body).ok());
+        // Two entries of one actor about one thing differ in their time, if in nothing else.
+        Ok(entry.is_some_and(|e| Entry { seq: 0, events: vec![], ..e } == trace.entry))
+    }
+
     /// Writes everything that was decided, and the one audit entry that covers it.
-    pub(crate) fn commit(self) -> sayso_store::Result<()> {
-        let Some(entry) = self.entry else { return Ok(()) };
-        self.write.append(entry, &self.events)?;
+    pub(crate) fn commit(self) -> sayso_store::Result<Option<Trace>> {
+        let Some(entry) = self.entry else { return Ok(None) };
+        let seq = self.write.append(entry.clone(), &self.events)?;
         for task in changed(&self.tasks) {
             self.write.put_task(&task.now, task.version)?;
         }
@@ -218,7 +253,7 @@ impl<'w, 'c> Batch<'w, 'c> {
                 }
             }
         }
-        Ok(())
+        Ok(Some(Trace { seq, entry }))
     }
 }
 
@@ -260,5 +295,5 @@ fn event_reason(event: &gate::Event) -> &str {
 
 /// A refusal for a thing that must be there.
 pub(crate) fn not_found(what: &str, name: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(sayso_core::Code::NotFound, format!("there is no {what} {name}"))
+    Refusal::new(Code::NotFound, format!("there is no {what} {name}"))
 }

@@ -1,11 +1,11 @@
 //! The desk is the only place that writes. Everything else asks it to.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Trace};
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
-use sayso_core::{Actor, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, TokenId};
+use sayso_core::{Actor, Deed, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, TokenId};
 use sayso_store::{Place, Read, Store};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often the desk looks again after somebody else wrote first.
@@ -99,17 +99,18 @@ impl Desk {
         outcome.ok_or_else(|| missing(refused))
     }
 
-    /// Load, decide, apply, append, as one. When somebody else wrote first, look again: ids are the
-    /// caller's, so the same command a second time is harmless even if the first one counted.
+    /// Load, decide, apply, append, as one. When somebody else wrote first, look again; when the
+    /// store went away at an unknown moment, look first whether it counted.
     pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
     {
+        let tried = Tried::default();
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.submit_once(actor, work.clone()) {
+            match self.submit_once(actor, work.clone(), tried.clone()) {
                 Err(Error::Store(error))
                     if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
                 {
@@ -124,22 +125,34 @@ impl Desk {
         }
     }
 
-    fn submit_once<T, F>(&self, actor: &Actor, work: F) -> Result<T>
+    fn submit_once<T, F>(&self, actor: &Actor, work: F, tried: Tried<T>) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
     {
-        let (desk, actor) = (self.clone(), actor.clone());
+        let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
         let outcome = self.store.write(move |write| {
             let mut batch = Batch::begin(&desk, &actor, write)?;
+            if trying.has_counted(&mut batch)? {
+                return Ok(Ok(()));
+            }
             match work(&mut batch) {
-                Ok(value) => batch.commit().map(|()| Ok(value)),
+                Ok(value) => batch.commit().map(|trace| Ok(trying.keep(trace, value))),
                 Err(Error::Store(error)) => Err(error),
                 // Nothing has been written yet: a batch writes when it is committed.
                 Err(Error::Refused(refusal)) => Ok(Err(refusal)),
             }
         })?;
-        outcome.map_err(Error::Refused)
+        outcome.map_err(Error::Refused)?;
+        tried.value()
+    }
+
+    /// Checks the caller's role before anything is read for them; what is refused is written down.
+    pub(crate) fn check(&self, actor: &Actor, deed: Deed, what: &str) -> Result<()> {
+        actor.check(deed, what).map_err(|refusal| {
+            self.note_refusal(actor, &refusal);
+            refusal.into()
+        })
     }
 
     /// Writes down that somebody tried what they may not do. It must not stand in the way of the
@@ -156,6 +169,48 @@ impl Desk {
             entry.reason = reason.clone();
             write.append(entry, &[])
         });
+    }
+}
+
+/// What the last try would leave behind. The word that it counted may have been lost on its way, and
+/// not every command is harmless a second time: a note would be there twice.
+struct Tried<T>(Arc<Mutex<Option<(Option<Trace>, T)>>>);
+
+impl<T> Tried<T> {
+    fn keep(&self, trace: Option<Trace>, value: T) {
+        *self.last() = Some((trace, value));
+    }
+
+    /// Whether the try before this one counted. The batch has its turn, so that nothing of that try
+    /// can still be under way.
+    fn has_counted(&self, batch: &mut Batch<'_, '_>) -> sayso_store::Result<bool> {
+        match &*self.last() {
+            Some((Some(trace), _)) => batch.has_left(trace),
+            Some((None, _)) | None => Ok(false),
+        }
+    }
+
+    fn value(&self) -> Result<T> {
+        let missing = || sayso_store::Error::Other("a write gave no result".into());
+        let (_, value) = self.last().take().ok_or_else(missing)?;
+        Ok(value)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<(Option<Trace>, T)>> {
+        // It is replaced as a whole or not at all.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Clone for Tried<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Tried<T> {
+    fn default() -> Self {
+        Self(Arc::default())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::gates::nothing_waits;
 use crate::{Desk, Found, Result};
+use sayso_core::task::{Event, Task};
 use sayso_core::{Code, GateId, Refusal, TaskId};
 use sayso_store::Read;
 
@@ -33,14 +34,29 @@ impl Desk {
                 let mut gates = row.task.waits_for.keys();
                 match (gates.next(), gates.next()) {
                     (Some(only), None) => Ok(*only),
-                    (None, _) => Err(nothing_waits(&row.task.handle).into()),
+                    (None, _) => Err(self.nothing_waits_now(&row.task)?.into()),
                     (Some(_), Some(_)) => Err(self.which_gate(&row.task)?.into()),
                 }
             }
         }
     }
 
-    fn which_gate(&self, task: &sayso_core::task::Task) -> Result<Refusal> {
+    /// Whoever comes too late is told who was first.
+    fn nothing_waits_now(&self, task: &Task) -> Result<Refusal> {
+        let history = self.history(task.id)?;
+        let last = history.iter().rev().find_map(|(_, event)| match event {
+            Event::Settled { handle, ending, verdict, by, .. } => {
+                let how = verdict.map_or_else(|| ending.clone(), |v| v.to_string());
+                Some(format!("; gate {handle} was {how} by {by}"))
+            }
+            _ => None,
+        });
+        let mut refusal = nothing_waits(&task.handle);
+        refusal.message.push_str(&last.unwrap_or_default());
+        Ok(refusal)
+    }
+
+    fn which_gate(&self, task: &Task) -> Result<Refusal> {
         let mut names = vec![];
         for (id, kind) in &task.waits_for {
             names.push(format!("{} ({kind})", self.gate(*id)?.handle()));

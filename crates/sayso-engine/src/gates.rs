@@ -50,9 +50,26 @@ impl Desk {
         self.on_gate(actor, id, Command::Revise(card))
     }
 
-    /// Notes that the actor saw the card with this digest.
-    pub fn see(&self, actor: &Actor, id: GateId, digest: &str) -> Result<Gate> {
-        self.on_gate(actor, id, Command::See { digest: digest.into() })
+    /// Notes that the actor was shown these gates as they are here. Only people are noted, and each
+    /// card once, so looking again writes nothing.
+    pub fn see(&self, actor: &Actor, shown: &[Gate]) -> Result<()> {
+        let is_new = |gate: &&Gate| {
+            gate.is_open() && gate.seen_by(&actor.name).is_none_or(|s| s.digest != gate.digest)
+        };
+        let cards: Vec<_> = shown
+            .iter()
+            .filter(is_new)
+            .map(|gate| (gate.opened.id, gate.digest.to_string()))
+            .collect();
+        if actor.role != Role::Human || cards.is_empty() {
+            return Ok(());
+        }
+        self.submit(actor, move |batch| {
+            for (id, digest) in &cards {
+                batch.on_gate(*id, &Command::See { digest: digest.clone() })?;
+            }
+            Ok(())
+        })
     }
 
     /// Puts a gate off.
@@ -159,12 +176,31 @@ impl Desk {
         })
     }
 
+    /// The same, for somebody who wants to read it. An agent reads its own.
+    pub fn gate_for(&self, actor: &Actor, id: GateId) -> Result<Gate> {
+        let gate = self.gate(id)?;
+        if may_read(actor, &gate) {
+            return Ok(gate);
+        }
+        let message = format!("agent {} may read its own gates only", actor.name);
+        let refusal = Refusal::new(Code::NotAllowed, message);
+        self.note_refusal(actor, &refusal);
+        Err(refusal.into())
+    }
+
     /// Gates, a page at a time. An agent sees its own.
     pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
         if !actor.role.may(Deed::ReadAll) {
             filter.asker = Some(actor.name.clone());
         }
-        self.read(|read| Ok(read.gates(self.space, &filter)?))
+        let mut page = self.read(|read| {
+            let page = read.gates(self.space, &filter)?;
+            page.items.iter().try_for_each(|gate| load::check_listed(read, gate))?;
+            Ok(page)
+        })?;
+        // The store knows askers by name; a person may have the name of an agent.
+        page.items.retain(|gate| may_read(actor, gate));
+        Ok(page)
     }
 
     /// How many gates wait, counted up to `most`.
@@ -203,11 +239,19 @@ impl Desk {
     }
 }
 
+fn may_read(actor: &Actor, gate: &Gate) -> bool {
+    actor.role.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
+}
+
 /// Opens a gate, and lets its task wait in the same breath.
 pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
+    batch.check_space_is_there()?;
     let handle = match batch.gate(ask.id)? {
         Some(gate) => gate.handle().to_owned(),
-        None => batch.free_handle(Handles::Gates, |len| ask.id.handle(len))?,
+        None => {
+            batch.check_is_free(&load::gate_stream(ask.id))?;
+            batch.free_handle(Handles::Gates, |len| ask.id.handle(len))?
+        }
     };
     if let Some(task) = ask.task {
         batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
@@ -280,20 +324,26 @@ fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<A
         let again = by.name == batch.actor.name && given.reason == answer.reason;
         return Ok(if again { given.clone() } else { answer });
     }
-    let notes = notes_since(&load::task_history(batch.write, task)?, gate.opened_at);
+    let notes = notes_since(&load::task_history(batch.write, task)?, id);
     Ok(match notes.is_empty() {
         true => answer,
         false => Answer { content: Content::Text(notes.join("\n\n")), ..answer },
     })
 }
 
-/// What people noted by themselves; the notes that answers to other gates left are not among them.
-fn notes_since(history: &load::History, since: Timestamp) -> Vec<String> {
-    let is_settled = |at: Timestamp| {
-        history.iter().any(|(when, e)| *when == at && matches!(e, TaskEvent::Settled { .. }))
+/// What people noted by themselves since the task began to wait for this gate; the notes that answers
+/// to other gates left are not among them. The order of the log counts: a clock may have been set back.
+fn notes_since(history: &load::History, gate: GateId) -> Vec<String> {
+    let is_asked = |e: &TaskEvent| matches!(e, TaskEvent::Asked { gate: id, .. } if *id == gate);
+    let since = history.iter().position(|(_, e)| is_asked(e)).unwrap_or(history.len());
+    let later = &history[since..];
+    // An answer's words are noted in the same breath as the task is settled, right before that.
+    let is_answer = |at: usize| {
+        let next = later.get(at + 1);
+        next.is_some_and(|(when, e)| *when == later[at].0 && matches!(e, TaskEvent::Settled { .. }))
     };
-    let noted = history.iter().filter(|(at, _)| *at >= since).filter_map(|(at, e)| match e {
-        TaskEvent::Noted(note) if note.role == Role::Human && !is_settled(*at) => Some(&note.text),
+    let noted = later.iter().enumerate().filter_map(|(at, (_, e))| match e {
+        TaskEvent::Noted(note) if note.role == Role::Human && !is_answer(at) => Some(&note.text),
         _ => None,
     });
     noted.cloned().collect()

@@ -86,7 +86,7 @@ impl Desk {
 
     /// All credentials of the space, newest first.
     pub fn tokens(&self, actor: &Actor, limit: usize) -> Result<Page<Token>> {
-        actor.check(Deed::Mint, "list tokens")?;
+        self.check(actor, Deed::Mint, "list tokens")?;
         self.read(|read| Ok(read.tokens(self.space, limit)?))
     }
 
@@ -127,7 +127,7 @@ impl Desk {
 
     /// Sets a person's passphrase; changing it takes the one before.
     pub fn set_passphrase(&self, actor: &Actor, old: Option<&str>, new: &str) -> Result<()> {
-        actor.check(Deed::Answer, "set a passphrase")?;
+        self.check(actor, Deed::Answer, "set a passphrase")?;
         if actor.proof < Proof::Tty {
             return Err(Refusal::new(Code::NoPerson, "a passphrase is set at a terminal").into());
         }
@@ -150,7 +150,7 @@ impl Desk {
 
     /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
     pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
-        actor.check(Deed::Answer, "unlock a terminal")?;
+        self.check(actor, Deed::Answer, "unlock a terminal")?;
         self.check_passphrase(actor, passphrase)?;
         self.put_unlock(actor, terminal, "terminal.unlocked", self.now().plus_micros(UNLOCK_MICROS))
     }

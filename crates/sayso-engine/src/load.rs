@@ -19,8 +19,9 @@ pub(crate) fn task_stream(id: TaskId) -> String {
     format!("task/{id}")
 }
 
-/// A gate with its version. One that has ended is checked against the audit: an ending that was
-/// written into the database by hand is not acted on.
+/// A gate with its version. Its events must make the row that lists are read from: where the two
+/// differ, one of them is damaged, and nothing is decided on either. One that has ended is also
+/// checked against the audit: an ending that was written into the database by hand is not acted on.
 pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
     let rows = read.events(&gate_stream(id))?;
     let mut gate = None;
@@ -31,7 +32,24 @@ pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)
             check_is_covered(read, ended.opened.space, row)?;
         }
     }
-    Ok(gate.map(|gate| (gate, rows.len() as u64)))
+    let gate = gate.map(|gate| (gate, rows.len() as u64));
+    if read.gate_view(id)? != gate {
+        return Err(tampered(&gate_stream(id), "its events do not make its row"));
+    }
+    Ok(gate)
+}
+
+/// Checks a gate that was read from its row, for lists: the card is the one its digest names, and an
+/// ending is the one in the log.
+pub(crate) fn check_listed(read: &mut Read<'_>, listed: &Gate) -> Result<()> {
+    let Gate { opened, card, revision, digest, .. } = listed;
+    if opened.digest(card, *revision) != *digest {
+        return Err(tampered(&gate_stream(opened.id), "its digest names another card"));
+    }
+    if !listed.is_open() {
+        gate(read, opened.id)?;
+    }
+    Ok(())
 }
 
 /// A task with its version.
@@ -75,6 +93,6 @@ pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventR
 
 fn tampered(stream: &str, why: &str) -> Error {
     Refusal::new(Code::AuditBroken, format!("{stream} was changed outside of sayso: {why}"))
-        .hint("see what else was touched with: sayso audit verify")
+        .hint("see what else was touched with: sayso audit verify, and: sayso doctor")
         .into()
 }

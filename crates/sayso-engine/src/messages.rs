@@ -3,7 +3,7 @@
 use crate::batch::not_found;
 use crate::{Desk, Page, Result};
 use sayso_core::message::Message;
-use sayso_core::{Actor, Deed, MessageId};
+use sayso_core::{Actor, Code, Deed, MessageId, Refusal};
 use sayso_store::Handles;
 use serde_json::json;
 
@@ -13,8 +13,10 @@ impl Desk {
         let (to, text) = (to.to_owned(), text.to_owned());
         self.submit(actor, move |batch| {
             if let Some(message) = batch.write.message(batch.space, &id.to_string())? {
-                return Ok(message);
+                return same_again(message, batch.actor, &to, &text);
             }
+            batch.check_space_is_there()?;
+            batch.check_is_free(&format!("message/{id}"))?;
             let handle = batch.free_handle(Handles::Messages, |len| id.handle(len))?;
             let message = Message {
                 id,
@@ -67,5 +69,19 @@ impl Desk {
     ) -> Result<Page<Message>> {
         let to = if actor.role.may(Deed::ReadAll) { to } else { Some(actor.name.as_str()) };
         self.read(|read| Ok(read.messages(self.space, to, unread, limit)?))
+    }
+}
+
+/// The same message again is a success without effect; another one needs an id of its own.
+fn same_again(message: Message, actor: &Actor, to: &str, text: &str) -> Result<Message> {
+    let is_same = message.from == actor.name && message.to == to && message.text == text;
+    match is_same {
+        true => Ok(message),
+        false => Err(Refusal::new(
+            Code::Clash,
+            format!("id {} is message {}, which says something else", message.id, message.handle),
+        )
+        .hint("make a new id for a new message")
+        .into()),
     }
 }

@@ -19,14 +19,20 @@ impl Desk {
         Self::of(Store::open(place)?.with_group_commit()?, name, world)
     }
 
+    /// Opens a space that may have been deleted: what happened in it can be read, and how its gates
+    /// ended still reaches their askers.
+    pub fn open_kept(place: Place, name: &str, world: World) -> Result<Self> {
+        let store = Store::open(place)?;
+        let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
+        Ok(Self::with(store, &space, world))
+    }
+
     fn of(store: Store, name: &str, world: World) -> Result<Self> {
         let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
-        if space.deleted_at.is_some() {
-            return Err(Refusal::new(Code::NoSpace, format!("space {name:?} was deleted"))
-                .hint("its log and its audit are kept; make a new one with another name")
-                .into());
+        match space.deleted_at {
+            Some(_) => Err(deleted(name).into()),
+            None => Ok(Self::with(store, &space, world)),
         }
-        Ok(Self::with(store, &space, world))
     }
 
     fn with(store: Store, space: &Space, world: World) -> Self {
@@ -45,17 +51,31 @@ impl Desk {
         check_name(name)?;
         let store = Store::create(place)?;
         if let Some(space) = store.read(|read| read.space(name))? {
-            return Ok((Self::with(store, &space, world), false));
+            return match space.deleted_at {
+                Some(_) => Err(deleted(name).into()),
+                None => Ok((Self::with(store, &space, world), false)),
+            };
         }
         let id = SpaceId::mint(world.now(), world.chance());
-        let (name, at, actor) = (name.to_owned(), world.now(), actor.clone());
-        let space = store.write(move |write| {
-            let space = write.add_space(id, &name, at)?;
-            let entry = sayso_core::audit::Entry::new(&actor, id, at, "space.created", &name);
+        let (new_name, at, actor) = (name.to_owned(), world.now(), actor.clone());
+        let made = store.write(move |write| {
+            let space = write.add_space(id, &new_name, at)?;
+            let entry = sayso_core::audit::Entry::new(&actor, id, at, "space.created", &new_name);
             write.append(entry, &[])?;
             Ok(space)
-        })?;
-        Ok((Self::with(store, &space, world), true))
+        });
+        match made {
+            Ok(space) => Ok((Self::with(store, &space, world), true)),
+            // Somebody else made it in the meantime.
+            Err(sayso_store::Error::Conflict) => Ok((Self::of(store, name, world)?, false)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the space was deleted.
+    pub fn is_deleted(&self) -> Result<bool> {
+        let space = self.read(|read| Ok(read.space(&self.space_name)?))?;
+        Ok(space.is_none_or(|space| space.deleted_at.is_some()))
     }
 
     /// All spaces in this store.
@@ -100,6 +120,13 @@ fn check_name(name: &str) -> Result<()> {
     Err(Refusal::new(Code::BadValue, format!("{name:?} cannot be the name of a space"))
         .hint("take letters, digits, dashes, dots and underscores")
         .into())
+}
+
+pub(crate) fn deleted(name: &str) -> Refusal {
+    Refusal::new(Code::NoSpace, format!("space {name:?} was deleted")).hint(
+        "what happened in it is kept: sayso audit list, sayso show ID; \
+         for a new one take another name: sayso init --name NAME",
+    )
 }
 
 fn no_space(name: &str) -> Refusal {

@@ -137,9 +137,9 @@ impl Desk {
         let (reason, gate) = (reason.to_owned(), self.new_gate_id());
         self.submit(actor, move |batch| {
             let task = task_in(batch, id)?;
-            let waits = task.is_waiting();
-            if let (Completion::Opens(kind), false) = (task::completion(&task, batch.actor), waits)
-            {
+            let is_up = !task.is_waiting() && !task.status.is_over();
+            if let (Completion::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
+                check_nothing_left(batch, &task)?;
                 let gate = gates::open(batch, &ask_for(gate, &task, kind, &reason))?;
                 return Ok(Completed::Waits(Box::new(task_in(batch, id)?), Box::new(gate)));
             }
@@ -188,9 +188,13 @@ impl Desk {
 }
 
 fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
+    batch.check_space_is_there()?;
     let handle = match batch.task(new.id)? {
         Some(task) => task.handle.clone(),
-        None => batch.free_handle(Handles::Tasks, |len| new.id.handle(len))?,
+        None => {
+            batch.check_is_free(&load::task_stream(new.id))?;
+            batch.free_handle(Handles::Tasks, |len| new.id.handle(len))?
+        }
     };
     for other in new.parent.iter().chain(&new.blocked_by) {
         task_in(batch, *other)?;
@@ -285,6 +289,19 @@ fn finish(
     }
     batch.on_task(id, &end.command(reason, open_children))?;
     Ok(())
+}
+
+/// A person is asked to sign off what is whole.
+fn check_nothing_left(batch: &mut Batch<'_, '_>, task: &Task) -> Result<()> {
+    match batch.write.open_children(task.id)?.len() {
+        0 => Ok(()),
+        left => Err(Refusal::new(
+            Code::WrongState,
+            format!("{left} of the parts of {} are not closed", task.handle),
+        )
+        .hint("close them first")
+        .into()),
+    }
 }
 
 fn check_parent(batch: &mut Batch<'_, '_>, id: TaskId, parent: TaskId) -> Result<()> {

@@ -84,7 +84,7 @@ CREATE UNIQUE INDEX tasks_handle ON tasks (space, handle);
 CREATE INDEX tasks_ready ON tasks (space, priority, created_at, id)
     WHERE workable_at IS NOT NULL AND blockers = 0 AND open_children = 0;
 CREATE INDEX tasks_live ON tasks (space, priority, created_at, id) WHERE is_over = 0;
-CREATE INDEX tasks_all ON tasks (space, priority, created_at, id);
+CREATE INDEX tasks_all ON tasks (space, priority, created_at, id) WHERE status <> 'deleted';
 CREATE INDEX tasks_status ON tasks (space, status, priority, created_at, id);
 CREATE INDEX tasks_waiting ON tasks (space, priority, created_at, id) WHERE waiting > 0;
 CREATE INDEX tasks_parent ON tasks (parent, priority, created_at, id) WHERE parent IS NOT NULL;
@@ -126,6 +126,8 @@ CREATE TABLE messages (
 ) {table};
 CREATE UNIQUE INDEX messages_handle ON messages (space, handle);
 CREATE INDEX messages_unread ON messages (space, recipient, sent_at, id) WHERE read_at IS NULL;
+-- Naming the column makes SQLite prefer it to the index of all messages.
+CREATE INDEX messages_unread_all ON messages (space, read_at, sent_at, id) WHERE read_at IS NULL;
 CREATE INDEX messages_to ON messages (space, recipient, sent_at, id);
 CREATE INDEX messages_all ON messages (space, sent_at, id);
 

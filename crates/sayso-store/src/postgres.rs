@@ -9,6 +9,8 @@ use postgres::{Client, Config, NoTls, Statement};
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a connection may take.
@@ -16,6 +18,9 @@ pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// How long a server may leave what we sent unacknowledged before it counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// How many connections of this process may wait for a server's first word.
+const WAITING_MAX: usize = 256;
 
 /// How many prepared statements are kept.
 const STATEMENTS_KEPT_MAX: usize = 256;
@@ -46,12 +51,34 @@ fn connect(url: &str) -> Result<Postgres> {
     Ok(Postgres { client, statements: HashMap::new(), place, failed: None, is_lost: false })
 }
 
-/// A bare connection, with our schema in front.
+/// A bare connection, with our schema in front. The library limits only the way to the server, not
+/// the wait for its first word, so the wait is limited here.
 pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
+    static WAITING: AtomicUsize = AtomicUsize::new(0);
     let mut config = Config::from_str(url)
         .map_err(|e| Error::Unreachable(format!("the address is not valid: {e}")))?;
     config.connect_timeout(timeout).tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
     config.application_name("sayso");
+    if WAITING.load(Ordering::Relaxed) >= WAITING_MAX {
+        return Err(Error::Unreachable(format!("{WAITING_MAX} others wait for it already")));
+    }
+    let (sender, receiver) = channel();
+    let place = Place::Postgres(url.into()).to_string();
+    WAITING.fetch_add(1, Ordering::Relaxed);
+    let waiting = std::thread::Builder::new().name("sayso-connect".into()).spawn(move || {
+        // Whoever asked may have given up.
+        let _ = sender.send(greet(&config, &place));
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+    });
+    waiting.map_err(|e| {
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+        Error::Other(format!("no thread to connect with: {e}"))
+    })?;
+    let silent = |_| Error::Unreachable(format!("no word from it within {timeout:?}"));
+    receiver.recv_timeout(timeout).map_err(silent)?
+}
+
+fn greet(config: &Config, place: &str) -> Result<Client> {
     let mut client = config.connect(NoTls).map_err(|e| Error::Unreachable(in_full(&e)))?;
     // Row locks wait as long as SQLite's writers do, and a lost client does not hold them for ever.
     client
@@ -59,7 +86,7 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
             "SET search_path TO sayso; SET lock_timeout TO '20s'; \
              SET idle_in_transaction_session_timeout TO '60s'",
         )
-        .map_err(|e| failure(&e, &Place::Postgres(url.into()).to_string()))?;
+        .map_err(|e| failure(&e, place))?;
     Ok(client)
 }
 
@@ -134,11 +161,11 @@ impl Postgres {
     }
 
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result {
+        result.map_err(|error| {
             self.is_lost |= matches!(error, Error::Unreachable(_));
-            self.failed.get_or_insert_with(|| error.clone());
-        }
-        result
+            // After the first error the server only says that there was one.
+            self.failed.get_or_insert(error).clone()
+        })
     }
 }
 

@@ -194,7 +194,7 @@ impl<'a> Read<'a> {
     /// How many gates wait, counted up to `most`.
     pub fn count_open_gates(&mut self, space: SpaceId, most: usize) -> Result<usize> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM gates WHERE space = ?1 AND state = 'open' \
-                   LIMIT ?2) AS some";
+                   LIMIT ?2) AS waiting";
         let row = self.one(sql, args![&space.to_string(), rows_max(most)])?;
         Ok(row.map_or(0, |row| row.int(0) as usize))
     }
@@ -230,9 +230,9 @@ impl<'a> Read<'a> {
         };
         let sql = format!(
             "SELECT * FROM (SELECT 'g', id, handle FROM gates WHERE space = ?1 AND {is} \
-               ORDER BY handle LIMIT 8) AS g \
+               ORDER BY handle LIMIT 8) AS found_gates \
              UNION ALL SELECT * FROM (SELECT 't', id, handle FROM tasks WHERE space = ?1 AND {is} \
-               ORDER BY handle LIMIT 8) AS t LIMIT 8"
+               ORDER BY handle LIMIT 8) AS found_tasks LIMIT 8"
         );
         let rows = self.conn.query(&sql, args![&space.to_string(), name])?;
         rows.iter().map(found).collect()

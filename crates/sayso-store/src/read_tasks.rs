@@ -87,7 +87,7 @@ impl Read<'_> {
         }
         let sql = "WITH RECURSIVE behind(id) AS ( \
                      SELECT on_task FROM dependencies WHERE task = ?1 \
-                     UNION SELECT d.on_task FROM dependencies d JOIN behind b ON d.task = b.id) \
+                     UNION SELECT d.on_task FROM dependencies d JOIN behind ON d.task = behind.id) \
                    SELECT 1 FROM behind WHERE id = ?2 LIMIT 1";
         Ok(self.one(sql, args![&on.to_string(), &task.to_string()])?.is_some())
     }
@@ -99,7 +99,7 @@ impl Read<'_> {
         }
         let sql = "WITH RECURSIVE above(id) AS ( \
                      SELECT parent FROM tasks WHERE id = ?1 \
-                     UNION SELECT t.parent FROM tasks t JOIN above a ON t.id = a.id) \
+                     UNION SELECT t.parent FROM tasks t JOIN above ON t.id = above.id) \
                    SELECT 1 FROM above WHERE id = ?2 LIMIT 1";
         Ok(self.one(sql, args![&parent.to_string(), &task.to_string()])?.is_some())
     }
@@ -118,7 +118,7 @@ impl Read<'_> {
 
 const UNDER: &str = "id IN (WITH RECURSIVE under(id) AS ( \
                        SELECT id FROM tasks WHERE parent = ? \
-                       UNION SELECT t.id FROM tasks t JOIN under u ON t.parent = u.id) \
+                       UNION SELECT t.id FROM tasks t JOIN under ON t.parent = under.id) \
                      SELECT id FROM under)";
 
 fn task_row(row: &Row) -> Result<TaskRow> {

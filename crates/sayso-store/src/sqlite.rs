@@ -130,10 +130,15 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite> {
 fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     conn.busy_handler(Some(wait_a_turn))?;
-    // Short-lived processes would otherwise copy the whole WAL back at each exit.
+    // Short-lived processes would otherwise copy the whole WAL back at each exit. But whoever opens
+    // the file alone reads the whole WAL once, so it is kept short, too.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
+    // A plan that hangs on the values would be made anew for each of them.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    conn.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 100",
+    )
 }
 
 /// Waits in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which

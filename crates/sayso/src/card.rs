@@ -5,13 +5,13 @@ use crate::out::{Look, Out};
 use crate::when;
 use sayso_core::gate::{Delivery, Ending, Gate};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Role, Shape, Timestamp, Verdict};
+use sayso_core::{Approvers, Kind, Proof, Role, Shape, Timestamp, Verdict};
 use sayso_engine::TaskRow;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A gate as one or two lines of a list.
-pub(crate) fn gate_row(out: &Out, gate: &Gate, now: Timestamp) -> String {
-    let width = out.width().saturating_sub(30).max(20);
+/// A gate as two lines of a list. `task` is what people call the task that waits for it.
+pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestamp) -> String {
+    let width = out.width().saturating_sub(24).max(20);
     let question = shorten(&harmless_line(&gate.card.question), width);
     let age = when::relative(gate.opened_at, now);
     let icon = if gate.is_open() { out.icon("❓", "[?]") } else { out.icon("✓", "[x]") };
@@ -21,29 +21,35 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, now: Timestamp) -> String {
         pad(gate.opened.kind.as_str(), 10),
     );
     let by = harmless_line(&gate.opened.lineage.asker);
+    let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
     let state = if gate.is_open() { String::new() } else { format!(", {}", ending_in_words(gate)) };
-    format!("{head}\n   {}", out.paint(Look::Faint, &format!("asked {age} by {by}{state}")))
+    format!("{head}\n   {}", out.paint(Look::Faint, &format!("asked {age} by {by}{task}{state}")))
 }
 
 /// A gate in full: facts first, what the asker says apart, then how to answer.
 pub(crate) fn gate_card(out: &Out, gate: &Gate, now: Timestamp) -> String {
     let mut lines = vec![head(out, gate), String::new()];
-    lines.extend(indented(&gate.card.question, "  "));
+    lines.extend(indented(out, &gate.card.question, "  "));
     facts(out, gate, &mut lines);
     if !gate.card.narrative.is_empty() {
         let who =
             if gate.opened.lineage.role == Role::Agent { "The agent says" } else { "Context" };
         lines.push(String::new());
         lines.push(out.paint(Look::Strong, &format!("{who}:")));
-        lines.extend(indented(&gate.card.narrative, out.icon("  │ ", "  | ")));
+        lines.extend(indented(out, &gate.card.narrative, out.icon("  │ ", "  | ")));
     }
-    options(out, gate, &mut lines);
+    match &gate.card.shape {
+        Shape::Choice { .. } => options(out, gate, &mut lines),
+        Shape::Form { schema } => form(out, schema, &mut lines),
+        Shape::Verdict | Shape::Text => {}
+    }
     lines.push(String::new());
+    lines.extend(conditions(gate, now).map(|text| out.paint(Look::Warn, &text)));
     receipts(out, gate, now, &mut lines);
     if gate.is_open() {
         lines.push(String::new());
-        let how = gate.card.shape.how_to_answer().replace("ID", gate.handle());
-        lines.push(format!("{} {how}", out.paint(Look::Strong, "Answer with:")));
+        lines.push(out.paint(Look::Strong, "Answer with:"));
+        lines.extend(how_to_answer(gate).iter().map(|how| format!("  {how}")));
     }
     lines.join("\n")
 }
@@ -70,7 +76,7 @@ fn facts(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
         };
         let mark = if fact.verified { "" } else { " (unverified: only the asker says so)" };
         lines.push(format!("  {}{mark}:", harmless_line(&fact.name)));
-        lines.extend(indented(&value, "    "));
+        lines.extend(indented(out, &value, "    "));
     }
 }
 
@@ -88,7 +94,54 @@ fn options(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
         lines.push(format!("  {}. {name}{leads_to}", at + 1));
     }
     if *other {
-        lines.push("  or words of your own: --other \"…\"".into());
+        lines.push("  or words of your own".into());
+    }
+}
+
+/// What a form asks for: its JSON Schema, as the asker wrote it.
+fn form(out: &Out, schema: &serde_json::Value, lines: &mut Vec<String>) {
+    lines.push(String::new());
+    lines.push(out.paint(Look::Strong, "Form (JSON Schema):"));
+    let text = serde_json::to_string_pretty(schema).unwrap_or_default();
+    lines.extend(indented(out, &text, "  "));
+}
+
+/// What an answer takes beyond a person's word: certain people, more proof, haste.
+fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
+    if !gate.is_open() {
+        return None;
+    }
+    let opened = &gate.opened;
+    let people = (opened.approvers != Approvers::Anyone)
+        .then(|| format!("it takes the say of {}", harmless_line(&opened.approvers.in_words())));
+    let proof = (opened.least_proof > Proof::Token)
+        .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
+    let deadline =
+        opened.deadline.map(|deadline| format!("it expires {}", when::relative(deadline, now)));
+    let all: Vec<_> = [people, proof, deadline].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The commands that answer a gate, ready to be typed.
+pub(crate) fn how_to_answer(gate: &Gate) -> Vec<String> {
+    let id = gate.handle();
+    let reject = format!("sayso reject {id} \"reason\"");
+    match (&gate.card.shape, gate.opened.kind) {
+        (Shape::Verdict, Kind::Work) => vec![format!("sayso done {id} \"what was done\""), reject],
+        (Shape::Verdict, Kind::Escalation) => {
+            vec![format!("sayso respond {id} \"direction\""), format!("sayso approve {id}"), reject]
+        }
+        (Shape::Verdict, _) => vec![format!("sayso approve {id}"), reject],
+        (Shape::Text, _) => vec![format!("sayso respond {id} \"your answer\""), reject],
+        (Shape::Choice { multi, other, .. }, _) => {
+            let several = if *multi { " 2" } else { "" };
+            let own = other.then(|| format!("sayso choose {id} --other \"your words\""));
+            let pick = format!("sayso choose {id} 1{several}");
+            [Some(pick), own, Some(reject)].into_iter().flatten().collect()
+        }
+        (Shape::Form { .. }, _) => {
+            vec![format!("sayso answer {id} --form '{{\"field\": \"value\"}}'"), reject]
+        }
     }
 }
 
@@ -103,10 +156,11 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     let role = lineage.role.as_str();
     receipt(&format!("asked by {role} {asker}{}", through.unwrap_or_default()), gate.opened_at);
     for seen in &gate.seen {
-        receipt(&format!("seen by {}", seen.by), seen.at);
+        receipt(&format!("seen by {}", harmless_line(&seen.by)), seen.at);
     }
     for vote in &gate.votes {
-        receipt(&format!("{} by {}", vote.answer.verdict, vote.by.name), vote.by.at);
+        let by = harmless_line(&vote.by.name);
+        receipt(&format!("{} by {by}", vote.answer.verdict), vote.by.at);
     }
     if let Some(ending) = &gate.ending {
         receipt(&ending_in_words(gate), ending.at());
@@ -143,7 +197,12 @@ pub(crate) fn ending_in_words(gate: &Gate) -> String {
                 (Verdict::Rejected, _) => "rejected".to_owned(),
             };
             let why = answer.reason.as_deref().map(|r| format!(" ({})", harmless_line(r)));
-            format!("{said} by {} with {}{}", by.name, by.proof.as_str(), why.unwrap_or_default())
+            format!(
+                "{said} by {} with {}{}",
+                harmless_line(&by.name),
+                by.proof.as_str(),
+                why.unwrap_or_default()
+            )
         }
         Some(Ending::Expired { .. }) => "expired without an answer".into(),
         Some(Ending::Withdrawn { by, reason, .. }) => {
@@ -167,8 +226,8 @@ pub(crate) fn task_row(out: &Out, row: &TaskRow) -> String {
     let width = out.width().saturating_sub(40).max(20);
     format!(
         "{} {}  P{}{size}  {} {}{}",
-        out.state_icon(state),
-        out.paint(Look::Name, &pad(&task.handle, 6)),
+        pad(out.state_icon(state), 2),
+        out.paint(Look::Name, &pad(&task.handle, 5)),
         task.priority,
         out.paint(look, &format!("[{state}]")),
         shorten(&harmless_line(&task.title), width),
@@ -184,7 +243,7 @@ fn labels(out: &Out, row: &TaskRow) -> String {
 
 /// What a waiting task asks, below its row.
 pub(crate) fn question_below(out: &Out, gate: &Gate, now: Timestamp) -> String {
-    let width = out.width().saturating_sub(14).max(20);
+    let width = out.width().saturating_sub(19).max(20);
     let mut text = format!(
         "         {} {} {}",
         out.icon("❓", "[?]"),
@@ -199,13 +258,55 @@ pub(crate) fn question_below(out: &Out, gate: &Gate, now: Timestamp) -> String {
     text
 }
 
-/// A text of many lines, made harmless, each line behind `margin`.
-pub(crate) fn indented(raw: &str, margin: &str) -> Vec<String> {
-    harmless(raw).text.lines().map(|line| format!("{margin}{line}")).collect()
+/// A text of many lines, made harmless, each line behind `margin`. Lines that are too long for the
+/// terminal are broken here: one that it broke itself would step out of the frame.
+pub(crate) fn indented(out: &Out, raw: &str, margin: &str) -> Vec<String> {
+    let text = harmless(raw).text.replace('\t', "    ");
+    let room = out.breaks_at().map(|width| width.saturating_sub(margin.width()).max(10));
+    let pieces = text.lines().flat_map(|line| match room {
+        Some(room) => broken(line, room),
+        None => vec![line.to_owned()],
+    });
+    pieces.map(|piece| format!("{margin}{piece}")).collect()
+}
+
+/// A line in pieces of at most `room` columns, broken at a blank where there is one.
+fn broken(line: &str, room: usize) -> Vec<String> {
+    let (mut pieces, mut piece, mut width) = (vec![], String::new(), 0);
+    for c in line.chars() {
+        let columns = c.width().unwrap_or(0);
+        if width + columns > room {
+            let rest = match piece.rfind(' ').filter(|at| *at > 0) {
+                Some(at) => piece.split_off(at).trim_start().to_owned(),
+                None => String::new(),
+            };
+            pieces.push(std::mem::replace(&mut piece, rest));
+            width = piece.width();
+        }
+        piece.push(c);
+        width += columns;
+    }
+    pieces.push(piece);
+    pieces
 }
 
 /// Pads to a width on the screen, which is not a count of bytes or characters.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_and_nothing_is_lost() {
+        let words = "one two three four";
+        assert_eq!(broken(words, 9), ["one two", "three", "four"]);
+        assert_eq!(broken("    indented text", 12), ["    indented", "text"]);
+        assert_eq!(broken("xxxxxxxxxxxx", 5), ["xxxxx", "xxxxx", "xx"]);
+        assert_eq!(broken("日本語日本語", 5), ["日本", "語日", "本語"]);
+        assert_eq!(broken("", 5), [""]);
+    }
 }

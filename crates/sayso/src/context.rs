@@ -25,6 +25,19 @@ impl Context<'_> {
         Ok(Desk::open(location.place, &location.space, World::real())?)
     }
 
+    /// The desk of a space that may have been deleted, for commands that only look.
+    pub(crate) fn kept_desk(&self) -> Result<Desk> {
+        let location = config::locate(&self.globals)?;
+        Ok(Desk::open_kept(location.place, &location.space, World::real())?)
+    }
+
+    /// The same, and who asks.
+    pub(crate) fn sit_down_to_look(&self) -> Result<(Desk, Actor)> {
+        let desk = self.kept_desk()?;
+        let actor = who::actor(&desk)?;
+        Ok((desk, actor))
+    }
+
     /// The desk, and who asks.
     pub(crate) fn sit_down(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
@@ -36,6 +49,13 @@ impl Context<'_> {
     pub(crate) fn sit_down_as_person(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
         let actor = who::person(self, &desk)?;
+        Ok((desk, actor))
+    }
+
+    /// The same, where nothing but an answer is asked for.
+    pub(crate) fn sit_down_to_answer(&self) -> Result<(Desk, Actor)> {
+        let (desk, actor) = self.sit_down_as_person()?;
+        who::check_may_answer(&desk, &actor, "answer")?;
         Ok((desk, actor))
     }
 

@@ -2,10 +2,12 @@
 
 use crate::out::Out;
 use sayso_core::{Code, Exit, Refusal};
+use serde::Serialize;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Anything a command can fail with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
     pub(crate) message: String,
@@ -58,27 +60,72 @@ pub(crate) fn code(exit: Exit) -> ExitCode {
 /// stdout is only ever a result.
 pub(crate) fn failure(failure: &Failure, out: &Out) -> ExitCode {
     let Failure { code, message, hint } = failure;
-    if out.json {
-        let error = serde_json::json!({
-            "error": { "code": code.as_str(), "title": code.title(), "message": message,
-                       "hint": hint, "exit": code.exit() as u8 }
-        });
-        out.talk(&error.to_string());
-    } else {
-        out.error(code.as_str(), message, hint.as_deref());
+    match out.json {
+        true => print_json(failure),
+        false => out.error(code.as_str(), message, hint.as_deref()),
     }
     self::code(code.exit())
 }
 
+/// What `--json` prints on stderr when a command fails.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Report {
+    /// What went wrong.
+    error: Problem,
+}
+
+/// What went wrong.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Problem {
+    /// Its stable number, such as SAY004; each has a page in docs/errors.
+    code: String,
+    /// What the number stands for.
+    title: String,
+    /// What happened, naming the thing.
+    message: String,
+    /// What to do about it.
+    hint: Option<String>,
+    /// The exit code of the command.
+    exit: u8,
+}
+
+fn print_json(failure: &Failure) {
+    let Failure { code, message, hint } = failure.clone();
+    let (title, exit) = (code.title().into(), code.exit() as u8);
+    let error = Problem { code: code.as_str().into(), title, message, hint, exit };
+    let text = serde_json::to_string(&Report { error }).unwrap_or_default();
+    // There is nowhere left to report that the terminal is gone.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Help and version are results; a wrong command line is usage. Text that is not UTF-8 has a code
 /// of its own, since the shell shows nothing wrong with it.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // There is nowhere left to report that the terminal is gone.
-    let _ = error.print();
-    match error.kind() {
-        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
-            code(Exit::Ok)
+pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
+    use clap::error::ErrorKind;
+    let failure = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            return code(Exit::Ok);
         }
-        _ => code(Exit::Usage),
+        ErrorKind::InvalidUtf8 => Failure::new(Code::InvalidText, "an argument is not UTF-8 text")
+            .hint("convert it first, for example with: iconv -t utf-8"),
+        _ => Failure::new(Code::BadValue, in_a_line(error)).hint("see: sayso --help"),
+    };
+    match (json, failure.code) {
+        (true, _) => print_json(&failure),
+        (false, Code::InvalidText) => {
+            let (name, message) = (failure.code.as_str(), &failure.message);
+            let hint = failure.hint.as_deref().unwrap_or_default();
+            let _ = writeln!(std::io::stderr(), "error[{name}]: {message}\nhint: {hint}");
+        }
+        (false, _) => drop(error.print()),
     }
+    code(failure.code.exit())
+}
+
+/// The first paragraph of clap's words.
+fn in_a_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first: Vec<_> = text.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();
+    first.join(" ").trim_start_matches("error: ").to_owned()
 }

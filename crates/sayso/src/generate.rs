@@ -43,7 +43,9 @@ Made by `cargo xtask generate` from the program itself; do not edit.
 - [JSON schemas](json/) of what `--json` prints: `inbox` prints a `gate-page`; `show`, `approve`,
   `ask` and every other command about a gate a `gate`; `show` of a task a `task-detail`; `list` and
   `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `token` a
-  `token` or `token-page`; `audit list` an `audit`; `doctor` a `doctor`.
+  `token` or `token-page`; `audit list` an `audit`; `audit verify` an `audit-verified`; `doctor` a
+  `doctor`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
+  `error` on stderr.
 ";
 
 fn put(dir: &Path, name: &str, text: &str) -> Result<()> {
@@ -96,7 +98,8 @@ fn errors_page() -> String {
 fn configuration_page() -> String {
     format!(
         "# Configuration\n\n`sayso init` writes this file as `.sayso/config.yaml`; every setting is \
-         in it.\n\n```yaml\n{}```\n\n| variable | meaning |\n|---|---|\n\
+         in it. Outside of any space, the same settings in `$XDG_CONFIG_HOME/sayso/config.yaml` \
+         (usually `~/.config/sayso/config.yaml`) name the space to use.\n\n```yaml\n{}```\n\n| variable | meaning |\n|---|---|\n\
          | `SAYSO_STORE` | the store, before the configured one |\n\
          | `SAYSO_SPACE` | the space, before the configured one |\n\
          | `SAYSO_TOKEN_FILE` | a file with a token |\n\
@@ -121,6 +124,10 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("token", schema_for!(wire::Token)),
         ("token-page", schema_for!(wire::Page<wire::Token>)),
         ("audit", schema_for!(Vec<wire::AuditEntry>)),
+        ("audit-verified", schema_for!(commands::audit::Verified)),
         ("doctor", schema_for!(commands::doctor::Report)),
+        ("init", schema_for!(commands::init::Made)),
+        ("space-deleted", schema_for!(commands::delete::Deleted)),
+        ("error", schema_for!(crate::exit::Report)),
     ]
 }

@@ -22,11 +22,16 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
     let cli = match cli::Cli::try_parse_from(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage(&error, wants_json()),
     };
     let out = out::Out::new(&cli.globals);
     match commands::run(cli, &out) {
         Ok(code) => exit::code(code),
         Err(failure) => exit::failure(&failure, &out),
     }
+}
+
+/// Whether JSON is wanted, for when the command line could not be read.
+fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }

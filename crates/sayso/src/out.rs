@@ -2,7 +2,9 @@
 
 use crate::cli::Globals;
 use anstyle::{AnsiColor, Style};
+use sayso_core::text::harmless;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 /// Where and how to print.
@@ -44,8 +46,20 @@ impl Out {
         Self { json: globals.json, ascii: globals.plain || !is_utf8(), colour }
     }
 
-    /// A line of data.
+    /// A line for people.
     pub(crate) fn line(&self, text: &str) {
+        self.print(&self.shown(text));
+    }
+
+    /// A text that was asked for, as it is: a script gets every byte of it, a terminal none that acts.
+    pub(crate) fn deliver(&self, text: &str) {
+        match std::io::stdout().is_terminal() {
+            true => self.line(&harmless(text).text),
+            false => self.print(text),
+        }
+    }
+
+    fn print(&self, text: &str) {
         // A reader that went away (`| head`) is not an error of ours.
         let _ = writeln!(std::io::stdout().lock(), "{text}");
     }
@@ -57,12 +71,18 @@ impl Out {
         } else {
             serde_json::to_string(value)
         };
-        self.line(&text.unwrap_or_default());
+        self.print(&text.unwrap_or_default());
     }
 
     /// Something for the person, not for the pipe.
     pub(crate) fn talk(&self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        let shown = self.shown(text);
+        // Colours were chosen for stdout; a log file behind stderr wants none.
+        let shown = match std::io::stderr().is_terminal() {
+            true => shown,
+            false => anstream::adapter::strip_str(&shown).to_string().into(),
+        };
+        let _ = writeln!(std::io::stderr().lock(), "{shown}");
     }
 
     /// Something for the person that no script needs; left out with `--json`.
@@ -73,9 +93,10 @@ impl Out {
     }
 
     pub(crate) fn error(&self, code: &str, message: &str, hint: Option<&str>) {
-        let message = sayso_core::text::harmless(message).text;
+        let message = harmless(message).text;
         self.talk(&format!("{} {message}", self.paint(Look::Bad, &format!("error[{code}]:"))));
         if let Some(hint) = hint {
+            let hint = harmless(hint).text;
             self.talk(&format!("{} {hint}", self.paint(Look::Strong, "hint:")));
         }
     }
@@ -105,6 +126,32 @@ impl Out {
             "awaiting_input" => self.icon("❓", "[?]"),
             _ => self.icon("·", "[-]"),
         }
+    }
+
+    /// What can be shown here: without symbols where there are none. Other people's words stay as
+    /// they wrote them.
+    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !self.ascii || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let spell = |c: char| match c {
+            '…' => "...".into(),
+            '⏎' => "\\n".into(),
+            // The pictures of control characters, in the way terminals write them.
+            '\u{2400}'..='\u{241f}' => {
+                let letter = u8::try_from(u32::from(c) - 0x2400 + 0x40).map_or('?', char::from);
+                format!("^{letter}")
+            }
+            '\u{2421}' => "^?".into(),
+            other => other.to_string(),
+        };
+        Cow::Owned(text.chars().map(spell).collect())
+    }
+
+    /// Where lines are broken by us, so that they stay behind their margin: only on a terminal, which
+    /// would break them anywhere.
+    pub(crate) fn breaks_at(&self) -> Option<usize> {
+        std::io::stdout().is_terminal().then(|| self.width())
     }
 
     /// How wide the terminal is, or a usual width where there is none.

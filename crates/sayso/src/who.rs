@@ -7,20 +7,30 @@
 use crate::context::Context;
 use crate::exit::Result;
 use rustix::process::{getsid, getuid};
-use sayso_core::{Actor, Code, Door, Proof, Refusal, Role};
+use sayso_core::{Actor, Code, Deed, Door, Level, Proof, Refusal, Role};
 use sayso_engine::Desk;
 use sayso_engine::agents::marks::{self, Sign};
 use std::io::IsTerminal;
 
-/// Who hands in commands that are no verdicts.
+/// Who hands in commands that are no verdicts. Where an agent is at work it is the agent, whatever
+/// token of a person is in reach: so no command can be forgotten that amounts to a verdict.
 pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
-    if let Some(secret) = token()? {
-        return Ok(desk.authenticate(&secret, Door::Cli)?);
+    let actor = holder(desk)?;
+    let sign = match (actor.role, actor.proof) {
+        (Role::Human | Role::Admin, _) => sign_here(),
+        // A script of an agent's is an agent's, too; its ancestors are asked when it matters.
+        (Role::Service, Proof::None) => sign_in_environment(),
+        _ => None,
+    };
+    Ok(sign.map_or(actor, |sign| agent(desk.level(), &sign)))
+}
+
+/// The holder of the token in reach, else whoever is at the keyboard.
+fn holder(desk: &Desk) -> Result<Actor> {
+    match token()? {
+        Some(secret) => Ok(desk.authenticate(&secret, Door::Cli)?),
+        None => Ok(local(desk.level())),
     }
-    if let Some(sign) = sign_in_environment() {
-        return Ok(agent(desk, &sign));
-    }
-    Ok(local(desk))
 }
 
 /// Who gives a verdict. Whatever speaks against a person being here is a refusal, and is written to
@@ -36,15 +46,14 @@ pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
 
 /// The same, before any passphrase.
 pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
-    let actor = actor(desk)?;
-    let sign = sign_in_environment().or_else(|| marks::in_ancestors(std::process::id()));
-    if let Some(sign) = sign.filter(|_| actor.role != Role::Agent) {
+    let actor = holder(desk)?;
+    if let Some(sign) = sign_here().filter(|_| actor.role != Role::Agent) {
         let refusal = Refusal::new(
             Code::NotHuman,
             format!("an agent ({}) is at work here, seen by {}", sign.agent, sign.seen),
         )
         .hint("a person does it at a terminal of their own, outside of any agent");
-        desk.note_refusal(&agent(desk, &sign), &refusal);
+        desk.note_refusal(&agent(desk.level(), &sign), &refusal);
         return Err(refusal.into());
     }
     if (actor.role, actor.proof) == (Role::Service, Proof::None) {
@@ -54,6 +63,30 @@ pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
         return Err(refusal.into());
     }
     Ok(actor)
+}
+
+/// Whether this is one who may say yes, before anything else is looked at; `what` completes "may
+/// not …". A refusal is written down.
+pub(crate) fn check_may_answer(desk: &Desk, actor: &Actor, what: &str) -> Result<()> {
+    let check = actor.check(Deed::Answer, what);
+    if let Err(refusal) = &check {
+        desk.note_refusal(actor, refusal);
+    }
+    Ok(check?)
+}
+
+/// A person where what is asked for amounts to a verdict; anybody where it does not. Who is no person
+/// is judged by the desk.
+pub(crate) fn person_if(
+    needed: bool,
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+) -> Result<Actor> {
+    match needed && actor.role.may(Deed::Answer) {
+        true => person(context, desk),
+        false => Ok(actor.clone()),
+    }
 }
 
 /// A person who has set a passphrase shows it once per terminal and quarter of an hour.
@@ -87,7 +120,12 @@ fn token() -> Result<Option<String>> {
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
 }
 
-pub(crate) fn sign_in_environment() -> Option<Sign> {
+/// A sign of an agent here, or in a process that led here.
+pub(crate) fn sign_here() -> Option<Sign> {
+    sign_in_environment().or_else(|| marks::in_ancestors(std::process::id()))
+}
+
+fn sign_in_environment() -> Option<Sign> {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
@@ -95,7 +133,7 @@ pub(crate) fn sign_in_environment() -> Option<Sign> {
 }
 
 /// An agent that has no token of its own: what it asks is still an agent's question.
-fn agent(desk: &Desk, sign: &Sign) -> Actor {
+pub(crate) fn agent(level: Level, sign: &Sign) -> Actor {
     Actor {
         role: Role::Agent,
         name: sign.agent.clone(),
@@ -103,13 +141,13 @@ fn agent(desk: &Desk, sign: &Sign) -> Actor {
         task: None,
         launcher: Some(user()),
         proof: Proof::None,
-        level: desk.level(),
+        level,
         door: Door::Cli,
     }
 }
 
 /// A person at a terminal, or a script of theirs.
-fn local(desk: &Desk) -> Actor {
+pub(crate) fn local(level: Level) -> Actor {
     let (role, proof) = match has_terminal() {
         true => (Role::Human, Proof::Tty),
         false => (Role::Service, Proof::None),
@@ -121,7 +159,7 @@ fn local(desk: &Desk) -> Actor {
         task: None,
         launcher: None,
         proof,
-        level: desk.level(),
+        level,
         door: Door::Cli,
     }
 }

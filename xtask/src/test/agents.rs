@@ -7,8 +7,17 @@ use std::fs;
 use std::process;
 
 /// Variables agents set for the commands they run.
-const NAMES: &[&str] =
-    &["AI_AGENT", "CLAUDECODE", "CURSOR_AGENT", "CURSOR_TRACE_ID", "GEMINI_CLI", "OPENCODE"];
+const NAMES: &[&str] = &[
+    "AI_AGENT",
+    "CLAUDECODE",
+    "COPILOT_AGENT",
+    "CURSOR_AGENT",
+    "CURSOR_TRACE_ID",
+    "GEMINI_CLI",
+    "GOOSE_TERMINAL",
+    "OPENCODE",
+    "QWEN_CODE",
+];
 /// Beginnings of such variables.
 const PREFIXES: &[&str] = &["CLAUDE_CODE_", "CODEX_", "GEMINI_CLI_", "OPENCODE_"];
 

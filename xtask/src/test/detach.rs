@@ -13,16 +13,41 @@ use std::process::{self, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{TEST, agents, here};
-use crate::probe;
+use super::agents;
 use crate::stop::{Outcome, Stop};
+use crate::{docs, probe, test, tour};
 
 /// The process in between: starts the other one and ends.
 pub(crate) const FORK: &str = "__fork";
 /// The process that runs the verb.
 pub(crate) const DETACHED: &str = "__detached";
 
+/// What a verb does with the words after it.
+type Run = fn(&[String]) -> Outcome;
+
+/// The verbs that play people, which sayso must not find below an agent.
+const VERBS: &[(&str, Run)] = &[
+    (test::TEST, test::here),
+    (tour::TOUR, tour::here),
+    (docs::DOCS, docs::here),
+    (probe::PROBE, probe::here),
+];
+
 const ADOPTION_MAX: Duration = Duration::from_secs(10);
+
+/// Runs a verb that plays people: right here, or detached where an agent stands above us.
+pub(crate) fn unless_alone(verb: &str, words: &[String]) -> Outcome {
+    let Some(marker) = agents::nearest_marker() else { return here(verb, words) };
+    eprintln!("{verb}: an AI agent is at work ({marker}), so people are played detached from it");
+    run(verb, words)
+}
+
+fn here(verb: &str, words: &[String]) -> Outcome {
+    match VERBS.iter().find(|(name, _)| *name == verb) {
+        Some((_, run)) => run(words),
+        None => Err(Stop::usage(format!("`{verb}` does not run detached"))),
+    }
+}
 
 /// Runs a verb detached, waits for its end and passes its exit code on.
 pub(crate) fn run(verb: &str, words: &[String]) -> Outcome {
@@ -63,11 +88,7 @@ pub(crate) fn detached(words: &[String]) -> Outcome {
     };
     let mut lifeline = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     end_with(lifeline.try_clone()?);
-    let outcome = await_adoption(parent).and_then(|()| match verb.as_str() {
-        TEST => here(words),
-        probe::PROBE => probe::here(words),
-        _ => Err(Stop::usage(format!("`{verb}` does not run detached"))),
-    });
+    let outcome = await_adoption(parent).and_then(|()| here(verb, words));
     // Told here and now: the one who started us does not know the reason.
     let code = outcome.as_ref().err().map_or(0, |stop| stop.code);
     if let Err(stop) = outcome {
@@ -86,7 +107,7 @@ fn await_adoption(parent: &str) -> Outcome {
         thread::sleep(Duration::from_millis(5));
     }
     if let Some(marker) = agents::nearest_marker() {
-        eprintln!("test: {marker} still stands above the tests; those that play people will fail");
+        eprintln!("xtask: {marker} still stands above us; whoever plays a person will be refused");
     }
     Ok(())
 }

@@ -20,6 +20,9 @@ const FORBIDDEN: &[&str] = &[
 pub(super) fn check(tree: &Tree) -> Findings {
     let mut findings = Findings::default();
     for (path, text) in tree.rust(is_library) {
+        if tree.is_for_tests(path) {
+            continue;
+        }
         findings.seen += 1;
         for (line, code) in shipped_lines(&text) {
             for name in FORBIDDEN.iter().filter(|name| names(code, name)) {

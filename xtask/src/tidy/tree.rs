@@ -53,6 +53,15 @@ impl Tree {
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))
     }
 
+    /// Whether a module at the top of a crate is there for its tests alone, by what its parent says.
+    pub(super) fn is_for_tests(&self, path: &str) -> bool {
+        let Some((folder, file)) = path.rsplit_once('/') else { return false };
+        let Some(name) = file.strip_suffix(".rs") else { return false };
+        let parent = self.text(&format!("{folder}/lib.rs")).unwrap_or_default();
+        let lines: Vec<&str> = parent.lines().collect();
+        lines.windows(2).any(|two| two[0] == "#[cfg(test)]" && two[1] == format!("mod {name};"))
+    }
+
     /// The line of a crate's manifest that names a dependency.
     pub(super) fn line_of(&self, manifest: &str, dependency: &str) -> usize {
         let text = self.text(manifest).unwrap_or_default();
@@ -157,6 +166,15 @@ mod tests {
     #[test]
     fn metadata_of_an_unknown_form_is_not_an_empty_workspace() {
         assert!(parse(&serde_json::json!({"workspace_root": "/here"})).is_none());
+    }
+
+    #[test]
+    fn a_module_is_for_tests_when_its_parent_says_so() {
+        let lib = "mod gate;\n#[cfg(test)]\nmod testing;\n";
+        let tree = Tree::of(&[("crates/a/src/lib.rs", lib)]);
+        assert!(tree.is_for_tests("crates/a/src/testing.rs"));
+        assert!(!tree.is_for_tests("crates/a/src/gate.rs"));
+        assert!(!tree.is_for_tests("crates/b/src/testing.rs"));
     }
 
     #[test]

@@ -177,6 +177,13 @@ pub(crate) fn an_error_that_was_passed_over_is_not_committed(world: &World) {
         Ok("done")
     });
     assert!(matches!(outcome, Err(Error::Conflict)), "{outcome:?}");
+    // The same without a word to those who wait, which would fail by itself.
+    let outcome = world.store.write(move |write| {
+        write.put_passphrase(space, "ann", "hash")?;
+        let _ = write.add_space(SpaceId::mint(at(2), 9), "home", at(2));
+        Ok("done")
+    });
+    assert!(matches!(outcome, Err(Error::Conflict)), "{outcome:?}");
     assert_untouched(world, &gate, task, before);
 }
 

@@ -181,6 +181,7 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
     });
     add("a", 60);
     assert_eq!(claim(1_000, 9), told(&[("late", 2)]));
+    world.write(|write| write.settle_notice("late", at(1_001)));
     let whole = notice(world, "whole");
     let again = Notice { attempts: 1, ..whole.clone() };
     world.write(move |write| write.add_notice(&whole, at(2_000)));

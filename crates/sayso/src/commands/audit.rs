@@ -45,6 +45,19 @@ enum Verb {
     },
 }
 
+/// What a verification saw, for `--json`. One that fails is an error instead.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Verified {
+    /// True: what does not hold is an error.
+    holds: bool,
+    /// How many entries the chain has.
+    entries: u64,
+    /// How many events they cover; unknown for an export.
+    events: Option<u64>,
+    /// How many gates and tasks are what their events made them; unknown for an export.
+    views: Option<u64>,
+}
+
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match args.verb {
         Verb::List { limit } => list(context, limit),
@@ -55,7 +68,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 }
 
 fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     let entries = desk.audit_entries(&actor, limit)?;
     let out = context.out;
     if out.json {
@@ -81,14 +94,14 @@ fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
 }
 
 fn verify(context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     let progress = Progress::new();
     let report = desk.verify_audit(&actor, |rows| progress.show(rows))?;
     progress.end();
     let out = context.out;
     if out.json {
-        out.json(&serde_json::json!({ "holds": true, "entries": report.entries,
-                                      "events": report.events, "views": report.views }));
+        let (events, views) = (Some(report.events), Some(report.views));
+        out.json(&Verified { holds: true, entries: report.entries, events, views });
         return Ok(Exit::Ok);
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
@@ -108,14 +121,16 @@ fn verify_file(context: &Context<'_>, path: &Path) -> Result<Exit> {
         Failure::new(code, format!("{}: {error}", path.display()))
     })?;
     match context.out.json {
-        true => context.out.json(&serde_json::json!({ "holds": true, "entries": entries })),
+        true => {
+            context.out.json(&Verified { holds: true, entries, events: None, views: None });
+        }
         false => context.out.line(&format!("{entries} entries hold")),
     }
     Ok(Exit::Ok)
 }
 
 fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     match path {
         None => drop(desk.export_audit(&actor, std::io::stdout().lock())?),
         Some(path) => {

@@ -6,7 +6,7 @@ use crate::exit::Result;
 use crate::out::Look;
 use crate::{when, who};
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Actor, Deed, Exit, TaskId};
+use sayso_core::{Actor, Exit, TaskId};
 use sayso_engine::{Completed, Desk};
 use sayso_server::wire;
 
@@ -74,9 +74,6 @@ pub(super) fn for_ending(
     force: bool,
 ) -> Result<Actor> {
     let task = desk.task(id)?.task;
-    let needs_person = task.is_waiting() || task.requires.is_some() || force;
-    match needs_person && actor.role.may(Deed::Answer) {
-        true => who::person(context, desk),
-        false => Ok(actor.clone()),
-    }
+    let amounts_to_verdict = task.is_waiting() || task.requires.is_some() || force;
+    who::person_if(amounts_to_verdict, context, desk, actor)
 }

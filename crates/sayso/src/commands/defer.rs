@@ -3,7 +3,7 @@
 use super::shared;
 use crate::context::Context;
 use crate::exit::Result;
-use crate::when;
+use crate::{when, who};
 use clap_complete::ArgValueCompleter;
 use sayso_core::Exit;
 
@@ -26,6 +26,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_task(&args.id)?;
     let until = args.until.map(|text| when::moment(&text, desk.now())).transpose()?;
+    let waits = desk.task(id)?.task.is_waiting();
+    let actor = who::person_if(waits, context, &desk, &actor)?;
     desk.defer_task(&actor, id, until)?;
     let what =
         until.map_or("is put off".into(), |at| format!("is put off until {}", when::local(at)));

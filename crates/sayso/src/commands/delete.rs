@@ -26,6 +26,15 @@ pub(crate) struct Args {
     whole_space: Option<String>,
 }
 
+/// What became of the space, for `--json`.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Deleted {
+    /// What people called it.
+    space: String,
+    /// How many open gates were withdrawn.
+    withdrawn: usize,
+}
+
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if let Some(name) = &args.whole_space {
         return delete_space(context, name, &args.reason);
@@ -48,7 +57,7 @@ fn delete_space(context: &Context<'_>, name: &str, reason: &str) -> Result<Exit>
     let withdrawn = desk.delete_space(&actor, reason)?;
     let out = context.out;
     if out.json {
-        out.json(&serde_json::json!({ "space": name, "withdrawn": withdrawn }));
+        out.json(&Deleted { space: name.into(), withdrawn });
         return Ok(Exit::Ok);
     }
     let name = out.paint(Look::Name, name);

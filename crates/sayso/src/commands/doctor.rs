@@ -6,7 +6,6 @@ use crate::exit::Result;
 use crate::out::Look;
 use crate::who;
 use sayso_core::{Actor, Code, Deed, Exit, Level};
-use sayso_engine::agents::marks;
 use sayso_engine::{Desk, Place};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
@@ -64,7 +63,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let mut checks = vec![];
     let mut exit = Exit::Ok;
     let mut level = Level::S0;
-    match context.desk() {
+    match context.kept_desk() {
         Err(failure) => {
             exit = failure.code.exit();
             checks.push(Check::failed("store", &failure.message, failure.hint, failure.code));
@@ -89,6 +88,10 @@ fn store_checks(
     checks: &mut Vec<Check>,
 ) -> Result<()> {
     checks.push(Check::ok("store", &format!("{} (space {})", desk.place(), desk.space_name())));
+    if desk.is_deleted()? {
+        let hint = "make a new one with another name: sayso init --name NAME";
+        checks.push(Check::warning("space", "it was deleted; what happened in it is kept", hint));
+    }
     checks.push(permissions(context, desk)?);
     let actor = who::actor(desk)?;
     let role = actor.role.as_str();
@@ -161,8 +164,7 @@ fn audit(desk: &Desk, actor: &Actor) -> Check {
 
 /// Whether a verdict could be given from here.
 fn person_check() -> Check {
-    let sign = who::sign_in_environment().or_else(|| marks::in_ancestors(std::process::id()));
-    match (sign, who::has_terminal()) {
+    match (who::sign_here(), who::has_terminal()) {
         (Some(sign), _) => Check::warning(
             "verdicts",
             &format!("refused here: an agent ({}) is at work, seen by {}", sign.agent, sign.seen),

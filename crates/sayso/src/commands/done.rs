@@ -1,6 +1,7 @@
 //! `sayso done`: work by hand is done.
 
 use super::shared::{self, Which};
+use crate::card;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use sayso_core::{Answer, Code, Exit, Kind};
@@ -25,7 +26,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
                 Code::WrongAnswer,
                 format!("gate {} is {kind}, not work to be done by hand", gate.handle()),
             )
-            .hint(gate.card.shape.how_to_answer().replace("ID", gate.handle())));
+            .hint(card::how_to_answer(gate).join(", or ")));
         }
         Ok(Answer { reason, ..Answer::approved() })
     })

@@ -1,7 +1,6 @@
 //! `sayso inbox`: what waits for people.
 
 use super::shared::{self, Paging};
-use crate::card;
 use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
@@ -31,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     let after = args.paging.after.as_deref().map(|id| shared::find_gate(&desk, id)).transpose()?;
     let filter = GateFilter {
         ended: args.done,
@@ -51,16 +50,14 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if page.items.is_empty() {
-        let text =
-            if args.done { "nothing has been answered yet" } else { "nothing waits for you" };
-        out.remark(text);
+        out.remark(match (actor.role, args.done) {
+            (_, true) => "nothing has been answered yet",
+            (Role::Agent, false) => "nothing that you asked still waits",
+            (_, false) => "nothing waits for you",
+        });
     }
-    for gate in &page.items {
-        out.line(&card::gate_row(out, gate, desk.now()));
-        if !args.done && actor.role == Role::Human {
-            desk.see(&actor, gate.opened.id, gate.digest.as_str())?;
-        }
-    }
+    shared::print_gates(context, &desk, &page.items)?;
+    desk.see(&actor, &page.items)?;
     if let Some(next) = next {
         out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
     }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
 use crate::who;
-use sayso_core::{Actor, Code, Door, Exit, Level, Proof, Role};
+use sayso_core::{Actor, Code, Exit, Level};
 use sayso_engine::{Desk, Place, World};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
@@ -21,35 +21,49 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
+/// The space, for `--json`.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Made {
+    /// What people call it.
+    space: String,
+    /// Where it is kept, without any password.
+    store: String,
+    /// The folder with its settings.
+    folder: String,
+    /// Whether it is new; false when it was there already.
+    created: bool,
+}
+
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let start = config::start(&context.globals)?;
     let folder = start.join(config::FOLDER);
     make_folder(&folder)?;
-    let name = args.name.or_else(|| context.globals.space.clone());
+    // What the settings there say counts unless something else is asked for: again is the same.
+    let (kept_space, kept_store) = config::settings(&folder)?;
+    let given = args.name.or_else(|| context.globals.space.clone());
+    let name = given.or_else(|| kept_space.clone());
     let name = name.unwrap_or_else(|| config::space_name(&folder));
-    let place = config::place(context.globals.store.as_deref(), Some(&folder));
+    let store = context.globals.store.clone().or_else(|| kept_store.clone());
+    let place = config::place(store.as_deref(), Some(&folder));
     let (desk, is_new) = Desk::create(place.clone(), &name, &founder(), World::real())?;
     guard(&desk);
-    write_settings(&folder, &name, context.globals.store.as_deref())?;
+    write_settings(&folder, &name, store.as_deref())?;
     tell(context, &folder, &place, &name, is_new);
+    if let Some(other) = kept_space.filter(|kept| *kept != name) {
+        let settings = folder.join("config.yaml");
+        context.out.remark(&format!(
+            "note: {} still names space {other}; use this one with --space {name}",
+            settings.display()
+        ));
+    }
     Ok(Exit::Ok)
 }
 
-/// Whoever makes a space: the user, at a terminal or not.
+/// Whoever makes a space: the user, at a terminal or not, or an agent.
 fn founder() -> Actor {
-    let (role, proof) = match who::has_terminal() {
-        true => (Role::Human, Proof::Tty),
-        false => (Role::Service, Proof::None),
-    };
-    Actor {
-        role,
-        name: who::user(),
-        run: None,
-        task: None,
-        launcher: None,
-        proof,
-        level: Level::S0,
-        door: Door::Cli,
+    match who::sign_here() {
+        Some(sign) => who::agent(Level::S0, &sign),
+        None => who::local(Level::S0),
     }
 }
 
@@ -94,9 +108,8 @@ fn write_settings(folder: &Path, name: &str, store: Option<&str>) -> Result<()> 
 fn tell(context: &Context<'_>, folder: &Path, place: &Place, name: &str, is_new: bool) {
     let out = context.out;
     if out.json {
-        out.json(&serde_json::json!({
-            "space": name, "store": place.to_string(), "folder": folder, "created": is_new,
-        }));
+        let folder = folder.display().to_string();
+        out.json(&Made { space: name.into(), store: place.to_string(), folder, created: is_new });
         return;
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));

@@ -6,8 +6,9 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
 use crate::when;
-use sayso_core::Exit;
 use sayso_core::text::harmless_line;
+use sayso_core::{Actor, Exit};
+use sayso_engine::Desk;
 use sayso_server::wire;
 
 /// Messages to agents, oldest first. An agent sees its own.
@@ -28,14 +29,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     let out = context.out;
     if !args.ack.is_empty() {
-        for name in &args.ack {
-            let message = desk.read_message(&actor, name)?;
-            out.remark(&format!("message {} is read", message.handle));
-        }
-        return Ok(Exit::Ok);
+        return acknowledge(context, &desk, &actor, &args.ack);
     }
     let page = desk.messages(&actor, args.agent.as_deref(), !args.all, args.limit)?;
     if out.json {
@@ -54,7 +51,25 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let (from, to) = (harmless_line(&message.from), harmless_line(&message.to));
         let handle = out.paint(Look::Name, &message.handle);
         out.line(&format!("{handle}  {from} to {to}, {sent}"));
-        card::indented(&message.text, "   ").iter().for_each(|line| out.line(line));
+        card::indented(out, &message.text, "   ").iter().for_each(|line| out.line(line));
+    }
+    Ok(Exit::Ok)
+}
+
+fn acknowledge(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    names: &[String],
+) -> Result<Exit> {
+    let mut read = vec![];
+    for name in names {
+        let message = desk.read_message(actor, name)?;
+        context.out.remark(&format!("message {} is read", message.handle));
+        read.push(wire::Message::of(&message, &when::rfc3339));
+    }
+    if context.out.json {
+        context.out.json(&wire::Page { items: read, next: None });
     }
     Ok(Exit::Ok)
 }

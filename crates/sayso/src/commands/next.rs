@@ -6,8 +6,9 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::when;
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Code, Exit};
-use sayso_engine::{GateFilter, TaskFilter};
+use sayso_core::gate::Gate;
+use sayso_core::{Code, Exit, TaskId};
+use sayso_engine::{Desk, GateFilter, TaskFilter};
 use sayso_server::wire;
 
 /// The task to work on next, or with `--awaiting` the gate to answer next.
@@ -23,7 +24,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match args.awaiting {
-        Some(kinds) => next_gate(context, &kinds),
+        Some(kinds) => next_gate(context, args.epic.as_deref(), &kinds),
         None => next_task(context, args.epic.as_deref()),
     }
 }
@@ -43,21 +44,51 @@ fn next_task(context: &Context<'_>, epic: Option<&str>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn next_gate(context: &Context<'_>, kinds: &str) -> Result<Exit> {
+fn next_gate(context: &Context<'_>, epic: Option<&str>, kinds: &str) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
-    let filter = GateFilter {
+    let under = epic.map(|typed| desk.find_task(typed)).transpose()?;
+    let mut filter = GateFilter {
         kinds: shared::kinds(kinds)?,
         awake_at: Some(desk.now()),
-        limit: 20,
+        limit: shared::ROWS,
         ..GateFilter::default()
     };
-    let page = desk.gates(&actor, filter)?;
-    let nothing = || Failure::new(Code::NotFound, "nothing waits for a person");
-    let gate = page.items.first().ok_or_else(nothing)?;
+    let gate = loop {
+        let page = desk.gates(&actor, filter.clone())?;
+        filter.after = page.items.last().map(|gate| gate.opened.id);
+        let wanted = |gate: &Gate| under.map_or(Ok(true), |epic| is_under(&desk, epic, gate));
+        if let Some(gate) = first(page.items, wanted)? {
+            break gate;
+        }
+        if !page.more {
+            return Err(Failure::new(Code::NotFound, "nothing waits for a person"));
+        }
+    };
     match context.out.json {
-        true => context.out.json(&wire::Gate::of(gate, &when::rfc3339)),
-        false => context.out.line(&card::gate_card(context.out, gate, desk.now())),
+        true => context.out.json(&wire::Gate::of(&gate, &when::rfc3339)),
+        false => context.out.line(&card::gate_card(context.out, &gate, desk.now())),
     }
-    desk.see(&actor, gate.opened.id, gate.digest.as_str())?;
+    desk.see(&actor, &[gate])?;
     Ok(Exit::Ok)
+}
+
+fn first(gates: Vec<Gate>, wanted: impl Fn(&Gate) -> Result<bool>) -> Result<Option<Gate>> {
+    for gate in gates {
+        if wanted(&gate)? {
+            return Ok(Some(gate));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the task behind a gate is this epic, or part of it.
+fn is_under(desk: &Desk, epic: TaskId, gate: &Gate) -> Result<bool> {
+    let mut above = gate.opened.task;
+    while let Some(task) = above {
+        if task == epic {
+            return Ok(true);
+        }
+        above = desk.task(task)?.task.parent;
+    }
+    Ok(false)
 }

@@ -45,10 +45,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 
 fn person(context: &Context<'_>, desk: &sayso_engine::Desk) -> Result<sayso_core::Actor> {
     let actor = who::person(context, desk)?;
-    let check = actor.check(sayso_core::Deed::Answer, "write a note as a person");
-    if let Err(refusal) = &check {
-        desk.note_refusal(&actor, refusal);
-    }
-    check?;
+    who::check_may_answer(desk, &actor, "write a note as a person")?;
     Ok(actor)
 }

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down()?;
+    let (desk, _) = context.sit_down_to_look()?;
     let history = desk.history(desk.find_task(&args.id)?)?;
     let out = context.out;
     if out.json {
@@ -41,5 +41,5 @@ pub(super) fn print(out: &Out, at: Timestamp, note: &Note, now: Timestamp) {
     let author = harmless_line(&note.author);
     let head = format!("{author} ({}), {}", note.role.as_str(), when::relative(at, now));
     out.line(&out.paint(Look::Faint, &format!("  {head}")));
-    card::indented(&note.text, "    ").iter().for_each(|line| out.line(line));
+    card::indented(out, &note.text, "    ").iter().for_each(|line| out.line(line));
 }

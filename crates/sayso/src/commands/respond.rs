@@ -6,7 +6,8 @@ use crate::exit::{Failure, Result};
 use crate::{card, editor};
 use clap_complete::ArgValueCompleter;
 use sayso_core::gate::Gate;
-use sayso_core::{Answer, Code, Exit, Shape};
+use sayso_core::text::harmless;
+use sayso_core::{Answer, Code, Exit, Kind, Shape};
 use sayso_engine::GateFilter;
 use std::ffi::OsStr;
 use std::io::{BufRead, Write};
@@ -43,15 +44,27 @@ fn ids(typed: &OsStr) -> Vec<clap_complete::CompletionCandidate> {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let Some(id) = args.id else { return walk(context) };
     let which = Which { id, digest: args.digest };
+    if args.edit || args.text.is_empty() {
+        return edit_and_answer(context, &which);
+    }
     let typed = context.words(&args.text)?;
-    let wants_editor = args.edit || args.text.is_empty();
-    shared::answer(context, &which, |gate| {
-        let text = match wants_editor {
-            true => edit(context, gate)?,
-            false => typed,
-        };
-        Ok(as_answer(gate, &text))
-    })
+    shared::answer(context, &which, |gate| as_answer(gate, &typed))
+}
+
+/// The card is in the editor, so that is the card which was seen. What somebody took the time to
+/// write is not lost when it cannot be recorded.
+fn edit_and_answer(context: &Context<'_>, which: &Which) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_to_answer()?;
+    let gate = desk.gate(desk.find_gate(&which.id)?)?;
+    check_takes_words(&gate)?;
+    let text = edit(context, &gate)?;
+    let digest = which.digest.as_deref().unwrap_or(gate.digest.as_str());
+    let answered = as_answer(&gate, &text)
+        .and_then(|answer| Ok(desk.answer(&actor, gate.opened.id, answer, digest)?));
+    if answered.is_err() && !text.is_empty() {
+        context.out.talk(&format!("What you wrote was not recorded:\n{}", harmless(&text).text));
+    }
+    shared::report(context, &desk, &answered?)
 }
 
 fn edit(context: &Context<'_>, gate: &Gate) -> Result<String> {
@@ -62,9 +75,22 @@ fn edit(context: &Context<'_>, gate: &Gate) -> Result<String> {
     editor::write_below(&gate.card.question, &gate.card.narrative)
 }
 
+/// Words pass for direction, and for nothing else that waits for a yes or a no: "not yet" must not
+/// approve anything.
+fn check_takes_words(gate: &Gate) -> Result<()> {
+    let is_verdict = matches!(gate.card.shape, Shape::Verdict);
+    if !is_verdict || gate.opened.kind == Kind::Escalation {
+        return Ok(());
+    }
+    let message = format!("gate {} takes a verdict, not a text", gate.handle());
+    let how = card::how_to_answer(gate).join(", or ");
+    Err(Failure::new(Code::WrongAnswer, message).hint(how))
+}
+
 /// A text that names an option is that option; other words are an answer where they are allowed.
-fn as_answer(gate: &Gate, text: &str) -> Answer {
-    match &gate.card.shape {
+fn as_answer(gate: &Gate, text: &str) -> Result<Answer> {
+    check_takes_words(gate)?;
+    Ok(match &gate.card.shape {
         Shape::Choice { options, other, .. } => {
             let picked = shared::picks(gate, &[text.to_owned()]);
             let is_option = options.iter().any(|o| picked.contains(&o.name));
@@ -74,7 +100,7 @@ fn as_answer(gate: &Gate, text: &str) -> Answer {
             }
         }
         Shape::Verdict | Shape::Text | Shape::Form { .. } => Answer::text(text),
-    }
+    })
 }
 
 /// Goes through everything that takes words; an empty line leaves a gate as it is.
@@ -84,7 +110,7 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
         return Err(Failure::new(Code::NoInput, "going through everything needs a person to type")
             .hint("answer one by one: sayso respond ID \"your answer\""));
     }
-    let (desk, actor) = context.sit_down_as_person()?;
+    let (desk, actor) = context.sit_down_to_answer()?;
     let filter = GateFilter { limit: 1_000, awake_at: Some(desk.now()), ..GateFilter::default() };
     let gates = desk.gates(&actor, filter)?.items;
     let asked: Vec<_> = gates
@@ -97,7 +123,7 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
     let mut lines = std::io::stdin().lock().lines();
     for gate in asked {
         out.talk(&card::gate_card(out, &gate, desk.now()));
-        desk.see(&actor, gate.opened.id, gate.digest.as_str())?;
+        desk.see(&actor, std::slice::from_ref(&gate))?;
         let _ = write!(std::io::stderr(), "\nYour answer (empty to skip): ");
         let Some(line) = lines.next() else { break };
         let line = line?;
@@ -105,7 +131,7 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
             out.talk("left open");
             continue;
         }
-        let answer = as_answer(&gate, line.trim());
+        let answer = as_answer(&gate, line.trim())?;
         match desk.answer(&actor, gate.opened.id, answer, gate.digest.as_str()) {
             Ok(gate) => drop(shared::report(context, &desk, &gate)?),
             // One that somebody else answered meanwhile does not end the walk.

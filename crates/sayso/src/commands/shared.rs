@@ -12,6 +12,7 @@ use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Verdict};
 use sayso_engine::{Desk, GateFilter, TaskFilter, TaskRow};
 use sayso_server::wire;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 /// How many rows a list shows unless told otherwise.
@@ -45,18 +46,29 @@ pub(super) fn answer(
     which: &Which,
     make: impl FnOnce(&Gate) -> Result<Answer>,
 ) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+    let (desk, actor) = context.sit_down_to_answer()?;
     let id = desk.find_gate(&which.id)?;
     let gate = desk.gate(id)?;
     let digest = shown_digest(&gate, &actor, which.digest.as_deref());
     let answer = make(&gate)?;
-    let gate = desk.answer(&actor, id, answer, &digest)?;
-    report(context, &desk, &gate)
+    let answered = desk.answer(&actor, id, answer, &digest);
+    report(context, &desk, &answered.map_err(|error| naming(&gate, error))?)
+}
+
+/// A refusal whose hint can be typed as it stands.
+pub(super) fn naming(gate: &Gate, error: sayso_engine::Error) -> Failure {
+    let mut failure = Failure::from(error);
+    let shape = gate.card.shape.how_to_answer();
+    failure.hint = failure.hint.map(|hint| match hint == shape {
+        true => card::how_to_answer(gate).join(", or "),
+        false => hint.replacen(" ID ", &format!(" {} ", gate.handle()), 1),
+    });
+    failure
 }
 
 /// The card the person saw: the one they name, else the one they were shown last, else the one this
 /// command loaded for them.
-fn shown_digest(gate: &Gate, actor: &Actor, named: Option<&str>) -> String {
+pub(super) fn shown_digest(gate: &Gate, actor: &Actor, named: Option<&str>) -> String {
     let seen = || gate.seen_by(&actor.name).map(|seen| seen.digest.to_string());
     named.map(Into::into).or_else(seen).unwrap_or_else(|| gate.digest.to_string())
 }
@@ -70,7 +82,7 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
     }
     let handle = out.paint(Look::Name, gate.handle());
     if gate.is_open() {
-        let who = gate.opened.approvers.in_words();
+        let who = harmless_line(&gate.opened.approvers.in_words());
         out.line(&format!("your say is recorded; gate {handle} still needs {who}"));
         return Ok(Exit::Ok);
     }
@@ -152,6 +164,18 @@ pub(super) fn gates_of(desk: &Desk, actor: &Actor, task: TaskId) -> Result<Vec<G
     Ok(desk.gates(actor, filter)?.items)
 }
 
+/// Prints gates as rows, each with the task that waits for it.
+pub(super) fn print_gates(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<()> {
+    let ids: BTreeSet<_> = gates.iter().filter_map(|gate| gate.opened.task).collect();
+    let names = desk.task_names(&ids.into_iter().collect::<Vec<_>>())?;
+    for gate in gates {
+        let task = names.iter().find(|(id, ..)| Some(*id) == gate.opened.task);
+        let task = task.map(|(_, handle, _)| handle.as_str());
+        context.out.line(&card::gate_row(context.out, gate, task, desk.now()));
+    }
+    Ok(())
+}
+
 /// Prints a page of tasks; those that wait show what they wait for.
 pub(super) fn print_tasks(
     context: &Context<'_>,
@@ -209,7 +233,9 @@ pub(super) fn report_task(
     let out = context.out;
     let row = desk.task(id)?;
     if out.json {
-        out.json(&wire::Task::of(&row, &[], &when::rfc3339));
+        // Whoever changes a task may see what it waits for; an agent its own questions only.
+        let gates = open_gates_of(desk, &crate::who::actor(desk)?, &row)?;
+        out.json(&wire::Task::of(&row, &gates, &when::rfc3339));
         return Ok(Exit::Ok);
     }
     let handle = out.paint(Look::Name, &row.task.handle);
@@ -235,7 +261,7 @@ pub(super) fn hand_over(
         Some((answer, by)) => {
             match out.json {
                 true => out.json(&wire::Gate::of(gate, &when::rfc3339)),
-                false => out.line(&answer.as_text()),
+                false => out.deliver(&answer.as_text()),
             }
             out.remark(&format!("{} by {}", answer.verdict, by.name));
             if answer.verdict == Verdict::Rejected { Exit::Rejected } else { Exit::Ok }
@@ -303,14 +329,4 @@ fn candidates(
             CompletionCandidate::new(handle).help(Some(shorten(&harmless_line(&about), 60).into()))
         })
         .collect()
-}
-
-/// An agent sees its own gates only.
-pub(super) fn check_may_read(actor: &Actor, gate: &Gate) -> Result<()> {
-    use sayso_core::Deed;
-    if actor.role.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage) {
-        return Ok(());
-    }
-    let message = format!("agent {} may read its own gates only", actor.name);
-    Err(Failure::new(Code::NotAllowed, message))
 }

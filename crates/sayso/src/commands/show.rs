@@ -22,7 +22,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     match desk.find(&args.id)? {
         Found::Gate(id) => show_gate(context, &desk, &actor, id),
         Found::Task(id) => show_task(context, &desk, &actor, id),
@@ -30,14 +30,13 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 }
 
 fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> Result<Exit> {
-    let gate = desk.gate(id)?;
-    shared::check_may_read(actor, &gate)?;
+    let gate = desk.gate_for(actor, id)?;
     match context.out.json {
         true => context.out.json(&wire::Gate::of(&gate, &when::rfc3339)),
         false => context.out.line(&card::gate_card(context.out, &gate, desk.now())),
     }
     // Shown first: only what was really printed counts as seen.
-    desk.see(actor, id, gate.digest.as_str())?;
+    desk.see(actor, &[gate])?;
     Ok(Exit::Ok)
 }
 
@@ -54,14 +53,12 @@ fn show_task(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> R
     about(context, desk, &row)?;
     if !row.task.body.is_empty() {
         out.line("");
-        card::indented(&row.task.body, "  ").iter().for_each(|line| out.line(line));
+        card::indented(out, &row.task.body, "  ").iter().for_each(|line| out.line(line));
     }
     questions(out, &gates, desk.now());
     notes(out, &history, desk.now());
     happenings(out, &history, desk.now());
-    for gate in gates.iter().filter(|g| g.is_open()) {
-        desk.see(actor, gate.opened.id, gate.digest.as_str())?;
-    }
+    desk.see(actor, &gates)?;
     Ok(Exit::Ok)
 }
 

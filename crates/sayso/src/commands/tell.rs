@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
 use crate::when;
+use sayso_core::text::harmless_line;
 use sayso_core::{Exit, MessageId};
 use sayso_server::wire;
 
@@ -30,7 +31,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         true => out.json(&wire::Message::of(&message, &when::rfc3339)),
         false => {
             let handle = out.paint(Look::Name, &message.handle);
-            out.line(&format!("message {handle} waits for {}", message.to));
+            out.line(&format!("message {handle} waits for {}", harmless_line(&message.to)));
         }
     }
     Ok(Exit::Ok)

@@ -11,6 +11,7 @@ use clap_complete::ArgValueCompleter;
 use sayso_core::{Code, Exit, Role};
 use sayso_engine::NewToken;
 use sayso_server::wire;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -86,10 +87,15 @@ fn create(
         run: None,
         expires_at: ttl.map(|text| when::moment(text, desk.now())).transpose()?,
     };
-    let minted = desk.mint(&actor, new)?;
+    // The file first: a token nobody can read would stay valid for nobody.
+    let mut kept = file.map(new_secret_file).transpose()?;
+    let minted = desk.mint(&actor, new).inspect_err(|_| {
+        // An empty file that was made for nothing; the refusal is what matters.
+        let _ = file.map(std::fs::remove_file);
+    })?;
     let out = context.out;
-    if let Some(path) = file {
-        write_secret(path, &minted.secret)?;
+    if let (Some(kept), Some(path)) = (&mut kept, file) {
+        writeln!(kept, "{}", minted.secret).map_err(|e| unwritten(path, &e))?;
     }
     let shown = file.is_none().then(|| minted.secret.clone());
     if out.json {
@@ -111,21 +117,15 @@ fn create(
 }
 
 /// A new file, for its owner alone; one that is there is not overwritten.
-fn write_secret(path: &Path, secret: &str) -> Result<()> {
-    let problem = |e: std::io::Error| {
-        Failure::new(
-            Code::Failure,
-            format!("the token cannot be written to {}: {e}", path.display()),
-        )
-        .hint("revoke it with: sayso token revoke, and make another")
-    };
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(problem)?;
-    writeln!(file, "{secret}").map_err(problem)
+fn new_secret_file(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    file.map_err(|e| unwritten(path, &e))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("the token cannot be written to {}: {error}", path.display());
+    Failure::new(Code::Failure, message).hint("name a file that is not there yet")
 }
 
 fn list(context: &Context<'_>) -> Result<Exit> {

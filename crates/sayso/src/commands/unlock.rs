@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::{when, who};
-use sayso_core::{Actor, Code, Exit, Proof, Role};
+use sayso_core::{Actor, Code, Exit, Proof};
 use sayso_engine::Desk;
 
 /// Unlock this terminal with your passphrase, for a quarter of an hour.
@@ -33,7 +33,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 /// A person at a terminal, before their passphrase is asked for.
 fn sit(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
     let actor = who::seen_person(desk)?;
-    if actor.role != Role::Human || actor.proof < Proof::Tty || context.globals.no_input {
+    who::check_may_answer(desk, &actor, "unlock a terminal")?;
+    if actor.proof < Proof::Tty || context.globals.no_input {
         return Err(Failure::new(Code::NoInput, "a passphrase is typed by a person at a terminal"));
     }
     Ok(actor)

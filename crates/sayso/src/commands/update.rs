@@ -90,6 +90,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     let edit = edit(&args, context, &desk)?;
     if edit != Edit::default() {
+        let loosens = edit.requires.is_some() && desk.task(id)?.task.requires.is_some();
+        let actor = who::person_if(loosens, context, &desk, &actor)?;
         desk.edit_task(&actor, id, edit)?;
     }
     if let Some(status) = &args.status {
@@ -158,9 +160,9 @@ fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> 
     };
     let person = who::person(context, desk)?;
     let gate = desk.gate(desk.find_gate(&id.to_string())?)?;
-    let seen = gate.seen_by(&person.name).map_or(gate.digest.as_str(), |s| s.digest.as_str());
-    desk.answer(&person, gate.opened.id, answer, seen)?;
-    Ok(())
+    let digest = shared::shown_digest(&gate, &person, None);
+    let answered = desk.answer(&person, gate.opened.id, answer, &digest);
+    answered.map(drop).map_err(|error| shared::naming(&gate, error))
 }
 
 fn set_status(
@@ -172,6 +174,13 @@ fn set_status(
     reason: &str,
 ) -> Result<()> {
     let status: Status = typed.parse().map_err(|e: String| Failure::new(Code::BadValue, e))?;
+    let waits = desk.task(id)?.task.is_waiting();
+    let actor = &match status {
+        Status::Open => super::reopen::for_reopening(context, desk, actor, id)?,
+        // Closing looks for itself.
+        Status::Closed => actor.clone(),
+        _ => who::person_if(waits, context, desk, actor)?,
+    };
     match status {
         Status::Open => drop(desk.reopen_task(actor, id, reason)?),
         Status::InProgress => drop(desk.start_task(actor, id, None)?),

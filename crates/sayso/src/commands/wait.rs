@@ -5,7 +5,8 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::when;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::{Actor, Code, Exit, GateId};
+use sayso_engine::{Desk, Found};
 use std::time::Duration;
 
 /// Wait for the answer to a gate, and print only that.
@@ -23,8 +24,20 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
-    let gate = desk.gate(desk.find_gate(&args.id)?)?;
-    shared::check_may_read(&actor, &gate)?;
+    let (desk, actor) = context.sit_down_to_look()?;
+    let gate = desk.gate_for(&actor, asked(&desk, &actor, &args.id)?)?;
     ask::wait(context, &desk, &actor, &gate, args.timeout)
+}
+
+/// The gate meant. A task that waits no more stands for the gate it waited for last: its answer may
+/// have come before whoever asked could wait for it.
+fn asked(desk: &Desk, actor: &Actor, typed: &str) -> Result<GateId> {
+    match desk.find_gate(typed) {
+        Err(refusal) if refusal.code() == Code::NotWaiting => {
+            let Found::Task(task) = desk.find(typed)? else { return Err(refusal.into()) };
+            let last = shared::gates_of(desk, actor, task)?.pop();
+            Ok(last.ok_or(refusal)?.opened.id)
+        }
+        outcome => Ok(outcome?),
+    }
 }

@@ -1,11 +1,12 @@
 //! Bare `sayso`: what waits, and what to do.
 
+use super::shared;
 use crate::card;
 use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
 use crate::when;
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, Deed, Exit};
 use sayso_engine::GateFilter;
 use sayso_server::wire;
 
@@ -35,7 +36,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
         out.json(&wire::Page { items, next });
         return Ok(Exit::Ok);
     }
-    let count = desk.count_open_gates(COUNTED_MAX)?;
+    // An agent is shown its own; how many others there are is not for it.
+    let count = match actor.role.may(Deed::ReadAll) {
+        true => desk.count_open_gates(COUNTED_MAX)?,
+        false => page.items.len(),
+    };
     let space = out.paint(Look::Name, desk.space_name());
     match count {
         0 => out.line(&format!("Nothing waits for you in {space}.")),
@@ -43,20 +48,23 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
         COUNTED_MAX => out.line(&format!("{COUNTED_MAX} things or more wait for you in {space}:")),
         many => out.line(&format!("{many} things wait for you in {space}:")),
     }
-    for gate in &page.items {
+    if count > 0 {
         out.line("");
-        out.line(&card::gate_row(out, gate, desk.now()));
+    }
+    shared::print_gates(context, &desk, &page.items)?;
+    if count > page.items.len() {
+        out.line(&out.paint(Look::Faint, "   … and more: sayso inbox"));
     }
     out.line("");
     match page.items.first() {
         Some(gate) => {
-            let handle = gate.handle();
-            out.line(&format!("  sayso show {handle}    look at it"));
-            let how = gate.card.shape.how_to_answer().replace("ID", handle);
-            out.line(&format!("  {how}"));
+            out.line(&format!("  sayso show {}    look at it first", gate.handle()));
+            card::how_to_answer(gate).iter().for_each(|how| out.line(&format!("  {how}")));
         }
         None => {
-            out.line("  sayso ask \"…\"   ask something      sayso ready   see what can be done")
+            out.line("  sayso ask \"…\"   ask something");
+            out.line("  sayso ready     what can be worked on");
+            out.line("  sayso --help    everything else");
         }
     }
     Ok(Exit::Ok)

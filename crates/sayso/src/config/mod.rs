@@ -39,11 +39,15 @@ pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
     }
 }
 
-/// Finds the space: in this folder or the nearest one above it. A store given by hand comes first.
+/// Finds the space: in this folder or the nearest one above it, else the one in the user's own
+/// settings. A store given by hand comes first.
 pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let start = start(globals)?;
     let found = start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir());
-    let file = found.as_deref().map(read).transpose()?;
+    let file = match found.as_deref() {
+        Some(folder) => Some(read(folder)?),
+        None => user_folder().as_deref().map(read).transpose()?,
+    };
     let given = globals.store.clone().or_else(|| file.as_ref().and_then(|f| f.store.clone()));
     let space = globals
         .space
@@ -76,6 +80,20 @@ pub(crate) fn space_name(folder: &Path) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.chars().take(60).map(plain).collect();
     if name.is_empty() { "space".into() } else { name }
+}
+
+/// Where the user's own settings are, for those who keep one inbox for all their projects.
+fn user_folder() -> Option<PathBuf> {
+    let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let config =
+        given("XDG_CONFIG_HOME").or_else(|| given("HOME").map(|home| home.join(".config")));
+    config.map(|folder| folder.join("sayso"))
+}
+
+/// The space and the store that the settings in a folder name.
+pub(crate) fn settings(folder: &Path) -> Result<(Option<String>, Option<String>)> {
+    let file = read(folder)?;
+    Ok((file.space, file.store))
 }
 
 fn read(folder: &Path) -> Result<File> {

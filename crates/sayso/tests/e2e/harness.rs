@@ -7,7 +7,7 @@
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
@@ -47,6 +47,34 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// What an ended process left behind.
+    pub fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
+            stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
+        }
+    }
+
+    /// Everything that was printed.
+    pub fn said(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// Asserts that this was printed, on either stream.
+    #[track_caller]
+    pub fn says(self, text: &str) -> Self {
+        assert!(self.said().contains(text), "nothing of {text:?} in: {}", self.said());
+        self
+    }
+
+    /// Asserts that this was not printed, on either stream.
+    #[track_caller]
+    pub fn never_says(self, text: &str) -> Self {
+        assert!(!self.said().contains(text), "{text:?} is in: {}", self.said());
+        self
+    }
+
     /// Asserts the exit code.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
@@ -96,6 +124,12 @@ impl Space {
             space.mint("agent", name);
         }
         space
+    }
+
+    /// A folder in which no space was made yet.
+    pub fn empty() -> Self {
+        let dir = tempfile::Builder::new().prefix("sayso-e2e-").tempdir().unwrap();
+        Self { dir, backend: Backend::Sqlite, store: None, database: None }
     }
 
     /// A new space without any token.
@@ -154,12 +188,14 @@ impl Space {
         let mut child = self.start(who, args);
         // A command that ends without reading closes the pipe; that is its right.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
-            stderr: String::from_utf8_lossy(&output.stderr).replace("\r\n", "\n"),
-        }
+        Ran::of(&child.wait_with_output().unwrap())
+    }
+
+    /// Runs a command that was made ready by [`Space::command`] and changed since.
+    #[track_caller]
+    pub fn finish(&self, command: &mut Command) -> Ran {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        Ran::of(&output)
     }
 
     /// Starts a command in the background, with all its streams piped.
@@ -194,6 +230,8 @@ impl Space {
                 command.env(keep, value);
             }
         }
+        // Nobody's own settings.
+        command.env("XDG_CONFIG_HOME", self.path().join("xdg"));
         command.env("LANG", "C.UTF-8").env("NO_COLOR", "1").env("TERM", "xterm");
         match who {
             Who::Human(name) | Who::Agent(name) => {
@@ -225,6 +263,39 @@ impl Space {
     /// A gate or a task, as ann sees it.
     pub fn show(&self, id: &str) -> Value {
         self.run(Who::Human("ann"), &["show", id, "--json"]).json()
+    }
+
+    /// Runs a command as ann.
+    #[track_caller]
+    pub fn ann(&self, args: &[&str]) -> Ran {
+        self.run(Who::Human("ann"), args)
+    }
+
+    /// Runs a command as the agent `coder`.
+    #[track_caller]
+    pub fn coder(&self, args: &[&str]) -> Ran {
+        self.run(Who::Agent("coder"), args)
+    }
+
+    /// The handles of the gates a task waits for, oldest first.
+    pub fn gates(&self, task: &str) -> Vec<String> {
+        let detail = self.show(task);
+        let gates = detail["gates"].as_array().unwrap();
+        gates.iter().map(|gate| gate["handle"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The handle of the one gate a task waits for.
+    #[track_caller]
+    pub fn gate(&self, task: &str) -> String {
+        let gates = self.gates(task);
+        assert_eq!(gates.len(), 1, "{gates:?}");
+        gates[0].clone()
+    }
+
+    /// The entries of the audit, newest first.
+    pub fn audit(&self) -> Vec<Value> {
+        let list = self.ann(&["audit", "list", "--limit", "1000", "--json"]).json();
+        list.as_array().unwrap().clone()
     }
 
     /// The state of a task: `open`, `awaiting_input`, `closed`, …

@@ -1,1 +1,20 @@
-//! The black-box scenarios: what a person, a script or an agent can notice.
+//! The black-box scenarios: what a person, a script or an agent can notice. One theme per file, each
+//! through the real program on SQLite and on PostgreSQL.
+
+mod asking;
+mod bypass;
+mod deleting;
+mod evidence;
+mod hostile;
+mod json;
+mod passphrase;
+mod races;
+mod ready;
+mod refusals;
+mod requires;
+mod seeds;
+mod several;
+mod shell;
+mod tasks;
+mod verdicts;
+mod waiting;

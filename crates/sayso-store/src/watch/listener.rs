@@ -1,0 +1,67 @@
+//! LISTEN: hearing what commits of other machines announce.
+
+use super::Topic;
+use crate::{Result, postgres};
+use std::time::{Duration, Instant};
+
+/// Hears what commits announce. A lost connection only delays: it is made again, and whoever waits
+/// looks at the row in between.
+pub(super) struct Listener {
+    url: String,
+    client: Option<::postgres::Client>,
+    topics: Vec<String>,
+}
+
+impl Listener {
+    pub(super) fn new(url: &str) -> Result<Self> {
+        let client = listen(url, postgres::CONNECT_MAX)?;
+        Ok(Self { url: url.into(), client: Some(client), topics: vec![] })
+    }
+
+    pub(super) fn listen_to(&mut self, topics: &[Topic]) {
+        self.topics = topics.iter().map(Topic::to_string).collect();
+    }
+
+    pub(super) fn wait(&mut self, timeout: Duration) {
+        let until = Instant::now() + timeout;
+        let Some(client) = &mut self.client else {
+            self.client = listen(&self.url, timeout).ok();
+            if self.client.is_none() {
+                std::thread::sleep(until.saturating_duration_since(Instant::now()));
+            }
+            return;
+        };
+        if !hears(client, &self.topics, until) {
+            self.client = None;
+        }
+    }
+}
+
+fn listen(url: &str, timeout: Duration) -> Result<::postgres::Client> {
+    let mut client = postgres::client(url, timeout)?;
+    client
+        .batch_execute(&format!("LISTEN {}", postgres::CHANNEL))
+        .map_err(|e| crate::Error::Unreachable(e.to_string()))?;
+    Ok(client)
+}
+
+/// Waits for a notice about one of the topics. Says whether the connection is still there.
+fn hears(client: &mut ::postgres::Client, topics: &[String], until: Instant) -> bool {
+    use ::postgres::fallible_iterator::FallibleIterator;
+    let mut notices = client.notifications();
+    let about_us = |payload: &str| {
+        payload.is_empty() || payload.split(' ').any(|t| topics.iter().any(|topic| topic == t))
+    };
+    loop {
+        // Notices about others come in meanwhile, and must not put off the next look.
+        let left = until.saturating_duration_since(Instant::now());
+        match notices.timeout_iter(left).next() {
+            Ok(Some(notice)) if about_us(notice.payload()) => return true,
+            Ok(Some(_)) if Instant::now() < until => {}
+            Ok(Some(_)) => return true,
+            // A lost connection, too, has nothing more to say, but says so too early.
+            Ok(None) => return Instant::now() >= until,
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A passphrase at a real terminal: once set, verdicts need it, and it counts for one terminal.
+
+use crate::harness::{Backend, Ran, SAYSO, Space, Who, on_both};
+use std::io::Write;
+use std::process::Stdio;
+
+const PHRASE: &str = "correct horse";
+
+/// A terminal of its own in which the lines of a script are run one after the other. What is asked
+/// for is typed when it is asked.
+fn at_a_terminal(space: &Space, script: &str, typed: &[&str]) -> Ran {
+    let mut command = space.command(Who::Terminal, &[]);
+    let line = script.replace("sayso", SAYSO);
+    let mut shell = std::process::Command::new("script");
+    shell.args(["-qec", &line, "/dev/null"]).current_dir(space.path()).env_clear();
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    drop(std::mem::replace(&mut command, shell));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keyboard = child.stdin.take().unwrap();
+    for line in typed {
+        // Long enough for the prompt to be there: a terminal drops what was typed before it.
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        writeln!(keyboard, "{line}").unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    drop(keyboard);
+    Ran::of(&output)
+}
+
+on_both! {
+    fn a_verdict_needs_the_passphrase_of_this_terminal(space: &Space) {
+        let gate = space.ask("coder", &["Ship?", "--verdict"]);
+        let other = space.ask("coder", &["Ship it there?", "--verdict"]);
+        // Set and unlocked here, and a verdict in the same terminal goes through.
+        let ran = at_a_terminal(
+            space,
+            &format!("sayso unlock --set && sayso approve {gate} --no-input && sayso lock && sayso approve {other} --no-input"),
+            &[PHRASE, PHRASE, PHRASE],
+        );
+        let ran = ran.exits(5).refused("SAY012").says("unlocked until").says("locked");
+        assert!(!ran.stdout.contains(PHRASE), "it is not echoed: {}", ran.stdout);
+        let answer = &space.show(&gate)["answer"];
+        assert_eq!((answer["verdict"].as_str(), answer["proof"].as_str()), (Some("approved"), Some("passphrase")));
+        // Another terminal is locked, for verdicts and for what amounts to one.
+        let task = space.create(&["Build it", "--requires", "approval"]);
+        for args in [
+            vec!["approve", other.as_str(), "--no-input"],
+            vec!["reject", &other, "no", "--json"],
+            vec!["update", &task, "--requires", "null", "--no-input"],
+            vec!["close", &task, "--no-input"],
+            vec!["token", "create", "--role", "human", "--name", "eve", "--no-input"],
+        ] {
+            space.run(Who::Terminal, &args).exits(5).refused("SAY012");
+        }
+        assert_eq!(space.show(&other)["state"], "open");
+        // A wrong one is refused and written down.
+        at_a_terminal(space, &format!("sayso approve {other}"), &["wrong horse"]).exits(4).refused("SAY039");
+        assert!(space.audit().iter().any(|e| e["outcome"] == "refused" && e["object"] == "SAY039"));
+        at_a_terminal(space, &format!("sayso approve {other}"), &[PHRASE]).exits(0);
+        assert_eq!(space.show(&other)["answer"]["proof"], "passphrase");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// A gate may ask for more proof than a token or a terminal gives.
+    fn a_gate_that_needs_more_proof(space: &Space) {
+        let gate = space.ask("coder", &["Drop it?", "--verdict", "--proof", "passphrase"]);
+        space.ann(&["show", &gate]).exits(0).says("it takes passphrase as proof");
+        space.ann(&["approve", &gate]).exits(5).refused("SAY012").says("sayso unlock");
+        space.run(Who::Terminal, &["approve", &gate]).exits(5).refused("SAY012");
+        let tty = space.ask("coder", &["Drop it?", "--verdict", "--proof", "tty"]);
+        space.ann(&["approve", &tty]).exits(5).refused("SAY012");
+        space.ann(&["withdraw", &tty]).exits(5).refused("SAY012");
+        space.run(Who::Terminal, &["approve", &tty]).ok();
+        assert_eq!(space.show(&tty)["answer"]["proof"], "tty");
+        assert_eq!(space.show(&gate)["state"], "open");
+    }
+}
+
+#[test]
+fn a_passphrase_is_chosen_with_care() {
+    let space = Space::bare(Backend::Sqlite);
+    at_a_terminal(&space, "sayso unlock", &["whatever it is"])
+        .exits(4)
+        .refused("SAY039")
+        .says("--set");
+    at_a_terminal(&space, "sayso unlock --set", &["short", "short"]).exits(2).refused("SAY038");
+    at_a_terminal(&space, "sayso unlock --set", &[PHRASE, "another horse"])
+        .exits(4)
+        .refused("SAY039");
+    space.run(Who::Terminal, &["unlock", "--no-input"]).exits(2).refused("SAY041");
+    at_a_terminal(&space, "sayso unlock --set", &[PHRASE, PHRASE, PHRASE]).exits(0);
+    // Changing it takes the one before.
+    at_a_terminal(&space, "sayso unlock --set", &["wrong horse", "new horse 2", "new horse 2"])
+        .exits(4)
+        .refused("SAY039");
+}

@@ -1,0 +1,134 @@
+//! The peers: what people would use instead, measured in turns with us.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Built;
+use super::table::{median, ms, table, times};
+use crate::shell;
+use crate::stop::Outcome;
+
+/// Where the peers' programs are.
+fn folder() -> Outcome<PathBuf> {
+    let folder =
+        std::env::var_os("SAYSO_PEERS").map_or_else(|| "../shared/bench".into(), PathBuf::from);
+    if folder.join("run.py").is_file() {
+        return folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()).into());
+    }
+    let text =
+        "the peers' programs are not part of this repository; set SAYSO_PEERS to their folder";
+    Err(format!("{} has no run.py: {text}", folder.display()).into())
+}
+
+/// A setting that may be given by hand, for longer or shorter runs.
+fn setting(name: &str, or: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| or.to_owned())
+}
+
+/// The gate round trip: open, another client answers, the waiting party has the answer.
+pub(super) fn gates(built: &Built) -> Outcome<String> {
+    let out = built.dir.join("b1.json");
+    // The runner adds to what is there; an older run must not mix in.
+    let _ = fs::remove_file(&out);
+    let peers = setting(
+        "SAYSO_BENCH_PEERS",
+        "floor-sqlite,sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,openai-agents,restate,\
+         floor-pg-listen,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres",
+    );
+    let mut command = Command::new("python3");
+    command.arg(folder()?.join("run.py")).args(["b1", "--peers", &peers]);
+    command.args([
+        "--rounds",
+        &setting("SAYSO_BENCH_ROUNDS", "5"),
+        "--n",
+        "60",
+        "--patience",
+        "10",
+    ]);
+    command.arg("--out").arg(&out).env("SAYSO_BENCH", &built.bench);
+    shell::run(&mut command)?;
+    let rounds = by_peer(&read(&out)?);
+    let middle = |name: &str| median(rounds.get(name).cloned().unwrap_or_default());
+    let (sqlite, postgres) = (middle("floor-sqlite"), middle("floor-pg-listen"));
+    let mut names: Vec<_> = rounds.keys().collect();
+    names.sort_by(|a, b| middle(a).total_cmp(&middle(b)));
+    let rows: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let on_postgres = name.contains("postgres") || name.contains("pg-listen");
+            let floor = if on_postgres { postgres } else { sqlite };
+            let ours = middle(if on_postgres { "sayso-postgres" } else { "sayso-sqlite" });
+            let time = middle(name);
+            vec![name.to_string(), ms(time), times(time / floor), times(time / ours)]
+        })
+        .collect();
+    Ok(format!(
+        "# Gate round trip\n\nA durable gate is opened, another client answers it, the waiting party has \
+         the answer; one in flight, thinking time left out. Median over the rounds of each round's \
+         median, all in turns in one run. Ours is two processes. `cargo xtask bench gates`\n\n{}",
+        table(&["who", "ms", "beside its floor", "beside sayso"], &rows)
+    ))
+}
+
+/// The medians of each peer's rounds.
+fn by_peer(results: &Value) -> BTreeMap<String, Vec<f64>> {
+    let mut rounds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in results["runs"].as_array().into_iter().flatten() {
+        let name = run["peer"].as_str().unwrap_or_default();
+        let times = run["rtt_ms"].as_array();
+        let median = match times {
+            Some(times) => median(times.iter().filter_map(Value::as_f64).collect()),
+            None => run["rtt"]["p50"].as_f64().unwrap_or(f64::NAN),
+        };
+        if median.is_finite() {
+            rounds.entry(name.to_owned()).or_default().push(median);
+        }
+    }
+    rounds
+}
+
+/// Task trackers: one process per command.
+pub(super) fn tasks(built: &Built) -> Outcome<String> {
+    let size = setting("SAYSO_BENCH_TASKS", "100000");
+    let peers = setting("SAYSO_BENCH_TRACKERS", "floor,sayso,taskwarrior2");
+    let out = built.dir.join("b4.json");
+    let _ = fs::remove_file(&out);
+    let root = std::env::current_dir().map_err(|e| e.to_string())?;
+    let mut command = Command::new("python3");
+    command.arg(folder()?.join("cli/b4.py")).args(["--sizes", &size, "--peers", &peers]);
+    command.args(["--rounds", "5", "--per", "6", "--quiet", "5", "--limit", "120"]);
+    command.arg("--extra").arg(root.join("benches/peer.py"));
+    command.arg("--dir").arg(built.dir.join("b4")).arg("--out").arg(&out);
+    command.env("SAYSO_BUILT", built.sayso.parent().unwrap_or(&built.dir));
+    shell::run(&mut command)?;
+    let results = read(&out)?;
+    let verbs = ["next", "ready", "list", "show", "add"];
+    let time = |peer: &str, verb: &str| results[peer][&size]["stats"][verb]["p50"].as_f64();
+    let rows: Vec<_> = peers
+        .split(',')
+        .map(|peer| {
+            let cell = |verb: &&str| match (time(peer, verb), time("sayso", verb)) {
+                (Some(theirs), Some(ours)) => format!("{} ({})", ms(theirs), times(theirs / ours)),
+                _ => "none".to_owned(),
+            };
+            [peer.to_owned()].into_iter().chain(verbs.iter().map(cell)).collect()
+        })
+        .collect();
+    let head: Vec<_> = ["who"].into_iter().chain(verbs).collect();
+    Ok(format!(
+        "# Task trackers\n\nMilliseconds for a whole process with {size} tasks (in brackets: beside \
+         sayso), all in turns in one run. The floor is a bare SQLite program with none of the \
+         features, and prints every row of `list` and `ready`; sayso prints pages of 50. \
+         `cargo xtask bench tasks`\n\n{}",
+        table(&head, &rows)
+    ))
+}
+
+fn read(path: &std::path::Path) -> Outcome<Value> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()).into())
+}

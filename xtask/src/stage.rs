@@ -1,0 +1,225 @@
+//! The program as people and agents use it: built, on the path, in a folder of its own.
+//!
+//! sayso takes no verdict without a person at a terminal. Whoever plays a person here sits at one
+//! that `script` makes; whoever plays an agent has pipes and a token.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::scratch::Scratch;
+use crate::shell::{cargo, has, output, run as sh};
+use crate::stop::{Outcome, Stop};
+
+/// The folder everything happens in; a space made there has its name.
+const FOLDER: &str = "shop";
+/// What the program is called here: its own name, and those of the trackers it stands in for.
+const NAMES: &[&str] = &["sayso", "bh", "tk"];
+/// The passphrase of everybody who is asked for one.
+const PASSPHRASE: &str = "correct horse battery";
+/// Between printing its prompt and reading, a program switches the echo off.
+const TYPING: Duration = Duration::from_millis(200);
+/// What a person "writes" when an editor opens.
+const EDITOR: &str = "#!/bin/sh\necho 'Use JWT tokens.' >> \"$1\"\n";
+/// The longest a program in the background may take to end, once it is waited for.
+const END_MAX: Duration = Duration::from_secs(20);
+
+/// A folder with the program on its path; gone on drop.
+pub(crate) struct Stage {
+    scratch: Scratch,
+    colour: bool,
+}
+
+/// What a command line left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    /// All it printed, as a person sees it: both streams, no carriage returns.
+    pub(crate) text: String,
+}
+
+/// Builds the program and says where it is.
+pub(crate) fn build() -> Outcome<PathBuf> {
+    if !has("script") {
+        return Err("people need `script` to sit at a terminal; Debian has it in bsdutils".into());
+    }
+    sh(&mut cargo(&["build", "--quiet", "--locked", "--package", "sayso"]))?;
+    let words = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
+    let metadata: serde_json::Value = serde_json::from_str(&output(&mut cargo(&words))?)
+        .map_err(|e| Stop::from(format!("cargo metadata: {e}")))?;
+    let target = metadata["target_directory"].as_str().unwrap_or("target");
+    Ok(Path::new(target).join("debug/sayso"))
+}
+
+impl Stage {
+    /// A fresh folder with the program on its path.
+    pub(crate) fn new(program: &Path, colour: bool) -> Outcome<Stage> {
+        let scratch = Scratch::below(&env::temp_dir())?;
+        let stage = Stage { scratch, colour };
+        for folder in [stage.folder(), stage.programs(), stage.home()] {
+            fs::create_dir(folder)?;
+        }
+        for name in NAMES {
+            symlink(program, stage.programs().join(name))?;
+        }
+        let editor = stage.programs().join("write");
+        fs::write(&editor, EDITOR)?;
+        fs::set_permissions(&editor, fs::Permissions::from_mode(0o755))?;
+        Ok(stage)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.scratch.path().join(FOLDER)
+    }
+
+    fn programs(&self) -> PathBuf {
+        self.scratch.path().join("bin")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.scratch.path().join("home")
+    }
+
+    /// Runs a command line at a terminal of its own, as a person types it. Prompts for a
+    /// passphrase are answered.
+    pub(crate) fn at_terminal(&self, line: &str) -> Outcome<Ran> {
+        let mut command = Command::new("script");
+        // A terminal that nobody looks at has no width.
+        command.args(["-qec", &format!("stty cols 100 rows 40; {line}"), "/dev/null"]);
+        let mut child = self
+            .dressed(&mut command, None)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (Some(mut keys), Some(mut screen)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("`script` has no streams".into());
+        };
+        let mut seen = Vec::new();
+        let mut some = [0; 4096];
+        loop {
+            let count = screen.read(&mut some)?;
+            if count == 0 {
+                break;
+            }
+            seen.extend_from_slice(&some[..count]);
+            if asks_for_passphrase(&seen) {
+                thread::sleep(TYPING);
+                writeln!(keys, "{PASSPHRASE}")?;
+            }
+        }
+        // Typed a moment too early, it would have been echoed.
+        let text = readable(&seen).replace(PASSPHRASE, "");
+        Ok(Ran { code: code(child.wait()?), text })
+    }
+
+    /// Runs a command line without a terminal, as an agent or a script does.
+    pub(crate) fn without_terminal(&self, token: Option<&str>, line: &str) -> Outcome<Ran> {
+        self.start(token, line)?.end()
+    }
+
+    /// Starts a command line without a terminal, and returns once it has said something.
+    pub(crate) fn start(&self, token: Option<&str>, line: &str) -> Outcome<Running> {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec 2>&1; {line}")]);
+        let mut child = self
+            .dressed(&mut command, token)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or("a process without stdout")?;
+        let mut running = Running { child, stdout: BufReader::new(stdout), first: Vec::new() };
+        running.stdout.read_until(b'\n', &mut running.first)?;
+        Ok(running)
+    }
+
+    /// Sets the scene: our folder, our path, and nothing else of who started us.
+    fn dressed<'a>(&self, command: &'a mut Command, token: Option<&str>) -> &'a mut Command {
+        command.current_dir(self.folder()).env_clear();
+        let mut path = vec![self.programs()];
+        path.extend(crate::shell::path_folders());
+        command.env("PATH", env::join_paths(path).unwrap_or_default());
+        command.env("HOME", self.home()).env("TERM", "xterm").env("LANG", "C.UTF-8");
+        command.env("EDITOR", self.programs().join("write"));
+        if !self.colour {
+            command.env("NO_COLOR", "1");
+        }
+        if let Some(token) = token {
+            command.env("SAYSO_TOKEN_FILE", token);
+        }
+        command
+    }
+}
+
+/// A process in the background.
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    first: Vec<u8>,
+}
+
+impl Running {
+    /// The first line it printed.
+    pub(crate) fn first_line(&self) -> String {
+        readable(&self.first).trim_end().to_owned()
+    }
+
+    /// Waits for its end, for a bounded time, and returns all it printed.
+    pub(crate) fn end(mut self) -> Outcome<Ran> {
+        let begun = Instant::now();
+        let status = loop {
+            // Its output is small and fits into the pipe, so it can end before we read it.
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            if begun.elapsed() > END_MAX {
+                self.child.kill()?;
+                self.child.wait()?;
+                return Err(format!("it still runs after {} seconds", END_MAX.as_secs()).into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        self.stdout.read_to_end(&mut self.first)?;
+        Ok(Ran { code: code(status), text: readable(&self.first) })
+    }
+}
+
+fn asks_for_passphrase(seen: &[u8]) -> bool {
+    let text = readable(seen);
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    last.ends_with(": ") && (last.contains("assphrase") || last.starts_with("Once more"))
+}
+
+fn readable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\r\n", "\n")
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_prompt_for_a_passphrase_is_answered() {
+        assert!(asks_for_passphrase(b"x\r\nPassphrase of ann: "));
+        assert!(asks_for_passphrase(b"Once more: "));
+        assert!(!asks_for_passphrase(b"Passphrase of ann: \r\nunlocked"));
+        assert!(!asks_for_passphrase(b"passphrase: none is set"));
+    }
+
+    #[test]
+    fn a_stage_has_its_folder_and_an_exit_code() {
+        let stage = Stage::new(Path::new("/bin/true"), false).unwrap();
+        let ran = stage.without_terminal(Some("a.token"), "basename \"$PWD\"; exit 7").unwrap();
+        assert_eq!((ran.code, ran.text.as_str()), (7, "shop\n"));
+        let ran = stage.without_terminal(Some("a.token"), "echo $SAYSO_TOKEN_FILE").unwrap();
+        assert_eq!(ran.text, "a.token\n");
+    }
+}
