@@ -62,7 +62,11 @@ const VERBS: &[Verb] = &[
         line: "figures beside floors and peers: start, growth, gates, tasks",
         run: bench::run,
     },
-    Verb { name: "ci", line: "all of the above, the quick ones first", run: ci::run },
+    Verb {
+        name: "ci",
+        line: "everything a change has to pass, the quick checks first",
+        run: ci::run,
+    },
     Verb { name: "help", line: "this list", run: help::run },
 ];
 

@@ -176,6 +176,12 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// An actor who is in no run, bound to no task and launched by nobody.
+    pub fn new(role: Role, name: &str, proof: Proof, level: Level, door: Door) -> Self {
+        let (run, task, launcher) = (None, None, None);
+        Self { role, name: name.into(), run, task, launcher, proof, level, door }
+    }
+
     /// Checks the role against a deed; `what` completes "may not …".
     pub fn check(&self, deed: Deed, what: &str) -> Result<(), Refusal> {
         if self.role.may(deed) {

@@ -213,16 +213,7 @@ mod tests {
 
     fn chain(len: u64) -> (SpaceId, Vec<Sealed>, Head) {
         let space = SpaceId::mint(Timestamp::from_micros(0), 7);
-        let actor = Actor {
-            role: Role::Human,
-            name: "ann".into(),
-            run: None,
-            task: None,
-            launcher: None,
-            proof: Proof::Tty,
-            level: Level::S0,
-            door: Door::Cli,
-        };
+        let actor = Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli);
         let mut head = Head::genesis(space);
         let mut entries = vec![];
         for n in 0..len {

@@ -75,16 +75,7 @@ mod tests {
     use crate::{Door, Level, Proof};
 
     fn actor(role: Role, name: &str) -> Actor {
-        Actor {
-            role,
-            name: name.into(),
-            run: None,
-            task: None,
-            launcher: None,
-            proof: Proof::Token,
-            level: Level::S0,
-            door: Door::Cli,
-        }
+        Actor::new(role, name, Proof::Token, Level::S0, Door::Cli)
     }
 
     fn message(from_role: Role, to: &str, text: &str) -> Message {

@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use sayso_core::gate::Card;
-use sayso_core::{Actor, Answer, Approvers, Door, GateId, Kind, Level, Proof, Role, Shape};
+use sayso_core::{Actor, Answer, Door, GateId, Kind, Level, Proof, Role, Shape};
 use sayso_engine::{Ask, Desk, GateFilter, NewTask, Place, Waited, World};
 use serde_json::json;
 use std::collections::HashMap;
@@ -81,33 +81,17 @@ fn emit(value: &serde_json::Value) {
 }
 
 fn actor(role: Role, name: &str) -> Actor {
-    Actor {
-        role,
-        name: name.into(),
-        run: None,
-        task: None,
-        launcher: None,
-        proof: Proof::Token,
-        level: Level::S0,
-        door: Door::Cli,
-    }
+    Actor::new(role, name, Proof::Token, Level::S0, Door::Cli)
 }
 
 fn ask(desk: &Desk) -> Ask {
-    Ask {
-        id: desk.new_gate_id(),
-        kind: Kind::Decision,
-        task: None,
-        card: Card {
-            question: QUESTION.into(),
-            narrative: String::new(),
-            facts: vec![],
-            shape: Shape::Text,
-        },
-        approvers: Approvers::Anyone,
-        least_proof: Proof::Token,
-        deadline: None,
-    }
+    let card = Card {
+        question: QUESTION.into(),
+        narrative: String::new(),
+        facts: vec![],
+        shape: Shape::Text,
+    };
+    Ask::new(desk.new_gate_id(), Kind::Decision, None, card)
 }
 
 fn answer(desk: &Desk, id: GateId) {

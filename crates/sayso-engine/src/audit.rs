@@ -254,6 +254,8 @@ fn broken(broken: Broken) -> Error {
 }
 
 fn tampered(what: &str) -> Refusal {
-    Refusal::new(Code::AuditBroken, what)
-        .hint("something wrote to the store without sayso; compare with an export kept elsewhere")
+    Refusal::new(Code::AuditBroken, what).hint(
+        "something wrote to the store without sayso, or it is damaged: see `sayso doctor`, and \
+         compare with an export kept elsewhere",
+    )
 }

@@ -23,7 +23,7 @@ pub(crate) struct Batch<'w, 'c> {
     tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
     runs: BTreeMap<RunId, Option<Versioned<Run>>>,
     events: Vec<(String, u64, String)>,
-    effects: Vec<(GateId, Effect)>,
+    effects: Vec<(GateId, u32, Effect)>,
     entry: Option<Entry>,
 }
 
@@ -122,7 +122,8 @@ impl<'w, 'c> Batch<'w, 'c> {
                 Some((gate.revision, &gate)),
                 event_reason(event),
             );
-            self.effects.extend(gate::effects(&gate, event).into_iter().map(|effect| (id, effect)));
+            let effects = gate::effects(&gate, event).into_iter();
+            self.effects.extend(effects.map(|effect| (id, gate.revision, effect)));
             versioned = Some(Versioned { now: gate, version, changed: true });
         }
         self.gates.insert(id, versioned);
@@ -246,9 +247,9 @@ impl<'w, 'c> Batch<'w, 'c> {
         for run in changed(&self.runs) {
             self.write.put_run(&run.now, run.version)?;
         }
-        for (gate, effect) in &self.effects {
+        for (gate, revision, effect) in &self.effects {
             for channel in self.channels {
-                if let Some(notice) = notice(self.space, channel, *gate, effect) {
+                if let Some(notice) = notice(self.space, channel, *gate, *revision, effect) {
                     self.write.add_notice(&notice, self.at)?;
                 }
             }
@@ -273,9 +274,16 @@ fn advance<T>(
 }
 
 /// What is told about a gate; the id makes sure that each thing is told once per channel.
-fn notice(space: SpaceId, channel: &str, gate: GateId, effect: &Effect) -> Option<Notice> {
+fn notice(
+    space: SpaceId,
+    channel: &str,
+    gate: GateId,
+    revision: u32,
+    effect: &Effect,
+) -> Option<Notice> {
     let what = match effect {
-        Effect::Notify { level, reminder } => format!("notify/{level}/{reminder}"),
+        // Another card is another thing to tell.
+        Effect::Notify { level, reminder } => format!("notify/{revision}/{level}/{reminder}"),
         Effect::Retract => "retract".into(),
         // The asker is not a person to notify: it has its delivery.
         Effect::Deliver => return None,

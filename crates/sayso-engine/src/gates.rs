@@ -1,7 +1,7 @@
 //! What can be done with gates.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Result, load};
+use crate::{Desk, Error, Result, load};
 use sayso_core::gate::{self, Card, Command, Ending, Gate, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
@@ -28,6 +28,14 @@ pub struct Ask {
     pub least_proof: Proof,
     /// When it expires.
     pub deadline: Option<Timestamp>,
+}
+
+impl Ask {
+    /// A question anyone may answer, whenever they come to it.
+    pub fn new(id: GateId, kind: Kind, task: Option<TaskId>, card: Card) -> Self {
+        let (approvers, least_proof, deadline) = (Approvers::Anyone, Proof::Token, None);
+        Self { id, kind, task, card, approvers, least_proof, deadline }
+    }
 }
 
 /// How a wait ended.
@@ -64,12 +72,17 @@ impl Desk {
         if actor.role != Role::Human || cards.is_empty() {
             return Ok(());
         }
-        self.submit(actor, move |batch| {
+        let noted = self.submit(actor, move |batch| {
             for (id, digest) in &cards {
                 batch.on_gate(*id, &Command::See { digest: digest.clone() })?;
             }
             Ok(())
-        })
+        });
+        match noted {
+            // Where nothing can be written, one may still look.
+            Err(Error::Store(sayso_store::Error::ReadOnly(_))) => Ok(()),
+            noted => noted,
+        }
     }
 
     /// Puts a gate off.

@@ -6,9 +6,7 @@ use crate::load::{self, History};
 use crate::{Desk, Result};
 use sayso_core::gate::{Card, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
-use sayso_core::{
-    Actor, Approvers, Code, GateId, Kind, Proof, Refusal, RunId, Shape, TaskId, Timestamp,
-};
+use sayso_core::{Actor, Code, GateId, Kind, Refusal, RunId, Shape, TaskId, Timestamp};
 use sayso_store::{Handles, Page, TaskFilter, TaskRow};
 use std::collections::BTreeSet;
 
@@ -70,7 +68,8 @@ impl Desk {
         self.submit(actor, move |batch| {
             let other = task_in(batch, on)?;
             let this = task_in(batch, id)?;
-            if batch.write.would_circle(id, on)? {
+            // A task that waits for itself has a refusal of its own.
+            if id != on && batch.write.would_circle(id, on)? {
                 return Err(Refusal::new(
                     Code::Cycle,
                     format!("{} already waits for {}", other.handle, this.handle),
@@ -122,6 +121,24 @@ impl Desk {
         self.submit(actor, move |batch| {
             batch.on_task(id, &command)?;
             task_in(batch, id)
+        })
+    }
+
+    /// Hands a task to a person, with a question or with the usual one for the kind.
+    pub fn hand_over(
+        &self,
+        actor: &Actor,
+        id: TaskId,
+        kind: Kind,
+        question: Option<String>,
+    ) -> Result<Gate> {
+        let gate = self.new_gate_id();
+        self.submit(actor, move |batch| {
+            let mut ask = ask_for(gate, &task_in(batch, id)?, kind, "");
+            if let Some(question) = &question {
+                ask.card.question.clone_from(question);
+            }
+            gates::open(batch, &ask)
         })
     }
 
@@ -223,19 +240,11 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
 }
 
 /// The question a task asks when nobody worded one.
-pub(crate) fn ask_for(id: GateId, task: &Task, kind: Kind, narrative: &str) -> Ask {
-    let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
+fn ask_for(id: GateId, task: &Task, kind: Kind, narrative: &str) -> Ask {
     let question = format!("{}: {}", task.title, kind.default_question());
+    let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
     let card = Card { question, narrative: narrative.into(), facts: vec![], shape };
-    Ask {
-        id,
-        kind,
-        task: Some(task.id),
-        card,
-        approvers: Approvers::Anyone,
-        least_proof: Proof::Token,
-        deadline: None,
-    }
+    Ask::new(id, kind, Some(task.id), card)
 }
 
 #[derive(Clone, Copy)]
@@ -307,7 +316,7 @@ fn check_nothing_left(batch: &mut Batch<'_, '_>, task: &Task) -> Result<()> {
 fn check_parent(batch: &mut Batch<'_, '_>, id: TaskId, parent: TaskId) -> Result<()> {
     let above = task_in(batch, parent)?;
     let this = task_in(batch, id)?;
-    if batch.write.is_above(id, parent)? {
+    if id != parent && batch.write.is_above(id, parent)? {
         return Err(Refusal::new(
             Code::Cycle,
             format!("{} is already part of {}", above.handle, this.handle),

@@ -76,7 +76,9 @@ impl Error {
     /// What to do about it.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Error::Conflict | Error::Busy(_) => "try again; `sayso doctor` shows who holds it",
+            Error::Conflict | Error::Busy(_) => {
+                "try again; many processes are writing, or one is stuck"
+            }
             Error::Unreachable(_) => {
                 "nothing was allowed meanwhile; check that the server runs and the address is right"
             }

@@ -118,7 +118,7 @@ impl Store {
         }
         self.with_transaction(Intent::Read, |conn| {
             let ending = Ending(conn);
-            let rows = ending.0.query("PRAGMA quick_check(10)", &[])?;
+            let rows = ending.0.query("PRAGMA integrity_check(10)", &[])?;
             Ok(rows.iter().map(|r| r.text(0).to_owned()).filter(|line| line != "ok").collect())
         })
     }

@@ -11,12 +11,15 @@ use sayso_core::run::{self, Run};
 use sayso_core::task::Task;
 use sayso_core::{GateId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 /// A transaction that writes. It reads, too, and sees what it wrote.
 pub struct Write<'a> {
     read: Read<'a>,
     topics: Vec<Topic>,
+    /// Where the chains of the spaces that are locked end, and whether that has moved.
+    heads: BTreeMap<SpaceId, (Head, bool)>,
 }
 
 /// An ending on its way to an asker.
@@ -60,11 +63,18 @@ impl<'a> DerefMut for Write<'a> {
 
 impl<'a> Write<'a> {
     pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
-        Self { read: Read::new(conn), topics: vec![] }
+        Self { read: Read::new(conn), topics: vec![], heads: BTreeMap::new() }
     }
 
-    /// Announces what was written where the transaction itself does it, and says what it was.
+    /// Writes where the chains end now, announces what was written where the transaction itself does
+    /// it, and says what it was.
     pub(crate) fn close(mut self) -> Result<Vec<Topic>> {
+        for (space, (head, has_moved)) in std::mem::take(&mut self.heads) {
+            if has_moved {
+                let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
+                self.exec(sql, args![&space.to_string(), head.seq as i64, head.hash.as_str()])?;
+            }
+        }
         self.topics.sort_unstable();
         self.topics.dedup();
         if self.read.conn.dialect() == Dialect::Postgres && !self.topics.is_empty() {
@@ -96,6 +106,9 @@ impl<'a> Write<'a> {
     /// Takes the space's turn: from here to the commit nobody else writes in it. Read what a
     /// decision stands on after this, and the decision cannot be overtaken.
     pub fn lock(&mut self, space: SpaceId) -> Result<Head> {
+        if let Some((head, _)) = self.heads.get(&space) {
+            return Ok(head.clone());
+        }
         let sql = match self.read.conn.dialect() {
             // The transaction holds the lock of the whole file already.
             Dialect::Sqlite => "SELECT seq, hash FROM spaces WHERE id = ?1",
@@ -104,7 +117,9 @@ impl<'a> Write<'a> {
         let row = self.read.one(sql, args![&space.to_string()])?;
         let row = row.ok_or_else(|| crate::Error::Missing(format!("space {space}")))?;
         let hash = crate::read::json(&format!("{:?}", row.text(1)))?;
-        Ok(Head { seq: row.int(0) as u64, hash })
+        let head = Head { seq: row.int(0) as u64, hash };
+        self.heads.insert(space, (head.clone(), false));
+        Ok(head)
     }
 
     /// Appends events and the audit entry that covers them. `events` are `(stream, version, body)`,
@@ -125,10 +140,10 @@ impl<'a> Write<'a> {
         let sql = "INSERT INTO audit (space, seq, prev, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)";
         let (prev, hash) = (sealed.prev.as_str(), sealed.hash.as_str());
         self.exec(sql, args![&id, seq, prev, hash, &sealed.body])?;
-        let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
-        self.exec(sql, args![&id, seq, hash])?;
         self.topics.push(Topic::Space(space));
-        Ok(sealed.seq)
+        let seq = sealed.seq;
+        self.heads.insert(space, (Head { seq, hash: sealed.hash }, true));
+        Ok(seq)
     }
 
     /// Writes the view of a gate.

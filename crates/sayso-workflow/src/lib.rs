@@ -21,8 +21,7 @@
 
 use sayso_core::gate::{Card, Gate};
 use sayso_core::{
-    Actor, Approvers, Choice, Digest, Door, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp,
-    Verdict,
+    Actor, Choice, Digest, Door, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp, Verdict,
 };
 use sayso_engine::{Ask, Desk, Place, Waited, World};
 use std::path::Path;
@@ -48,36 +47,20 @@ impl Inbox {
     /// Opens a space wherever it is kept.
     pub fn at(place: Place, space: &str, program: &str) -> Result<Self> {
         let desk = Desk::open(place, space, World::real())?;
-        let asker = Actor {
-            role: Role::Service,
-            name: program.to_owned(),
-            run: None,
-            task: None,
-            launcher: None,
-            proof: Proof::None,
-            level: desk.level(),
-            door: Door::Workflow,
-        };
+        let asker = Actor::new(Role::Service, program, Proof::None, desk.level(), Door::Workflow);
         Ok(Self { desk, asker })
     }
 
     /// Asks, or finds what was asked under this key before. The same key with another question is
     /// refused: a key means one question.
     pub fn ask(&self, key: &str, question: Question) -> Result<Pending<'_>> {
-        let ask = Ask {
-            id: self.id_of(key),
-            kind: question.kind,
-            task: question.task,
-            card: Card {
-                question: question.text,
-                narrative: question.context,
-                facts: vec![],
-                shape: question.shape,
-            },
-            approvers: Approvers::Anyone,
-            least_proof: Proof::Token,
-            deadline: None,
+        let card = Card {
+            question: question.text,
+            narrative: question.context,
+            facts: vec![],
+            shape: question.shape,
         };
+        let ask = Ask::new(self.id_of(key), question.kind, question.task, card);
         let gate = self.desk.ask(&self.asker, ask)?;
         Ok(Pending { inbox: self, gate })
     }

@@ -7,16 +7,7 @@ use sayso_workflow::{Inbox, Question, Reply};
 use std::time::Duration;
 
 fn ann() -> Actor {
-    Actor {
-        role: Role::Human,
-        name: "ann".into(),
-        run: None,
-        task: None,
-        launcher: None,
-        proof: Proof::Tty,
-        level: Level::S0,
-        door: Door::Cli,
-    }
+    Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli)
 }
 
 fn space() -> (tempfile::TempDir, Place, Desk) {

@@ -157,7 +157,9 @@ impl Out {
     /// How wide the terminal is, or a usual width where there is none.
     pub(crate) fn width(&self) -> usize {
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
-        size.map_or(100, |size| usize::from(size.ws_col)).clamp(40, 200)
+        // Some terminals do not know, and say 0.
+        let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        columns.unwrap_or(100).clamp(40, 200)
     }
 }
 

@@ -28,7 +28,13 @@ pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
 /// The holder of the token in reach, else whoever is at the keyboard.
 fn holder(desk: &Desk) -> Result<Actor> {
     match token()? {
-        Some(secret) => Ok(desk.authenticate(&secret, Door::Cli)?),
+        Some(secret) => {
+            let known = desk.authenticate(&secret, Door::Cli);
+            if let Err(sayso_engine::Error::Refused(refusal)) = &known {
+                desk.note_refusal(&local(desk.level()), refusal);
+            }
+            Ok(known?)
+        }
         None => Ok(local(desk.level())),
     }
 }
@@ -134,16 +140,8 @@ fn sign_in_environment() -> Option<Sign> {
 
 /// An agent that has no token of its own: what it asks is still an agent's question.
 pub(crate) fn agent(level: Level, sign: &Sign) -> Actor {
-    Actor {
-        role: Role::Agent,
-        name: sign.agent.clone(),
-        run: None,
-        task: None,
-        launcher: Some(user()),
-        proof: Proof::None,
-        level,
-        door: Door::Cli,
-    }
+    let actor = Actor::new(Role::Agent, &sign.agent, Proof::None, level, Door::Cli);
+    Actor { launcher: Some(user()), ..actor }
 }
 
 /// A person at a terminal, or a script of theirs.
@@ -152,16 +150,7 @@ pub(crate) fn local(level: Level) -> Actor {
         true => (Role::Human, Proof::Tty),
         false => (Role::Service, Proof::None),
     };
-    Actor {
-        role,
-        name: user(),
-        run: None,
-        task: None,
-        launcher: None,
-        proof,
-        level,
-        door: Door::Cli,
-    }
+    Actor::new(role, &user(), proof, level, Door::Cli)
 }
 
 /// Whether a person can type here. Input may come from a pipe as long as the terminal is there.

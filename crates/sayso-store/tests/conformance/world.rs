@@ -28,16 +28,7 @@ pub(crate) fn at(ticks: i64) -> Timestamp {
 }
 
 pub(crate) fn actor(role: Role, name: &str) -> Actor {
-    Actor {
-        role,
-        name: name.into(),
-        run: None,
-        task: None,
-        launcher: None,
-        proof: Proof::Tty,
-        level: Level::S0,
-        door: Door::Cli,
-    }
+    Actor::new(role, name, Proof::Tty, Level::S0, Door::Cli)
 }
 
 pub(crate) fn ann() -> Actor {

@@ -86,8 +86,8 @@ fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
             "" => String::new(),
             reason => format!("  {}", harmless_line(reason)),
         };
-        let at = when::local(entry.at);
-        let object = card::pad(&harmless_line(&entry.object), 8);
+        let at = out.paint(Look::Faint, &when::local(entry.at));
+        let object = out.paint(Look::Name, &card::pad(&harmless_line(&entry.object), 8));
         out.line(&format!("{:>6}  {at}  {action} {object} {who}{why}", entry.seq));
     }
     Ok(Exit::Ok)

@@ -57,7 +57,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         });
     }
     shared::print_gates(context, &desk, &page.items)?;
-    desk.see(&actor, &page.items)?;
     if let Some(next) = next {
         out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
     }

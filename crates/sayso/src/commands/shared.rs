@@ -91,7 +91,7 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
     if let Some(task) = gate.opened.task {
         let row = desk.task(task)?;
         out.line(&format!("  {}", task_went(&row)));
-    } else if matches!(gate.delivery, Delivery::Pending { .. }) {
+    } else if gate.answer().is_some() && matches!(gate.delivery, Delivery::Pending { .. }) {
         out.line(&format!(
             "  {} gets it as soon as it asks",
             harmless_line(&gate.opened.lineage.asker)

@@ -5,10 +5,9 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::who;
 use clap_complete::ArgValueCompleter;
-use sayso_core::gate::Card;
 use sayso_core::task::{Edit, Status};
-use sayso_core::{Actor, Answer, Approvers, Code, Exit, Kind, Proof, Shape, TaskId};
-use sayso_engine::{Ask, Desk};
+use sayso_core::{Actor, Answer, Code, Exit, Kind, TaskId};
+use sayso_engine::Desk;
 
 /// Change a task.
 ///
@@ -78,14 +77,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     if args.manual {
         context.out.remark("note: --manual is now --awaiting work");
-        hand_over(&desk, &actor, id, Kind::Work, None)?;
+        desk.hand_over(&actor, id, Kind::Work, None)?;
     }
     match args.awaiting.as_deref() {
         Some("null" | "none" | "") => {
             let person = who::person(context, &desk)?;
             desk.clear_awaiting(&person, id, "taken back")?;
         }
-        Some(kind) => hand_over(&desk, &actor, id, shared::kind(kind)?, args.question.clone())?,
+        Some(kind) => {
+            desk.hand_over(&actor, id, shared::kind(kind)?, args.question.clone())?;
+        }
         None => {}
     }
     let edit = edit(&args, context, &desk)?;
@@ -123,30 +124,6 @@ fn edit(args: &Args, context: &Context<'_>, desk: &Desk) -> Result<Edit> {
         add_labels: args.add_label.iter().cloned().collect(),
         remove_labels: args.remove_label.iter().cloned().collect(),
     })
-}
-
-fn hand_over(
-    desk: &Desk,
-    actor: &Actor,
-    id: TaskId,
-    kind: Kind,
-    question: Option<String>,
-) -> Result<()> {
-    let task = desk.task(id)?.task;
-    let question =
-        question.unwrap_or_else(|| format!("{}: {}", task.title, kind.default_question()));
-    let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
-    let ask = Ask {
-        id: desk.new_gate_id(),
-        kind,
-        task: Some(id),
-        card: Card { question, narrative: String::new(), facts: vec![], shape },
-        approvers: Approvers::Anyone,
-        least_proof: Proof::Token,
-        deadline: None,
-    };
-    desk.ask(actor, ask)?;
-    Ok(())
 }
 
 fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> Result<()> {

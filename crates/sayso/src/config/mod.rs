@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// The folder of a space.
 pub(crate) const FOLDER: &str = ".sayso";
 
+/// The most that is read of the settings.
+const CONFIG_BYTES_MAX: u64 = 64 * 1024;
+
 /// What `sayso init` writes; every setting is in it.
 pub(crate) const DEFAULT: &str = include_str!("default.yaml");
 
@@ -98,7 +101,7 @@ pub(crate) fn settings(folder: &Path) -> Result<(Option<String>, Option<String>)
 
 fn read(folder: &Path) -> Result<File> {
     let path = folder.join("config.yaml");
-    match std::fs::read_to_string(&path) {
+    match read_file(&path) {
         Ok(text) => parse(&text, &path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(File { space: None, store: None }),
         Err(e) => Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
@@ -106,11 +109,25 @@ fn read(folder: &Path) -> Result<File> {
 }
 
 fn parse(text: &str, path: &Path) -> Result<File> {
-    let wrong = |e: &dyn std::fmt::Display| {
-        Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))
+    serde_saphyr::from_str(text).map_err(|e: serde_saphyr::Error| {
+        // Not the lines themselves: the address of a database may hold a password.
+        let mut why = e.without_snippet().to_string();
+        if why.contains("://") {
+            why = "this is not a list of settings".into();
+        }
+        Failure::new(Code::BadConfig, format!("{}: {why}", path.display()))
             .hint("the settings there are: space, store")
-    };
-    serde_saphyr::from_str(text).map_err(|e| wrong(&e))
+    })
+}
+
+fn read_file(path: &Path) -> std::io::Result<String> {
+    use std::io::Read;
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > CONFIG_BYTES_MAX {
+        return Err(std::io::Error::other(format!("more than {CONFIG_BYTES_MAX} bytes")));
+    }
+    Ok(text)
 }
 
 fn no_space(start: &Path, has_store: bool) -> Failure {

@@ -1,35 +1,36 @@
 //! A passphrase at a real terminal: once set, verdicts need it, and it counts for one terminal.
 
 use crate::harness::{Backend, Ran, SAYSO, Space, Who, on_both};
-use std::io::Write;
-use std::process::Stdio;
+use std::io::{Read, Write};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const PHRASE: &str = "correct horse";
 
-/// A terminal of its own in which the lines of a script are run one after the other. What is asked
-/// for is typed when it is asked.
-fn at_a_terminal(space: &Space, script: &str, typed: &[&str]) -> Ran {
-    let mut command = space.command(Who::Terminal, &[]);
-    let line = script.replace("sayso", SAYSO);
-    let mut shell = std::process::Command::new("script");
-    shell.args(["-qec", &line, "/dev/null"]).current_dir(space.path()).env_clear();
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    drop(std::mem::replace(&mut command, shell));
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut keyboard = child.stdin.take().unwrap();
+/// A terminal of its own in which a line of shell is run. What is asked for is typed once it is.
+fn at_a_terminal(space: &Space, line: &str, typed: &[&str]) -> Ran {
+    let like = space.command(Who::Terminal, &[]);
+    let mut command = Command::new("script");
+    command.args(["-qec", &line.replace("sayso", SAYSO), "/dev/null"]);
+    command.current_dir(space.path()).env_clear();
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut keyboard, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = vec![];
     for line in typed {
-        // Long enough for the prompt to be there: a terminal drops what was typed before it.
-        std::thread::sleep(std::time::Duration::from_millis(900));
+        // A terminal drops what was typed before the prompt.
+        while !shown.ends_with(b": ") {
+            let mut byte = [0];
+            assert_eq!(screen.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&shown));
+            shown.push(byte[0]);
+        }
+        std::thread::sleep(Duration::from_millis(50));
         writeln!(keyboard, "{line}").unwrap();
+        shown.push(b'\n');
     }
-    let output = child.wait_with_output().unwrap();
-    drop(keyboard);
-    Ran::of(&output)
+    screen.read_to_end(&mut shown).unwrap();
+    let status = child.wait().unwrap();
+    Ran::of(&Output { status, stdout: shown, stderr: vec![] })
 }
 
 on_both! {
