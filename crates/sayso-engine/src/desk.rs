@@ -137,7 +137,10 @@ impl Desk {
                 return Ok(Ok(()));
             }
             match work(&mut batch) {
-                Ok(value) => batch.commit().map(|trace| Ok(trying.keep(trace, value))),
+                Ok(value) => {
+                    trying.keep(batch.commit()?, value);
+                    Ok(Ok(()))
+                }
                 Err(Error::Store(error)) => Err(error),
                 // Nothing has been written yet: a batch writes when it is committed.
                 Err(Error::Refused(refusal)) => Ok(Err(refusal)),
@@ -174,7 +177,10 @@ impl Desk {
 
 /// What the last try would leave behind. The word that it counted may have been lost on its way, and
 /// not every command is harmless a second time: a note would be there twice.
-struct Tried<T>(Arc<Mutex<Option<(Option<Trace>, T)>>>);
+struct Tried<T>(Arc<Mutex<Last<T>>>);
+
+/// What the last try left, if it wrote anything, and what it came to.
+type Last<T> = Option<(Option<Trace>, T)>;
 
 impl<T> Tried<T> {
     fn keep(&self, trace: Option<Trace>, value: T) {
@@ -196,7 +202,7 @@ impl<T> Tried<T> {
         Ok(value)
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<(Option<Trace>, T)>> {
+    fn last(&self) -> MutexGuard<'_, Last<T>> {
         // It is replaced as a whole or not at all.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

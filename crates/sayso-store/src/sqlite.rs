@@ -15,6 +15,9 @@ const BUSY_SECONDS_MAX: u64 = 20;
 /// The oldest library that keeps what it acknowledged when several connections write.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
+/// A WAL longer than this is emptied when nobody else is there.
+const WAL_BYTES_KEPT: u64 = 400_000;
+
 /// How many prepared statements are kept.
 const STATEMENTS_KEPT: usize = 128;
 
@@ -130,15 +133,12 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite> {
 fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     conn.busy_handler(Some(wait_a_turn))?;
-    // Short-lived processes would otherwise copy the whole WAL back at each exit. But whoever opens
-    // the file alone reads the whole WAL once, so it is kept short, too.
+    // Short-lived processes would otherwise copy the whole WAL back at each exit.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // A plan that hangs on the values would be made anew for each of them.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    conn.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 100",
-    )
+    conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
 }
 
 /// Waits in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
@@ -300,6 +300,19 @@ impl Conn for Sqlite {
     fn rollback(&mut self) {
         // Some errors have rolled back already; then there is nothing left to undo.
         let _ = self.exec("ROLLBACK", &[]);
+    }
+
+    /// Whoever opens the file alone reads the whole WAL and forgets how much of it is in the database
+    /// already. So a WAL that has grown is emptied whenever nobody else is there; if somebody is, the
+    /// library's own checkpoints do.
+    fn tidy_up(&mut self) {
+        let wal = format!("{}-wal", self.place);
+        let is_long = std::fs::metadata(wal).is_ok_and(|wal| wal.len() > WAL_BYTES_KEPT);
+        if is_long && self.conn.busy_timeout(Duration::ZERO).is_ok() {
+            // Nothing is lost when it does not work out.
+            let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = self.conn.busy_handler(Some(wait_a_turn));
+        }
     }
 
     fn is_alive(&self) -> bool {

@@ -45,11 +45,7 @@ impl Store {
     pub fn with_group_commit(mut self) -> Result<Self> {
         // In memory there is one connection, and nothing to sync that a group could share.
         if self.place != Place::Memory {
-            let mut writer = connect(&self.place)?;
-            if matches!(self.place, Place::Sqlite(_)) {
-                // A process that stays open does not read the WAL again: fewer, larger checkpoints.
-                writer.batch("PRAGMA wal_autocheckpoint = 1000")?;
-            }
+            let writer = connect(&self.place)?;
             let announce = watch::announcer(&self.place);
             self.group = Some(Group::start(writer, self.place.clone(), announce)?);
         }
@@ -88,10 +84,12 @@ impl Store {
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
         let (mut job, reply) = Job::new(work);
-        let topics = self.with_transaction(Intent::Write, |conn| {
-            crate::writer::commit(conn, std::slice::from_mut(&mut job))
+        self.with_transaction(Intent::Write, |conn| {
+            let topics = crate::writer::commit(conn, std::slice::from_mut(&mut job))?;
+            self.announce(&topics);
+            conn.tidy_up();
+            Ok(())
         })?;
-        self.announce(&topics);
         job.finish(Ok(()));
         reply.recv().map_err(|_| Error::Other("the write gave no result".into()))?
     }

@@ -92,6 +92,9 @@ pub(crate) trait Conn: Tx + Send {
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
 
+    /// Tidies up behind a write of a process that may end any moment.
+    fn tidy_up(&mut self) {}
+
     /// Whether it is worth keeping.
     fn is_alive(&self) -> bool;
 }

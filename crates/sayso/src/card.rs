@@ -14,7 +14,7 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestam
     let width = out.width().saturating_sub(24).max(20);
     let question = shorten(&harmless_line(&gate.card.question), width);
     let age = when::relative(gate.opened_at, now);
-    let icon = if gate.is_open() { out.icon("❓", "[?]") } else { out.icon("✓", "[x]") };
+    let icon = pad(gate_icon(out, gate), 2);
     let head = format!(
         "{icon} {}  {}  {question}",
         out.paint(Look::Name, gate.handle()),
@@ -60,7 +60,17 @@ fn head(out: &Out, gate: &Gate) -> String {
         _ => ending_in_words(gate),
     };
     let name = out.paint(Look::Name, gate.handle());
-    format!("{} gate {name} ({}), {state}", out.icon("❓", "[?]"), gate.opened.kind)
+    format!("{} gate {name} ({}), {state}", gate_icon(out, gate), gate.opened.kind)
+}
+
+/// The symbol of how a gate stands.
+fn gate_icon(out: &Out, gate: &Gate) -> &'static str {
+    match (gate.state(), gate.answer().map(|(answer, _)| answer.verdict)) {
+        ("open", _) => out.icon("❓", "[?]"),
+        (_, Some(Verdict::Approved)) => out.icon("✓", "[x]"),
+        (_, Some(Verdict::Rejected)) => out.icon("✗", "[!]"),
+        (_, None) => out.icon("–", "[-]"),
+    }
 }
 
 fn facts(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
@@ -147,8 +157,8 @@ pub(crate) fn how_to_answer(gate: &Gate) -> Vec<String> {
 
 fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     let mut receipt = |what: &str, at: Timestamp| {
-        let when = format!("{} ({})", when::local(at), when::relative(at, now));
-        lines.push(out.paint(Look::Faint, &format!("{what} {when}")));
+        let when = format!("{} ({})", when::relative(at, now), when::local(at));
+        lines.push(out.paint(Look::Faint, &format!("{what}, {when}")));
     };
     let lineage = &gate.opened.lineage;
     let through = lineage.launcher.as_ref().map(|l| format!(", launched by {l}"));

@@ -1,5 +1,6 @@
 //! `sayso doctor`: is everything in order, and how safe is it?
 
+use crate::card;
 use crate::config;
 use crate::context::Context;
 use crate::exit::Result;
@@ -238,7 +239,10 @@ fn print(context: &Context<'_>, report: &Report) {
     for level in report.levels.iter().take(3) {
         let arrow = if level.here { out.icon("▸", ">") } else { " " };
         out.line(&format!("  {arrow} {}: {}", level.level, level.means));
-        out.line(&out.paint(Look::Faint, &format!("      does not stop {}", level.does_not_stop)));
+        let rest = format!("does not stop {}", level.does_not_stop);
+        for line in card::indented(out, &rest, "      ") {
+            out.line(&out.paint(Look::Faint, &line));
+        }
     }
 }
 

@@ -137,6 +137,9 @@ fn list(context: &Context<'_>) -> Result<Exit> {
         out.json(&wire::Page { items, next: None });
         return Ok(Exit::Ok);
     }
+    if page.items.is_empty() {
+        out.remark("there are no tokens");
+    }
     for token in &page.items {
         let state = match (token.revoked_at, token.expires_at) {
             (Some(at), _) => format!("revoked {}", when::relative(at, desk.now())),

@@ -1,0 +1,241 @@
+//! A desk of a test's own, with a clock that can be set, and people and agents who come to it.
+
+use sayso_core::gate::{Card, Gate};
+use sayso_core::{
+    Actor, Answer, Approvers, Code, Door, GateId, Kind, Level, Proof, Role, Shape, TaskId,
+    Timestamp,
+};
+use sayso_engine::{Ask, Desk, NewTask, Place, Result, World};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use tempfile::TempDir;
+
+/// When every test begins.
+pub const NOON: i64 = 1_763_208_000_000_000;
+
+/// A second, in the unit of the clock.
+pub const SECOND: i64 = 1_000_000;
+
+pub struct Bench {
+    pub desk: Desk,
+    pub clock: Clock,
+    pub file: Option<PathBuf>,
+    _folder: Option<TempDir>,
+}
+
+/// A clock that goes on by a microsecond each time somebody looks at it, and counts the looks.
+#[derive(Clone, Default)]
+pub struct Clock {
+    now: Arc<AtomicI64>,
+    looks: Arc<AtomicU64>,
+}
+
+impl Clock {
+    pub fn set(&self, micros: i64) {
+        self.now.store(micros, Relaxed);
+    }
+
+    pub fn jump(&self, micros: i64) {
+        self.now.fetch_add(micros, Relaxed);
+    }
+
+    pub fn at(&self) -> Timestamp {
+        Timestamp::from_micros(self.now.load(Relaxed))
+    }
+
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Relaxed)
+    }
+
+    fn look(&self) -> Timestamp {
+        self.looks.fetch_add(1, Relaxed);
+        // At the very end of time it stands still.
+        let next = |now: i64| Some(now.saturating_add(1));
+        Timestamp::from_micros(self.now.fetch_update(Relaxed, Relaxed, next).unwrap())
+    }
+
+    /// A world with this clock.
+    pub fn world(&self) -> World {
+        let (clock, count) = (self.clone(), AtomicU64::new(1));
+        World::new(
+            move || clock.look(),
+            move || {
+                u128::from(count.fetch_add(1, Relaxed)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c)
+            },
+        )
+    }
+}
+
+impl Bench {
+    pub fn memory() -> Self {
+        Self::at(Place::Memory, None, None)
+    }
+
+    pub fn sqlite() -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("sayso.db");
+        Self::at(Place::Sqlite(file.clone()), Some(file), Some(folder))
+    }
+
+    fn at(place: Place, file: Option<PathBuf>, folder: Option<TempDir>) -> Self {
+        let clock = Clock::default();
+        clock.set(NOON);
+        let (desk, is_new) = Desk::create(place, "test", &ann(), clock.world()).unwrap();
+        assert!(is_new);
+        Self { desk, clock, file, _folder: folder }
+    }
+
+    /// The same store, opened for many threads.
+    pub fn shared(&self) -> Desk {
+        match &self.file {
+            Some(file) => {
+                let place = Place::Sqlite(file.clone());
+                Desk::open_shared(place, "test", World::real()).unwrap()
+            }
+            None => self.desk.clone(),
+        }
+    }
+
+    pub fn ask(&self, text: &str) -> Gate {
+        self.desk.ask(&coder(), question(self.desk.new_gate_id(), text)).unwrap()
+    }
+
+    pub fn task(&self, title: &str) -> TaskId {
+        self.desk.create_task(&ann(), new_task(self.desk.new_task_id(), title)).unwrap().id
+    }
+
+    /// How many entries the audit has. It holds, and every view is what its events made it.
+    #[track_caller]
+    pub fn entries(&self) -> u64 {
+        self.desk.verify_audit(&ann(), |_| {}).unwrap().entries
+    }
+
+    /// A second way in, past the desk.
+    pub fn past_the_desk(&self, sql: &str) {
+        let file = rusqlite::Connection::open(self.file.as_ref().unwrap()).unwrap();
+        file.execute_batch(sql).unwrap();
+    }
+
+    /// Everything that is in the store.
+    pub fn everything(&self) -> Vec<String> {
+        let file = rusqlite::Connection::open(self.file.as_ref().unwrap()).unwrap();
+        let tables: Vec<String> = file
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(|name| name.unwrap())
+            .collect();
+        assert!(tables.len() >= 12, "{tables:?}");
+        let mut all = vec![];
+        for table in tables {
+            let mut statement = file.prepare(&format!("SELECT * FROM {table}")).unwrap();
+            let columns = statement.column_count();
+            let mut rows = statement.query([]).unwrap();
+            while let Some(row) = rows.next().unwrap() {
+                let cells: String =
+                    (0..columns).map(|at| format!("{:?} ", row.get_ref(at).unwrap())).collect();
+                all.push(format!("{table}: {cells}"));
+            }
+        }
+        all
+    }
+}
+
+fn actor(role: Role, name: &str) -> Actor {
+    Actor {
+        role,
+        name: name.into(),
+        run: None,
+        task: None,
+        launcher: None,
+        proof: Proof::Token,
+        level: Level::S0,
+        door: Door::Cli,
+    }
+}
+
+pub fn ann() -> Actor {
+    Actor { proof: Proof::Tty, ..actor(Role::Human, "ann") }
+}
+
+pub fn bob() -> Actor {
+    actor(Role::Human, "bob")
+}
+
+pub fn coder() -> Actor {
+    Actor { launcher: Some("ann".into()), ..actor(Role::Agent, "coder") }
+}
+
+pub fn worker() -> Actor {
+    actor(Role::Operator, "worker")
+}
+
+pub fn question(id: GateId, text: &str) -> Ask {
+    let (narrative, facts, shape) = (String::new(), vec![], Shape::Text);
+    Ask {
+        id,
+        kind: Kind::Decision,
+        task: None,
+        card: Card { question: text.into(), narrative, facts, shape },
+        approvers: Approvers::Anyone,
+        least_proof: Proof::Token,
+        deadline: None,
+    }
+}
+
+pub fn new_task(id: TaskId, title: &str) -> NewTask {
+    NewTask {
+        id,
+        title: title.into(),
+        body: String::new(),
+        sort: "task".into(),
+        priority: 2,
+        size: None,
+        labels: BTreeSet::from(["web".to_owned()]),
+        parent: None,
+        blocked_by: BTreeSet::new(),
+        requires: None,
+        awaiting: None,
+    }
+}
+
+/// Answers with the card as it stands.
+pub fn say(desk: &Desk, who: &Actor, id: GateId, text: &str) -> Result<Gate> {
+    let gate = desk.gate(id)?;
+    desk.answer(who, id, Answer::text(text), gate.digest.as_str())
+}
+
+/// Asserts that it was refused or failed with this code.
+#[track_caller]
+pub fn fails<T>(result: Result<T>, code: Code) {
+    match result {
+        Ok(_) => panic!("it went through; expected {code:?}"),
+        Err(error) => assert_eq!(error.code(), code, "{error}"),
+    }
+}
+
+/// Makes two tests of one: in memory and on a file.
+macro_rules! on_each {
+    ($(#[$doc:meta])* fn $name:ident($bench:ident: &Bench) $body:block) => {
+        mod $name {
+            use super::*;
+
+            $(#[$doc])*
+            fn run($bench: &Bench) $body
+
+            #[test]
+            fn memory() {
+                run(&Bench::memory());
+            }
+
+            #[test]
+            fn sqlite() {
+                run(&Bench::sqlite());
+            }
+        }
+    };
+}
+pub(crate) use on_each;

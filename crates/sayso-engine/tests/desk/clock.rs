@@ -1,0 +1,103 @@
+//! Clocks: they jump, forwards and backwards, and nothing breaks; lateness is judged when it matters
+//! (R12).
+
+use crate::bench::{Bench, NOON, SECOND, ann, bob, coder, fails, on_each, question, say};
+use sayso_core::gate::Ending;
+use sayso_core::{Answer, Code, Content, Kind};
+use sayso_engine::Ask;
+
+const YEAR: i64 = 365 * 86_400 * SECOND;
+
+on_each! {
+    fn a_clock_that_jumps_breaks_nothing(bench: &Bench) {
+        let jumps = [YEAR, -YEAR, -YEAR, 100 * YEAR, -100 * YEAR, -1, 0, 3_600 * SECOND];
+        let task = bench.task("Ship");
+        let mut expected = bench.entries();
+        for (n, jump) in jumps.into_iter().cycle().take(40).enumerate() {
+            let gate = bench.ask(&format!("Question {n}?")).opened.id;
+            bench.clock.jump(jump);
+            bench.desk.note(&ann(), task, &format!("Note {n}"), false).unwrap();
+            let answered = say(&bench.desk, &ann(), gate, "Yes").unwrap();
+            bench.clock.jump(-jump);
+            bench.desk.acknowledge(&coder(), gate).unwrap();
+            let again = bench.desk.gate(gate).unwrap();
+            assert_eq!(again.answer(), answered.answer());
+            expected += 4;
+            assert_eq!(bench.entries(), expected);
+        }
+        assert_eq!(bench.desk.history(task).unwrap().len(), 41);
+    }
+}
+
+on_each! {
+    /// The first and the last moments there are: no overflow, no panic.
+    fn the_ends_of_time_are_moments_too(bench: &Bench) {
+        for micros in [0, -1, -NOON, i64::MIN, i64::MIN + 1, i64::MAX - 1_000, i64::MAX, NOON] {
+            bench.clock.set(micros);
+            let gate = bench.ask("Now?").opened.id;
+            say(&bench.desk, &ann(), gate, "Yes").unwrap();
+            bench.desk.claim_notices(10).unwrap();
+            bench.entries();
+        }
+        bench.clock.set(NOON);
+        assert_eq!(bench.entries(), 17);
+    }
+}
+
+on_each! {
+    /// Past its deadline a gate is over, whether or not anybody noted it; until then it is not,
+    /// whatever the clock showed in between.
+    fn a_deadline_is_judged_when_somebody_answers(bench: &Bench) {
+        let desk = &bench.desk;
+        let deadline = bench.clock.at().plus_micros(60 * SECOND);
+        let ask = |text| {
+            let ask = Ask { deadline: Some(deadline), ..question(desk.new_gate_id(), text) };
+            desk.ask(&coder(), ask).unwrap().opened.id
+        };
+        let (late, in_time, noted) = (ask("Late?"), ask("In time?"), ask("Noted?"));
+        fails(desk.expire(&coder(), late), Code::WrongState);
+        bench.clock.set(deadline.as_micros());
+        fails(say(desk, &ann(), late, "Yes"), Code::NotWaiting);
+        assert!(desk.gate(late).unwrap().is_open(), "nobody noted it yet");
+        // Somebody sets the clock right: there was time after all.
+        bench.clock.set(deadline.as_micros() - 10 * SECOND);
+        say(desk, &ann(), in_time, "Yes").unwrap();
+        bench.clock.set(deadline.as_micros() + SECOND);
+        fails(desk.expire(&coder(), in_time), Code::AlreadyAnswered);
+        desk.expire(&coder(), noted).unwrap();
+        let before = bench.entries();
+        desk.expire(&coder(), noted).unwrap();
+        assert_eq!(bench.entries(), before, "once");
+        // What has expired stays so, however far the clock is set back.
+        bench.clock.set(NOON);
+        fails(say(desk, &bob(), noted, "Yes"), Code::NotWaiting);
+        assert!(matches!(desk.gate(noted).unwrap().ending, Some(Ending::Expired { .. })));
+        bench.entries();
+    }
+}
+
+on_each! {
+    /// Notes since the question are the answer to a bare yes. Which are since the question is a matter
+    /// of order, not of what the clock showed.
+    fn notes_count_by_their_order(bench: &Bench) {
+        let desk = &bench.desk;
+        let task = bench.task("Log in");
+        desk.note(&ann(), task, "An old thought, by a clock that went ahead", false).unwrap();
+        bench.clock.jump(-3_600 * SECOND);
+        let ask = question(desk.new_gate_id(), "How?");
+        let gate = desk.ask(&coder(), Ask { kind: Kind::Input, task: Some(task), ..ask }).unwrap();
+        bench.clock.jump(-3_600 * SECOND);
+        desk.note(&ann(), task, "Use tokens", false).unwrap();
+        desk.note(&coder(), task, "An agent's own words", false).unwrap();
+        let id = gate.opened.id;
+        let answered = desk.answer(&ann(), id, Answer::approved(), gate.digest.as_str()).unwrap();
+        let (answer, _) = answered.answer().unwrap();
+        assert_eq!(answer.content, Content::Text("Use tokens".into()));
+        // The words of that answer are a note now, and not the answer to the next question.
+        let ask = question(desk.new_gate_id(), "And then?");
+        let next = desk.ask(&coder(), Ask { kind: Kind::Input, task: Some(task), ..ask }).unwrap();
+        let bare = desk.answer(&ann(), next.opened.id, Answer::approved(), next.digest.as_str());
+        fails(bare, Code::EmptyAnswer);
+        bench.entries();
+    }
+}
