@@ -108,6 +108,7 @@ fn a_server_on_a_full_disk_heals_alone() {
                 scope.spawn(|| {
                     let mut outcomes: Vec<(GateId, Option<Code>)> = vec![];
                     while outcomes.iter().filter(|(_, code)| code.is_some()).count() < 3 {
+                        assert!(outcomes.len() < 200, "the disk does not run full");
                         let id = server.new_gate_id();
                         let asked = server.ask(&agent("coder"), question(id, &filler));
                         outcomes.push((id, asked.err().map(|error| error.code())));

@@ -44,19 +44,19 @@ on_both! {
         let top = space.create(&["Top", "--blocked-by", &base]);
         let roof = space.create(&["Roof", "--blocked-by", &format!("{base},{top}")]);
         assert_eq!(space.state(&top), "blocked");
-        assert_eq!(ready(space, &[]), [base.clone()]);
+        assert_eq!(ready(space, &[]), [base.as_str()]);
         assert_eq!(handles(&space.ann(&["list", "--blocked", "--json"]).json()), [top.clone(), roof.clone()]);
         space.ann(&["show", &roof]).exits(0).says(&format!("waits for {base} (open)"));
         for (task, on) in [(&base, &top), (&base, &roof), (&base, &base), (&top, &roof)] {
             space.ann(&["dep", "add", task, on]).exits(6).refused("SAY017");
         }
         space.coder(&["close", &base]).ok();
-        assert_eq!(ready(space, &[]), [top.clone()]);
+        assert_eq!(ready(space, &[]), [top.as_str()]);
         assert_eq!(space.show(&roof)["blockers"], 1);
         space.ann(&["dep", "remove", &roof, &top]).exits(0).says("no longer waits");
         assert_eq!(ready(space, &[]), [top.clone(), roof.clone()]);
         space.ann(&["dep", "add", &top, &roof]).exits(0).says(&format!("waits for {roof}"));
-        assert_eq!(ready(space, &[]), [roof.clone()]);
+        assert_eq!(ready(space, &[]), [roof.as_str()]);
         space.ann(&["reopen", &base]).ok();
         assert_eq!(space.state(&top), "blocked");
         space.ann(&["dep", "add", &top, "t0000"]).exits(3).refused("SAY001");
@@ -71,15 +71,15 @@ on_both! {
         let other = space.create(&["Other", "-p", "0"]);
         // An epic is not ready while its parts are open.
         assert_eq!(ready(space, &[]), [other.clone(), deep.clone()]);
-        assert_eq!(ready(space, &[&epic]), [deep.clone()]);
+        assert_eq!(ready(space, &[&epic]), [deep.as_str()]);
         assert_eq!(space.coder(&["next", &epic, "--json"]).json()["handle"], deep.as_str());
-        assert_eq!(handles(&space.ann(&["list", "--parent", &epic, "--json"]).json()), [part.clone()]);
+        assert_eq!(handles(&space.ann(&["list", "--parent", &epic, "--json"]).json()), [part.as_str()]);
         for (task, parent) in [(&epic, &deep), (&epic, &part), (&epic, &epic)] {
             space.ann(&["update", task, "--parent", parent]).exits(6).refused("SAY017");
         }
         space.coder(&["close", &epic]).exits(6).refused("SAY018").says("--force");
         space.coder(&["close", &deep]).ok();
-        assert_eq!(ready(space, &[&epic]), [part.clone()]);
+        assert_eq!(ready(space, &[&epic]), [part.as_str()]);
         space.coder(&["close", &part]).ok();
         assert_eq!(ready(space, &[]), [epic.clone(), other.clone()]);
         space.coder(&["next", &other]).exits(3).refused("SAY001");

@@ -104,13 +104,13 @@ on_both! {
             let page = space.ann(&[&["list", "--json"], args].concat()).json();
             page["items"].as_array().unwrap().iter().map(|t| t["handle"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!(found(&["--label", "web"]), [web.clone()]);
+        assert_eq!(found(&["--label", "web"]), [web.as_str()]);
         assert_eq!(found(&["--label", "nothing"]), [""; 0]);
-        assert_eq!(found(&["--type", "bug"]), [web.clone()]);
-        assert_eq!(found(&["--priority", "P2"]), [api.clone()]);
-        assert_eq!(found(&["--awaiting"]), [api.clone()]);
-        assert_eq!(found(&["--awaiting", "review"]), [api.clone()]);
-        assert_eq!(found(&["--awaiting", "input,review"]), [api.clone()]);
+        assert_eq!(found(&["--type", "bug"]), [web.as_str()]);
+        assert_eq!(found(&["--priority", "P2"]), [api.as_str()]);
+        assert_eq!(found(&["--awaiting"]), [api.as_str()]);
+        assert_eq!(found(&["--awaiting", "review"]), [api.as_str()]);
+        assert_eq!(found(&["--awaiting", "input,review"]), [api.as_str()]);
         assert_eq!(found(&["--awaiting=input,approval"]), [""; 0]);
         space.ann(&["list", "--awaiting", "nonsense"]).exits(2).refused("SAY038");
         space.ann(&["update", &web, "--add-label", "urgent", "--remove-label", "ui"]).ok();
