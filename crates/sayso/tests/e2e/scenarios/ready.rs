@@ -99,7 +99,7 @@ on_both! {
         assert!(ready(space, &[]).is_empty());
         space.ann(&["show", &task]).exits(0).says("put off until");
         std::thread::sleep(std::time::Duration::from_millis(1100));
-        assert_eq!(ready(space, &[]), [task.clone()], "it comes back by itself");
+        assert_eq!(ready(space, &[]), [task.as_str()], "it comes back by itself");
         space.ann(&["defer", &task]).ok();
         assert!(ready(space, &[]).is_empty());
         space.ann(&["reopen", &task]).exits(0).says("is open");
