@@ -23,7 +23,9 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestam
     let by = harmless_line(&gate.opened.lineage.asker);
     let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
     let state = if gate.is_open() { String::new() } else { format!(", {}", ending_in_words(gate)) };
-    format!("{head}\n   {}", out.paint(Look::Faint, &format!("asked {age} by {by}{task}{state}")))
+    let below = indented(out, &format!("asked {age} by {by}{task}{state}"), "   ");
+    let below: Vec<_> = below.iter().map(|line| out.paint(Look::Faint, line)).collect();
+    format!("{head}\n{}", below.join("\n"))
 }
 
 /// A gate in full: facts first, what the asker says apart, then how to answer.

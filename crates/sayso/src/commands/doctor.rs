@@ -238,7 +238,11 @@ fn print(context: &Context<'_>, report: &Report) {
     out.line(&format!("{} {}", out.paint(Look::Strong, "Level of assurance:"), report.level));
     for level in report.levels.iter().take(3) {
         let arrow = if level.here { out.icon("▸", ">") } else { " " };
-        out.line(&format!("  {arrow} {}: {}", level.level, level.means));
+        let means = format!("{}: {}", level.level, level.means);
+        for (at, line) in card::indented(out, &means, "      ").iter().enumerate() {
+            let line = line.trim_start();
+            out.line(&if at == 0 { format!("  {arrow} {line}") } else { format!("      {line}") });
+        }
         let rest = format!("does not stop {}", level.does_not_stop);
         for line in card::indented(out, &rest, "      ") {
             out.line(&out.paint(Look::Faint, &line));

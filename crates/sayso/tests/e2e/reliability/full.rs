@@ -52,7 +52,7 @@ fn a_full_disk_acknowledges_nothing_and_heals() {
     let report = desk(&space).verify_audit(&ann(), |_| {}).unwrap();
     assert_eq!(report.views, asked as u64, "each gate once");
     println!("{} kept before the disk was full, 12 refused and kept later", asked - 12);
-    assert!(asked > 30, "{asked}");
+    assert!(asked > 20, "{asked}");
 }
 
 fn check_is_full(ran: Ran) {
@@ -121,7 +121,7 @@ fn a_server_on_a_full_disk_heals_alone() {
     });
     let (kept, refused): (Vec<_>, Vec<_>) = outcomes.iter().partition(|(_, code)| code.is_none());
     assert!(refused.iter().all(|(_, code)| *code == Some(Code::DiskFull)), "{refused:?}");
-    assert!(kept.len() >= 20 && refused.len() >= 24, "{} kept", kept.len());
+    assert!(kept.len() >= 10 && refused.len() >= 24, "{} kept", kept.len());
     std::fs::remove_file(ballast).unwrap();
     for (id, _) in refused.iter().take(10) {
         server.ask(&agent("coder"), question(*id, &filler)).unwrap();
@@ -142,7 +142,7 @@ fn a_write_that_is_cut_short_leaves_nothing() {
     space.ask("coder", &["The first?"]);
     let log = space.path().join(".sayso/sayso.db-wal");
     let (mut failed, mut signalled, mut kept) = (0, 0, 0);
-    for cut_kib in 0..64 {
+    for cut_kib in 0..80 {
         let begins_at = File::open(&log).map_or(0, |file| file.metadata().unwrap().len());
         // In units of 512 bytes, as every shell counts them.
         let limit = begins_at / 512 + cut_kib * 2;

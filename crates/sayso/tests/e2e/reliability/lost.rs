@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Ends the one who ends connections, also when a test fails half-way.
-struct Over<'a>(&'a AtomicBool);
+pub(super) struct Over<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

@@ -1,7 +1,8 @@
 //! Answers that are not taken, each with its own code, its cause and what to do about it.
 
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, SAYSO, Space, Who, on_both};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 
 on_both! {
     fn nothing_waits_here(space: &Space) {
@@ -135,6 +136,36 @@ on_both! {
         space.ann(&["approve", &gate, "--digest", &shown["digest"].as_str().unwrap()[..12]]).ok();
         assert_eq!(space.show(&gate)["answer"]["by"], "ann");
         space.coder(&revise).exits(6).refused("SAY004");
+    }
+}
+
+on_both! {
+    /// The card in the editor is the card that was seen; and what somebody took the time to write
+    /// is given back when it comes too late.
+    fn what_was_written_in_the_editor(space: &Space) {
+        let editor = |script: &str| {
+            let path = space.path().join("editor.sh");
+            let text = format!("#!/bin/sh\n{script}\necho 'in my own words' >> \"$1\"\n");
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let gate = space.ask("coder", &["Which table?"]);
+        space.show(&gate);
+        space.coder(&["ask", "Which table of the two?", "--revise", &gate]).ok();
+        let mut command = space.command(Who::Human("ann"), &["respond", &gate, "--edit"]);
+        space.finish(command.env("EDITOR", editor("cp \"$1\" found.md"))).ok();
+        let found = std::fs::read_to_string(space.path().join("found.md")).unwrap();
+        assert!(found.contains("# Which table of the two?"), "{found}");
+
+        let gate = space.ask("coder", &["Which table?"]);
+        let bob = space.token("bob");
+        let overtake = format!("SAYSO_TOKEN_FILE={} {SAYSO} respond {gate} first >&2", bob.display());
+        let mut command = space.command(Who::Human("ann"), &["respond", &gate, "--edit"]);
+        let late = space.finish(command.env("EDITOR", editor(&overtake)));
+        let late = late.exits(6).refused("SAY004").says("by bob");
+        late.says("What you wrote was not recorded").says("in my own words");
+        assert_eq!(space.show(&gate)["answer"]["text"], "first");
     }
 }
 
