@@ -288,17 +288,24 @@ fn broken(line: &str, room: usize) -> Vec<String> {
     for c in line.chars() {
         let columns = c.width().unwrap_or(0);
         if width + columns > room {
-            let rest = match piece.rfind(' ').filter(|at| *at > 0) {
+            // The blank it is broken at stands for the break.
+            let blank = if c == ' ' { Some(piece.len()) } else { piece.rfind(' ') };
+            let rest = match blank.filter(|at| !piece[..*at].trim().is_empty()) {
                 Some(at) => piece.split_off(at).trim_start().to_owned(),
                 None => String::new(),
             };
             pieces.push(std::mem::replace(&mut piece, rest));
             width = piece.width();
+            if c == ' ' && piece.is_empty() {
+                continue;
+            }
         }
         piece.push(c);
         width += columns;
     }
-    pieces.push(piece);
+    if !piece.is_empty() || pieces.is_empty() {
+        pieces.push(piece);
+    }
     pieces
 }
 
@@ -319,6 +326,7 @@ mod tests {
         assert_eq!(broken("    indented text", 12), ["    indented", "text"]);
         assert_eq!(broken("xxxxxxxxxxxx", 5), ["xxxxx", "xxxxx", "xx"]);
         assert_eq!(broken("日本語日本語", 5), ["日本", "語日", "本語"]);
+        assert_eq!(broken("abc ", 3), ["abc"]);
         assert_eq!(broken("", 5), [""]);
     }
 }
