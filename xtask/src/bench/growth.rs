@@ -10,13 +10,19 @@ use crate::shell;
 use crate::stop::Outcome;
 
 const SMALL: usize = 1_000;
-const LARGE: usize = 1_000_000;
 const ROUNDS: usize = 40;
 const ROUND_TRIPS: usize = 200;
 
+/// How much the large space holds; `SAYSO_BENCH_LARGE` makes a quicker run.
+fn large_size() -> usize {
+    let given = std::env::var("SAYSO_BENCH_LARGE").ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
+}
+
 pub(super) fn run(built: &Built) -> Outcome<String> {
+    let large_size = large_size();
     let (small, small_task) = filled(built, "small", SMALL, SMALL)?;
-    let (large, large_task) = filled(built, "large", LARGE, LARGE)?;
+    let (large, large_task) = filled(built, "large", large_size, large_size)?;
     let verbs: [(&str, [Vec<&str>; 2]); 5] = [
         ("inbox", [vec!["inbox"], vec!["inbox"]]),
         ("ready", [vec!["ready"], vec!["ready"]]),
@@ -45,7 +51,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     }
     rows.push(row("gate round trip, two processes", median(in_small), median(in_large)));
     Ok(format!(
-        "# Growth\n\nThe same with {SMALL} and with {LARGE} stored tasks and as many answered gates, on \
+        "# Growth\n\nThe same with {SMALL} and with {large_size} stored tasks and as many answered gates, on \
          SQLite, in turns (median). `cargo xtask bench growth`\n\n{}",
         table(&["what", "ms, small", "ms, large", "growth"], &rows)
     ))
