@@ -7,6 +7,7 @@ mod growth;
 mod peers;
 mod spawn;
 mod table;
+mod work;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ const BENCHES: &[Bench] = &[
     ("growth", growth::run),
     ("gates", peers::gates),
     ("tasks", peers::tasks),
+    ("work", work::run),
 ];
 
 /// The programs under test, and a folder to work in.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::stop::{Outcome, no_words};
-use crate::{docs, generate, lint, test, tidy, tour};
+use crate::{docs, generate, lint, shell, test, tidy};
 
 type Step = (&'static str, fn() -> Outcome);
 
@@ -12,7 +12,9 @@ const STEPS: &[Step] = &[
     ("tidy", || tidy::run(&[])),
     ("lint", || lint::run(&[])),
     ("generate --check", || generate::run(&["--check".into()])),
-    ("tour", || tour::run(&[])),
+    ("demo", || {
+        shell::run(&mut shell::cargo(&["run", "--locked", "-p", "sayso", "--", "demo", "--auto"]))
+    }),
     ("docs", || docs::run(&[])),
     ("test", || test::run(&[])),
 ];

@@ -17,7 +17,6 @@ mod stage;
 mod stop;
 mod test;
 mod tidy;
-mod tour;
 
 use std::process::ExitCode;
 
@@ -31,11 +30,6 @@ struct Verb {
 }
 
 const VERBS: &[Verb] = &[
-    Verb {
-        name: tour::TOUR,
-        line: "play the main job in a folder that goes away: an agent asks, a person answers",
-        run: tour::run,
-    },
     Verb { name: "lint", line: "formatting and clippy, warnings are errors", run: lint::run },
     Verb {
         name: "tidy",

@@ -117,11 +117,6 @@ impl Stage {
         Ok(Ran { code: code(child.wait()?), text })
     }
 
-    /// Runs a command line without a terminal, as an agent or a script does.
-    pub(crate) fn without_terminal(&self, token: Option<&str>, line: &str) -> Outcome<Ran> {
-        self.start(token, line)?.end()
-    }
-
     /// Starts a command line without a terminal, and returns once it has said something.
     pub(crate) fn start(&self, token: Option<&str>, line: &str) -> Outcome<Running> {
         let mut command = Command::new("sh");
@@ -163,11 +158,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The first line it printed.
-    pub(crate) fn first_line(&self) -> String {
-        readable(&self.first).trim_end().to_owned()
-    }
-
     /// Waits for its end, for a bounded time, and returns all it printed.
     pub(crate) fn end(mut self) -> Outcome<Ran> {
         let begun = Instant::now();
@@ -217,9 +207,9 @@ mod tests {
     #[test]
     fn a_stage_has_its_folder_and_an_exit_code() {
         let stage = Stage::new(Path::new("/bin/true"), false).unwrap();
-        let ran = stage.without_terminal(Some("a.token"), "basename \"$PWD\"; exit 7").unwrap();
+        let ran = stage.start(Some("a.token"), "basename \"$PWD\"; exit 7").unwrap().end().unwrap();
         assert_eq!((ran.code, ran.text.as_str()), (7, "shop\n"));
-        let ran = stage.without_terminal(Some("a.token"), "echo $SAYSO_TOKEN_FILE").unwrap();
+        let ran = stage.start(Some("a.token"), "echo $SAYSO_TOKEN_FILE").unwrap().end().unwrap();
         assert_eq!(ran.text, "a.token\n");
     }
 }

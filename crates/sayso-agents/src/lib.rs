@@ -1,3 +1,26 @@
-//! Who asks: how sayso recognises agents. Adapters that start them follow here.
+//! Who asks: how sayso recognises agents, starts them, and reads what they say.
+//!
+//! It knows no store, no HTTP and no person. An [`Agent`] is started for one [`Turn`]; the
+//! [`Live`] process is listened to until it has [`Finished`]; [`signal::read`] says what its final
+//! message amounts to.
 
+pub mod agent;
+mod clients;
+mod ear;
+pub mod environment;
+pub mod heard;
+mod limit;
+mod lines;
+pub mod live;
+mod log;
 pub mod marks;
+pub mod process;
+pub mod scripted;
+pub mod signal;
+
+pub use agent::{Adapter, Agent, StartError, Turn};
+pub use ear::readable;
+pub use environment::allowed;
+pub use heard::{Finished, Heard, Limit, Spent};
+pub use live::Live;
+pub use signal::{Request, Said};

@@ -183,7 +183,11 @@ impl Answer {
         match (shape, &self.content) {
             (Shape::Verdict, Content::None) => Ok(()),
             (Shape::Verdict, Content::Arguments(_)) if kind == Kind::Tool => Ok(()),
-            (Shape::Verdict | Shape::Text, Content::Text(text)) => not_empty(text),
+            (Shape::Text, Content::Text(text)) => not_empty(text),
+            // Words are direction, or say what was done. Anywhere else "not yet" would be a yes.
+            (Shape::Verdict, Content::Text(text)) if kind.takes_words_with_a_yes() => {
+                not_empty(text)
+            }
             (Shape::Choice { options, multi, other }, Content::Choice { picked, other: words }) => {
                 check_picks(options, *multi, *other, picked, words.as_deref())
             }
@@ -397,6 +401,9 @@ mod tests {
             (Kind::Approval, Shape::Verdict, Answer::approved(), None),
             (Kind::Approval, Shape::Verdict, Answer::rejected(None), None),
             (Kind::Escalation, Shape::Verdict, Answer::text("go left"), None),
+            (Kind::Work, Shape::Verdict, Answer::text("it is done"), None),
+            (Kind::Approval, Shape::Verdict, Answer::text("not yet"), Some(Code::WrongAnswer)),
+            (Kind::Checkpoint, Shape::Verdict, Answer::text("no"), Some(Code::WrongAnswer)),
             (Kind::Approval, Shape::Verdict, picks(&["red"], None), Some(Code::WrongAnswer)),
             (Kind::Work, Shape::Verdict, Answer::rejected(None), Some(Code::ReasonMissing)),
             (

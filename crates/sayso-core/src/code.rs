@@ -165,6 +165,12 @@ codes! {
     Failure = "SAY042", Error, "something failed";
     /// The person said no.
     Rejected = "SAY043", Rejected, "the person said no";
+    /// Git cannot do what work needs.
+    Git = "SAY044", Error, "git cannot do this";
+    /// The agent is not there.
+    NoAgent = "SAY045", Usage, "the agent cannot be started";
+    /// A task file is wrong.
+    TaskFile = "SAY046", Usage, "the task file is wrong";
 }
 
 #[cfg(test)]

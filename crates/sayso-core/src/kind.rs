@@ -121,6 +121,11 @@ impl Kind {
         }
     }
 
+    /// Whether a yes may come as words: those who give direction or did the work say what.
+    pub const fn takes_words_with_a_yes(self) -> bool {
+        matches!(self, Kind::Escalation | Kind::Work)
+    }
+
     /// Whether a rejection must say why: handing work back without a word helps nobody.
     pub const fn rejection_needs_reason(self) -> bool {
         matches!(self, Kind::Work)

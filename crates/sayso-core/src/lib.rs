@@ -21,6 +21,7 @@ pub mod task;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod threshold;
 pub mod time;
 
 pub use actor::{Actor, Deed, Door, Level, Lineage, Proof, Role};
@@ -31,4 +32,5 @@ pub use digest::Digest;
 pub use id::{GateId, MessageId, RunId, SpaceId, TaskId, TokenId};
 pub use kind::{Kind, Outcome, Verdict};
 pub use refusal::Refusal;
+pub use threshold::Threshold;
 pub use time::Timestamp;

@@ -1,10 +1,12 @@
 //! Who is who: tokens, passphrases, unlocked terminals.
 
 use crate::batch::Batch;
-use crate::{Desk, Error, Page, Result, Token};
+use crate::{Desk, Error, NewRun, Page, Result, Token};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
-use sayso_core::{Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp};
+use sayso_core::{
+    Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp, TokenId,
+};
 use sayso_store::Handles;
 use subtle::ConstantTimeEq;
 
@@ -67,6 +69,11 @@ impl Desk {
             Ok(token)
         })?;
         Ok(Minted { token, secret })
+    }
+
+    /// A secret for the agent of a run that is about to start.
+    pub fn new_agent_secret(&self) -> String {
+        new_secret(self, Role::Agent)
     }
 
     /// Revokes a credential. It stops working at once, everywhere.
@@ -199,6 +206,27 @@ impl Desk {
         self.note_refusal(actor, &refusal);
         Err(refusal.into())
     }
+}
+
+/// Writes the credential of a run's agent. Whoever may start a run may give its agent a name: it is
+/// the weakest credential there is, and dies with the run.
+pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun) -> Result<()> {
+    check_token_name(&run.agent)?;
+    let token = Token {
+        id,
+        space: batch.space,
+        handle: batch.free_handle(Handles::Tokens, |len| id.handle(len))?,
+        hash: hash(&run.secret),
+        role: Role::Agent,
+        name: run.agent.clone(),
+        task: Some(run.task),
+        run: Some(run.id),
+        launcher: batch.actor.name.clone(),
+        created_at: batch.at,
+        expires_at: None,
+        revoked_at: None,
+    };
+    Ok(batch.write.add_token(&token)?)
 }
 
 fn check_may_mint(actor: &Actor) -> Result<()> {

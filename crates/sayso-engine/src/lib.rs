@@ -17,6 +17,8 @@ mod outbox;
 mod runs;
 mod spaces;
 mod tasks;
+pub mod worker;
+pub mod worktree;
 mod world;
 
 pub use audit::{ExportError, Report, verify_export};
@@ -25,7 +27,7 @@ pub use error::{Error, Result};
 pub use gates::{Ask, Waited};
 pub use identity::{Minted, NewToken};
 pub use load::History;
-pub use runs::NewRun;
+pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
 pub use sayso_store::{Found, GateFilter, Page, Place, Space, TaskFilter, TaskRow, Token};
 pub use tasks::{Completed, NewTask};

@@ -1,10 +1,12 @@
-//! Runs: who works on a task, under which lease and number.
+//! Runs: who works on a task, under which lease and number, and what comes of it.
 
-use crate::batch::not_found;
-use crate::{Desk, Result};
-use sayso_core::run::{Command, How, Run, Started};
-use sayso_core::task;
-use sayso_core::{Actor, RunId, TaskId, Timestamp};
+use crate::batch::{Batch, not_found};
+use crate::gates::{self, Ask};
+use crate::{Completed, Desk, Result, identity, tasks};
+use sayso_core::gate::Fact;
+use sayso_core::run::{Command, Holder, How, Run, Spent, Started, State};
+use sayso_core::task::{self, Status, Task};
+use sayso_core::{Actor, Code, Door, GateId, Proof, Refusal, Role, RunId, TaskId, Timestamp};
 
 /// A run to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +19,87 @@ pub struct NewRun {
     pub agent: String,
     /// The first lease.
     pub lease_until: Timestamp,
+    /// Where it works and who looks after it.
+    pub holder: Holder,
+    /// The conversation it goes on with.
+    pub session: Option<String>,
+    /// The agent's own credential, made with [`Desk::new_agent_secret`]. It dies with the run.
+    pub secret: String,
+}
+
+/// What a run led to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Settlement {
+    /// The agent says that the work is done.
+    Completed {
+        /// In its words.
+        summary: String,
+        /// What the trusted side saw of it, for the person who is to sign it off.
+        facts: Vec<Fact>,
+    },
+    /// The agent asks people.
+    Asked(Vec<Ask>),
+    /// The work failed.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// Nothing came of it; the task may be taken again.
+    Again {
+        /// How the run ended.
+        how: How,
+        /// Why.
+        why: String,
+    },
+    /// The task may be taken again, but not before then.
+    Later {
+        /// How the run ended.
+        how: How,
+        /// Why.
+        why: String,
+        /// From when on.
+        until: Timestamp,
+    },
+    /// It cannot go on before somebody does something.
+    Blocked {
+        /// What.
+        why: String,
+    },
+}
+
+impl Settlement {
+    fn how(&self) -> How {
+        match self {
+            Settlement::Completed { .. } => How::Completed,
+            Settlement::Asked(_) => How::Asked,
+            Settlement::Failed { .. } | Settlement::Blocked { .. } => How::Failed,
+            Settlement::Again { how, .. } | Settlement::Later { how, .. } => *how,
+        }
+    }
+
+    fn note(&self) -> String {
+        match self {
+            Settlement::Completed { summary, .. } => summary.clone(),
+            Settlement::Asked(asks) => {
+                asks.first().map(|ask| ask.card.question.clone()).unwrap_or_default()
+            }
+            Settlement::Failed { reason } => reason.clone(),
+            Settlement::Again { why, .. }
+            | Settlement::Later { why, .. }
+            | Settlement::Blocked { why } => why.clone(),
+        }
+    }
 }
 
 impl Desk {
-    /// Starts a run: the task is taken and the run gets the next number, in one breath.
+    /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
+    /// one breath. A task has one live run.
     pub fn start_run(&self, actor: &Actor, new: NewRun) -> Result<Run> {
+        let token = self.new_token_id();
         self.submit(actor, move |batch| {
+            check_is_free(batch, &new)?;
             batch.on_task(new.task, &task::Command::Start { run: Some(new.id) })?;
-            let task = batch.task(new.task)?.ok_or_else(|| not_found("task", &new.task))?;
+            let task = task_in(batch, new.task)?;
             let started = Started {
                 id: new.id,
                 space: task.space,
@@ -33,15 +108,35 @@ impl Desk {
                 fence: task.fence,
                 lease_until: new.lease_until,
                 launcher: batch.actor.name.clone(),
+                holder: new.holder.clone(),
+                session: new.session.clone(),
             };
-            batch.on_run(new.id, &Command::Start(Box::new(started)))?;
-            Ok(batch.run(new.id)?.cloned().ok_or_else(|| not_found("run", &new.id))?)
+            if batch.on_run(new.id, &Command::Start(Box::new(started)))? {
+                identity::add_run_token(batch, token, &new)?;
+            }
+            run_in(batch, new.id)
         })
+    }
+
+    /// Who the agent of a run is: what it says is judged as an agent's word.
+    pub fn agent_of(&self, run: &Run) -> Actor {
+        let name = &run.started.agent;
+        Actor {
+            run: Some(run.started.id),
+            task: Some(run.started.task),
+            launcher: Some(run.started.launcher.clone()),
+            ..Actor::new(Role::Agent, name, Proof::Token, self.level(), Door::Worker)
+        }
     }
 
     /// Keeps a run's lease.
     pub fn renew_run(&self, actor: &Actor, id: RunId, fence: u64, until: Timestamp) -> Result<Run> {
         self.on_run(actor, id, Command::Renew { fence, until })
+    }
+
+    /// Notes the agent's name for its conversation.
+    pub fn name_session(&self, actor: &Actor, id: RunId, session: &str) -> Result<Run> {
+        self.on_run(actor, id, Command::Name { session: session.into() })
     }
 
     /// Ends a run; its credential stops working with it.
@@ -53,13 +148,159 @@ impl Desk {
         how: How,
         note: &str,
     ) -> Result<Run> {
-        self.on_run(actor, id, Command::End { fence, how, note: note.into() })
+        let spent = Spent::default();
+        self.on_run(actor, id, Command::End { fence, how, note: note.into(), spent })
     }
 
     fn on_run(&self, actor: &Actor, id: RunId, command: Command) -> Result<Run> {
         self.submit(actor, move |batch| {
             batch.on_run(id, &command)?;
-            Ok(batch.run(id)?.cloned().ok_or_else(|| not_found("run", &id))?)
+            run_in(batch, id)
         })
     }
+
+    /// Ends a run and lets its task go on accordingly, in one breath. Refused when the run is no
+    /// longer the worker's: then somebody else has the task, and nothing is changed.
+    pub fn settle_run(
+        &self,
+        agent: &Actor,
+        run: &Run,
+        spent: Spent,
+        settlement: Settlement,
+    ) -> Result<Task> {
+        let (id, task, fence) = (run.started.id, run.started.task, run.started.fence);
+        let gate = self.new_gate_id();
+        self.submit(agent, move |batch| {
+            if run_in(batch, id)?.state != State::Running {
+                let message = format!("run {id} is over: it settles nothing any more");
+                return Err(Refusal::new(Code::WrongState, message).into());
+            }
+            // What a person decided meanwhile stands, and a question is never outranked.
+            let now = task_in(batch, task)?;
+            let left_open = now.is_waiting() && !matches!(settlement, Settlement::Asked(_));
+            let how = if left_open { How::Asked } else { settlement.how() };
+            batch.on_run(id, &Command::End { fence, how, note: settlement.note(), spent })?;
+            if !now.status.is_over() && !left_open {
+                settle(batch, &now, gate, &settlement)?;
+            }
+            // A question of a live agent does not take the task from it; the end of its run does.
+            let after = task_in(batch, task)?;
+            free(batch, &after, id, &settlement.note())?;
+            task_in(batch, task)
+        })
+    }
+
+    /// Gives up runs nobody looks after any more: those whose lease ran out, and those whose worker
+    /// `is_dead`. Their tasks can be taken again.
+    pub fn recover_runs(&self, actor: &Actor, is_dead: &dyn Fn(&Run) -> bool) -> Result<Vec<Run>> {
+        let (now, live) = (self.now(), self.live_runs()?);
+        let stale = |run: &Run| now >= run.lease_until || is_dead(run);
+        let mut lost = vec![];
+        for run in live.into_iter().filter(stale) {
+            // Somebody else may have been quicker.
+            match self.lose_run(actor, &run) {
+                Ok(run) => lost.push(run),
+                Err(crate::Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(lost)
+    }
+
+    fn lose_run(&self, actor: &Actor, run: &Run) -> Result<Run> {
+        let (id, task, fence) = (run.started.id, run.started.task, run.started.fence);
+        self.submit(actor, move |batch| {
+            let is_late = run_in(batch, id)?.lease_until <= batch.at;
+            let (note, spent) = ("its worker died".into(), Spent::default());
+            let command = match is_late {
+                true => Command::Lose,
+                false => Command::End { fence, how: How::Lost, note, spent },
+            };
+            batch.on_run(id, &command)?;
+            let task = task_in(batch, task)?;
+            free(batch, &task, id, "its run was lost")?;
+            run_in(batch, id)
+        })
+    }
+
+    /// A run.
+    pub fn run(&self, id: RunId) -> Result<Run> {
+        self.read(|read| {
+            let found = read.run(id)?.filter(|(run, _)| run.started.space == self.space);
+            Ok(found.map(|(run, _)| run).ok_or_else(|| not_found("run", &id))?)
+        })
+    }
+
+    /// The last runs of a task, newest first.
+    pub fn runs_of(&self, task: TaskId, limit: usize) -> Result<Vec<Run>> {
+        self.read(|read| Ok(read.runs_of(task, limit)?))
+    }
+
+    /// The runs that are not over.
+    pub fn live_runs(&self) -> Result<Vec<Run>> {
+        self.read(|read| Ok(read.live_runs(self.space, LIVE_RUNS_MAX)?))
+    }
+}
+
+/// More agents than this do not run at one time in one space.
+const LIVE_RUNS_MAX: usize = 10_000;
+
+/// Two workers that saw the task free must not both have it, and one that a person took is theirs.
+fn check_is_free(batch: &mut Batch<'_, '_>, new: &NewRun) -> Result<()> {
+    let task = task_in(batch, new.task)?;
+    let last = batch.write.runs_of(new.task, 1)?.into_iter().next();
+    let is_run = last.is_some_and(|r| r.state == State::Running && r.started.id != new.id);
+    let is_taken = task.status == Status::InProgress && task.run != Some(new.id);
+    if is_run || is_taken {
+        let message = format!("task {} is in somebody else's hands", task.handle);
+        return Err(Refusal::new(Code::WrongState, message)
+            .hint(format!("if nobody works on it, free it with: sayso reopen {}", task.handle))
+            .into());
+    }
+    Ok(())
+}
+
+fn settle(
+    batch: &mut Batch<'_, '_>,
+    task: &Task,
+    gate: GateId,
+    settlement: &Settlement,
+) -> Result<()> {
+    match settlement {
+        Settlement::Completed { summary, facts } => {
+            let _: Completed = tasks::complete(batch, task.id, gate, summary, facts, false)?;
+        }
+        Settlement::Asked(asks) => {
+            for ask in asks {
+                gates::open(batch, ask)?;
+            }
+        }
+        Settlement::Failed { reason } => {
+            batch.on_task(task.id, &task::Command::Fail { reason: reason.clone() })?;
+        }
+        Settlement::Again { .. } => {}
+        Settlement::Later { until, .. } => {
+            batch.on_task(task.id, &task::Command::Defer { until: Some(*until) })?;
+        }
+        Settlement::Blocked { why } => {
+            batch.on_task(task.id, &task::Command::Block { reason: why.clone() })?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets a task go that this run had.
+fn free(batch: &mut Batch<'_, '_>, task: &Task, run: RunId, why: &str) -> Result<()> {
+    if task.run == Some(run) && task.status == Status::InProgress {
+        batch.on_task(task.id, &task::Command::Reopen { reason: why.into() })?;
+    }
+    Ok(())
+}
+
+fn task_in(batch: &mut Batch<'_, '_>, id: TaskId) -> Result<Task> {
+    Ok(batch.task(id)?.cloned().ok_or_else(|| not_found("task", &id))?)
+}
+
+fn run_in(batch: &mut Batch<'_, '_>, id: RunId) -> Result<Run> {
+    Ok(batch.run(id)?.cloned().ok_or_else(|| not_found("run", &id))?)
 }

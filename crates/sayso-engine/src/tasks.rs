@@ -4,7 +4,7 @@ use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, History};
 use crate::{Desk, Result};
-use sayso_core::gate::{Card, Gate};
+use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
 use sayso_core::{Actor, Code, GateId, Kind, Refusal, RunId, Shape, TaskId, Timestamp};
 use sayso_store::{Handles, Page, TaskFilter, TaskRow};
@@ -152,17 +152,7 @@ impl Desk {
         force: bool,
     ) -> Result<Completed> {
         let (reason, gate) = (reason.to_owned(), self.new_gate_id());
-        self.submit(actor, move |batch| {
-            let task = task_in(batch, id)?;
-            let is_up = !task.is_waiting() && !task.status.is_over();
-            if let (Completion::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
-                check_nothing_left(batch, &task)?;
-                let gate = gates::open(batch, &ask_for(gate, &task, kind, &reason))?;
-                return Ok(Completed::Waits(Box::new(task_in(batch, id)?), Box::new(gate)));
-            }
-            finish(batch, id, End::Close, &reason, force)?;
-            Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
-        })
+        self.submit(actor, move |batch| complete(batch, id, gate, &reason, &[], force))
     }
 
     /// Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.
@@ -202,6 +192,28 @@ impl Desk {
     pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
         self.read(|read| Ok(read.task_names(ids)?))
     }
+}
+
+/// Closes a task, or opens the gate that has to come first; `facts` are for the person who is asked.
+pub(crate) fn complete(
+    batch: &mut Batch<'_, '_>,
+    id: TaskId,
+    gate: GateId,
+    reason: &str,
+    facts: &[Fact],
+    force: bool,
+) -> Result<Completed> {
+    let task = task_in(batch, id)?;
+    let is_up = !task.is_waiting() && !task.status.is_over();
+    if let (Completion::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
+        check_nothing_left(batch, &task)?;
+        let mut ask = ask_for(gate, &task, kind, reason);
+        ask.card.facts = facts.to_vec();
+        let gate = gates::open(batch, &ask)?;
+        return Ok(Completed::Waits(Box::new(task_in(batch, id)?), Box::new(gate)));
+    }
+    finish(batch, id, End::Close, reason, force)?;
+    Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
 }
 
 fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {

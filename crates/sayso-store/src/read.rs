@@ -206,6 +206,21 @@ impl<'a> Read<'a> {
         row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
     }
 
+    /// The last runs of a task, newest first. Ids grow with time.
+    pub fn runs_of(&mut self, task: TaskId, limit: usize) -> Result<Vec<Run>> {
+        let sql = "SELECT body FROM runs WHERE task = ?1 ORDER BY id DESC LIMIT ?2";
+        let rows = self.conn.query(sql, args![&task.to_string(), rows_max(limit)])?;
+        rows.iter().map(|row| json(row.text(0))).collect()
+    }
+
+    /// The runs that are not over, those whose lease ends first before the others.
+    pub fn live_runs(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Run>> {
+        let sql = "SELECT body FROM runs WHERE space = ?1 AND state <> 'ended' \
+                   ORDER BY lease_until LIMIT ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
+        rows.iter().map(|row| json(row.text(0))).collect()
+    }
+
     /// What an id, a handle or the beginning of one leads to. Several candidates mean that more
     /// characters are needed; the list is cut at eight.
     pub fn find(&mut self, space: SpaceId, name: &str) -> Result<Vec<(Found, String)>> {

@@ -299,7 +299,6 @@ impl<'a> Write<'a> {
                      body = excluded.body";
         let state = match run.state {
             run::State::Running => "running",
-            run::State::Parked => "parked",
             run::State::Ended { .. } => "ended",
         };
         self.exec(

@@ -138,6 +138,17 @@ pub(crate) enum Command {
     /// Delete a task, or the space; the evidence stays.
     Delete(c::delete::Args),
 
+    /// Let agents work on the tasks that are ready.
+    Work(c::work::Args),
+    /// Let an agent work on one task or task file, and be asked here.
+    Run(c::run::Args),
+    /// The turns agents took.
+    Runs(c::runs::Args),
+    /// What an agent printed.
+    Logs(c::logs::Args),
+    /// See it all in a minute, in a space that is thrown away.
+    Demo(c::demo::Args),
+
     /// Credentials for agents, people and services.
     Token(c::token::Args),
     /// Unlock this terminal with your passphrase.
@@ -156,4 +167,7 @@ pub(crate) enum Command {
     /// Write the reference pages.
     #[command(name = "__generate", hide = true)]
     Generate(crate::generate::Args),
+    /// Play a script as an agent.
+    #[command(name = "__scripted", hide = true)]
+    Scripted(c::scripted::Args),
 }

@@ -123,6 +123,8 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("message-page", schema_for!(wire::Page<wire::Message>)),
         ("token", schema_for!(wire::Token)),
         ("token-page", schema_for!(wire::Page<wire::Token>)),
+        ("run-page", schema_for!(wire::Page<wire::Run>)),
+        ("tally", schema_for!(wire::Tally)),
         ("audit", schema_for!(Vec<wire::AuditEntry>)),
         ("audit-verified", schema_for!(commands::audit::Verified)),
         ("doctor", schema_for!(commands::doctor::Report)),

@@ -14,6 +14,7 @@ mod generate;
 mod out;
 mod when;
 mod who;
+mod work;
 
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;

@@ -74,6 +74,11 @@ impl Out {
         self.print(&text.unwrap_or_default());
     }
 
+    /// Whether lines may move: for people, on terminals that can, unless they said otherwise.
+    pub(crate) fn is_lively(&self) -> bool {
+        self.colour && !self.json && !self.ascii
+    }
+
     /// Something for the person, not for the pipe.
     pub(crate) fn talk(&self, text: &str) {
         let shown = self.shown(text);

@@ -5,7 +5,7 @@ mod props;
 
 use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, page, space, task_id, through_json, who};
-use crate::{Actor, Approvers, Code, Kind, Proof, Refusal, Role};
+use crate::{Actor, Approvers, Code, Content, Kind, Proof, Refusal, Role};
 
 /// Every gate here has until then, unless it says otherwise.
 const DEADLINE: i64 = 100;
@@ -28,7 +28,8 @@ fn opened(asker: &Actor) -> Opened {
         id: GateId::mint(at(0), 1),
         space: space(),
         handle: "g0001".into(),
-        kind: Kind::Approval,
+        // A tool call: a yes may change its arguments.
+        kind: Kind::Tool,
         task: Some(task_id(1)),
         card: card("Ship it?"),
         lineage: asker.lineage(),
@@ -108,7 +109,10 @@ impl Play {
             "remind" => Command::Remind,
             "escalate" => Command::Escalate,
             "yes" => answer(Answer::approved(), &digest),
-            "yes but" => answer(Answer::text("but softly"), &digest),
+            "yes but" => {
+                let content = Content::Arguments(serde_json::json!({"force": false}));
+                answer(Answer { content, ..Answer::approved() }, &digest)
+            }
             "yes stale" => answer(Answer::approved(), &"0".repeat(64)),
             "no" => answer(no, &digest),
             "expire" => Command::Expire,

@@ -38,22 +38,81 @@ pub struct Started {
     pub fence: u64,
     /// The first lease.
     pub lease_until: Timestamp,
+    /// Where it works and who looks after it there.
+    #[serde(default)]
+    pub holder: Holder,
+    /// The conversation it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
-/// Where a run stands.
+/// Where a run works, and the process that looks after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The machine.
+    pub host: String,
+    /// The repository on it.
+    pub repository: String,
+    /// The worker's process, and what tells it from a later one with the same number.
+    pub process: String,
+}
+
+impl Holder {
+    /// Whether what this one left behind is at hand there: worktree and conversation.
+    pub fn is_at_the_place_of(&self, other: &Holder) -> bool {
+        (&self.host, &self.repository) == (&other.host, &other.repository)
+    }
+}
+
+/// What a run used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Tokens the model read.
+    pub input_tokens: u64,
+    /// Tokens the model wrote.
+    pub output_tokens: u64,
+    /// Money, in millionths of a dollar, as the agent reported it.
+    pub cost_micros: u64,
+    /// How long the agent worked, in milliseconds, without the time it waited for a person.
+    #[serde(default)]
+    pub work_millis: u64,
+    /// How long it waited for a person, in milliseconds.
+    #[serde(default)]
+    pub waited_millis: u64,
+}
+
+impl Spent {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Spent) -> Spent {
+        Spent {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+            work_millis: self.work_millis.saturating_add(other.work_millis),
+            waited_millis: self.waited_millis.saturating_add(other.waited_millis),
+        }
+    }
+}
+
+/// Where a run stands. It is one turn of an agent: one that asks a person ends with the question, and
+/// the answer begins the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// At work.
     Running,
-    /// Waits for a person; its process may be gone.
-    Parked,
     /// Over.
     Ended {
         /// How.
         how: How,
         /// What it said, or what went wrong.
         note: String,
+        /// What it used up.
+        #[serde(default)]
+        spent: Spent,
+        /// When.
+        at: Timestamp,
     },
 }
 
@@ -63,12 +122,33 @@ pub enum State {
 pub enum How {
     /// It finished its work.
     Completed,
+    /// It asked a person.
+    Asked,
+    /// It said nothing that counts.
+    Unclear,
     /// It failed.
     Failed,
+    /// The agent may do no more for now: its rate limit is used up.
+    Limited,
     /// Somebody stopped it.
     Stopped,
-    /// Its worker was not heard of in time.
+    /// Its worker died or was not heard of in time.
     Lost,
+}
+
+impl How {
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            How::Completed => "completed",
+            How::Asked => "asked",
+            How::Unclear => "unclear",
+            How::Failed => "failed",
+            How::Limited => "waiting_for_reset",
+            How::Stopped => "stopped",
+            How::Lost => "lost",
+        }
+    }
 }
 
 /// What can be asked of a run.
@@ -88,18 +168,6 @@ pub enum Command {
         /// The session.
         session: String,
     },
-    /// Wait for a person.
-    Park {
-        /// The number the worker believes it holds.
-        fence: u64,
-    },
-    /// Go on after an answer.
-    Resume {
-        /// The number the worker believes it holds.
-        fence: u64,
-        /// The new lease.
-        until: Timestamp,
-    },
     /// End.
     End {
         /// The number the worker believes it holds.
@@ -108,6 +176,8 @@ pub enum Command {
         how: How,
         /// What it said, or what went wrong.
         note: String,
+        /// What it used up.
+        spent: Spent,
     },
     /// Give up a run whose lease ran out.
     Lose,
@@ -129,19 +199,15 @@ pub enum Event {
         /// The session.
         session: String,
     },
-    /// It waits for a person.
-    Parked,
-    /// It goes on.
-    Resumed {
-        /// The new lease.
-        until: Timestamp,
-    },
     /// It is over.
     Ended {
         /// How.
         how: How,
         /// What it said, or what went wrong.
         note: String,
+        /// What it used up.
+        #[serde(default)]
+        spent: Spent,
     },
     /// Written by a later version; it says nothing to this one.
     #[serde(other)]
@@ -155,8 +221,6 @@ impl Event {
             Event::Started(_) => "run.started",
             Event::Renewed { .. } => "run.renewed",
             Event::Named { .. } => "run.named",
-            Event::Parked => "run.parked",
-            Event::Resumed { .. } => "run.resumed",
             Event::Ended { .. } => "run.ended",
             Event::Unknown => "run.unknown",
         }
@@ -200,51 +264,37 @@ pub fn decide(
         }
         Command::Name { session } if run.session.as_ref() == Some(session) => Ok(vec![]),
         Command::Name { session } => Ok(vec![Event::Named { session: session.clone() }]),
-        Command::Park { fence } if run.state == State::Parked => {
-            check_fence(run, *fence).map(|()| vec![])
-        }
-        Command::Park { fence } => {
-            check_live(run, *fence, at)?;
-            Ok(vec![Event::Parked])
-        }
-        Command::Resume { fence, until } => resume(run, *fence, *until),
-        Command::End { fence, how, note } => end(run, *fence, *how, note, actor),
+        Command::End { fence, how, note, spent } => end(run, *fence, *how, note, *spent, actor),
         Command::Lose => lose(run, at),
     }
 }
 
-fn resume(run: &Run, fence: u64, until: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn end(
+    run: &Run,
+    fence: u64,
+    how: How,
+    note: &str,
+    spent: Spent,
+    actor: &Actor,
+) -> Result<Vec<Event>, Refusal> {
     check_fence(run, fence)?;
     match &run.state {
-        State::Parked => Ok(vec![Event::Resumed { until }]),
-        State::Running if run.lease_until == until => Ok(vec![]),
-        // Two workers must not both believe that they resumed it.
         State::Running => {
-            Err(Refusal::new(Code::WrongState, format!("run {} is at work", run.started.id)))
-        }
-        State::Ended { .. } => Err(over(run)),
-    }
-}
-
-fn end(run: &Run, fence: u64, how: How, note: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    check_fence(run, fence)?;
-    match &run.state {
-        State::Running | State::Parked => {
             let note = if note.is_empty() { format!("by {}", actor.name) } else { note.into() };
-            Ok(vec![Event::Ended { how, note }])
+            Ok(vec![Event::Ended { how, note, spent }])
         }
         State::Ended { how: before, .. } if *before == how => Ok(vec![]),
         State::Ended { .. } => Err(over(run)),
     }
 }
 
-/// A parked run waits for a person and has no lease to lose: thinking time stops this clock.
 fn lose(run: &Run, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     match &run.state {
         State::Running if at >= run.lease_until => {
-            Ok(vec![Event::Ended { how: How::Lost, note: "its lease ran out".into() }])
+            let (note, spent) = ("its lease ran out".into(), Spent::default());
+            Ok(vec![Event::Ended { how: How::Lost, note, spent }])
         }
-        State::Running | State::Parked => {
+        State::Running => {
             Err(Refusal::new(Code::WrongState, format!("run {} is alive", run.started.id)))
         }
         State::Ended { .. } => Ok(vec![]),
@@ -271,9 +321,6 @@ fn check_live(run: &Run, fence: u64, at: Timestamp) -> Result<(), Refusal> {
             Err(Refusal::new(Code::Fenced, format!("the lease of run {} is over", run.started.id))
                 .hint("the task may be somebody else's by now; start a new run"))
         }
-        State::Parked => {
-            Err(Refusal::new(Code::WrongState, format!("run {} is parked", run.started.id)))
-        }
         State::Ended { .. } => Err(over(run)),
     }
 }
@@ -299,7 +346,7 @@ pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
             Event::Started(started) => Some(Run {
                 started: (**started).clone(),
                 started_at: at,
-                session: None,
+                session: started.session.clone(),
                 lease_until: started.lease_until,
                 state: State::Running,
             }),
@@ -314,10 +361,8 @@ pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
         Event::Started(_) | Event::Unknown => {}
         Event::Renewed { until } => run.lease_until = *until,
         Event::Named { session } => run.session = Some(session.clone()),
-        Event::Parked => run.state = State::Parked,
-        Event::Resumed { until } => (run.state, run.lease_until) = (State::Running, *until),
-        Event::Ended { how, note } => {
-            run.state = State::Ended { how: *how, note: note.clone() };
+        Event::Ended { how, note, spent } => {
+            run.state = State::Ended { how: *how, note: note.clone(), spent: *spent, at };
         }
     }
     Some(run)
@@ -327,11 +372,6 @@ pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
 pub fn effects(event: &Event) -> Vec<Effect> {
     match event {
         Event::Ended { .. } => vec![Effect::RevokeToken],
-        Event::Started(_)
-        | Event::Renewed { .. }
-        | Event::Named { .. }
-        | Event::Parked
-        | Event::Resumed { .. }
-        | Event::Unknown => vec![],
+        Event::Started(_) | Event::Renewed { .. } | Event::Named { .. } | Event::Unknown => vec![],
     }
 }

@@ -22,6 +22,8 @@ fn started() -> Started {
         launcher: "lea".into(),
         fence: FENCE,
         lease_until: at(LEASE),
+        holder: Holder::default(),
+        session: None,
     }
 }
 
@@ -75,21 +77,22 @@ impl Play {
             "renew briefly" => Command::Renew { fence, until: at(self.now + 1) },
             "renew stale" => Command::Renew { fence: stale, until },
             "name" => Command::Name { session: "s-1".into() },
-            "park" => Command::Park { fence },
-            "park stale" => Command::Park { fence: stale },
-            "resume" => Command::Resume { fence, until },
-            "resume stale" => Command::Resume { fence: stale, until },
-            "end" => Command::End { fence, how: How::Completed, note: String::new() },
-            "end failed" => Command::End { fence, how: How::Failed, note: "out of tokens".into() },
-            "end stale" => Command::End { fence: stale, how: How::Completed, note: String::new() },
+            "end" => end(fence, How::Completed, ""),
+            "end asked" => end(fence, How::Asked, "which colour?"),
+            "end failed" => end(fence, How::Failed, "out of tokens"),
+            "end stale" => end(stale, How::Completed, ""),
             "lose" => Command::Lose,
             _ => panic!("{verb:?} is no verb"),
         }
     }
 }
 
-const VERBS: &str = "start, start other, name, renew, renew briefly, park, resume, end, end failed, lose, \
-                     renew stale, park stale, resume stale, end stale";
+fn end(fence: u64, how: How, note: &str) -> Command {
+    Command::End { fence, how, note: note.into(), spent: Spent::default() }
+}
+
+const VERBS: &str = "start, start other, name, renew, renew briefly, end, end asked, end failed, lose, \
+                     renew stale, end stale";
 
 /// A run in a line.
 fn in_words(run: Option<&Run>) -> String {
@@ -98,8 +101,7 @@ fn in_words(run: Option<&Run>) -> String {
     let named = run.session.as_ref().map_or("", |_| ", named");
     match &run.state {
         State::Running => format!("running until {until}{named}"),
-        State::Parked => format!("parked{named}"),
-        State::Ended { how, note } => format!("{how:?}: {note}{named}").to_lowercase(),
+        State::Ended { how, note, .. } => format!("{how:?}: {note}{named}").to_lowercase(),
     }
 }
 
@@ -110,9 +112,7 @@ fn the_run_on_a_page() {
         ("absent", ""),
         ("running", "opal start"),
         ("its lease is over", "opal start | @60"),
-        ("parked", "opal start | opal park"),
-        ("parked for long", "opal start | opal park | @9999"),
-        ("resumed at 10", "opal start | opal park | opal resume"),
+        ("it asked", "opal start | opal end asked"),
         ("completed", "opal start | opal end"),
         ("lost", "opal start | @60 | relay lose"),
     ];
@@ -134,17 +134,10 @@ fn the_run_on_a_page() {
 }
 
 #[test]
-fn thinking_time_does_not_cost_the_lease() {
-    let mut play = Play::of("opal start | opal park | @9999");
-    assert_eq!(play.play("relay lose | opal resume"), ["SAY018", "resumed"]);
-    assert_eq!(play.play("@10058 | relay lose | @10059 | relay lose"), ["SAY018", "ended"]);
-}
-
-#[test]
-fn of_two_workers_one_resumes_it() {
-    let mut play = Play::of("opal start | opal park");
-    assert_eq!(play.play("opal resume | opal resume"), ["resumed", "="], "its reply was lost");
-    assert_eq!(play.play("@11 | relay resume"), ["SAY018"], "another worker, a moment later");
+fn who_asked_has_no_lease_to_lose() {
+    let mut play = Play::of("opal start | opal end asked | @9999");
+    assert_eq!(play.play("relay lose | opal end asked"), ["=", "="]);
+    assert_eq!(in_words(play.run.as_ref()), "asked: which colour?");
 }
 
 #[test]
@@ -157,17 +150,15 @@ fn a_renewal_that_was_overtaken_does_not_shorten_the_lease() {
 
 #[test]
 fn the_end_of_a_run_takes_its_token() {
-    let play = Play::of("opal start | opal park | opal resume | opal name | opal end");
+    let play = Play::of("opal start | @20 | opal renew | opal name | opal end");
     let heard: Vec<_> = play.log.iter().map(|(event, _)| effects(event)).collect();
-    assert_eq!(heard, [vec![], vec![], vec![], vec![], vec![Effect::RevokeToken]]);
+    assert_eq!(heard, [vec![], vec![], vec![], vec![Effect::RevokeToken]]);
 }
 
 #[test]
 fn every_event_survives_its_json_and_a_later_ones_changes_nothing() {
-    let play = Play::of(
-        "opal start | @20 | opal renew | opal name | opal park | opal resume | opal end failed",
-    );
-    assert_eq!(play.log.len(), 6, "an event is missing here");
+    let play = Play::of("opal start | @20 | opal renew | opal name | opal end failed");
+    assert_eq!(play.log.len(), 4, "an event is missing here");
     for (event, _) in &play.log {
         assert_eq!(through_json(event), *event);
     }
@@ -188,7 +179,7 @@ fn every_event_survives_its_json_and_a_later_ones_changes_nothing() {
 fn whatever_is_tried_a_stale_fence_is_never_accepted() {
     let seen = RefCell::new(BTreeMap::<String, u32>::new());
     let count = |what: &str| *seen.borrow_mut().entry(what.into()).or_default() += 1;
-    let verbs = "name, renew, renew briefly, park, resume, end, end failed, lose".split(", ");
+    let verbs = "name, renew, renew, renew briefly, end, end asked, lose".split(", ");
     let verb = prop::sample::select(verbs.collect::<Vec<_>>());
     let actor =
         prop::sample::select(&["opal", "opal", "relay", "ann", "fixer", "rival", "aude"][..]);
@@ -234,8 +225,6 @@ fn whatever_is_tried_a_stale_fence_is_never_accepted() {
         ("stale", 8_000),
         ("renewed", 300),
         ("named", 1_500),
-        ("parked", 300),
-        ("resumed", 80),
         ("ended", 2_000),
         ("SAY040", 700),
         ("SAY018", 8_000),

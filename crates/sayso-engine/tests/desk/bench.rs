@@ -1,11 +1,12 @@
 //! A desk of a test's own, with a clock that can be set, and people and agents who come to it.
 
 use sayso_core::gate::{Card, Gate};
+use sayso_core::run::Holder;
 use sayso_core::{
-    Actor, Answer, Approvers, Code, Door, GateId, Kind, Level, Proof, Role, Shape, TaskId,
+    Actor, Answer, Approvers, Code, Door, GateId, Kind, Level, Proof, Role, RunId, Shape, TaskId,
     Timestamp,
 };
-use sayso_engine::{Ask, Desk, NewTask, Place, Result, World};
+use sayso_engine::{Ask, Desk, NewRun, NewTask, Place, Result, World};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -203,6 +204,21 @@ pub fn new_task(id: TaskId, title: &str) -> NewTask {
 }
 
 /// Answers with the card as it stands.
+/// The secret of a run's agent is this and the run's id.
+pub const SECRET: &str = "sayso_a_test";
+
+pub fn new_run(desk: &Desk, id: RunId, task: TaskId) -> NewRun {
+    NewRun {
+        id,
+        task,
+        agent: "coder".into(),
+        lease_until: desk.now().plus_micros(60 * SECOND),
+        holder: Holder::default(),
+        session: None,
+        secret: format!("{SECRET}{id}"),
+    }
+}
+
 pub fn say(desk: &Desk, who: &Actor, id: GateId, text: &str) -> Result<Gate> {
     let gate = desk.gate(id)?;
     desk.answer(who, id, Answer::text(text), gate.digest.as_str())

@@ -3,7 +3,7 @@
 //! Triggers in the file stand for whatever goes wrong: each lets one statement of the write path
 //! fail, table by table.
 
-use crate::bench::{Bench, ann, bob, coder, fails, new_task, question, say, worker};
+use crate::bench::{Bench, ann, bob, coder, fails, new_run, new_task, question, say, worker};
 use sayso_core::{Code, GateId, MessageId, Role, RunId, TaskId, Timestamp};
 use sayso_engine::{Ask, Desk, NewRun, NewToken, Result, World};
 use std::sync::Arc;
@@ -55,9 +55,9 @@ impl Steps {
                 desk.mint(&ann(), NewToken { role, name, task, run, expires_at: None })?;
             }
             "start run" => {
-                let (id, task, agent) = (self.run, self.task, "coder".into());
                 let lease_until = Timestamp::from_micros(i64::MAX);
-                desk.start_run(&worker(), NewRun { id, task, agent, lease_until })?;
+                let new = NewRun { lease_until, ..new_run(desk, self.run, self.task) };
+                desk.start_run(&worker(), new)?;
             }
             _ => panic!("{step}"),
         }

@@ -11,3 +11,4 @@ mod gates;
 mod outbox;
 mod runs;
 mod shared;
+mod worktree;

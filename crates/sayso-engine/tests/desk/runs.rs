@@ -1,14 +1,15 @@
 //! Runs: one at a time per task, held by a lease and a number, with a credential that dies with it.
 
-use crate::bench::{Bench, SECOND, ann, coder, fails, on_each, question, worker};
-use sayso_core::run::{How, State};
+use crate::bench::{
+    Bench, SECOND, SECRET, ann, coder, fails, new_run, on_each, question, say, worker,
+};
+use sayso_core::run::{How, Spent, State};
 use sayso_core::task::Status;
 use sayso_core::{Actor, Code, Door, Role, RunId, TaskId};
-use sayso_engine::{Ask, NewRun, NewToken};
+use sayso_engine::{Ask, NewRun, NewToken, Settlement};
 
 fn start(bench: &Bench, task: TaskId, id: RunId) -> sayso_engine::Result<sayso_core::run::Run> {
-    let lease_until = bench.clock.at().plus_micros(60 * SECOND);
-    bench.desk.start_run(&worker(), NewRun { id, task, agent: "coder".into(), lease_until })
+    bench.desk.start_run(&worker(), new_run(&bench.desk, id, task))
 }
 
 on_each! {
@@ -20,8 +21,7 @@ on_each! {
         assert_eq!(run.started.launcher, "worker");
         assert_eq!(desk.task(task).unwrap().task.status, Status::InProgress);
         fails(start(bench, task, desk.new_run_id()), Code::WrongState);
-        let lease_until = run.lease_until;
-        let again = NewRun { id: first, task, agent: "coder".into(), lease_until };
+        let again = NewRun { lease_until: run.lease_until, ..new_run(desk, first, task) };
         let before = bench.entries();
         assert_eq!(desk.start_run(&worker(), again).unwrap(), run, "the same start again");
         assert_eq!(bench.entries(), before);
@@ -61,29 +61,109 @@ on_each! {
         let (task, desk) = (bench.task("Ship"), &bench.desk);
         let id = desk.new_run_id();
         start(bench, task, id).unwrap();
-        let bound = NewToken {
+        let other = NewToken {
             role: Role::Agent,
-            name: "coder".into(),
+            name: "other".into(),
             task: Some(task),
-            run: Some(id),
+            run: None,
             expires_at: None,
         };
-        let other = NewToken { run: None, name: "other".into(), ..bound.clone() };
-        let secret = desk.mint(&ann(), bound).unwrap().secret;
         let other = desk.mint(&ann(), other).unwrap().secret;
-        let actor = desk.authenticate(&secret, Door::Mcp).unwrap();
+        let secret = &format!("{SECRET}{id}");
+        let actor = desk.authenticate(secret, Door::Mcp).unwrap();
         assert_eq!((actor.run, actor.task), (Some(id), Some(task)));
-        assert_eq!(actor.launcher.as_deref(), Some("ann"));
+        assert_eq!(actor.launcher.as_deref(), Some("worker"));
         let ask = Ask { task: Some(task), ..question(desk.new_gate_id(), "Ship?") };
         desk.ask(&actor, ask).unwrap();
         let elsewhere = Actor { run: Some(desk.new_run_id()), ..coder() };
         fails(desk.end_run(&elsewhere, id, 1, How::Stopped, ""), Code::NotAllowed);
         desk.end_run(&worker(), id, 1, How::Completed, "done").unwrap();
-        fails(desk.authenticate(&secret, Door::Mcp), Code::BadToken);
+        fails(desk.authenticate(secret, Door::Mcp), Code::BadToken);
         desk.authenticate(&other, Door::Mcp).unwrap();
         let before = bench.entries();
         desk.end_run(&worker(), id, 1, How::Completed, "done").unwrap();
         assert_eq!(bench.entries(), before, "ended once");
         fails(desk.end_run(&worker(), id, 1, How::Failed, ""), Code::WrongState);
+    }
+}
+
+on_each! {
+    /// Whatever comes of a run, the run and its task say so together, and a run that is over says nothing
+    /// more.
+    fn a_run_is_settled_once_with_its_task(bench: &Bench) {
+        let desk = &bench.desk;
+        let later = bench.clock.at().plus_micros(60 * SECOND);
+        let ask = |task| Ask { task: Some(task), ..question(desk.new_gate_id(), "Which colour?") };
+        let again = Settlement::Again { how: How::Unclear, why: "nothing was said".into() };
+        let cases = [
+            (Settlement::Completed { summary: "did it".into(), facts: vec![] }, "closed", How::Completed),
+            (Settlement::Failed { reason: "no compiler".into() }, "failed", How::Failed),
+            (Settlement::Blocked { why: "no disk".into() }, "blocked", How::Failed),
+            (again.clone(), "open", How::Unclear),
+            (Settlement::Later { how: How::Limited, why: "limit".into(), until: later }, "deferred", How::Limited),
+            (Settlement::Asked(vec![]), "awaiting_input", How::Asked),
+        ];
+        for (settlement, state, how) in cases {
+            let (task, id) = (bench.task("Ship"), desk.new_run_id());
+            let run = start(bench, task, id).unwrap();
+            let settlement = match settlement {
+                Settlement::Asked(_) => Settlement::Asked(vec![ask(task)]),
+                other => other,
+            };
+            let spent = Spent { cost_micros: 5, ..Spent::default() };
+            desk.settle_run(&desk.agent_of(&run), &run, spent, settlement).unwrap();
+            let row = desk.task(task).unwrap();
+            assert_eq!((row.task.shown_state(false), row.task.run), (state, None));
+            let ended = desk.run(id).unwrap();
+            assert!(matches!(&ended.state, State::Ended { how: h, spent: s, .. } if *h == how && *s == spent));
+            let late = Settlement::Again { how: How::Stopped, why: "late".into() };
+            fails(desk.settle_run(&desk.agent_of(&run), &run, spent, late), Code::WrongState);
+            assert_eq!(desk.task(task).unwrap().task, row.task, "what came late changed nothing");
+            bench.entries();
+        }
+    }
+}
+
+on_each! {
+    /// A worker that died is found by the next one; its task is free again, once.
+    fn a_lost_run_frees_its_task(bench: &Bench) {
+        let desk = &bench.desk;
+        let (task, id) = (bench.task("Ship"), desk.new_run_id());
+        let run = start(bench, task, id).unwrap();
+        assert_eq!(desk.recover_runs(&worker(), &|_| false).unwrap(), [], "it is alive");
+        let lost = desk.recover_runs(&worker(), &|_| true).unwrap();
+        assert_eq!(lost.len(), 1);
+        assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
+        assert_eq!(desk.recover_runs(&worker(), &|_| true).unwrap(), []);
+        let late = Settlement::Completed { summary: "I was only asleep".into(), facts: vec![] };
+        fails(desk.settle_run(&desk.agent_of(&run), &run, Spent::default(), late), Code::WrongState);
+        assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
+        let second = start(bench, task, desk.new_run_id()).unwrap();
+        assert_eq!(second.started.fence, 2);
+        bench.clock.jump(61 * SECOND);
+        assert_eq!(desk.recover_runs(&worker(), &|_| false).unwrap().len(), 1, "its lease ran out");
+        assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
+        bench.entries();
+    }
+}
+
+on_each! {
+    /// A live agent that asks keeps its run: nobody else gets the task while a person thinks or after.
+    fn a_task_whose_agent_waits_is_not_taken_by_another(bench: &Bench) {
+        let desk = &bench.desk;
+        let (task, id) = (bench.task("Ship"), desk.new_run_id());
+        let run = start(bench, task, id).unwrap();
+        let agent = desk.agent_of(&run);
+        let gate = desk.ask(&agent, Ask { task: Some(task), ..question(desk.new_gate_id(), "Now?") }).unwrap();
+        fails(start(bench, task, desk.new_run_id()), Code::WrongState);
+        say(desk, &ann(), gate.opened.id, "Yes").unwrap();
+        fails(start(bench, task, desk.new_run_id()), Code::WrongState);
+        // Saying complete with a question open does not outrank the question.
+        let open = desk.ask(&agent, Ask { task: Some(task), ..question(desk.new_gate_id(), "And now?") }).unwrap();
+        let done = Settlement::Completed { summary: String::new(), facts: vec![] };
+        let now = desk.settle_run(&agent, &run, Spent::default(), done).unwrap();
+        assert!(now.waits_for.contains_key(&open.opened.id));
+        assert!(matches!(desk.run(id).unwrap().state, State::Ended { how: How::Asked, .. }));
+        bench.entries();
     }
 }

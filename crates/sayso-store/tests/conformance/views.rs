@@ -200,8 +200,10 @@ pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
         launcher: "ann".into(),
         fence: 1,
         lease_until: at(60),
+        holder: run::Holder { host: "here".into(), ..run::Holder::default() },
+        session: None,
     };
-    let id = started.id;
+    let (id, task) = (started.id, started.task);
     let worker = actor(Role::Operator, "worker");
     let mut state: Option<Run> = None;
     let mut version = 0;
@@ -209,9 +211,12 @@ pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
         run::Command::Start(Box::new(started)),
         run::Command::Name { session: "s'1".into() },
         run::Command::Renew { fence: 1, until: at(120) },
-        run::Command::Park { fence: 1 },
-        run::Command::Resume { fence: 1, until: at(180) },
-        run::Command::End { fence: 1, how: run::How::Completed, note: "done".into() },
+        run::Command::End {
+            fence: 1,
+            how: run::How::Completed,
+            note: "done".into(),
+            spent: run::Spent { cost_micros: 7, ..run::Spent::default() },
+        },
     ] {
         for event in run::decide(state.as_ref(), &command, &worker, at(10)).unwrap() {
             state = run::apply(state, &event, at(10));
@@ -221,8 +226,12 @@ pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
         world.write(move |write| write.put_run(&now, version));
         let read = world.store.read(|read| read.run(id)).unwrap();
         assert_eq!(read, state.clone().map(|run| (run, version)));
+        let of_task = world.store.read(|read| read.runs_of(task, 9)).unwrap();
+        assert_eq!(of_task, state.clone().into_iter().collect::<Vec<_>>());
+        let live = world.store.read(|read| read.live_runs(world.space, 9)).unwrap();
+        assert_eq!(live.len(), usize::from(of_task[0].state == run::State::Running));
     }
-    assert_eq!(version, 6);
+    assert_eq!(version, 4);
     assert_eq!(world.store.read(|read| read.run(RunId::mint(at(0), 9))).unwrap(), None);
 }
 

@@ -62,8 +62,17 @@ fn with(content: Content) -> Answer {
     Answer { content, ..Answer::approved() }
 }
 
+/// A form as it was typed.
+pub(crate) fn form(typed: &str) -> Result<Answer> {
+    Ok(with(Content::Form(parse(typed, "form")?)))
+}
+
 fn json(context: &Context<'_>, typed: &str, what: &str) -> Result<Value> {
-    serde_json::from_str(&context.text(typed)?)
+    parse(&context.text(typed)?, what)
+}
+
+fn parse(typed: &str, what: &str) -> Result<Value> {
+    serde_json::from_str(typed)
         .map_err(|e| Failure::new(Code::InvalidForm, format!("the {what} given is not JSON: {e}")))
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod completions;
 pub(crate) mod create;
 pub(crate) mod defer;
 pub(crate) mod delete;
+pub(crate) mod demo;
 pub(crate) mod dep;
 pub(crate) mod doctor;
 pub(crate) mod done;
@@ -17,6 +18,7 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod lock;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod messages;
 pub(crate) mod next;
@@ -26,6 +28,9 @@ pub(crate) mod ready;
 pub(crate) mod reject;
 pub(crate) mod reopen;
 pub(crate) mod respond;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod scripted;
 mod shared;
 pub(crate) mod show;
 pub(crate) mod tell;
@@ -36,6 +41,10 @@ pub(crate) mod update;
 pub(crate) mod wait;
 mod welcome;
 pub(crate) mod withdraw;
+pub(crate) mod work;
+
+pub(crate) use answer::form;
+pub(crate) use shared::picks;
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;
@@ -75,6 +84,11 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Dep(args) => dep::run(args, &context),
         Command::Defer(args) => defer::run(args, &context),
         Command::Delete(args) => delete::run(args, &context),
+        Command::Work(args) => work::run(args, &context),
+        Command::Run(args) => run::run(args, &context),
+        Command::Runs(args) => runs::run(args, &context),
+        Command::Logs(args) => logs::run(args, &context),
+        Command::Demo(args) => demo::run(args, &context),
         Command::Token(args) => token::run(args, &context),
         Command::Unlock(args) => unlock::run(args, &context),
         Command::Lock(args) => lock::run(args, &context),
@@ -83,5 +97,6 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Completions(args) => completions::run(args, &context),
         Command::Man(args) => man::run(args, &context),
         Command::Generate(args) => crate::generate::run(args, &context),
+        Command::Scripted(args) => scripted::run(args, &context),
     }
 }

@@ -112,7 +112,7 @@ fn task_went(row: &TaskRow) -> String {
 }
 
 /// Reads a choice: names of options, or their numbers.
-pub(super) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
+pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
     let sayso_core::Shape::Choice { options, .. } = &gate.card.shape else {
         return typed.to_vec();
     };

@@ -1,10 +1,15 @@
 //! Configuration: `.sayso/config.yaml` of the project. The default file is the reference.
 
+mod work;
+
+pub(crate) use work::{AgentFile, Work, agents};
+
 use crate::cli::Globals;
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
 use sayso_engine::Place;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The folder of a space.
@@ -17,13 +22,13 @@ const CONFIG_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) const DEFAULT: &str = include_str!("default.yaml");
 
 /// The settings of a space.
-#[derive(Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
 struct File {
-    #[serde(default)]
     space: Option<String>,
-    #[serde(default)]
     store: Option<String>,
+    work: Work,
+    agents: BTreeMap<String, AgentFile>,
 }
 
 /// Where a command works.
@@ -32,6 +37,10 @@ pub(crate) struct Location {
     pub(crate) space: String,
     /// The `.sayso` folder, when there is one.
     pub(crate) folder: Option<PathBuf>,
+    /// How agents are to work.
+    pub(crate) work: Work,
+    /// The agents the settings name.
+    pub(crate) agents: BTreeMap<String, AgentFile>,
 }
 
 /// The folder a command was started in.
@@ -48,20 +57,17 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let start = start(globals)?;
     let found = start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir());
     let file = match found.as_deref() {
-        Some(folder) => Some(read(folder)?),
-        None => user_folder().as_deref().map(read).transpose()?,
+        Some(folder) => read(folder)?,
+        None => user_folder().as_deref().map(read).transpose()?.unwrap_or_default(),
     };
-    let given = globals.store.clone().or_else(|| file.as_ref().and_then(|f| f.store.clone()));
-    let space = globals
-        .space
-        .clone()
-        .or_else(|| file.and_then(|f| f.space))
-        .or_else(|| found.as_deref().map(space_name));
+    let given = globals.store.clone().or(file.store);
+    let space = globals.space.clone().or(file.space).or_else(|| found.as_deref().map(space_name));
     let (Some(space), true) = (space, found.is_some() || given.is_some()) else {
         return Err(no_space(&start, given.is_some()));
     };
     let place = place(given.as_deref(), found.as_deref());
-    Ok(Location { place, space, folder: found })
+    let File { work, agents, .. } = file;
+    Ok(Location { place, space, folder: found, work, agents })
 }
 
 /// Where a store is: `postgres://…` names a database, everything else a file.
@@ -93,6 +99,13 @@ fn user_folder() -> Option<PathBuf> {
     config.map(|folder| folder.join("sayso"))
 }
 
+/// Where things of the user's are kept that are neither settings nor data.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let state = given("XDG_STATE_HOME").or_else(|| given("HOME").map(|h| h.join(".local/state")));
+    state.map(|folder| folder.join("sayso"))
+}
+
 /// The space and the store that the settings in a folder name.
 pub(crate) fn settings(folder: &Path) -> Result<(Option<String>, Option<String>)> {
     let file = read(folder)?;
@@ -103,7 +116,7 @@ fn read(folder: &Path) -> Result<File> {
     let path = folder.join("config.yaml");
     match read_file(&path) {
         Ok(text) => parse(&text, &path),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(File { space: None, store: None }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
         Err(e) => Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
     }
 }
@@ -116,7 +129,7 @@ fn parse(text: &str, path: &Path) -> Result<File> {
             why = "this is not a list of settings".into();
         }
         Failure::new(Code::BadConfig, format!("{}: {why}", path.display()))
-            .hint("the settings there are: space, store")
+            .hint("the settings there are: space, store, work, agents; docs/reference/configuration.md has them all")
     })
 }
 
@@ -148,8 +161,13 @@ mod tests {
     fn the_default_file_is_valid_and_names_every_setting() {
         let path = Path::new("config.yaml");
         let file = parse(&DEFAULT.replace("{space}", "x").replace("{store}", "sqlite"), path);
-        let expected = File { space: Some("x".into()), store: Some("sqlite".into()) };
-        assert_eq!(file.unwrap(), expected);
+        // What it says is what counts when nothing is said.
+        let (space, store) = (Some("x".into()), Some("sqlite".into()));
+        assert_eq!(file.unwrap(), File { space, store, ..File::default() });
+        for name in ["agent", "jobs", "threshold", "check", "check_retries", "land", "land_command"]
+        {
+            assert!(DEFAULT.contains(&format!("\n  {name}:")), "{name}");
+        }
     }
 
     #[test]

@@ -5,3 +5,4 @@ mod harness;
 mod reliability;
 mod scenarios;
 mod smoke;
+mod worker;

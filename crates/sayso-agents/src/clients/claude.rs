@@ -1,0 +1,150 @@
+//! Claude Code, as `claude -p`.
+//!
+//! Mode `acceptEdits` with the shell allowed: it edits in its folder and runs what it likes there,
+//! while other tools that would ask (the web, MCP servers, files elsewhere) stay as the user's
+//! settings have them, and are denied where those would ask. `bypassPermissions` would grant them
+//! all, and does not start as root.
+//!
+//! Measured with 2.1.325: `total_cost_usd` counts from the start of the session, also over
+//! processes, and `usage` leaves out subagents; `model_usage_since_last_result` is this turn's, with
+//! everything. Errors of the API come as messages of a `<synthetic>` model.
+
+use super::{count, option, text, tool, unless};
+use crate::agent::Agent;
+use crate::ear::Ear;
+use crate::heard::Spent;
+use crate::limit::{self, Now};
+use sayso_core::Timestamp;
+use serde_json::Value;
+
+/// What is kept between lines.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// When a limit that was announced is lifted.
+    limit_until: Option<Timestamp>,
+    /// The message whose use was counted last: it comes once per block of content.
+    counted: String,
+    /// What the results of this process add up to.
+    total: Spent,
+}
+
+pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+    const RIGHTS: &[&str] = &[
+        "--permission-mode",
+        "--dangerously-skip-permissions",
+        "--restricted",
+        "--allowedTools",
+        "--allowed-tools",
+    ];
+    let fixed = ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned);
+    // With `=`, since this option would swallow what follows it.
+    let ours = ["--permission-mode", "acceptEdits", "--allowedTools=Bash"];
+    let mut arguments = fixed.to_vec();
+    arguments.extend(unless(agent, RIGHTS, &ours));
+    arguments.extend(option("--model", agent.model.as_deref()));
+    arguments.extend(option("--resume", session));
+    arguments.extend(agent.args.iter().cloned());
+    arguments
+}
+
+pub(super) fn hear(event: &Value, ear: &mut Ear) {
+    match text(event, "/type") {
+        Some("system") if text(event, "/subtype") == Some("init") => {
+            ear.has_session(text(event, "/session_id").unwrap_or_default());
+        }
+        Some("stream_event") => ear.begins(),
+        Some("assistant") => assistant(event, ear),
+        Some("rate_limit_event") => announced(event, ear),
+        Some("result") => result(event, ear),
+        _ => {}
+    }
+}
+
+/// One block of a message. What subagents write is not what the agent says.
+fn assistant(event: &Value, ear: &mut Ear) {
+    let is_synthetic = text(event, "/message/model") == Some("<synthetic>");
+    if is_synthetic || event.get("is_api_error_message") == Some(&Value::Bool(true)) {
+        return failure(event, text(event, "/message/content/0/text").unwrap_or_default(), ear);
+    }
+    ear.begins();
+    spending(event, ear);
+    let is_own = event.get("parent_tool_use_id").is_none_or(Value::is_null);
+    let blocks = event.pointer("/message/content").and_then(Value::as_array);
+    for block in blocks.into_iter().flatten() {
+        match text(block, "/type") {
+            Some("text") if is_own => ear.says(text(block, "/text").unwrap_or_default()),
+            Some("tool_use") => {
+                let used = tool(text(block, "/name").unwrap_or("a tool"), block.get("input"));
+                if is_own { ear.does(&used) } else { ear.uses(&used) }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Counts what a message has used, so that something is known of a turn that is cut off.
+fn spending(event: &Value, ear: &mut Ear) {
+    let id = text(event, "/message/id").unwrap_or_default();
+    if ear.memory.claude.counted != id {
+        ear.memory.claude.counted = id.to_owned();
+        ear.spends(Spent { cost_micros: 0, ..usage(event, "/message/usage") });
+    }
+}
+
+fn usage(event: &Value, path: &str) -> Spent {
+    let Some(usage) = event.pointer(path) else { return Spent::default() };
+    let input = ["/input_tokens", "/cache_creation_input_tokens", "/cache_read_input_tokens"];
+    Spent {
+        input_tokens: input.iter().map(|path| count(usage, path)).sum(),
+        output_tokens: count(usage, "/output_tokens"),
+        cost_micros: event.get("total_cost_usd").and_then(Value::as_f64).map_or(0, Spent::micros),
+    }
+}
+
+/// A limit is announced. It counts when the turn ends by it: paid overuse may go on.
+fn announced(event: &Value, ear: &mut Ear) {
+    if text(event, "/rate_limit_info/status") == Some("rejected") {
+        let resets_at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
+        ear.memory.claude.limit_until = resets_at.and_then(limit::from_seconds);
+    }
+}
+
+fn result(event: &Value, ear: &mut Ear) {
+    let more = since_last(event).unwrap_or_else(|| usage(event, "/usage"));
+    ear.memory.claude.total += more;
+    ear.has_spent(ear.memory.claude.total);
+    if event.get("is_error") != Some(&Value::Bool(true)) {
+        ear.begins();
+        ear.message = text(event, "/result").map(str::to_owned);
+        return ear.ends_well();
+    }
+    let said = text(event, "/result").or_else(|| text(event, "/errors/0"));
+    let said = said.filter(|said| !said.is_empty()).or_else(|| text(event, "/subtype"));
+    failure(event, said.unwrap_or("the client ended with an error"), ear);
+}
+
+/// What all models have used since the last result.
+fn since_last(event: &Value) -> Option<Spent> {
+    let models = event.get("model_usage_since_last_result")?.as_object()?;
+    let sum = models.values().map(|model| Spent {
+        input_tokens: count(model, "/inputTokens")
+            + count(model, "/cacheReadInputTokens")
+            + count(model, "/cacheCreationInputTokens"),
+        output_tokens: count(model, "/outputTokens"),
+        cost_micros: model.get("costUSD").and_then(Value::as_f64).map_or(0, Spent::micros),
+    });
+    Some(sum.fold(Spent::default(), |all, one| all + one))
+}
+
+fn failure(event: &Value, said: &str, ear: &mut Ear) {
+    let is_marked = text(event, "/error") == Some("rate_limit")
+        || event.get("api_error_status").and_then(Value::as_u64) == Some(429);
+    let announced = ear.memory.claude.limit_until;
+    ear.fails(said);
+    if is_marked || ear.limited.is_some() {
+        let until = announced.or_else(|| limit::until(&said.to_ascii_lowercase(), &Now::take()));
+        // Said once by the message and again by the result; the first has all there is to say.
+        let until = until.or_else(|| ear.limited.as_ref().and_then(|limit| limit.until));
+        ear.is_limited(limit::known(said, until));
+    }
+}

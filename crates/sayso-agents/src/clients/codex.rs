@@ -1,0 +1,155 @@
+//! Codex, as `codex exec`.
+//!
+//! Sandbox `workspace-write`: it writes in its folder and the temporary ones, without network;
+//! `exec` never asks. Who needs more gives `-c` settings, such as
+//! `-c sandbox_workspace_write.network_access=true`. Our options stand before `resume`, which does
+//! not know `--sandbox` itself; left out, a resumed session would be read-only.
+//!
+//! Measured with 0.166.0: `turn.completed` counts tokens from the start of the thread, so what was
+//! used before is read from the rollout file. Costs are not told.
+
+use super::{count, option, text, unless};
+use crate::agent::Agent;
+use crate::ear::Ear;
+use crate::heard::Spent;
+use serde_json::Value;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// How much of the end of a rollout is searched for its last count of tokens.
+const ROLLOUT_READ_MAX: u64 = 4 * 1024 * 1024;
+
+/// How many files are looked at to find the rollout of a session.
+const FILES_MAX: usize = 50_000;
+
+pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+    const RIGHTS: &[&str] = &[
+        "--sandbox",
+        "-s",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--yolo",
+        "--approve-for-me",
+    ];
+    let fixed = ["exec", "--json", "--skip-git-repo-check"].map(str::to_owned);
+    let mut arguments = fixed.to_vec();
+    arguments.extend(unless(agent, RIGHTS, &["--sandbox", "workspace-write"]));
+    arguments.extend(option("--model", agent.model.as_deref()));
+    arguments.extend(agent.args.iter().cloned());
+    arguments.extend(option("resume", session));
+    arguments.push("-".to_owned());
+    arguments
+}
+
+pub(super) fn hear(event: &Value, ear: &mut Ear) {
+    match text(event, "/type") {
+        Some("thread.started") => {
+            ear.has_session(text(event, "/thread_id").unwrap_or_default());
+        }
+        Some("turn.started") => ear.begins(),
+        Some("item.started") => started(event, ear),
+        Some("item.completed") => completed(event, ear),
+        Some("turn.completed") => {
+            ear.has_spent(usage(event, "/usage") - ear.spent_before);
+            ear.ends_well();
+        }
+        Some("turn.failed") => {
+            ear.fails(text(event, "/error/message").unwrap_or("the turn failed"));
+        }
+        // Also told of a connection that is tried again.
+        Some("error") => ear.has_problem(text(event, "/message").unwrap_or("an error")),
+        _ => {}
+    }
+}
+
+fn started(event: &Value, ear: &mut Ear) {
+    let item = event.get("item").unwrap_or(&Value::Null);
+    match text(item, "/type") {
+        Some("command_execution") => ear.does(text(item, "/command").unwrap_or("a command")),
+        Some("mcp_tool_call") => ear.does(&format!(
+            "{} {}",
+            text(item, "/server").unwrap_or("mcp"),
+            text(item, "/tool").unwrap_or("a tool")
+        )),
+        _ => {}
+    }
+}
+
+/// Items of type `error` are only notices, such as an unknown model.
+fn completed(event: &Value, ear: &mut Ear) {
+    let item = event.get("item").unwrap_or(&Value::Null);
+    match text(item, "/type") {
+        Some("agent_message") => ear.says(text(item, "/text").unwrap_or_default()),
+        Some("file_change") => {
+            let changes = item.get("changes").and_then(Value::as_array);
+            let paths = changes.into_iter().flatten().filter_map(|change| text(change, "/path"));
+            ear.does(&format!("edit {}", paths.collect::<Vec<_>>().join(" ")));
+        }
+        Some("web_search") => {
+            ear.does(&format!("search {}", text(item, "/query").unwrap_or_default()));
+        }
+        _ => {}
+    }
+}
+
+/// The cached tokens are among the input ones here.
+fn usage(event: &Value, path: &str) -> Spent {
+    let Some(usage) = event.pointer(path) else { return Spent::default() };
+    Spent {
+        input_tokens: count(usage, "/input_tokens"),
+        output_tokens: count(usage, "/output_tokens"),
+        cost_micros: 0,
+    }
+}
+
+/// What earlier turns of a session have used. What cannot be found counts as nothing: then too much
+/// is counted rather than too little.
+pub(super) fn spent_before(variables: &[(String, String)], session: &str) -> Spent {
+    let variable = |name| variables.iter().find(|(n, _)| n == name).map(|(_, v)| Path::new(v));
+    let home = variable("CODEX_HOME").map(Path::to_owned);
+    let Some(home) = home.or_else(|| Some(variable("HOME")?.join(".codex"))) else {
+        return Spent::default();
+    };
+    let rollout = rollout(home.join("sessions"), session);
+    rollout.and_then(|path| last_count(&path).ok().flatten()).unwrap_or_default()
+}
+
+/// `sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl`, the newest first.
+fn rollout(sessions: PathBuf, session: &str) -> Option<PathBuf> {
+    let end = format!("-{session}.jsonl");
+    let mut folders = vec![sessions];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        let mut below = vec![];
+        for entry in entries.flatten() {
+            looked_at += 1;
+            if looked_at > FILES_MAX {
+                return None;
+            }
+            if entry.file_name().to_string_lossy().ends_with(&end) {
+                return Some(entry.path());
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                below.push(entry.path());
+            }
+        }
+        below.sort();
+        folders.extend(below);
+    }
+    None
+}
+
+fn last_count(path: &Path) -> std::io::Result<Option<Spent>> {
+    let mut file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(ROLLOUT_READ_MAX)))?;
+    let mut raw = vec![];
+    file.take(ROLLOUT_READ_MAX).read_to_end(&mut raw)?;
+    let text = String::from_utf8_lossy(&raw);
+    let mut counts = text.lines().rev().filter(|line| line.contains("\"token_count\""));
+    Ok(counts.find_map(|line| {
+        let event: Value = serde_json::from_str(line).ok()?;
+        event.pointer("/payload/info/total_token_usage")?;
+        Some(usage(&event, "/payload/info/total_token_usage"))
+    }))
+}

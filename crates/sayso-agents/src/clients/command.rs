@@ -1,0 +1,154 @@
+//! Any program that reads the prompt on stdin and writes text.
+//!
+//! Its whole stdout is its final message. A program that can say more writes lines of JSON, each on
+//! a line of its own, which then do not belong to the message:
+//!
+//! | line | means |
+//! |---|---|
+//! | `{"sayso":"session","id":"…"}` | by this the conversation can be resumed |
+//! | `{"sayso":"says","text":"…"}` | said on the way |
+//! | `{"sayso":"does","text":"…"}` | done on the way, such as a tool used |
+//! | `{"sayso":"spent","input_tokens":1,"output_tokens":2,"cost_usd":0.01}` | used since the last such line |
+//! | `{"sayso":"limited","until":"2026-10-09T15:00:00Z","text":"…"}` | stopped by a limit; both may be missing |
+//! | `{"sayso":"final","text":"…"}` | the final message, instead of the other text |
+//! | `{"sayso":"session_gone"}` | the session to be resumed is not known |
+//!
+//! Its arguments are the agent's `args`, followed by its `resume` arguments when a session is to be
+//! resumed. It counts as begun with its first line that is not about sessions or limits, or when it
+//! ends well.
+
+use super::{count, text};
+use crate::agent::Agent;
+use crate::ear::Ear;
+use crate::heard::Spent;
+use crate::limit;
+use serde_json::Value;
+
+/// How much of a program's text is kept from its beginning, and as much from its end.
+const KEPT: usize = 512 * 1024;
+
+/// What is kept between lines.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    first: String,
+    last: String,
+    left_out: usize,
+    /// A signal may have been among what was left out.
+    hides_signal: bool,
+    last_word: Option<String>,
+}
+
+pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+    let mut arguments = agent.args.clone();
+    if let Some(session) = session {
+        let resume = agent.resume_args.iter();
+        arguments.extend(resume.map(|arg| arg.replace("{session}", session)));
+    }
+    arguments
+}
+
+pub(super) fn hear(line: &str, ear: &mut Ear) {
+    let event = (line.starts_with('{') && line.contains("\"sayso\""))
+        .then(|| serde_json::from_str::<Value>(line).ok())
+        .flatten();
+    if event.is_some_and(|event| told(&event, ear)) {
+        return;
+    }
+    ear.begins();
+    ear.mentions(line);
+    ear.memory.command.keep(line);
+}
+
+/// Takes in a line of the protocol; says no to what is none.
+fn told(event: &Value, ear: &mut Ear) -> bool {
+    let said = text(event, "/text").unwrap_or_default();
+    match text(event, "/sayso") {
+        Some("session") => ear.has_session(text(event, "/id").unwrap_or_default()),
+        Some("session_gone") => ear.session_gone = true,
+        Some("limited") => {
+            let until = text(event, "/until").and_then(limit::rfc3339);
+            ear.is_limited(limit::known(said, until));
+        }
+        Some("says") => {
+            ear.begins();
+            ear.mentions(said);
+        }
+        Some("does") => {
+            ear.begins();
+            ear.uses(said);
+        }
+        Some("spent") => {
+            ear.begins();
+            ear.spends(spent(event));
+        }
+        Some("final") => {
+            ear.begins();
+            ear.mentions(said);
+            ear.memory.command.last_word = Some(said.to_owned());
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn spent(event: &Value) -> Spent {
+    Spent {
+        input_tokens: count(event, "/input_tokens"),
+        output_tokens: count(event, "/output_tokens"),
+        cost_micros: event.get("cost_usd").and_then(Value::as_f64).map_or(0, Spent::micros),
+    }
+}
+
+pub(super) fn end(is_clean: bool, ear: &mut Ear) {
+    if is_clean && ear.limited.is_none() && !ear.session_gone {
+        ear.begins();
+    }
+    let memory = std::mem::take(&mut ear.memory.command);
+    ear.message = memory.message();
+}
+
+/// Takes in that so much of a line was too long to be read.
+pub(super) fn miss(bytes: usize, ear: &mut Ear) {
+    ear.memory.command.left_out += bytes;
+    ear.memory.command.hides_signal = true;
+}
+
+impl Memory {
+    fn keep(&mut self, line: &str) {
+        if self.left_out == 0 && self.last.is_empty() && self.first.len() + line.len() < KEPT {
+            self.first.push_str(line);
+            self.first.push('\n');
+            return;
+        }
+        self.last.push_str(line);
+        self.last.push('\n');
+        // Cut seldom, so that the cost stays in proportion.
+        if self.last.len() > 2 * KEPT {
+            let cut = self.last.floor_char_boundary(self.last.len() - KEPT);
+            let kept = self.last.split_off(cut);
+            let gone = std::mem::replace(&mut self.last, kept);
+            self.left_out += gone.len();
+            self.hides_signal |= gone.contains("promise>") || gone.contains("\"status\"");
+        }
+    }
+
+    /// What was lost could have been a question, and a lost question must not become a yes: a tag
+    /// left open at the top keeps the message from being read as completed.
+    fn message(self) -> Option<String> {
+        if self.last_word.is_some() {
+            return self.last_word;
+        }
+        let Self { first, last, left_out, hides_signal, .. } = self;
+        let whole = match (left_out, hides_signal) {
+            (0, _) => first + &last,
+            (_, false) => format!("{first}\n[{left_out} bytes left out]\n{last}"),
+            (_, true) => {
+                format!(
+                    "[too long: a <promise> was lost]\n{first}\n[{left_out} bytes left out]\n{last}"
+                )
+            }
+        };
+        let whole = whole.trim_end();
+        (!whole.is_empty()).then(|| whole.to_owned())
+    }
+}

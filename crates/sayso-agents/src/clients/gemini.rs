@@ -1,0 +1,83 @@
+//! Gemini CLI, headless because stdin is no terminal.
+//!
+//! Mode `auto_edit` with the shell allowed; `yolo` would also grant the web and every MCP server.
+//! Without either the tools that change anything are not even offered to the model. A fresh folder
+//! is not trusted, and in one it refuses to work at all, hence `--skip-trust`. It names the shell by
+//! an option that is to go in 1.0; who meets that gives `--policy` or `--approval-mode yolo`.
+//!
+//! Measured with 0.61.0: what it says comes in pieces; sessions belong to the folder; a limit is
+//! retried for some minutes before it gives up. Costs are not told.
+
+use super::{count, option, text, tool, unless};
+use crate::agent::Agent;
+use crate::ear::Ear;
+use crate::heard::Spent;
+use serde_json::Value;
+
+/// What is kept between lines.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The pieces of what is being said.
+    saying: String,
+}
+
+pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+    const RIGHTS: &[&str] = &["--approval-mode", "--yolo", "-y", "--policy", "--allowed-tools"];
+    let fixed = ["--output-format", "stream-json", "--skip-trust"].map(str::to_owned);
+    let ours = ["--approval-mode", "auto_edit", "--allowed-tools=run_shell_command"];
+    let mut arguments = fixed.to_vec();
+    arguments.extend(unless(agent, RIGHTS, &ours));
+    arguments.extend(option("--model", agent.model.as_deref()));
+    arguments.extend(option("--resume", session));
+    arguments.extend(agent.args.iter().cloned());
+    arguments
+}
+
+pub(super) fn hear(event: &Value, ear: &mut Ear) {
+    match text(event, "/type") {
+        Some("init") => ear.has_session(text(event, "/session_id").unwrap_or_default()),
+        // The prompt comes back as a message too, before the model has seen it.
+        Some("message") if text(event, "/role") == Some("assistant") => {
+            ear.begins();
+            let piece = text(event, "/content").unwrap_or_default();
+            ear.memory.gemini.saying.push_str(piece);
+        }
+        Some("tool_use") => {
+            ear.begins();
+            said(ear);
+            let name = text(event, "/tool_name").unwrap_or("a tool");
+            ear.does(&tool(name, event.get("parameters")));
+        }
+        Some("error") if text(event, "/severity") != Some("warning") => {
+            ear.has_problem(text(event, "/message").unwrap_or("an error"));
+        }
+        Some("result") => result(event, ear),
+        _ => {}
+    }
+}
+
+pub(super) fn end(ear: &mut Ear) {
+    said(ear);
+}
+
+/// The pieces make one message when something else follows.
+fn said(ear: &mut Ear) {
+    let saying = std::mem::take(&mut ear.memory.gemini.saying);
+    if !saying.is_empty() {
+        ear.says(&saying);
+    }
+}
+
+fn result(event: &Value, ear: &mut Ear) {
+    said(ear);
+    ear.spends(Spent {
+        input_tokens: count(event, "/stats/input_tokens"),
+        output_tokens: count(event, "/stats/output_tokens"),
+        cost_micros: 0,
+    });
+    if text(event, "/status") == Some("success") {
+        ear.begins();
+        return ear.ends_well();
+    }
+    ear.fails(text(event, "/error/message").unwrap_or("the client ended with an error"));
+}

@@ -1,0 +1,87 @@
+//! opencode, as `opencode run`.
+//!
+//! By default it allows everything in its folder. What the user's configuration would ask for is
+//! refused at once, since nobody is at hand; `--auto` would grant it, so it is left to the user.
+//!
+//! Measured with 1.18.33: tokens and costs come with every step and are to be added; a limit is
+//! retried for more than a minute; tools are told when they are done.
+
+use super::{count, option, text, tool};
+use crate::agent::Agent;
+use crate::ear::Ear;
+use crate::heard::Spent;
+use crate::limit::{self, Now};
+use serde_json::Value;
+
+/// What is kept between lines.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// What was said since the last tool; a message may have several parts.
+    said: Vec<String>,
+}
+
+pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+    let mut arguments = ["run", "--format", "json"].map(str::to_owned).to_vec();
+    arguments.extend(option("--model", agent.model.as_deref()));
+    arguments.extend(option("--session", session));
+    arguments.extend(agent.args.iter().cloned());
+    arguments
+}
+
+pub(super) fn hear(event: &Value, ear: &mut Ear) {
+    let kind = text(event, "/type");
+    if kind == Some("error") {
+        return failure(event, ear);
+    }
+    if let Some(session) = text(event, "/sessionID") {
+        ear.has_session(session);
+        ear.begins();
+    }
+    match kind {
+        Some("text") => {
+            let said = text(event, "/part/text").unwrap_or_default();
+            ear.memory.opencode.said.push(said.to_owned());
+            ear.mentions(said);
+        }
+        Some("tool_use") => {
+            ear.memory.opencode.said.clear();
+            let name = text(event, "/part/tool").unwrap_or("a tool");
+            ear.does(&tool(name, event.pointer("/part/state/input")));
+        }
+        Some("step_finish") => ear.spends(step(event)),
+        _ => {}
+    }
+}
+
+pub(super) fn end(ear: &mut Ear) {
+    let said = std::mem::take(&mut ear.memory.opencode.said);
+    if !said.is_empty() && ear.problem.is_none() {
+        ear.message = Some(said.join("\n"));
+    }
+}
+
+/// The cached tokens and the thinking are counted apart here.
+fn step(event: &Value) -> Spent {
+    let tokens = event.pointer("/part/tokens").unwrap_or(&Value::Null);
+    let input = ["/input", "/cache/read", "/cache/write"];
+    Spent {
+        input_tokens: input.iter().map(|path| count(tokens, path)).sum(),
+        output_tokens: count(tokens, "/output") + count(tokens, "/reasoning"),
+        cost_micros: event.pointer("/part/cost").and_then(Value::as_f64).map_or(0, Spent::micros),
+    }
+}
+
+fn failure(event: &Value, ear: &mut Ear) {
+    let name = text(event, "/error/name").unwrap_or("error");
+    let message = text(event, "/error/data/message").unwrap_or_default();
+    let said = format!("{name}: {message}");
+    ear.has_session(text(event, "/sessionID").unwrap_or_default());
+    ear.fails(said.trim_end_matches([':', ' ']));
+    if event.pointer("/error/data/statusCode").and_then(Value::as_u64) == Some(429) {
+        let header = text(event, "/error/data/responseHeaders/retry-after");
+        let seconds = header.and_then(|header| header.parse().ok());
+        let until = seconds.and_then(|seconds| Now::take().after(seconds));
+        let until = until.or_else(|| limit::until(&said.to_ascii_lowercase(), &Now::take()));
+        ear.is_limited(limit::known(&said, until));
+    }
+}

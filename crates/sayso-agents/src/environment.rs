@@ -1,0 +1,121 @@
+//! Which of our variables an agent may have.
+
+use crate::agent::Adapter;
+use crate::marks::MARKERS;
+
+/// What every program gets: enough to run, to find its home and to reach the network.
+const COMMON: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TMPDIR",
+    "TZ",
+    "XDG_*",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_*",
+    "NODE_EXTRA_CA_CERTS",
+];
+
+impl Adapter {
+    /// Patterns of the variables this client needs, besides those every program gets. Credentials
+    /// of clouds are not among them: who uses a client through one names them in the settings.
+    pub const fn lets_through(&self) -> &'static [&'static str] {
+        match self {
+            Adapter::ClaudeCode => &[
+                "ANTHROPIC_*",
+                "CLAUDE_*",
+                "API_TIMEOUT_MS",
+                "DISABLE_TELEMETRY",
+                "DISABLE_ERROR_REPORTING",
+                "DISABLE_AUTOUPDATER",
+                "IS_SANDBOX",
+            ],
+            Adapter::Codex => &["OPENAI_*", "CODEX_*"],
+            Adapter::Gemini => &["GEMINI_*", "GOOGLE_*"],
+            Adapter::Opencode => &[
+                "OPENCODE_*",
+                "ANTHROPIC_API_KEY",
+                "OPENAI_API_KEY",
+                "OPENROUTER_API_KEY",
+                "GEMINI_API_KEY",
+                "GOOGLE_GENERATIVE_AI_API_KEY",
+            ],
+            Adapter::Command => &[],
+        }
+    }
+}
+
+/// Whether a variable of ours may reach an agent of this adapter. `extra` are patterns from the
+/// settings; a pattern may end with `*`. The marks of an outer agent and whatever is sayso's own
+/// never pass, whatever the settings say: the agent is to be known by its own credential.
+pub fn allowed(name: &str, adapter: Adapter, extra: &[String]) -> bool {
+    let is_mark = MARKERS.iter().any(|(marker, _)| *marker == name);
+    if is_mark || name.starts_with("SAYSO_") {
+        return false;
+    }
+    COMMON.iter().chain(adapter.lets_through()).any(|pattern| fits(name, pattern))
+        || extra.iter().any(|pattern| fits(name, pattern))
+}
+
+fn fits(name: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_gets_what_it_needs_and_no_more() {
+        let extra = ["MY_*".to_owned(), "EXACT".to_owned()];
+        for (name, adapter, expected) in [
+            ("PATH", Adapter::Command, true),
+            ("LC_ALL", Adapter::Command, true),
+            ("https_proxy", Adapter::Codex, true),
+            ("ANTHROPIC_API_KEY", Adapter::ClaudeCode, true),
+            ("ANTHROPIC_API_KEY", Adapter::Opencode, true),
+            ("ANTHROPIC_API_KEY", Adapter::Codex, false),
+            ("CODEX_HOME", Adapter::Codex, true),
+            ("GEMINI_API_KEY", Adapter::Gemini, true),
+            ("AWS_SECRET_ACCESS_KEY", Adapter::ClaudeCode, false),
+            ("GITHUB_TOKEN", Adapter::ClaudeCode, false),
+            ("SSH_AUTH_SOCK", Adapter::Command, false),
+            ("MY_VARIABLE", Adapter::Command, true),
+            ("EXACT", Adapter::Command, true),
+            ("EXACTLY", Adapter::Command, false),
+        ] {
+            assert_eq!(allowed(name, adapter, &extra), expected, "{name} for {adapter}");
+        }
+    }
+
+    #[test]
+    fn the_marks_of_an_outer_agent_and_our_own_variables_never_pass() {
+        let everything = ["*".to_owned(), "SAYSO_TOKEN".to_owned()];
+        for adapter in Adapter::ALL {
+            for (marker, _) in MARKERS {
+                assert!(!allowed(marker, adapter, &everything), "{marker} for {adapter}");
+            }
+            for name in ["SAYSO_TOKEN", "SAYSO_TOKEN_FILE", "SAYSO_RUN", "SAYSO_STORE"] {
+                assert!(!allowed(name, adapter, &everything), "{name} for {adapter}");
+            }
+        }
+    }
+}

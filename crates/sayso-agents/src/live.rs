@@ -1,0 +1,357 @@
+//! A running agent: listened to, stopped, and never left behind.
+//!
+//! Threads read what it writes and take it in at once, so an agent never waits for us. A last one
+//! waits for its end, ends whatever it left behind, and puts together what there is to know.
+
+use crate::agent::{Agent, StartError, Turn};
+use crate::clients;
+use crate::ear::Ear;
+use crate::heard::{Finished, Heard, Spent};
+use crate::lines::{Lines, is_ready, read_pipe};
+use crate::log::Log;
+use crate::process::{MARK, Tree};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How many things heard are kept for somebody who does not listen.
+const HEARD_MAX: usize = 1024;
+
+/// How much of the end of stderr is kept.
+const STDERR_KEPT: usize = 4 * 1024;
+
+/// How long what an agent left running gets to end by itself.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// How long we read on when all processes we could find have ended.
+const READ_ON: Duration = Duration::from_secs(2);
+
+/// How long it may take the system to end what was killed.
+const DYING_MAX: Duration = Duration::from_secs(20);
+
+/// An agent at work. Dropping it ends its whole tree of processes.
+#[derive(Debug)]
+pub struct Live {
+    tree: Tree,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    log: Mutex<Log>,
+    /// Nobody wants the pipes any more.
+    unwanted: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    heard: VecDeque<Heard>,
+    /// The process has ended; its number may no longer be used.
+    is_reaped: bool,
+    finished: Option<Finished>,
+}
+
+impl Live {
+    /// The next thing heard; none if nothing came within `wait`, or if it [is over](Self::is_over).
+    pub fn next(&mut self, wait: Duration) -> Option<Heard> {
+        let is_quiet = |state: &State| state.heard.is_empty() && state.finished.is_none();
+        self.shared.wait_while(wait, is_quiet).heard.pop_front()
+    }
+
+    /// Whether the process has ended and everything it said was handed out.
+    pub fn is_over(&self) -> bool {
+        let state = self.shared.state();
+        state.finished.is_some() && state.heard.is_empty()
+    }
+
+    /// Ends it: politely, and after `grace` for good, with everything it started.
+    pub fn stop(&mut self, grace: Duration) {
+        let is_running = |state: &State| state.finished.is_none();
+        if self.signal(Tree::ask_to_end) {
+            drop(self.shared.wait_while(grace, is_running));
+        }
+        // The rest of the tree is what the thread that waits for the end looks after.
+        if self.signal(|tree| tree.end(Duration::ZERO)) {
+            drop(self.shared.wait_while(DYING_MAX, is_running));
+        }
+    }
+
+    /// Does something to the tree while its leader's number is surely still its own.
+    fn signal(&self, action: impl Fn(&Tree)) -> bool {
+        let state = self.shared.state();
+        if state.is_reaped {
+            return state.finished.is_none();
+        }
+        // Held, so that the leader is not waited for in between.
+        action(&self.tree);
+        true
+    }
+
+    /// Waits for the end.
+    pub fn finish(self) -> Finished {
+        let mut state = self.shared.state();
+        loop {
+            if let Some(finished) = &state.finished {
+                return finished.clone();
+            }
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Its process, which is also the process group.
+    pub fn pid(&self) -> u32 {
+        self.tree.leader
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.stop(Duration::ZERO);
+    }
+}
+
+impl Shared {
+    /// A thread that panicked has changed nothing half: each change is one step.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_while(
+        &self,
+        wait: Duration,
+        mut until: impl FnMut(&State) -> bool,
+    ) -> MutexGuard<'_, State> {
+        let waited = self.changed.wait_timeout_while(self.state(), wait, |state| until(state));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Passes on what was heard. Who does not listen loses talk, and nothing else.
+    fn pass_on(&self, heard: Vec<Heard>) {
+        if heard.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        state.heard.extend(heard);
+        if state.heard.len() > HEARD_MAX {
+            let is_talk = |heard: &Heard| matches!(heard, Heard::Says(_) | Heard::Does(_));
+            let mut surplus = state.heard.len() - HEARD_MAX / 2;
+            state.heard.retain(|heard| {
+                let goes = surplus > 0 && is_talk(heard);
+                surplus -= usize::from(goes);
+                !goes
+            });
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Starts an agent for one turn.
+pub(crate) fn start(agent: &Agent, turn: &Turn<'_>) -> Result<Live, StartError> {
+    let log = Log::open(turn.log)
+        .map_err(|source| StartError::Log { path: turn.log.display().to_string(), source })?;
+    let ear = Ear::new(agent.adapter, clients::spent_before(agent, turn));
+    let mut child = spawn(agent, turn)?;
+    let tree = Tree { leader: child.id(), mark: turn.mark.to_owned() };
+    let shared = Arc::new(Shared {
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        log: Mutex::new(log),
+        unwanted: AtomicBool::new(false),
+    });
+    if let Some(stdin) = child.stdin.take() {
+        let (pipe, prompt) = (File::from(OwnedFd::from(stdin)), turn.prompt.as_bytes().to_vec());
+        let shared = Arc::clone(&shared);
+        std::thread::spawn(move || write_prompt(pipe, &prompt, &shared.unwanted));
+    }
+    let stdout = child.stdout.take().map(|pipe| {
+        let (pipe, shared) = (File::from(OwnedFd::from(pipe)), Arc::clone(&shared));
+        std::thread::spawn(move || listen(pipe, ear, &shared))
+    });
+    let stderr = child.stderr.take().map(|pipe| {
+        let (pipe, shared) = (File::from(OwnedFd::from(pipe)), Arc::clone(&shared));
+        std::thread::spawn(move || keep_stderr(pipe, &shared))
+    });
+    let end = End {
+        agent: agent.clone(),
+        is_resumed: turn.session.is_some(),
+        tree: tree.clone(),
+        shared: Arc::clone(&shared),
+    };
+    std::thread::spawn(move || end.wait_for(child, stdout, stderr));
+    Ok(Live { tree, shared })
+}
+
+fn spawn(agent: &Agent, turn: &Turn<'_>) -> Result<Child, StartError> {
+    if !turn.folder.is_dir() {
+        return Err(StartError::NoFolder { folder: turn.folder.display().to_string() });
+    }
+    let mut command = Command::new(&agent.program);
+    command.args(clients::arguments(agent, turn.session)).current_dir(turn.folder);
+    command.env_clear().envs(turn.variables.iter().map(|(name, value)| (name, value)));
+    // Some clients believe this rather than the folder they are in.
+    command.env("PWD", turn.folder).env(MARK, turn.mark);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).spawn().map_err(|source| match source.kind() {
+        ErrorKind::NotFound => StartError::NotInstalled { program: agent.program.clone() },
+        _ => StartError::Refused { program: agent.program.clone(), source },
+    })
+}
+
+/// Writes the prompt for as long as somebody could read it.
+fn write_prompt(mut pipe: File, prompt: &[u8], unwanted: &AtomicBool) {
+    if rustix::io::ioctl_fionbio(&pipe, true).is_err() {
+        return;
+    }
+    let mut rest = prompt;
+    while !rest.is_empty() && !unwanted.load(Ordering::SeqCst) {
+        if !is_ready(&pipe, PollFlags::OUT) {
+            continue;
+        }
+        match pipe.write(rest) {
+            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Reads stdout to its end.
+fn listen(mut pipe: File, mut ear: Ear, shared: &Shared) -> Ear {
+    let mut lines = Lines::default();
+    let mut heard = vec![];
+    let mut take = |line: &[u8], left_out: usize, log: &mut Log, heard: &mut Vec<Heard>| {
+        log.stdout(line);
+        if left_out > 0 {
+            ear.misses(left_out);
+        }
+        heard.extend(ear.line(&String::from_utf8_lossy(line)));
+    };
+    read_pipe(&mut pipe, &shared.unwanted, |piece| {
+        let mut log = shared.log();
+        lines.push(piece, |line, left_out| take(line, left_out, &mut log, &mut heard));
+        drop(log);
+        shared.pass_on(std::mem::take(&mut heard));
+    });
+    lines.end(|line, left_out| take(line, left_out, &mut shared.log(), &mut heard));
+    shared.pass_on(heard);
+    ear
+}
+
+/// Reads stderr to its end, and keeps the end of it.
+fn keep_stderr(mut pipe: File, shared: &Shared) -> String {
+    let mut lines = Lines::default();
+    let mut kept = String::new();
+    let mut take = |line: &[u8], _: usize| {
+        shared.log().stderr(line);
+        kept.push_str(&String::from_utf8_lossy(line));
+        kept.push('\n');
+        let surplus = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..kept.ceil_char_boundary(surplus));
+    };
+    read_pipe(&mut pipe, &shared.unwanted, |piece| lines.push(piece, &mut take));
+    lines.end(&mut take);
+    kept
+}
+
+/// What is needed to bring a turn to its end.
+struct End {
+    agent: Agent,
+    is_resumed: bool,
+    tree: Tree,
+    shared: Arc<Shared>,
+}
+
+impl End {
+    fn wait_for(
+        self,
+        mut child: Child,
+        stdout: Option<JoinHandle<Ear>>,
+        stderr: Option<JoinHandle<String>>,
+    ) {
+        self.wait_without_reaping();
+        // Servers and watchers it started must not outlive the turn, nor hold its pipes open.
+        self.tree.end(LEFTOVER_GRACE);
+        let status = {
+            let mut state = self.shared.state();
+            state.is_reaped = true;
+            child.wait().ok()
+        };
+        let are_done = || {
+            stdout.as_ref().is_none_or(JoinHandle::is_finished)
+                && stderr.as_ref().is_none_or(JoinHandle::is_finished)
+        };
+        let ended = Instant::now();
+        while !are_done() && ended.elapsed() < READ_ON {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.shared.unwanted.store(true, Ordering::SeqCst);
+        let ear = stdout.and_then(|thread| thread.join().ok());
+        let ear = ear.unwrap_or_else(|| Ear::new(self.agent.adapter, Spent::default()));
+        let stderr = stderr.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        self.shared.log().end();
+        let (finished, heard) = self.put_together(status, ear, &stderr);
+        self.shared.pass_on(heard);
+        self.shared.state().finished = Some(finished);
+        self.shared.changed.notify_all();
+    }
+
+    /// The leader stays a zombie for now, so that nobody else gets its number while we use it.
+    fn wait_without_reaping(&self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let Some(pid) = i32::try_from(self.tree.leader).ok().and_then(Pid::from_raw) else {
+            return;
+        };
+        while waitid(WaitId::Pid(pid), options).is_err_and(|error| error == Errno::INTR) {}
+    }
+
+    fn put_together(
+        &self,
+        status: Option<ExitStatus>,
+        mut ear: Ear,
+        stderr: &str,
+    ) -> (Finished, Vec<Heard>) {
+        let code = status.and_then(|status| status.code());
+        let is_clean = code == Some(0);
+        let mut heard = ear.end(is_clean);
+        if !is_clean && ear.problem.is_none() && !stderr.trim().is_empty() {
+            ear.has_problem(stderr.trim());
+        }
+        // One that was killed may have complained about limits it was still trying to get over.
+        if code.is_some() && !is_clean {
+            heard.extend(ear.judge_problem());
+        }
+        let complaint = [ear.problem.as_deref().unwrap_or_default(), stderr];
+        let is_unknown = |text: &&str| clients::means_session_gone(self.agent.adapter, text);
+        let session_gone = self.is_resumed
+            && (ear.session_gone || (!is_clean && complaint.iter().any(is_unknown)));
+        let finished = Finished {
+            code,
+            signal: status.and_then(|status| status.signal()),
+            message: ear.message,
+            session: ear.session.filter(|_| !session_gone),
+            spent: ear.spent,
+            limited: ear.limited,
+            problem: ear.problem,
+            session_gone,
+            capped: self.shared.log().is_full(),
+        };
+        (finished, heard)
+    }
+}

@@ -1,0 +1,277 @@
+//! What an agent's final message amounts to.
+//!
+//! An agent speaks by signals, `<promise>COMPLETE</promise>` or `<promise>NAME: what a person must
+//! know</promise>`, or by a result in JSON, in a fenced `json` block or as an object of its own:
+//! `{"status": "completed|failed|blocked|needs_input", "summary", "question", "questionContext",
+//! "options", "issues", "confidence"}`. What stands in other code or in a quote is an example or
+//! somebody else's words, and does not count.
+//!
+//! A message may say several things. Then a question outranks all: it is never lost, and there may be
+//! several. Next comes doubt: a signal that is misspelt, left open or empty, or broken JSON with a
+//! status. Then failure, and only what is left can be completed. Of several results the last one
+//! counts, but a question in an earlier one still does.
+
+mod markdown;
+mod result;
+#[cfg(test)]
+mod tests;
+
+use markdown::Markdown;
+use sayso_core::Kind;
+use sayso_core::text::shorten;
+
+/// How many questions one message may hold.
+const REQUESTS_MAX: usize = 32;
+
+/// How much of the agent's prose serves as a summary when it gave none.
+const SUMMARY_MAX: usize = 2_000;
+
+const OPEN: &str = "<promise>";
+const CLOSE: &str = "</promise>";
+
+/// The names of signals that ask, and what each asks for.
+const ASKING: &[(&str, Kind)] = &[
+    ("EJECT", Kind::Work),
+    ("BLOCKED", Kind::Input),
+    ("APPROVAL_NEEDED", Kind::Approval),
+    ("INPUT_NEEDED", Kind::Input),
+    ("REVIEW_REQUESTED", Kind::Review),
+    ("CONTENT_REVIEW", Kind::Content),
+    ("ESCALATE", Kind::Escalation),
+    ("CHECKPOINT", Kind::Checkpoint),
+];
+
+const COMPLETE: &str = "COMPLETE";
+
+/// What a final message says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The work is done.
+    Completed {
+        /// What was done, in the agent's words.
+        summary: String,
+        /// How sure the agent is, in percent.
+        confidence: Option<u8>,
+    },
+    /// The agent gave up.
+    Failed {
+        /// Why, in its words.
+        reason: String,
+    },
+    /// The agent needs people.
+    Asks(Vec<Request>),
+    /// Nothing that can be acted upon.
+    Unclear {
+        /// What is wrong with it, worded for the agent.
+        why: String,
+    },
+}
+
+/// One thing an agent needs a person for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What sort of thing it is.
+    pub kind: Kind,
+    /// The question.
+    pub question: String,
+    /// What a person must know to answer it.
+    pub context: String,
+    /// What can be chosen from.
+    pub options: Vec<String>,
+}
+
+/// Everything found in a message.
+#[derive(Debug, Default)]
+struct Found {
+    requests: Vec<Request>,
+    doubts: Vec<String>,
+    failed: Option<String>,
+    /// The summary and the confidence of a signal or result that says completed.
+    completed: Option<(String, Option<u8>)>,
+    /// What was there but does not count, for the agent to know.
+    hints: Vec<String>,
+}
+
+/// Reads a final message.
+pub fn read(message: &str) -> Said {
+    if message.trim().is_empty() {
+        return Said::Unclear { why: format!("the final message is empty. {HOW}") };
+    }
+    let markdown = Markdown::of(message);
+    let mut found = Found::default();
+    signals(message, &markdown, &mut found);
+    result::read(message, &markdown, &mut found);
+    doubtful_code(&markdown, &mut found);
+    found.amounts_to(message)
+}
+
+/// What an agent has to do, for one that has not done it.
+const HOW: &str = "End with <promise>COMPLETE</promise> when all is done, or with \
+     <promise>INPUT_NEEDED: your question</promise> when you need a person";
+
+impl Found {
+    fn amounts_to(mut self, message: &str) -> Said {
+        if self.requests.len() > REQUESTS_MAX {
+            let why =
+                format!("there are more than {REQUESTS_MAX} questions: ask what matters most");
+            return Said::Unclear { why };
+        }
+        if !self.requests.is_empty() {
+            return Said::Asks(self.requests);
+        }
+        if !self.doubts.is_empty() {
+            self.doubts.truncate(3);
+            return Said::Unclear { why: self.doubts.join("; ") };
+        }
+        if let Some(reason) = self.failed {
+            let reason = if reason.is_empty() { prose(message) } else { reason };
+            return Said::Failed { reason };
+        }
+        if let Some((summary, confidence)) = self.completed {
+            let summary = if summary.is_empty() { prose(message) } else { summary };
+            return Said::Completed { summary, confidence };
+        }
+        let hint = self.hints.pop().map_or(String::new(), |hint| format!(" ({hint})"));
+        Said::Unclear { why: format!("the final message holds no signal{hint}. {HOW}") }
+    }
+
+    /// A question that is asked both ways is asked once.
+    fn asks(&mut self, request: Request) {
+        let is_same =
+            |other: &Request| other.question == request.question && other.kind == request.kind;
+        // Beyond the limit the message is refused as a whole, so looking on would be in vain.
+        let is_full = self.requests.len() > REQUESTS_MAX;
+        if !is_full && !self.requests.iter().any(is_same) {
+            self.requests.push(request);
+        }
+    }
+
+    fn doubts(&mut self, why: impl Into<String>) {
+        // More than a few help nobody.
+        if self.doubts.len() < 8 {
+            self.doubts.push(why.into());
+        }
+    }
+}
+
+/// Reads the signals outside of code and quotes.
+fn signals(message: &str, markdown: &Markdown, found: &mut Found) {
+    let mut opened = None;
+    for tag in tags(&markdown.plain) {
+        match (tag.kind, opened) {
+            (TagKind::Odd, _) => {
+                found.doubts(format!("a tag must read exactly {OPEN} or {CLOSE}, in lower case"));
+            }
+            (TagKind::Open, before) => {
+                if before.is_some() {
+                    found.doubts(format!("a {OPEN} was not closed before the next one"));
+                }
+                opened = Some(tag.end);
+            }
+            (TagKind::Close, None) => found.doubts(format!("a {CLOSE} has no {OPEN} before it")),
+            (TagKind::Close, Some(start)) => {
+                opened = None;
+                signal(message.get(start..tag.start).unwrap_or_default(), found);
+            }
+        }
+    }
+    if opened.is_some() {
+        found.doubts(format!("a {OPEN} was not closed: write {CLOSE} behind it"));
+    }
+}
+
+struct Tag {
+    kind: TagKind,
+    start: usize,
+    end: usize,
+}
+
+#[derive(Clone, Copy)]
+enum TagKind {
+    Open,
+    Close,
+    Odd,
+}
+
+/// The tags in a text, and what looks like one.
+fn tags(plain: &str) -> impl Iterator<Item = Tag> {
+    plain.match_indices('<').filter_map(|(start, _)| {
+        let rest = plain.get(start..)?;
+        for (tag, kind) in [(OPEN, TagKind::Open), (CLOSE, TagKind::Close)] {
+            if rest.starts_with(tag) {
+                return Some(Tag { kind, start, end: start + tag.len() });
+            }
+        }
+        looks_like_a_tag(rest).then_some(Tag { kind: TagKind::Odd, start, end: start + 1 })
+    })
+}
+
+/// `<PROMISE>`, `< promise >`, `</Promise>`, `<promise name="x">`.
+fn looks_like_a_tag(rest: &str) -> bool {
+    let rest = rest.strip_prefix('<').unwrap_or(rest).trim_start_matches([' ', '/']);
+    let Some((word, behind)) = rest.split_at_checked("promise".len()) else { return false };
+    word.eq_ignore_ascii_case("promise") && behind.starts_with(['>', ' ', '\t', '/', '\n'])
+}
+
+/// Reads what stands between the tags.
+fn signal(body: &str, found: &mut Found) {
+    let (name, context) = body.split_once(':').unwrap_or((body, ""));
+    let (name, context) = (name.trim(), context.trim());
+    if name == COMPLETE {
+        let (summary, _) = found.completed.get_or_insert_default();
+        if summary.is_empty() {
+            *summary = context.to_owned();
+        }
+        return;
+    }
+    let Some((_, kind)) = ASKING.iter().find(|(known, _)| *known == name) else {
+        return found.doubts(unknown(name));
+    };
+    if context.is_empty() {
+        let why =
+            format!("{name} says nothing: write {OPEN}{name}: what a person must know{CLOSE}");
+        return found.doubts(why);
+    }
+    let (question, rest) = context.split_once('\n').unwrap_or((context, ""));
+    found.asks(Request {
+        kind: *kind,
+        question: question.trim().to_owned(),
+        context: rest.trim().to_owned(),
+        options: vec![],
+    });
+}
+
+fn unknown(name: &str) -> String {
+    let known = ASKING.iter().map(|(known, _)| *known).chain([COMPLETE]);
+    let mut alike = known.clone().filter(|known| known.eq_ignore_ascii_case(name));
+    if let Some(alike) = alike.next() {
+        return format!("names of signals are in capitals: write {alike}");
+    }
+    let known: Vec<_> = known.collect();
+    let shown = shorten(&name.split_whitespace().collect::<Vec<_>>().join(" "), 60);
+    format!("there is no signal {shown:?}: the names are {}", known.join(", "))
+}
+
+/// Code whose end is not clear may hide what was meant to count.
+fn doubtful_code(markdown: &Markdown, found: &mut Found) {
+    for fence in &markdown.fences {
+        let speaks = fence.content.contains("promise>") || fence.content.contains("\"status\"");
+        if speaks && !fence.is_certain {
+            found.doubts("a code block is not closed, and what follows it may be lost: close it");
+        } else if speaks && !fence.may_hold_a_result() {
+            found.hints.push("what stands in a code block does not count".into());
+        }
+    }
+}
+
+/// The agent's words without its signals.
+fn prose(message: &str) -> String {
+    let mut prose = String::new();
+    let mut rest = message;
+    while let Some((before, behind)) = rest.split_once(OPEN) {
+        prose.push_str(before);
+        rest = behind.split_once(CLOSE).map_or("", |(_, behind)| behind);
+    }
+    prose.push_str(rest);
+    prose.trim().chars().take(SUMMARY_MAX).collect()
+}

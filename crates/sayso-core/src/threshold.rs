@@ -1,0 +1,130 @@
+//! How much an agent is to ask: six levels, from never to about everything.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How much an agent is to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Threshold(u8);
+
+impl Threshold {
+    /// All levels: number, name, and what the agent is told.
+    pub const LEVELS: [(&'static str, &'static str); 6] = [
+        ("never", "Do not ask. Decide yourself, and write down what you assumed."),
+        (
+            "rarely",
+            "Ask only when you cannot go on at all, or before something that cannot be undone.",
+        ),
+        (
+            "sparingly",
+            "Ask before what cannot be undone, and when the task contradicts itself or the code.",
+        ),
+        (
+            "balanced",
+            "Ask when readings of the task lead to different results and nothing here decides between them.",
+        ),
+        (
+            "often",
+            "Ask before every choice that others will see: interfaces, names, dependencies, data, behaviour.",
+        ),
+        ("always", "Ask before every decision that the task does not spell out, however small."),
+    ];
+
+    /// What is meant when nobody said anything.
+    pub const USUAL: Threshold = Threshold(2);
+
+    /// The level of a number from 0 to 5.
+    pub fn new(level: u8) -> Result<Self, UnknownThreshold> {
+        match usize::from(level) < Self::LEVELS.len() {
+            true => Ok(Self(level)),
+            false => Err(UnknownThreshold(level.to_string())),
+        }
+    }
+
+    /// Its number.
+    pub const fn level(self) -> u8 {
+        self.0
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::LEVELS[usize::from(self.0)].0
+    }
+
+    /// What the agent is told.
+    pub fn meaning(self) -> &'static str {
+        Self::LEVELS[usize::from(self.0)].1
+    }
+
+    /// What counts where a task says this: a task may ask for more questions than usual, never for
+    /// fewer. An agent can write tasks, and would make itself one that asks nobody.
+    #[must_use]
+    pub fn raised_by(self, task: Option<Threshold>) -> Self {
+        task.map_or(self, |task| task.max(self))
+    }
+}
+
+impl From<Threshold> for u8 {
+    fn from(threshold: Threshold) -> u8 {
+        threshold.0
+    }
+}
+
+impl TryFrom<u8> for Threshold {
+    type Error = UnknownThreshold;
+    fn try_from(level: u8) -> Result<Self, UnknownThreshold> {
+        Self::new(level)
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = UnknownThreshold;
+    fn from_str(text: &str) -> Result<Self, UnknownThreshold> {
+        let named = Self::LEVELS.iter().position(|(name, _)| *name == text);
+        let level = named.and_then(|n| u8::try_from(n).ok()).or_else(|| text.parse().ok());
+        level
+            .map_or_else(|| Err(UnknownThreshold(text.into())), Self::new)
+            .map_err(|_| UnknownThreshold(text.into()))
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.0, self.name())
+    }
+}
+
+/// Something that is no threshold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} is no threshold; take 0 (never), 1 (rarely), 2 (sparingly), 3 (balanced), 4 (often) or 5 (always)"
+)]
+pub struct UnknownThreshold(String);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_numbers_and_names() {
+        for (level, (name, _)) in Threshold::LEVELS.into_iter().enumerate() {
+            let by_number: Threshold = level.to_string().parse().unwrap();
+            assert_eq!((by_number, by_number.name()), (name.parse().unwrap(), name));
+        }
+        for wrong in ["7", "6", "-1", "", "Never", "3.5", "300"] {
+            assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
+        }
+        assert!(serde_json::from_str::<Threshold>("7").is_err());
+    }
+
+    #[test]
+    fn a_task_only_raises_it() {
+        let [low, usual, high] = [0, 2, 5].map(|level| Threshold::new(level).unwrap());
+        assert_eq!(usual.raised_by(Some(low)), usual);
+        assert_eq!(usual.raised_by(Some(high)), high);
+        assert_eq!(usual.raised_by(None), usual);
+    }
+}

@@ -1,0 +1,207 @@
+//! Looking after an agent while it works: its lease, its clock, and whether it is still wanted.
+
+use super::take::Taken;
+use super::{Progress, Worker};
+use crate::worktree::Worktree;
+use crate::{Error, Result};
+use sayso_agents::{Finished, Heard, Live, StartError, Turn, allowed};
+use sayso_core::gate::Gate;
+use sayso_core::run::Spent;
+use sayso_core::task::Status;
+use std::time::{Duration, Instant};
+
+/// How long the worker listens before it looks after other things.
+const LISTEN: Duration = Duration::from_millis(200);
+
+/// How often the worker looks whether the task is still wanted.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long an agent gets to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What is left of an agent's turn.
+pub(super) struct Executed {
+    pub(super) finished: Finished,
+    pub(super) stopped: Option<Stopped>,
+    /// Whether it had begun: what it was told has reached it.
+    pub(super) began: bool,
+    pub(super) spent: Spent,
+}
+
+/// Why an agent was stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// The run is no longer ours.
+    Fenced,
+    /// A person closed, deleted or took the task.
+    Unwanted,
+    /// The worker was told to stop.
+    Interrupted,
+    /// It took too long.
+    TooLong,
+}
+
+/// What the worker keeps an eye on while an agent works.
+struct Eye {
+    began: bool,
+    began_at: Instant,
+    looked: Instant,
+    renewed: Instant,
+    waited: Duration,
+    waits: bool,
+}
+
+impl Worker<'_> {
+    /// Lets an agent work until it ends or has to be stopped. `news` are the answers in the prompt:
+    /// they count as delivered when the agent has begun.
+    pub(super) fn execute(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        session: Option<&str>,
+        prompt: &str,
+        news: &[Gate],
+    ) -> Result<std::result::Result<Executed, StartError>> {
+        let id = taken.run.started.id.to_string();
+        let log = self.setup.logs.join(format!("{id}.log"));
+        let variables = self.variables(taken);
+        let turn = Turn {
+            folder: &tree.folder,
+            prompt,
+            session,
+            variables: &variables,
+            log: &log,
+            mark: &id,
+        };
+        let mut live = match taken.agent.start(&turn) {
+            Ok(live) => live,
+            Err(error) => return Ok(Err(error)),
+        };
+        let now = Instant::now();
+        let mut eye = Eye {
+            began: false,
+            began_at: now,
+            looked: now,
+            renewed: now,
+            waited: Duration::ZERO,
+            waits: false,
+        };
+        let mut stopped = None;
+        while !live.is_over() {
+            if let Some(heard) = live.next(LISTEN) {
+                self.hear(taken, &mut eye, heard, news)?;
+            }
+            stopped = self.look(taken, &mut eye)?;
+            if stopped.is_some() {
+                live.stop(GRACE);
+                break;
+            }
+        }
+        self.hear_the_rest(taken, &mut eye, &mut live, news)?;
+        let finished = live.finish();
+        let spent = spent(&finished, &eye);
+        Ok(Ok(Executed { finished, stopped, began: eye.began, spent }))
+    }
+
+    fn hear_the_rest(
+        &self,
+        taken: &Taken<'_>,
+        eye: &mut Eye,
+        live: &mut Live,
+        news: &[Gate],
+    ) -> Result<()> {
+        while let Some(heard) = live.next(Duration::ZERO) {
+            self.hear(taken, eye, heard, news)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&self, taken: &Taken<'_>, eye: &mut Eye, heard: Heard, news: &[Gate]) -> Result<()> {
+        match &heard {
+            Heard::Began if !eye.began => {
+                eye.began = true;
+                for gate in news {
+                    self.desk.acknowledge(&self.setup.actor, gate.opened.id)?;
+                }
+            }
+            Heard::Session(session) => {
+                self.desk.name_session(&self.setup.actor, taken.run.started.id, session)?;
+            }
+            Heard::Began
+            | Heard::Says(_)
+            | Heard::Does(_)
+            | Heard::Spent(_)
+            | Heard::Limited(_) => {}
+        }
+        self.tell(Progress::Heard { task: taken.task.id, heard });
+        Ok(())
+    }
+
+    /// Keeps the lease, and sees whether the agent has to be stopped.
+    fn look(&self, taken: &Taken<'_>, eye: &mut Eye) -> Result<Option<Stopped>> {
+        if self.stop.load(std::sync::atomic::Ordering::SeqCst) {
+            return Ok(Some(Stopped::Interrupted));
+        }
+        let is_time = eye.renewed.elapsed() > self.setup.lease / 3;
+        if let Some(stopped) = if is_time { self.renew(taken, eye)? } else { None } {
+            return Ok(Some(stopped));
+        }
+        if eye.looked.elapsed() < LOOK_EVERY {
+            return Ok(None);
+        }
+        let task = self.desk.task(taken.task.id)?.task;
+        if eye.waits {
+            eye.waited += eye.looked.elapsed();
+        }
+        eye.looked = Instant::now();
+        if task.is_waiting() != eye.waits {
+            eye.waits = task.is_waiting();
+            self.tell(Progress::Waits { task: task.id, waits: eye.waits });
+        }
+        let is_ours = task.run == Some(taken.run.started.id)
+            || task.is_waiting()
+            || task.status == Status::Open;
+        if task.status.is_over() || !is_ours {
+            return Ok(Some(Stopped::Unwanted));
+        }
+        let worked = eye.began_at.elapsed().saturating_sub(eye.waited);
+        Ok((worked > self.setup.turn_max).then_some(Stopped::TooLong))
+    }
+
+    /// A run that is no longer ours is refused; one that cannot be renewed in time is given up before
+    /// somebody else takes it.
+    fn renew(&self, taken: &Taken<'_>, eye: &mut Eye) -> Result<Option<Stopped>> {
+        let run = &taken.run.started;
+        let until = self.lease_from_now();
+        match self.desk.renew_run(&self.setup.actor, run.id, run.fence, until) {
+            Ok(_) => {
+                eye.renewed = Instant::now();
+                Ok(None)
+            }
+            Err(Error::Refused(_)) => Ok(Some(Stopped::Fenced)),
+            // The store may come back; until the lease is nearly over there is time.
+            Err(Error::Store(_)) if eye.renewed.elapsed() < self.setup.lease * 5 / 6 => Ok(None),
+            Err(Error::Store(_)) => Ok(Some(Stopped::Fenced)),
+        }
+    }
+
+    /// The environment of an agent: what it may have of ours, and its own credential.
+    fn variables(&self, taken: &Taken<'_>) -> Vec<(String, String)> {
+        let may = |name: &str| allowed(name, taken.agent.adapter, &self.setup.lets_through);
+        let ours = self.setup.environment.iter().filter(|(name, _)| may(name)).cloned();
+        let own = [("SAYSO_TOKEN", &taken.secret), ("SAYSO_TASK", &taken.task.handle)];
+        let own = own.map(|(name, value)| (name.to_owned(), value.clone()));
+        ours.chain(self.setup.variables.iter().cloned()).chain(own).collect()
+    }
+}
+
+fn spent(finished: &Finished, eye: &Eye) -> Spent {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Spent {
+        input_tokens: finished.spent.input_tokens,
+        output_tokens: finished.spent.output_tokens,
+        cost_micros: finished.spent.cost_micros,
+        work_millis: millis(eye.began_at.elapsed().saturating_sub(eye.waited)),
+        waited_millis: millis(eye.waited),
+    }
+}

@@ -1,0 +1,60 @@
+//! Where a worker is, and whether another one is still there.
+
+use sayso_core::run::Holder;
+use std::path::Path;
+
+/// Names this process as the holder of runs in a repository.
+pub fn holder(repository: &Path) -> Holder {
+    let pid = std::process::id();
+    Holder {
+        host: host(),
+        repository: repository.display().to_string(),
+        process: format!("{pid}:{}", began(pid).unwrap_or_default()),
+    }
+}
+
+/// Whether the process behind a holder is known to be gone. A stranger's machine cannot be asked.
+pub(super) fn is_gone(holder: &Holder, ours: &Holder) -> bool {
+    let Some((pid, began_at)) = holder.process.split_once(':') else { return false };
+    let (Ok(pid), false) = (pid.parse::<u32>(), began_at.is_empty()) else { return false };
+    holder.host == ours.host && began(pid).as_deref() != Some(began_at)
+}
+
+/// The machine's name, and which of its views of processes this is: in a container the same number
+/// is another process.
+fn host() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let view = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{name} {}", view.display())
+}
+
+/// When a process began, in the system's own count; none if it is gone or only a name is left.
+fn began(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything, so we read behind the last one.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let is_alive = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
+    is_alive.then(|| fields.nth(18).map(str::to_owned)).flatten()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ended_is_gone_and_this_one_is_not() {
+        let ours = holder(Path::new("/repository"));
+        assert!(!is_gone(&ours, &ours));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        let process = format!("{pid}:{}", began(pid).unwrap_or_else(|| "1".into()));
+        child.wait().unwrap();
+        let theirs = Holder { process, ..ours.clone() };
+        assert!(is_gone(&theirs, &ours));
+        let elsewhere = Holder { host: "elsewhere".into(), ..theirs };
+        assert!(!is_gone(&elsewhere, &ours), "nobody can know");
+        assert!(!is_gone(&Holder::default(), &ours), "nobody said who it was");
+    }
+}

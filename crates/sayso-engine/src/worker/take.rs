@@ -1,0 +1,337 @@
+//! Taking a task: what is left of dead workers first, then what was signed off, then what is ready.
+
+use super::holder::is_gone;
+use super::{Progress, Worker};
+use crate::worktree::{Merge, Worktree};
+use crate::{Error, NewRun, Result};
+use sayso_agents::{Agent, process};
+use sayso_core::gate::{Delivery, Gate};
+use sayso_core::run::Run;
+use sayso_core::task::{Status, Task};
+use sayso_core::{Code, TaskId, Timestamp, Verdict};
+use sayso_store::{GateFilter, TaskFilter, TaskRow};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a worker looks for runs nobody looks after.
+const RECOVER_EVERY: Duration = Duration::from_secs(2);
+
+/// How often a worker looks for work that was signed off.
+const LAND_EVERY: Duration = Duration::from_millis(500);
+
+/// How long what is left of a lost run gets to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How many ready tasks are looked at at a time.
+const READY_AT_A_TIME: usize = 50;
+
+/// How many of a task's runs and gates are looked at.
+pub(super) const LOOK_BACK: usize = 500;
+
+/// A task that is ours now.
+pub(super) struct Taken<'a> {
+    pub(super) task: Task,
+    pub(super) run: Run,
+    pub(super) secret: String,
+    pub(super) agent: Agent,
+    /// The runs before this one, newest first.
+    pub(super) before: Vec<Run>,
+    _busy: Busy<'a>,
+}
+
+/// Counts as long as it is held.
+struct Busy<'a>(&'a AtomicUsize);
+
+impl<'a> Busy<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Worker<'_> {
+    /// Gives up runs nobody looks after. What is left of their agents on this machine is ended first:
+    /// two runs of one task must never be alive together.
+    pub(super) fn recover(&self) -> Result<()> {
+        {
+            let mut shared = self.shared();
+            if shared.recovered.is_some_and(|last| last.elapsed() < RECOVER_EVERY) {
+                return Ok(());
+            }
+            shared.recovered = Some(Instant::now());
+        }
+        let (ours, now) = (&self.setup.holder, self.desk.now());
+        let is_stale = |run: &Run| now >= run.lease_until || is_gone(&run.started.holder, ours);
+        let mut ended = std::collections::BTreeMap::new();
+        for run in self.desk.live_runs()?.iter().filter(|run| is_stale(run)) {
+            if run.started.holder.host == ours.host {
+                let left = process::end_marked(&run.started.id.to_string(), GRACE);
+                ended.insert(run.started.id, left);
+            }
+        }
+        let lost =
+            self.desk.recover_runs(&self.setup.actor, &|run| is_gone(&run.started.holder, ours))?;
+        for run in lost {
+            let task = self.desk.task(run.started.task)?.task.handle;
+            let processes = ended.get(&run.started.id).copied().unwrap_or(0);
+            self.tell(Progress::Recovered { task, processes });
+        }
+        Ok(())
+    }
+
+    /// Takes the first task that is ready and ours to take.
+    pub(super) fn take(&self) -> Result<Option<Taken<'_>>> {
+        let now = self.desk.now();
+        {
+            let mut shared = self.shared();
+            shared.resting.retain(|_, until| *until > now);
+            shared.later.retain(|_, until| *until > now);
+        }
+        if !self.setup.scope.tasks.is_empty() {
+            for id in &self.setup.scope.tasks {
+                let row = self.desk.task(*id)?;
+                if let (true, Some(taken)) = (is_ready(&row, now), self.try_task(row.task)?) {
+                    return Ok(Some(taken));
+                }
+            }
+            return Ok(None);
+        }
+        let mut filter = TaskFilter {
+            ready_at: Some(now),
+            under: self.setup.scope.epic,
+            limit: READY_AT_A_TIME,
+            ..TaskFilter::default()
+        };
+        loop {
+            let page = self.desk.tasks(&filter)?;
+            filter.after = page.items.last().map(|row| row.task.id);
+            for row in page.items {
+                if let Some(taken) = self.try_task(row.task)? {
+                    return Ok(Some(taken));
+                }
+                if self.is_over() {
+                    return Ok(None);
+                }
+            }
+            if !page.more {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether all the tasks that were given are over, or stuck until somebody does something.
+    pub(super) fn is_finished(&self) -> Result<bool> {
+        for id in &self.setup.scope.tasks {
+            let task = self.desk.task(*id)?.task;
+            let is_stuck = matches!(task.status, Status::Failed | Status::Blocked);
+            let is_done = task.status.is_over() || (is_stuck && !task.is_waiting());
+            if !is_done {
+                return Ok(false);
+            }
+        }
+        Ok(!self.setup.scope.tasks.is_empty())
+    }
+
+    /// Takes a task unless it is somebody else's.
+    fn try_task(&self, task: Task) -> Result<Option<Taken<'_>>> {
+        let agent = self.agent_for(&task);
+        let before = self.desk.runs_of(task.id, LOOK_BACK)?;
+        let is_resting = self.shared().resting.contains_key(&agent.name);
+        // What waits in a tree on another machine goes on there.
+        let is_elsewhere = before.first().is_some_and(|run| {
+            run.session.is_some() && !run.started.holder.is_at_the_place_of(&self.setup.holder)
+        });
+        if is_resting || is_elsewhere || !self.begin_turn() {
+            return Ok(None);
+        }
+        let busy = Busy::new(&self.busy);
+        let last = before.first().filter(|run| run.started.agent == agent.name);
+        let secret = self.desk.new_agent_secret();
+        let new = NewRun {
+            id: self.desk.new_run_id(),
+            task: task.id,
+            agent: agent.name.clone(),
+            lease_until: self.lease_from_now(),
+            holder: self.setup.holder.clone(),
+            session: last.and_then(|run| run.session.clone()).filter(|_| agent.can_resume()),
+            secret: secret.clone(),
+        };
+        match self.desk.start_run(&self.setup.actor, new) {
+            Ok(run) => Ok(Some(Taken { task, run, secret, agent, before, _busy: busy })),
+            Err(Error::Refused(refusal)) if refusal.code == Code::WrongState => {
+                self.take_back_turn();
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn lease_from_now(&self) -> Timestamp {
+        let micros = i64::try_from(self.setup.lease.as_micros()).unwrap_or(i64::MAX / 2);
+        self.desk.now().plus_micros(micros)
+    }
+
+    /// The agent a task asks for with a label, or the usual one.
+    fn agent_for(&self, task: &Task) -> Agent {
+        let named = label(task, "agent:").and_then(|name| self.setup.agents.get(name));
+        let usual = || self.setup.agents.get(&self.setup.agent);
+        named.or_else(usual).cloned().unwrap_or_else(|| Agent {
+            name: self.setup.agent.clone(),
+            adapter: sayso_agents::Adapter::Command,
+            program: self.setup.agent.clone(),
+            args: vec![],
+            resume_args: vec![],
+            model: None,
+        })
+    }
+
+    /// Brings home what people signed off. Their answer is acknowledged when that is done, so a worker
+    /// that dies in between does it again.
+    pub(super) fn land_what_was_approved(&self, at_once: bool) -> Result<()> {
+        {
+            let mut shared = self.shared();
+            if !at_once && shared.landed.is_some_and(|last| last.elapsed() < LAND_EVERY) {
+                return Ok(());
+            }
+            shared.landed = Some(Instant::now());
+        }
+        let _alone = self.landing.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in self.setup.agents.keys() {
+            let under_way = self
+                .desk
+                .read(|read| Ok(read.deliveries_under_way(self.desk.space, name, LOOK_BACK)?))?;
+            for id in under_way {
+                let gate = self.desk.gate(id)?;
+                if let Some(task) = self.is_to_be_landed(&gate)? {
+                    self.land_after_answer(&gate, &task)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The task of an answer that ended it, if a run here asked.
+    fn is_to_be_landed(&self, gate: &Gate) -> Result<Option<Task>> {
+        let (Some(task), Some(run)) = (gate.opened.task, gate.opened.lineage.run) else {
+            return Ok(None);
+        };
+        let is_here = self.desk.run(run)?.started.holder.is_at_the_place_of(&self.setup.holder);
+        let is_over = |task: &Task| matches!(task.status, Status::Closed | Status::Deleted);
+        Ok(if is_here { Some(self.desk.task(task)?.task).filter(is_over) } else { None })
+    }
+
+    fn land_after_answer(&self, gate: &Gate, task: &Task) -> Result<()> {
+        let verdict = gate.answer().map(|(answer, _)| answer.verdict);
+        let is_wanted =
+            verdict == Some(Verdict::Approved) && task.verdict == Some(Verdict::Approved);
+        let tree = self.setup.repository.existing(&task.handle);
+        let what = match tree {
+            Ok(Some(tree)) => self.put_away(task, &tree, is_wanted)?,
+            Ok(None) => None,
+            Err(error) => Some(format!("its worktree cannot be read: {error}")),
+        };
+        self.desk.acknowledge(&self.setup.actor, gate.opened.id)?;
+        if let Some(what) = what {
+            self.tell(Progress::Landed { task: task.handle.clone(), what });
+        }
+        Ok(())
+    }
+
+    /// Keeps what is in a tree on its branch, brings it home if it is wanted, and takes the tree away.
+    fn put_away(&self, task: &Task, tree: &Worktree, is_wanted: bool) -> Result<Option<String>> {
+        if let Err(error) = tree.commit(&super::turn::commit_message(task), &self.setup.agent) {
+            return Ok(Some(format!("its work stays in {}: {error}", tree.folder.display())));
+        }
+        let landed = if is_wanted {
+            self.land(task, tree)
+        } else {
+            Ok(format!("its work is on {}", tree.branch))
+        };
+        match landed {
+            Ok(what) => Ok(Some(self.and_remove(tree, what))),
+            Err(files) => {
+                let why = format!("{} cannot be merged: it conflicts in {files}", tree.branch);
+                self.desk.reopen_task(&self.setup.actor, task.id, &why)?;
+                self.desk.note(&self.setup.actor, task.id, &why, false)?;
+                Ok(Some(why))
+            }
+        }
+    }
+
+    /// Takes away a tree whose work is safe; `what` says where.
+    pub(super) fn and_remove(&self, tree: &Worktree, what: String) -> String {
+        match self.setup.repository.remove(tree) {
+            Ok(()) => what,
+            Err(error) => format!("{what}; {error}"),
+        }
+    }
+
+    /// Does with completed work what the settings say. The error names what conflicts; everything
+    /// else that goes wrong leaves the work on its branch and says so.
+    pub(super) fn land(&self, task: &Task, tree: &Worktree) -> std::result::Result<String, String> {
+        let repository = &self.setup.repository;
+        let branch = &tree.branch;
+        match &self.setup.land {
+            super::Land::Leave => Ok(format!("its work is on {branch}")),
+            super::Land::Merge => {
+                let message = format!("Merge {branch}: {}", task.title);
+                match repository.merge(branch, &message) {
+                    Ok(Merge::Merged) => Ok(format!("merged into {}", repository.base())),
+                    Ok(Merge::Nothing) => Ok("nothing was changed".into()),
+                    Ok(Merge::Conflict(files)) => Err(files),
+                    Ok(Merge::InTheWay(why)) => Ok(format!("its work stays on {branch}: {why}")),
+                    Err(error) => Ok(format!("its work stays on {branch}: {error}")),
+                }
+            }
+            super::Land::Command(command) => Ok(self.land_by_command(task, tree, command)),
+        }
+    }
+
+    fn land_by_command(&self, task: &Task, tree: &Worktree, command: &str) -> String {
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(command).current_dir(&tree.folder).stdin(std::process::Stdio::null());
+        shell.env("SAYSO_BRANCH", &tree.branch).env("SAYSO_BASE", self.setup.repository.base());
+        shell.env("SAYSO_TASK", &task.handle).env("SAYSO_TITLE", &task.title);
+        match shell.output() {
+            Ok(output) if output.status.success() => format!("handed over by: {command}"),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                format!("its work stays on {}: {command}: {}: {said}", tree.branch, output.status)
+            }
+            Err(error) => format!("its work stays on {}: {command}: {error}", tree.branch),
+        }
+    }
+
+    /// What people answered on a task and the agent has not heard yet, oldest first.
+    pub(super) fn unheard(&self, gates: &[Gate]) -> Vec<Gate> {
+        let is_news = |gate: &&Gate| {
+            !gate.is_open() && !matches!(gate.delivery, Delivery::Acknowledged { .. })
+        };
+        gates.iter().filter(is_news).cloned().collect()
+    }
+
+    /// Everything that was asked on a task, oldest first.
+    pub(super) fn gates_of(&self, task: TaskId) -> Result<Vec<Gate>> {
+        let filter = GateFilter { task: Some(task), limit: LOOK_BACK, ..GateFilter::default() };
+        let listed = self.desk.read(|read| Ok(read.gates(self.desk.space, &filter)?.items))?;
+        // What goes into a prompt as a person's word is checked against the audit.
+        listed.iter().map(|gate| self.desk.gate(gate.opened.id)).collect()
+    }
+}
+
+/// What a task says with a label such as `role:test`.
+pub(super) fn label<'t>(task: &'t Task, prefix: &str) -> Option<&'t str> {
+    task.labels.iter().find_map(|label| label.strip_prefix(prefix))
+}
+
+fn is_ready(row: &TaskRow, now: Timestamp) -> bool {
+    let is_workable = row.task.workable_from().is_some_and(|from| from <= now);
+    is_workable && row.blockers == 0 && row.open_children == 0
+}

@@ -1,0 +1,510 @@
+//! One turn: prompt, work, and what comes of it.
+
+use super::execute::{Executed, Stopped};
+use super::take::{Taken, label};
+use super::{Brief, Came, Progress, Worker, prompt};
+use crate::worktree::Worktree;
+use crate::{Ask, Error, Result, Settlement};
+use sayso_agents::{Request, Said, StartError, signal};
+use sayso_core::gate::{Card, Fact, Gate};
+use sayso_core::run::{How, Run, Spent, State};
+use sayso_core::task::{Event, Note, Task};
+use sayso_core::{Choice, Kind, Shape, Threshold, Timestamp};
+use std::time::Duration;
+
+/// How much of a change a person is shown on the card.
+const DIFF_BYTES_MAX: usize = 64 * 1024;
+
+/// How much of what a failed check printed the agent is shown.
+const CHECK_BYTES_MAX: usize = 16 * 1024;
+
+/// How long an agent rests that did not say for how long its limit holds.
+const REST: Duration = Duration::from_secs(15 * 60);
+
+/// The role of an agent whose task names none.
+const USUAL_ROLE: &str = "code";
+
+impl Worker<'_> {
+    /// Gives a task that was taken its turn. Whatever happens, the run is settled or left to be
+    /// recovered; nothing of the work is thrown away.
+    pub(super) fn turn(&self, taken: Taken<'_>) -> Result<()> {
+        let tree = match self.setup.repository.prepare(&taken.task.handle, &taken.task.title) {
+            Ok(tree) => tree,
+            Err(error) => {
+                let why = format!("{error}; {}", error.hint());
+                return self.settle(&taken, Spent::default(), Settlement::Blocked { why });
+            }
+        };
+        let gates = self.gates_of(taken.task.id)?;
+        let news = self.unheard(&gates);
+        let mut session = taken.run.started.session.clone();
+        let resumed = session.is_some();
+        let (task, agent) = (Box::new(taken.task.clone()), taken.agent.name.clone());
+        self.tell(Progress::Started { task, agent, resumed });
+        let mut text = self.prompt(&taken, &gates, resumed)?;
+        let mut executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
+        if session.is_some() && executed.as_ref().is_ok_and(|e| e.finished.session_gone) {
+            // The client forgot the conversation: it begins a new one and is told everything.
+            session = None;
+            text = self.prompt(&taken, &gates, false)?;
+            executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
+        }
+        match executed {
+            Ok(executed) => self.conclude(&taken, &tree, executed, &news),
+            Err(error) => self.not_started(&taken, &error, &news),
+        }
+    }
+
+    fn prompt(&self, taken: &Taken<'_>, gates: &[Gate], is_resumed: bool) -> Result<String> {
+        let task = &taken.task;
+        let history = self.desk.history(task.id)?;
+        let notes: Vec<Note> = history
+            .into_iter()
+            .filter_map(|(_, event)| match event {
+                Event::Noted(note) => Some(note),
+                _ => None,
+            })
+            .collect();
+        let epic = task.parent.map(|id| self.desk.task(id)).transpose()?;
+        let role = label(task, "role:").unwrap_or(USUAL_ROLE);
+        let usual = format!("You work in the role: {role}.");
+        let last = taken.before.first().and_then(|run| match &run.state {
+            State::Ended { how, note, .. } => Some((*how, note.as_str())),
+            State::Running => None,
+        });
+        Ok(prompt(&Brief {
+            task,
+            epic: epic.as_ref().map(|row| row.task.title.as_str()),
+            role: self.setup.roles.get(role).unwrap_or(&usual),
+            preamble: &self.setup.preamble,
+            threshold: self.threshold_for(task),
+            notes: &notes,
+            gates,
+            last,
+            check: self.setup.check.as_ref().map(|check| check.command.as_str()),
+            code: &self.code(),
+            is_resumed,
+        }))
+    }
+
+    /// A code nobody could know before this prompt.
+    fn code(&self) -> String {
+        format!("{:08x}", self.desk.world.chance() as u32)
+    }
+
+    fn threshold_for(&self, task: &Task) -> Threshold {
+        let asked = label(task, "threshold:").and_then(|level| level.parse().ok());
+        self.setup.threshold.raised_by(asked)
+    }
+
+    /// What comes of a turn that ended.
+    fn conclude(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        executed: Executed,
+        news: &[Gate],
+    ) -> Result<()> {
+        let Executed { finished, stopped, began, spent } = executed;
+        let again = |how: How, why: &str| Settlement::Again { how, why: why.to_owned() };
+        if let Some(limit) = &finished.limited {
+            return self.rest(taken, spent, limit.until, &limit.text);
+        }
+        match stopped {
+            Some(Stopped::Fenced) => return self.gone(taken, spent, "the run is no longer ours"),
+            Some(Stopped::Unwanted) => {
+                return self.settle(taken, spent, again(How::Stopped, "the task was taken back"));
+            }
+            Some(Stopped::Interrupted) => {
+                return self.settle(taken, spent, again(How::Stopped, "the worker was stopped"));
+            }
+            Some(Stopped::TooLong) => {
+                let minutes = self.setup.turn_max.as_secs_f64() / 60.0;
+                let why = format!("the turn took longer than {minutes:.1} minutes.");
+                return self.fruitless(taken, tree, spent, &why);
+            }
+            None => {}
+        }
+        let said = finished.message.as_deref().map(signal::read);
+        let failure = (finished.code != Some(0)).then(|| how_it_ended(&finished));
+        match (said, failure) {
+            // A question counts however the process ended.
+            (Some(Said::Asks(requests)), _) => self.asks(taken, tree, spent, &requests),
+            (Some(Said::Failed { reason }), None) => self.fails(taken, tree, spent, &reason),
+            (Some(Said::Completed { summary, .. }), None) => {
+                self.completes(taken, tree, spent, finished.session.as_deref(), summary)
+            }
+            (_, Some(failure)) if !began => self.not_begun(taken, spent, &failure, news),
+            (_, Some(failure)) => self.fruitless(taken, tree, spent, &failure),
+            (Some(Said::Unclear { why }), None) => self.fruitless(taken, tree, spent, &why),
+            (None, None) => self.fruitless(taken, tree, spent, "there was no final message."),
+        }
+    }
+
+    /// The work is checked, kept on its branch, brought home, and only then complete.
+    fn completes(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        mut spent: Spent,
+        session: Option<&str>,
+        mut summary: String,
+    ) -> Result<()> {
+        let retries = self.setup.check.as_ref().map_or(1, |check| check.retries);
+        for attempt in 0..=retries {
+            let Some(objection) = self.objection(taken, tree)? else {
+                return self.complete(taken, tree, spent, &summary);
+            };
+            let is_last = attempt == retries;
+            if is_last || session.is_none() || !taken.agent.can_resume() {
+                return self.fruitless(taken, tree, spent, &objection);
+            }
+            let executed = match self.execute(taken, tree, session, &objection, &[])? {
+                Ok(executed) => executed,
+                Err(error) => return self.fruitless(taken, tree, spent, &error.to_string()),
+            };
+            spent = spent.plus(executed.spent);
+            let said = executed.finished.message.as_deref().map(signal::read);
+            match said {
+                Some(Said::Completed { summary: again, .. })
+                    if executed.stopped.is_none() && executed.finished.code == Some(0) =>
+                {
+                    summary = again;
+                }
+                _ => return self.conclude(taken, tree, Executed { spent, ..executed }, &[]),
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands against completing, in words for the agent: a check that fails, or a conflict.
+    fn objection(&self, taken: &Taken<'_>, tree: &Worktree) -> Result<Option<String>> {
+        let Some(check) = &self.setup.check else { return Ok(None) };
+        let command = check.command.clone();
+        self.tell(Progress::Checking { task: taken.task.id, command: command.clone() });
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(format!("{{ {command}\n}} 2>&1")).current_dir(&tree.folder);
+        shell.stdin(std::process::Stdio::null());
+        let output = self.keeping_the_lease(taken, || shell.output())?;
+        Ok(match output {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => {
+                let printed = String::from_utf8_lossy(&output.stdout);
+                let tail = tail(&printed, CHECK_BYTES_MAX);
+                Some(super::prompt::check_failed(&command, tail, &self.code()))
+            }
+            Err(error) => {
+                Some(super::prompt::check_failed(&command, &error.to_string(), &self.code()))
+            }
+        })
+    }
+
+    /// Does something that takes its time while the lease is kept.
+    fn keeping_the_lease<T: Send>(
+        &self,
+        taken: &Taken<'_>,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T> {
+        std::thread::scope(|scope| {
+            let work = scope.spawn(work);
+            let mut renewed = std::time::Instant::now();
+            while !work.is_finished() {
+                std::thread::sleep(Duration::from_millis(10));
+                if renewed.elapsed() > self.setup.lease / 3 {
+                    let run = &taken.run.started;
+                    let until = self.lease_from_now();
+                    self.desk.renew_run(&self.setup.actor, run.id, run.fence, until)?;
+                    renewed = std::time::Instant::now();
+                }
+            }
+            work.join().map_err(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn complete(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        spent: Spent,
+        summary: &str,
+    ) -> Result<()> {
+        let task = &taken.task;
+        let facts = if task.requires.is_some() { facts(tree, true) } else { vec![] };
+        if let Err(error) = tree.commit(&commit_message(task), &taken.agent.name) {
+            let why = format!("the work cannot be committed: {error}");
+            return self.settle(taken, spent, Settlement::Blocked { why });
+        }
+        if task.requires.is_some() {
+            let summary = summary.to_owned();
+            return self.settle(taken, spent, Settlement::Completed { summary, facts });
+        }
+        match self.land(task, tree) {
+            Ok(what) => {
+                let summary = if summary.is_empty() { what.clone() } else { summary.to_owned() };
+                self.settle(taken, spent, Settlement::Completed { summary, facts })?;
+                let what = self.and_remove(tree, what);
+                self.tell(Progress::Landed { task: task.handle.clone(), what });
+                Ok(())
+            }
+            Err(files) => {
+                let base = self.setup.repository.base();
+                let why = format!(
+                    "the branch conflicts with {base} in {files}. Run `git merge {base}` in this folder, \
+                     resolve the conflicts, and say COMPLETE again."
+                );
+                self.fruitless(taken, tree, spent, &why)
+            }
+        }
+    }
+
+    fn asks(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        spent: Spent,
+        requests: &[Request],
+    ) -> Result<()> {
+        let asks = requests.iter().map(|request| self.ask(taken, tree, request)).collect();
+        self.settle(taken, spent, Settlement::Asked(asks))
+    }
+
+    fn ask(&self, taken: &Taken<'_>, tree: &Worktree, request: &Request) -> Ask {
+        let options: Vec<_> = request
+            .options
+            .iter()
+            .map(|name| Choice { name: name.clone(), consequence: String::new() })
+            .collect();
+        let shape = match (request.kind, options.is_empty()) {
+            (Kind::Input, false) => Shape::Choice { options, multi: false, other: true },
+            (Kind::Input, true) => Shape::Text,
+            _ => Shape::Verdict,
+        };
+        let shows_work = matches!(
+            request.kind,
+            Kind::Approval | Kind::Review | Kind::Content | Kind::Checkpoint
+        );
+        let card = Card {
+            question: request.question.clone(),
+            narrative: request.context.clone(),
+            facts: facts(tree, shows_work),
+            shape,
+        };
+        Ask::new(self.desk.new_gate_id(), request.kind, Some(taken.task.id), card)
+    }
+
+    /// Failed work stays where it is, on its branch.
+    fn fails(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, reason: &str) -> Result<()> {
+        let message = format!("Work that failed: {}", taken.task.title);
+        let kept = match tree.commit(&message, &taken.agent.name) {
+            Ok(_) => format!("its work is on {}", tree.branch),
+            Err(error) => format!("its work is in {}: {error}", tree.folder.display()),
+        };
+        let reason = format!("{reason} ({kept})");
+        self.settle(taken, spent, Settlement::Failed { reason })
+    }
+
+    /// Nothing came of the turn. After some of those in a row a person is asked; what people rejected
+    /// is none of them, since their word starts the count anew.
+    fn fruitless(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, why: &str) -> Result<()> {
+        let gates = self.gates_of(taken.task.id)?;
+        let since = gates.iter().filter(|g| g.answer().is_some()).filter_map(Gate::ended_at).max();
+        let recent: Vec<_> = taken.before.iter().take_while(|run| is_after(run, since)).collect();
+        let fruitless = recent.iter().take_while(|run| is_fruitless(run)).count() + 1;
+        let turns = recent.len() + 1;
+        let is_stuck = fruitless >= self.setup.fruitless_max.max(1) as usize;
+        let is_long = turns >= self.setup.turns_max.max(1) as usize;
+        if !is_stuck && !is_long {
+            return self.settle(
+                taken,
+                spent,
+                Settlement::Again { how: How::Unclear, why: why.into() },
+            );
+        }
+        let many = |n: usize| format!("{n} turn{}", if n == 1 { "" } else { "s" });
+        let how = match is_stuck {
+            true => format!("took {} without a result", many(fruitless)),
+            false => format!("took {} and is not done", many(turns)),
+        };
+        let question = format!("The agent {how}. How shall it go on?");
+        let card = Card {
+            question,
+            narrative: format!("How the last turn ended: {why}"),
+            facts: facts(tree, true),
+            shape: Shape::Verdict,
+        };
+        let id = self.desk.new_gate_id();
+        let ask = Ask::new(id, Kind::Escalation, Some(taken.task.id), card);
+        self.settle(taken, spent, Settlement::Asked(vec![ask]))
+    }
+
+    fn not_started(&self, taken: &Taken<'_>, error: &StartError, news: &[Gate]) -> Result<()> {
+        self.not_begun(taken, Spent::default(), &error.to_string(), news)
+    }
+
+    /// The agent did not even begin. An answer it was to hear is kept, and it is tried again, later and
+    /// later; then it is for a person to see what is wrong.
+    fn not_begun(&self, taken: &Taken<'_>, spent: Spent, why: &str, news: &[Gate]) -> Result<()> {
+        for gate in news {
+            self.desk.fail_delivery(&self.setup.actor, gate.opened.id, why)?;
+        }
+        let is_failed = |run: &&Run| matches!(&run.state, State::Ended { how: How::Failed, .. });
+        let failed = taken.before.iter().take_while(is_failed).count() as u32 + 1;
+        if failed.is_multiple_of(self.setup.fruitless_max.max(1)) {
+            let handle = &taken.task.handle;
+            let name = &taken.agent.name;
+            let why = format!(
+                "{name} could not begin, {failed} times: {why} (when that is mended: sayso reopen {handle})"
+            );
+            return self.settle(taken, spent, Settlement::Blocked { why });
+        }
+        let wait = self.setup.retry * 2_u32.saturating_pow(failed - 1).min(64);
+        let until = self.in_a_while(wait);
+        let why = why.to_owned();
+        self.settle(taken, spent, Settlement::Later { how: How::Failed, why, until })
+    }
+
+    fn rest(
+        &self,
+        taken: &Taken<'_>,
+        spent: Spent,
+        until: Option<Timestamp>,
+        why: &str,
+    ) -> Result<()> {
+        let soonest = self.in_a_while(Duration::from_secs(1));
+        let until = until.unwrap_or_else(|| self.in_a_while(REST)).max(soonest);
+        let agent = taken.agent.name.clone();
+        self.shared().resting.insert(agent.clone(), until);
+        self.tell(Progress::Resting { agent, until });
+        let why = why.to_owned();
+        self.settle(taken, spent, Settlement::Later { how: How::Limited, why, until })
+    }
+
+    fn in_a_while(&self, wait: Duration) -> Timestamp {
+        self.desk.now().plus_micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX / 4))
+    }
+
+    /// Ends the run with what came of it. If it is no longer ours, nothing is changed.
+    fn settle(&self, taken: &Taken<'_>, spent: Spent, settlement: Settlement) -> Result<()> {
+        let agent = self.desk.agent_of(&taken.run);
+        let (mut came, note) = came(&settlement);
+        let task = match self.desk.settle_run(&agent, &taken.run, spent, settlement.clone()) {
+            Ok(task) => task,
+            Err(Error::Refused(refusal)) => {
+                return self.refused(taken, spent, &settlement, &refusal.message);
+            }
+            Err(error) => return Err(error),
+        };
+        if task.status.is_over() && came != Came::Completed {
+            came = Came::Gone;
+        } else if task.is_waiting() {
+            came = Came::Waits;
+        }
+        if let (Came::Later, Some(until)) = (came, task.deferred_until) {
+            self.shared().later.insert(task.id, until);
+        }
+        self.count(came, spent);
+        self.tell(Progress::Ended { task: Box::new(task), what: came, note, spent });
+        Ok(())
+    }
+
+    /// The desk did not take it: the run is over, or what the agent said cannot be.
+    fn refused(
+        &self,
+        taken: &Taken<'_>,
+        spent: Spent,
+        settlement: &Settlement,
+        why: &str,
+    ) -> Result<()> {
+        let run = self.desk.run(taken.run.started.id)?;
+        if run.state != State::Running || matches!(settlement, Settlement::Again { .. }) {
+            return self.gone(taken, spent, why);
+        }
+        let again = Settlement::Again { how: How::Unclear, why: format!("{why}.") };
+        self.settle(taken, spent, again)
+    }
+
+    fn gone(&self, taken: &Taken<'_>, spent: Spent, why: &str) -> Result<()> {
+        self.count(Came::Gone, spent);
+        let task = Box::new(self.desk.task(taken.task.id)?.task);
+        self.tell(Progress::Ended { task, what: Came::Gone, note: why.into(), spent });
+        Ok(())
+    }
+
+    fn count(&self, came: Came, spent: Spent) {
+        let mut shared = self.shared();
+        let tally = &mut shared.tally;
+        tally.turns += 1;
+        tally.spent = tally.spent.plus(spent);
+        match came {
+            Came::Completed => tally.completed += 1,
+            Came::Waits => tally.asked += 1,
+            Came::Failed | Came::Blocked => tally.failed += 1,
+            Came::Again | Came::Later | Came::Gone => {}
+        }
+    }
+}
+
+fn came(settlement: &Settlement) -> (Came, String) {
+    match settlement {
+        Settlement::Completed { summary, .. } => (Came::Completed, summary.clone()),
+        Settlement::Asked(asks) => {
+            let first = asks.first().map(|ask| ask.card.question.clone());
+            (Came::Waits, first.unwrap_or_default())
+        }
+        Settlement::Failed { reason } => (Came::Failed, reason.clone()),
+        Settlement::Again { why, .. } => (Came::Again, why.clone()),
+        Settlement::Later { why, .. } => (Came::Later, why.clone()),
+        Settlement::Blocked { why } => (Came::Blocked, why.clone()),
+    }
+}
+
+/// What the trusted side saw of the work.
+fn facts(tree: &Worktree, with_diff: bool) -> Vec<Fact> {
+    let fact =
+        |name: &str, value: String| Fact { name: name.into(), value: value.into(), verified: true };
+    let mut facts = vec![fact("branch", tree.branch.clone())];
+    if !with_diff {
+        return facts;
+    }
+    match tree.diff(DIFF_BYTES_MAX) {
+        Ok(diff) if diff.text.is_empty() => facts.push(fact("diff", "nothing was changed".into())),
+        Ok(diff) => {
+            facts.push(fact("files", diff.summary));
+            let cut = if diff.is_cut { "\n… cut here; the rest is on the branch" } else { "" };
+            facts.push(fact("diff", format!("{}{cut}", diff.text)));
+        }
+        Err(error) => facts.push(fact("diff", format!("cannot be shown: {error}"))),
+    }
+    facts
+}
+
+pub(super) fn commit_message(task: &Task) -> String {
+    format!("{}\n\nTask: {}", task.title, task.handle)
+}
+
+fn is_after(run: &Run, since: Option<Timestamp>) -> bool {
+    since.is_none_or(|since| run.started_at > since)
+}
+
+fn is_fruitless(run: &Run) -> bool {
+    matches!(&run.state, State::Ended { how: How::Unclear | How::Failed, .. })
+}
+
+fn how_it_ended(finished: &sayso_agents::Finished) -> String {
+    let ended = match (finished.code, finished.signal) {
+        (Some(code), _) => format!("it exited with code {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".into(),
+    };
+    match &finished.problem {
+        Some(problem) => format!("{ended}: {}", problem.trim()),
+        None => format!("{ended}."),
+    }
+}
+
+/// The end of a text, where a failing check says what failed.
+fn tail(text: &str, bytes_max: usize) -> &str {
+    let from = text.len().saturating_sub(bytes_max);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[from..]
+}

@@ -1,0 +1,395 @@
+//! Worktrees: each task works in a tree and on a branch of its own, so that what waits for a person
+//! stays as it is while others go on.
+//!
+//! Git is the user's own program. No hook of the repository is run by what we do: an agent can write
+//! hooks, and they would run as the worker.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Switches off what a repository could make git run.
+const HARMLESS: [&str; 8] = [
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "commit.gpgSign=false",
+    "-c",
+    "diff.external=",
+];
+
+/// How often git is asked again when another git held its lock.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// The longest name of a task in a branch.
+const SLUG_CHARS_MAX: usize = 40;
+
+/// What git could not do, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GitError {
+    /// There is no git.
+    #[error("git is not installed or not on the PATH")]
+    NoGit,
+    /// The folder is in no repository.
+    #[error("{0} is not in a git repository")]
+    NoRepository(String),
+    /// Nothing to start from.
+    #[error("the repository {0} has no commit yet")]
+    NoCommit(String),
+    /// Anything else.
+    #[error("git {what}: {why}")]
+    Failed {
+        /// What it was to do.
+        what: String,
+        /// What it said.
+        why: String,
+    },
+}
+
+impl GitError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            GitError::NoGit => "install git",
+            GitError::NoRepository(_) => {
+                "make one with: git init && git commit --allow-empty -m begin"
+            }
+            GitError::NoCommit(_) => "make the first one with: git commit --allow-empty -m begin",
+            GitError::Failed { .. } => "see what git says in that folder with: git status",
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, GitError>;
+
+/// The repository tasks are worked on in.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    root: PathBuf,
+    worktrees: PathBuf,
+    base: String,
+}
+
+/// A tree of a task's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// Where it is.
+    pub folder: PathBuf,
+    /// The branch that is checked out in it.
+    pub branch: String,
+    base: String,
+}
+
+/// What a task changed, as far as a person is shown it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// The files, with counts of lines.
+    pub summary: String,
+    /// The change itself, cut where it is too long.
+    pub text: String,
+    /// Whether it was cut.
+    pub is_cut: bool,
+}
+
+/// How bringing a branch home went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merge {
+    /// It is part of the base now.
+    Merged,
+    /// There was nothing to bring.
+    Nothing,
+    /// The same places were changed on both sides.
+    Conflict(String),
+    /// Something is in the way that is nobody's fault, such as changes that are not committed.
+    InTheWay(String),
+}
+
+impl Repository {
+    /// The repository around a folder. Trees go below `worktrees`; work starts from `base`, or from
+    /// what is checked out.
+    pub fn open(folder: &Path, worktrees: PathBuf, base: Option<&str>) -> Result<Self> {
+        let here = || folder.display().to_string();
+        let top = git(folder, ["rev-parse", "--show-toplevel"])
+            .map_err(|e| if e == GitError::NoGit { e } else { GitError::NoRepository(here()) })?;
+        let root = PathBuf::from(top);
+        let wanted = base.map_or_else(|| "HEAD".to_owned(), str::to_owned);
+        let is_there =
+            git(&root, ["rev-parse", "--verify", "--quiet", &format!("{wanted}^{{commit}}")]);
+        match (is_there, base) {
+            (Err(_), None) => return Err(GitError::NoCommit(here())),
+            (Err(_), Some(base)) => {
+                return Err(failed("find the base", &format!("there is no branch {base}")));
+            }
+            (Ok(_), _) => {}
+        }
+        let base = match base {
+            Some(base) => base.to_owned(),
+            // Without a branch the commit itself is the base.
+            None => git(&root, ["symbolic-ref", "--quiet", "--short", "HEAD"])
+                .or_else(|_| git(&root, ["rev-parse", "HEAD"]))?,
+        };
+        Ok(Self { root, worktrees, base })
+    }
+
+    /// The main tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What work starts from and comes home to.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// How many files of the main tree have changes that are not committed. No agent sees those.
+    pub fn uncommitted(&self) -> Result<usize> {
+        Ok(git(&self.root, ["status", "--porcelain"])?.lines().count())
+    }
+
+    /// The tree of a task: the one it has, or a new one on a branch of its own.
+    pub fn prepare(&self, name: &str, title: &str) -> Result<Worktree> {
+        let folder = self.worktrees.join(name);
+        if let Some(tree) = self.existing(name)? {
+            return Ok(tree);
+        }
+        let branch = format!("sayso/{name}{}", slug(title));
+        std::fs::create_dir_all(&self.worktrees).map_err(|e| {
+            failed("make a worktree", &format!("{}: {e}", self.worktrees.display()))
+        })?;
+        let add = |args: &[&OsStr]| {
+            let mut all: Vec<&OsStr> = ["worktree", "add", "--no-track"].map(OsStr::new).to_vec();
+            all.extend(args);
+            patiently(|| git(&self.root, &all))
+        };
+        let (new, path, base) = (OsStr::new("-b"), folder.as_os_str(), OsStr::new(&self.base));
+        let made = add(&[new, OsStr::new(&branch), path, base]).or_else(|error| {
+            // The branch is there from an earlier time, its tree is not: the work goes on.
+            let known = git(
+                &self.root,
+                ["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")],
+            );
+            if known.is_err() {
+                return Err(error);
+            }
+            git(&self.root, ["worktree", "prune"])?;
+            patiently(|| {
+                git(
+                    &self.root,
+                    [OsStr::new("worktree"), OsStr::new("add"), path, OsStr::new(&branch)],
+                )
+            })
+        });
+        made.map(|_| Worktree { folder, branch, base: self.base.clone() })
+    }
+
+    /// The tree a task has, if it has one.
+    pub fn existing(&self, name: &str) -> Result<Option<Worktree>> {
+        let folder = self.worktrees.join(name);
+        if !folder.join(".git").exists() {
+            return Ok(None);
+        }
+        let branch = git(&folder, ["symbolic-ref", "--quiet", "--short", "HEAD"])
+            .or_else(|_| git(&folder, ["rev-parse", "HEAD"]))?;
+        Ok(Some(Worktree { folder, branch, base: self.base.clone() }))
+    }
+
+    /// Brings a branch home into the base. The main tree is touched only if the base is checked out
+    /// there, and never over changes somebody made in it.
+    pub fn merge(&self, branch: &str, message: &str) -> Result<Merge> {
+        let _turn = self.turn()?;
+        let home = format!("refs/heads/{}", self.base);
+        let Ok(ours) = git(&self.root, ["rev-parse", "--verify", "--quiet", &home]) else {
+            return Ok(Merge::InTheWay(format!(
+                "{} is no branch that could be merged to",
+                self.base
+            )));
+        };
+        let theirs = git(&self.root, ["rev-parse", "--verify", branch])?;
+        if git(&self.root, ["merge-base", "--is-ancestor", &theirs, &ours]).is_ok() {
+            return Ok(Merge::Nothing);
+        }
+        let merged = run(
+            &self.root,
+            ["merge-tree", "--write-tree", "--name-only", "--no-messages", &ours, &theirs],
+        )?;
+        let said = text(&merged.stdout);
+        let mut lines = said.lines();
+        let tree = lines.next().unwrap_or_default().to_owned();
+        match merged.status.code() {
+            Some(0) => {}
+            Some(1) => return Ok(Merge::Conflict(lines.collect::<Vec<_>>().join(", "))),
+            _ => return Err(failed("merge", &text(&merged.stderr))),
+        }
+        let commit = with_identity(
+            &self.root,
+            &["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message],
+        )?;
+        self.advance(&home, &ours, &commit)
+    }
+
+    fn advance(&self, home: &str, from: &str, to: &str) -> Result<Merge> {
+        let head = git(&self.root, ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
+        if head != home {
+            git(&self.root, ["update-ref", home, to, from])?;
+            return Ok(Merge::Merged);
+        }
+        match git(&self.root, ["merge", "--ff-only", "--quiet", to]) {
+            Ok(_) => Ok(Merge::Merged),
+            Err(error) => Ok(Merge::InTheWay(error.to_string())),
+        }
+    }
+
+    /// One at a time brings a branch home, whichever process it is in.
+    fn turn(&self) -> Result<File> {
+        let path = self.worktrees.join("merge.lock");
+        let file = std::fs::create_dir_all(&self.worktrees).and_then(|()| File::create(&path));
+        let locked = file.and_then(|file| file.lock().map(|()| file));
+        locked.map_err(|e| failed("merge", &format!("{}: {e}", path.display())))
+    }
+
+    /// Takes a tree away; its branch stays. What was not committed is committed first.
+    pub fn remove(&self, tree: &Worktree) -> Result<()> {
+        let args = [
+            OsStr::new("worktree"),
+            OsStr::new("remove"),
+            OsStr::new("--force"),
+            tree.folder.as_os_str(),
+        ];
+        patiently(|| git(&self.root, args)).map(drop)
+    }
+}
+
+impl Worktree {
+    /// Commits everything in it. None when there was nothing to commit.
+    pub fn commit(&self, message: &str, author: &str) -> Result<Option<String>> {
+        patiently(|| git(&self.folder, ["add", "--all"]))?;
+        if run(&self.folder, ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
+            return Ok(None);
+        }
+        let author = format!("--author={author} <{author}@localhost>");
+        with_identity(&self.folder, &["commit", "--quiet", "--no-verify", &author, "-m", message])?;
+        git(&self.folder, ["rev-parse", "HEAD"]).map(Some)
+    }
+
+    /// What the task changed so far, committed or not. The tree and its index stay as they are.
+    pub fn diff(&self, bytes_max: usize) -> Result<Diff> {
+        let from = git(&self.folder, ["merge-base", &self.base, "HEAD"])?;
+        // An index of our own, begun as a copy of theirs so that git need not read every file.
+        let theirs = git(&self.folder, ["rev-parse", "--git-path", "index"])?;
+        let index = self.folder.join(format!("{theirs}.sayso-{}", std::process::id()));
+        let _ = std::fs::copy(self.folder.join(&theirs), &index);
+        let with_index = |args: &[&str]| {
+            let mut command = command(&self.folder, args);
+            command.env("GIT_INDEX_FILE", &index);
+            output(command, args).and_then(|o| checked(&o, args))
+        };
+        let read = || {
+            with_index(&["add", "--all"])?;
+            let plain = ["--cached", "--no-ext-diff", "--no-textconv", "--no-color", from.as_str()];
+            let of = |first: &[&str]| with_index(&[&["diff"], first, &plain[..]].concat());
+            Ok((of(&["--stat"])?, of(&[])?))
+        };
+        let both = read();
+        let _ = std::fs::remove_file(&index);
+        let (summary, mut text) = both?;
+        let is_cut = text.len() > bytes_max;
+        if is_cut {
+            let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            text.truncate(end);
+        }
+        Ok(Diff { summary, text, is_cut })
+    }
+}
+
+/// A branch should say what it is about.
+fn slug(title: &str) -> String {
+    let words: String = title
+        .chars()
+        .take(SLUG_CHARS_MAX)
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect();
+    let parts: Vec<_> = words.split('-').filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { String::new() } else { format!("-{}", parts.join("-")) }
+}
+
+/// Tries again while another git has the lock.
+fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
+    for attempt in 1.. {
+        match work() {
+            Err(GitError::Failed { why, .. })
+                if attempt < ATTEMPTS_MAX
+                    && (why.contains(".lock") || why.contains("could not lock")) =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(20 << attempt));
+            }
+            other => return other,
+        }
+    }
+    unreachable!("the last attempt returns")
+}
+
+/// Commits under the user's name, or under ours where git knows none.
+fn with_identity(folder: &Path, args: &[&str]) -> Result<String> {
+    git(folder, args).or_else(|error| {
+        let unknown = error.to_string();
+        if !unknown.contains("tell me who you are") && !unknown.contains("empty ident") {
+            return Err(error);
+        }
+        let named = [&["-c", "user.name=sayso", "-c", "user.email=sayso@localhost"], args].concat();
+        git(folder, &named)
+    })
+}
+
+/// Runs git and gives what it printed, trimmed.
+fn git<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Result<String> {
+    let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+    checked(&run(folder, &args)?, &args)
+}
+
+fn run<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Result<Output> {
+    let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+    output(command(folder, &args), &args)
+}
+
+fn command<S: AsRef<OsStr>>(folder: &Path, args: &[S]) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(HARMLESS).args(args);
+    command.stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    for inherited in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(inherited);
+    }
+    command
+}
+
+fn output<S: AsRef<OsStr>>(mut command: Command, args: &[S]) -> Result<Output> {
+    command.output().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => GitError::NoGit,
+        _ => failed(&words(args), &e.to_string()),
+    })
+}
+
+fn checked<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> Result<String> {
+    if output.status.success() {
+        return Ok(text(&output.stdout));
+    }
+    let said = [text(&output.stderr), text(&output.stdout)];
+    let why = said.into_iter().find(|t| !t.is_empty()).unwrap_or_else(|| output.status.to_string());
+    Err(failed(&words(args), &why))
+}
+
+/// The verb and its first words: enough to know what was tried.
+fn words<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let plain = args.iter().map(|a| a.as_ref().to_string_lossy());
+    plain.filter(|a| !a.starts_with('-')).take(2).collect::<Vec<_>>().join(" ")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+fn failed(what: &str, why: &str) -> GitError {
+    GitError::Failed { what: what.into(), why: why.into() }
+}

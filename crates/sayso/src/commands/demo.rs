@@ -1,0 +1,281 @@
+//! `sayso demo`: all of it in a minute, in a space that is thrown away.
+
+use crate::card;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::who;
+use crate::work::attend::Attendant;
+use crate::work::{self, View};
+use sayso_core::gate::Gate;
+use sayso_core::{Actor, Answer, Code, Door, Exit, Kind, Level, Proof, Role, Shape, Threshold};
+use sayso_engine::agents::{Adapter, Agent};
+use sayso_engine::worker::{Budget, Land, Scope, Setup, holder};
+use sayso_engine::worktree::Repository;
+use sayso_engine::{Desk, GateFilter, NewTask, Place, TaskFilter, World};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What the scripted agents do.
+const SCRIPT: &str = include_str!("demo/script.yaml");
+
+/// The tasks: title, and what has to be signed off.
+const TASKS: [(&str, Option<Kind>); 3] = [
+    ("Greet people by their name", Some(Kind::Approval)),
+    ("Keep sessions over a restart", None),
+    ("Name the release", None),
+];
+
+/// See it all in a minute, in a space that is thrown away.
+///
+/// Three scripted agents work in a temporary repository. One asks for a sign-off and shows its diff,
+/// one lets you choose, one has a question. You answer here; each goes on with what you said. No
+/// account, no network, and nothing is left behind.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Play the person, too; that is the default where nobody can type.
+    #[arg(long)]
+    auto: bool,
+    /// Keep the temporary folder, and say where it is.
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let out = context.out;
+    let args = Args { auto: args.auto || is_played(context), ..args };
+    let folder = tempfile::Builder::new().prefix("sayso-demo-").tempdir()?;
+    let project = folder.path().join("project");
+    prepare(&project)?;
+    let place = Place::Sqlite(project.join(".sayso/sayso.db"));
+    let founder = who::local(Level::S0);
+    let (desk, _) = Desk::create(place, "demo", &founder, World::real())?;
+    for (title, requires) in TASKS {
+        desk.create_task(&founder, task(&desk, title, requires))?;
+    }
+    out.line("Three agents work in a temporary repository. What matters waits for you.\n");
+    let person = person(&args, &desk)?;
+    play(&args, context, &desk, &person, &project)?;
+    tell(context, &desk, &person, &project)?;
+    if args.keep {
+        out.line(&format!("\nit is all in {}", folder.keep().display()));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Where nobody can type, the person is played, and that is said.
+fn is_played(context: &Context<'_>) -> bool {
+    let why = match who::sign_here() {
+        Some(sign) => format!("an agent ({}) is at work here", sign.agent),
+        None if context.globals.no_input => "nothing may be asked".into(),
+        None if !who::has_terminal() => "there is no terminal here".into(),
+        None => return false,
+    };
+    context.out.remark(&format!("{why}, so the person is played, too (--auto)"));
+    true
+}
+
+fn play(
+    args: &Args,
+    context: &Context<'_>,
+    desk: &Desk,
+    person: &Actor,
+    project: &Path,
+) -> Result<()> {
+    let stop = work::stop_flag()?;
+    let view = View::new(context.out);
+    let tasks = desk.tasks(&TaskFilter { limit: 10, ..TaskFilter::default() })?.items;
+    let tasks = tasks.iter().map(|row| row.task.id).collect();
+    let setup = setup(desk, project, Scope { tasks, watch: true, ..Scope::default() })?;
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let worked = work::work(desk, setup, &view, &stop).map(drop);
+            is_done.store(true, Ordering::SeqCst);
+            worked
+        });
+        let done = || is_done.load(Ordering::SeqCst);
+        let attended = match args.auto {
+            true => answer_all(context, desk, person, &view, &done),
+            false => {
+                let (view, stop) = (&view, &*stop);
+                Attendant { context, desk, person, view, stop }.attend(&|_| true, &done)
+            }
+        };
+        stop.store(true, Ordering::SeqCst);
+        let worked = work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        worked.and(attended)
+    })
+}
+
+/// The person: whoever sits here, or one that is played. It is a person of this space alone.
+fn person(args: &Args, desk: &Desk) -> Result<Actor> {
+    match args.auto {
+        true => Ok(Actor::new(Role::Human, "demo-person", Proof::Token, desk.level(), Door::Cli)),
+        false => who::seen_person(desk),
+    }
+}
+
+/// Plays the person.
+fn answer_all(
+    context: &Context<'_>,
+    desk: &Desk,
+    person: &Actor,
+    view: &View<'_>,
+    is_done: &dyn Fn() -> bool,
+) -> Result<()> {
+    let out = context.out;
+    let mut rejected = false;
+    while !is_done() {
+        let filter = GateFilter { limit: 10, ..GateFilter::default() };
+        let waiting = desk.gates(person, filter)?.items.into_iter().next();
+        let Some(gate) = waiting else {
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        view.hold(true);
+        out.line(&format!("\n{}\n", card::gate_card(out, &gate, desk.now())));
+        let answer = played(&gate, &mut rejected);
+        let answered = desk.answer(person, gate.opened.id, answer, gate.digest.as_str());
+        if let Ok(gate) = &answered {
+            out.line(&format!(
+                "{} gate {} {}\n",
+                out.icon("✓", "ok:"),
+                gate.handle(),
+                card::ending_in_words(gate)
+            ));
+        }
+        view.hold(false);
+        answered?;
+    }
+    Ok(())
+}
+
+/// What a person could say: no with a reason first, then yes.
+fn played(gate: &Gate, rejected: &mut bool) -> Answer {
+    match &gate.card.shape {
+        Shape::Verdict if !*rejected => {
+            *rejected = true;
+            Answer::rejected(Some("Say hello politely, too.".into()))
+        }
+        Shape::Verdict => Answer::approved(),
+        Shape::Choice { options, .. } => {
+            Answer::choice(options.iter().take(1).map(|option| option.name.clone()).collect(), None)
+        }
+        Shape::Text | Shape::Form { .. } => Answer::text("Aurora"),
+    }
+}
+
+fn task(desk: &Desk, title: &str, requires: Option<Kind>) -> NewTask {
+    NewTask {
+        id: desk.new_task_id(),
+        title: title.into(),
+        body: String::new(),
+        sort: "task".into(),
+        priority: 2,
+        size: None,
+        labels: [].into(),
+        parent: None,
+        blocked_by: [].into(),
+        requires,
+        awaiting: None,
+    }
+}
+
+/// A small project under version control.
+fn prepare(project: &Path) -> Result<()> {
+    std::fs::create_dir_all(project.join(".sayso"))?;
+    std::fs::write(project.join(".gitignore"), ".sayso/\n")?;
+    std::fs::write(project.join("greet.sh"), "echo \"hello\"\n")?;
+    std::fs::write(project.join("sessions.txt"), "store: memory\n")?;
+    std::fs::write(project.join(".sayso/script.yaml"), SCRIPT)?;
+    let git = |args: &[&str]| {
+        let named = ["-c", "user.name=demo", "-c", "user.email=demo@localhost"];
+        let ran = Command::new("git").arg("-C").arg(project).args(named).args(args).output();
+        let is_fine = ran.is_ok_and(|output| output.status.success());
+        let failed =
+            || Failure::new(Code::Git, format!("git {} failed", args[0])).hint("install git");
+        is_fine.then_some(()).ok_or_else(failed)
+    };
+    git(&["init", "--quiet", "--initial-branch=main"])?;
+    git(&["add", "--all"])?;
+    git(&["commit", "--quiet", "--no-gpg-sign", "-m", "A small project"])
+}
+
+fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
+    let home = project.join(".sayso");
+    let failed = |e: sayso_engine::worktree::GitError| Failure::new(Code::Git, e.to_string());
+    let repository = Repository::open(project, home.join("worktrees"), None).map_err(failed)?;
+    let exe = std::env::current_exe()?.display().to_string();
+    let script = home.join("script.yaml").display().to_string();
+    let agent = Agent {
+        name: "scripted".into(),
+        adapter: Adapter::Command,
+        program: exe,
+        args: vec!["__scripted".into(), script],
+        resume_args: vec!["--session".into(), "{session}".into()],
+        model: None,
+    };
+    std::fs::create_dir_all(home.join("logs"))?;
+    Ok(Setup {
+        // Whoever answers must not be the one who launched: here everybody is made up.
+        actor: Actor::new(Role::Operator, "demo-worker", Proof::None, desk.level(), Door::Worker),
+        holder: holder(repository.root()),
+        agents: BTreeMap::from([(agent.name.clone(), agent)]),
+        agent: "scripted".into(),
+        environment: std::env::vars().collect(),
+        lets_through: vec![],
+        variables: vec![],
+        roles: BTreeMap::new(),
+        preamble: String::new(),
+        threshold: Threshold::USUAL,
+        check: None,
+        land: Land::Merge,
+        logs: home.join("logs"),
+        lease: Duration::from_secs(60),
+        turn_max: Duration::from_secs(60),
+        fruitless_max: 3,
+        turns_max: 20,
+        retry: Duration::from_secs(1),
+        jobs: 3,
+        budget: Budget::default(),
+        scope,
+        repository,
+    })
+}
+
+/// What happened, and that it can be proved.
+fn tell(context: &Context<'_>, desk: &Desk, person: &Actor, project: &Path) -> Result<()> {
+    let out = context.out;
+    let rows = desk.tasks(&TaskFilter { all: true, limit: 10, ..TaskFilter::default() })?.items;
+    out.line(&format!("\n{}", out.paint(Look::Strong, "What became of it:")));
+    for row in &rows {
+        out.line(&card::task_row(out, row));
+    }
+    let log = Command::new("git")
+        .arg("-C")
+        .arg(project)
+        .args(["log", "--oneline", "--first-parent"])
+        .output();
+    let log =
+        log.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    out.line(&format!("\n{}", out.paint(Look::Strong, "The repository:")));
+    for line in log.lines() {
+        out.line(&format!("  {line}"));
+    }
+    let report = desk.verify_audit(person, |_| {})?;
+    out.line(&format!(
+        "\n{} {} entries of the audit verified: who asked, who said what, when",
+        out.paint(Look::Good, out.icon("✓", "ok:")),
+        report.entries,
+    ));
+    let all_closed = rows.iter().all(|row| row.task.status.is_over());
+    if !all_closed {
+        out.line("What was left open is gone with the demo; in a space of yours it would wait.");
+    }
+    out.line("\nNow for your own project: sayso init, sayso create \"…\", sayso work");
+    Ok(())
+}

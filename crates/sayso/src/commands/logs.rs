@@ -1,0 +1,102 @@
+//! `sayso logs`: what an agent printed.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::{config, work};
+use clap_complete::ArgValueCompleter;
+use sayso_core::run::{Run, State};
+use sayso_core::text::harmless;
+use sayso_core::{Code, Exit, RunId};
+use sayso_engine::Desk;
+use sayso_engine::agents::{Adapter, readable};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a log that is followed is read again.
+const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+
+/// What an agent printed in its last turn on a task.
+///
+/// Shown is what it says and does; `--raw` has every line as the agent wrote it.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The task.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    task: String,
+    /// Go on until the turn is over.
+    #[arg(short, long)]
+    follow: bool,
+    /// Every line as it was written.
+    #[arg(long)]
+    raw: bool,
+    /// The turn before the last one, and so on.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    back: usize,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, _) = context.sit_down_to_look()?;
+    let location = config::locate(&context.globals)?;
+    let task = desk.find_task(&args.task)?;
+    let runs = desk.runs_of(task, args.back + 1)?;
+    let Some(run) = runs.get(args.back) else {
+        return Err(Failure::new(
+            Code::NotFound,
+            format!("no agent has worked that often on {}", args.task),
+        )
+        .hint(format!("see its turns with: sayso runs {}", args.task)));
+    };
+    let id = run.started.id;
+    let path = work::home(context, &location)?.join("logs").join(format!("{id}.log"));
+    let adapter = adapter(&location, run);
+    let show = |line: &str| {
+        let shown = if args.raw { Some(line.to_owned()) } else { readable(adapter, line) };
+        if let Some(shown) = shown {
+            context.out.line(&harmless(&shown).text);
+        }
+    };
+    follow(&desk, id, &path, args.follow, &show)
+        .map_err(|error| missing(&path, run, &error))
+        .map(|()| Exit::Ok)
+}
+
+fn adapter(location: &config::Location, run: &Run) -> Adapter {
+    let agents = config::agents(&location.agents).unwrap_or_default();
+    agents.get(&run.started.agent).map_or(Adapter::Command, |agent| agent.adapter)
+}
+
+/// Shows the lines of a file, and those that come while the run is under way.
+fn follow(
+    desk: &Desk,
+    run: RunId,
+    path: &Path,
+    follow: bool,
+    show: &dyn Fn(&str),
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(std::fs::File::open(path)?);
+    let mut line = vec![];
+    loop {
+        // Whether more may come is looked at first: what came before is then read.
+        let may_grow = follow && desk.run(run).is_ok_and(|run| run.state == State::Running);
+        while reader.by_ref().read_until(b'\n', &mut line)? > 0 {
+            if line.last() != Some(&b'\n') && may_grow {
+                break;
+            }
+            show(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+            line.clear();
+        }
+        if !may_grow {
+            return Ok(());
+        }
+        std::thread::sleep(FOLLOW_EVERY);
+    }
+}
+
+fn missing(path: &Path, run: &Run, error: &std::io::Error) -> Failure {
+    let message = format!("the log {} cannot be read: {error}", path.display());
+    let host = run.started.holder.host.split(' ').next().unwrap_or_default();
+    Failure::new(Code::NotFound, message)
+        .hint(format!("that turn was taken on {host}, in {}", run.started.holder.repository))
+}

@@ -1,0 +1,134 @@
+//! `sayso work`: let agents work on the tasks that are ready.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::when;
+use crate::work::{self, View, Wanted};
+use clap_complete::ArgValueCompleter;
+use sayso_core::{Code, Exit, Threshold};
+use sayso_engine::worker::{Budget, Scope};
+use sayso_server::wire;
+use std::time::Duration;
+
+/// Let agents work on the tasks that are ready.
+///
+/// Each task gets a git worktree and a branch of its own. An agent that asks a person ends its turn;
+/// its worktree and its conversation stay as they are, and the next task is taken. When somebody has
+/// answered, the agent is resumed with the answer. The worker ends when nothing is ready any more.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso work                          work until nothing is ready
+  sayso work --watch --jobs 4         stay, with four agents at a time
+  sayso work t7k2 t9m1                only these tasks
+  sayso work --once --agent codex     one turn, with this agent
+  sayso work --max-cost 5 --max-time 2h")]
+pub(crate) struct Args {
+    /// Only these tasks.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
+    tasks: Vec<String>,
+    /// Only what is part of this one.
+    #[arg(long, value_name = "ID", conflicts_with = "tasks", add = ArgValueCompleter::new(shared::live_tasks))]
+    epic: Option<String>,
+    /// One turn, then stop.
+    #[arg(long)]
+    once: bool,
+    /// Stay, and wait for work when there is none.
+    #[arg(short, long, conflicts_with = "once")]
+    watch: bool,
+    /// How many agents may work at one time.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    agent: AgentArgs,
+    /// Stop after so many turns.
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+    /// Stop when agents have worked for so long; the time people think is not counted.
+    #[arg(long, value_name = "TIME", value_parser = when::duration)]
+    max_time: Option<Duration>,
+    /// Stop after so many tokens.
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Stop when so many dollars are spent, as far as agents report it.
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    max_cost: Option<u64>,
+}
+
+/// Which agent, and how much it is to ask.
+#[derive(clap::Args)]
+pub(crate) struct AgentArgs {
+    /// Which agent: claude-code, codex, gemini, opencode, or one of the settings.
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) agent: Option<String>,
+    /// How much it is to ask: 0 never, 1 rarely, 2 sparingly, 3 balanced, 4 often, 5 always. It can be
+    /// raised above what the settings say, not lowered.
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) threshold: Option<Threshold>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let out = context.out;
+    let (desk, actor, location) = work::sit_down_to_work(context)?;
+    let budget = Budget {
+        turns: args.max_turns,
+        time: args.max_time,
+        tokens: args.max_tokens,
+        cost_micros: args.max_cost,
+    };
+    let scope = Scope {
+        tasks: shared::tasks(&desk, &args.tasks)?.into_iter().collect(),
+        epic: args.epic.map(|typed| desk.find_task(&typed)).transpose()?,
+        once: args.once,
+        watch: args.watch,
+    };
+    for id in &scope.tasks {
+        let task = desk.task(*id)?.task;
+        if task.status.is_over() {
+            return Err(Failure::new(Code::WrongState, format!("task {} is closed", task.handle))
+                .hint(format!("open it again with: sayso reopen {}", task.handle)));
+        }
+    }
+    let jobs = args.jobs.map(usize::from);
+    let AgentArgs { agent, threshold } = args.agent;
+    let wanted = Wanted { agent, jobs, threshold, budget, scope };
+    let setup = work::setup(context, &location, &actor, wanted)?;
+    warn_of_changes(context, &setup);
+    let stop = work::stop_flag()?;
+    let view = View::new(out);
+    let tally = work::work(&desk, setup, &view, &stop)?;
+    if out.json {
+        out.json(&wire::Tally::of(&tally));
+        return Ok(Exit::Ok);
+    }
+    let waiting = desk.count_open_gates(1_000)?;
+    out.line(&work::sum(&tally));
+    if waiting > 0 {
+        let things = if waiting == 1 { "thing waits" } else { "things wait" };
+        out.line(&format!(
+            "{waiting} {things} for you: {}",
+            out.paint(Look::Strong, "sayso inbox")
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Agents start from the last commit; what is not committed they do not see.
+pub(super) fn warn_of_changes(context: &Context<'_>, setup: &sayso_engine::worker::Setup) {
+    let changed = setup.repository.uncommitted().unwrap_or(0);
+    if changed > 0 {
+        let files = if changed == 1 { "file has" } else { "files have" };
+        context.out.remark(&context.out.paint(
+            Look::Warn,
+            &format!("{changed} {files} changes that are not committed; agents do not see them"),
+        ));
+    }
+}
+
+fn dollars(typed: &str) -> std::result::Result<u64, String> {
+    let wrong = || format!("{typed:?} is no amount of dollars, such as 5 or 0.50");
+    let amount: f64 = typed.trim_start_matches('$').parse().map_err(|_| wrong())?;
+    let is_sane = amount.is_finite() && (0.0..1e9).contains(&amount);
+    is_sane.then(|| (amount * 1e6).round() as u64).ok_or_else(wrong)
+}

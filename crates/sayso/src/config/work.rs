@@ -1,0 +1,135 @@
+//! The settings of the worker and its agents.
+
+use crate::exit::{Failure, Result};
+use crate::when;
+use sayso_core::{Code, Threshold};
+use sayso_engine::agents::{Adapter, Agent};
+use sayso_engine::worker::{Check, Land};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How agents are to work.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Work {
+    pub(crate) agent: String,
+    pub(crate) jobs: usize,
+    pub(crate) threshold: Threshold,
+    pub(crate) check: String,
+    pub(crate) check_retries: u32,
+    land: LandBy,
+    land_command: String,
+    pub(crate) base: String,
+    turn: String,
+    lease: String,
+    retry: String,
+    pub(crate) fruitless: u32,
+    pub(crate) turns: u32,
+    pub(crate) environment: Vec<String>,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            agent: Adapter::ClaudeCode.as_str().into(),
+            jobs: 1,
+            threshold: Threshold::USUAL,
+            check: String::new(),
+            check_retries: 2,
+            land: LandBy::Leave,
+            land_command: String::new(),
+            base: String::new(),
+            turn: "1h".into(),
+            lease: "1m".into(),
+            retry: "10s".into(),
+            fruitless: 3,
+            turns: 20,
+            environment: vec![],
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum LandBy {
+    Leave,
+    Merge,
+    Command,
+}
+
+/// One agent.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AgentFile {
+    adapter: Option<String>,
+    program: Option<String>,
+    args: Vec<String>,
+    resume: Vec<String>,
+    model: Option<String>,
+}
+
+impl Work {
+    pub(crate) fn check(&self) -> Option<Check> {
+        let command = self.check.trim();
+        (!command.is_empty())
+            .then(|| Check { command: command.into(), retries: self.check_retries })
+    }
+
+    pub(crate) fn land(&self) -> Result<Land> {
+        match (self.land, self.land_command.trim()) {
+            (LandBy::Leave, _) => Ok(Land::Leave),
+            (LandBy::Merge, _) => Ok(Land::Merge),
+            (LandBy::Command, "") => Err(wrong("land is command, but land_command is empty")
+                .hint("name the command, such as: gh pr create --fill --head \"$SAYSO_BRANCH\"")),
+            (LandBy::Command, command) => Ok(Land::Command(command.into())),
+        }
+    }
+
+    pub(crate) fn turn(&self) -> Result<Duration> {
+        duration("turn", &self.turn)
+    }
+
+    pub(crate) fn lease(&self) -> Result<Duration> {
+        duration("lease", &self.lease)
+    }
+
+    pub(crate) fn retry(&self) -> Result<Duration> {
+        duration("retry", &self.retry)
+    }
+}
+
+/// The agents there are: the known ones, as the settings change them, and the user's own.
+pub(crate) fn agents(files: &BTreeMap<String, AgentFile>) -> Result<BTreeMap<String, Agent>> {
+    let known = Adapter::ALL.into_iter().filter(|adapter| *adapter != Adapter::Command);
+    let mut all: BTreeMap<_, _> =
+        known.map(|adapter| (adapter.as_str().to_owned(), AgentFile::default())).collect();
+    all.extend(files.clone());
+    all.into_iter().map(|(name, file)| Ok((name.clone(), agent(&name, file)?))).collect()
+}
+
+fn agent(name: &str, file: AgentFile) -> Result<Agent> {
+    let adapter = file.adapter.as_deref().unwrap_or(name);
+    let adapter: Adapter =
+        adapter.parse().map_err(|e: sayso_engine::agents::agent::UnknownAdapter| {
+            wrong(&format!("agent {name}: {e}"))
+        })?;
+    let program = file.program.clone().unwrap_or_else(|| adapter.program().to_owned());
+    if program.is_empty() {
+        return Err(wrong(&format!("agent {name} names no program")));
+    }
+    let AgentFile { args, resume: resume_args, model, .. } = file;
+    Ok(Agent { name: name.into(), adapter, program, args, resume_args, model })
+}
+
+fn duration(name: &str, typed: &str) -> Result<Duration> {
+    let span = when::duration(typed).map_err(|e| wrong(&format!("work.{name}: {e}")))?;
+    match span.is_zero() {
+        true => Err(wrong(&format!("work.{name} must be longer than nothing"))),
+        false => Ok(span),
+    }
+}
+
+fn wrong(why: &str) -> Failure {
+    Failure::new(Code::BadConfig, why).hint("mend it in .sayso/config.yaml")
+}

@@ -1,0 +1,199 @@
+//! Attending: the person at this terminal is asked as soon as a gate opens, while agents work. Anybody
+//! else may answer first, from anywhere; then the question goes away here.
+
+use super::View;
+use crate::card;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use sayso_core::gate::Gate;
+use sayso_core::{Actor, Answer, GateId, Shape};
+use sayso_engine::{Desk, GateFilter};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often somebody who is typing is checked on.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How many gates are looked at.
+const GATES_MAX: usize = 500;
+
+/// Somebody at a terminal who is asked.
+pub(crate) struct Attendant<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) desk: &'a Desk,
+    pub(crate) person: &'a Actor,
+    pub(crate) view: &'a View<'a>,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// What became of a question at this terminal.
+enum Typed {
+    Line(String),
+    /// Somebody else answered, or it was taken back.
+    Settled(Box<Gate>),
+    /// No more input, or told to stop.
+    Over,
+}
+
+impl Attendant<'_> {
+    /// Asks about every gate that `concerns` this terminal until `is_done` says that no more will come.
+    pub(crate) fn attend(
+        &self,
+        concerns: &dyn Fn(&Gate) -> bool,
+        is_done: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut skipped = BTreeSet::new();
+        loop {
+            // Whether more may come is looked at first: what came before is then seen.
+            let was_done = is_done();
+            let waiting = self.waiting(concerns, &skipped)?;
+            let Some(gate) = waiting else {
+                if was_done || self.is_stopped() {
+                    return Ok(());
+                }
+                std::thread::sleep(LOOK_EVERY / 4);
+                continue;
+            };
+            self.view.hold(true);
+            let asked = self.ask(&gate, &mut skipped);
+            self.view.hold(false);
+            if !asked? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn waiting(
+        &self,
+        concerns: &dyn Fn(&Gate) -> bool,
+        skipped: &BTreeSet<GateId>,
+    ) -> Result<Option<Gate>> {
+        let filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
+        let open = self.desk.gates(self.person, filter)?.items;
+        Ok(open.into_iter().find(|gate| concerns(gate) && !skipped.contains(&gate.opened.id)))
+    }
+
+    /// Asks about one gate. Whether to go on.
+    fn ask(&self, gate: &Gate, skipped: &mut BTreeSet<GateId>) -> Result<bool> {
+        let out = self.context.out;
+        // What was typed before the question was there is not an answer to it.
+        let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+        out.talk("");
+        out.talk(&card::gate_card(out, gate, self.desk.now()));
+        self.desk.see(self.person, std::slice::from_ref(gate))?;
+        loop {
+            let _ = write!(std::io::stderr(), "\n{} ", out.paint(Look::Strong, how(gate)));
+            match self.type_or_settle(gate)? {
+                Typed::Over => {
+                    out.talk(&format!("\ngate {} stays open", gate.handle()));
+                    return Ok(false);
+                }
+                Typed::Settled(gate) => {
+                    out.talk(&format!("\n{} meanwhile", card::ending_in_words(&gate)));
+                    return Ok(true);
+                }
+                Typed::Line(line) if line.trim().is_empty() => {
+                    skipped.insert(gate.opened.id);
+                    out.talk(&format!(
+                        "left open; answer it later with: {}",
+                        card::how_to_answer(gate)[0]
+                    ));
+                    return Ok(true);
+                }
+                Typed::Line(line) => match self.answer(gate, line.trim()) {
+                    Ok(()) => return Ok(true),
+                    Err(failure) => {
+                        out.error(failure.code.as_str(), &failure.message, failure.hint.as_deref());
+                        if !self.desk.gate(gate.opened.id)?.is_open() {
+                            return Ok(true);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn answer(&self, gate: &Gate, typed: &str) -> Result<()> {
+        let out = self.context.out;
+        let answer = read(gate, typed)?;
+        let answered =
+            self.desk.answer(self.person, gate.opened.id, answer, gate.digest.as_str())?;
+        let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+        out.talk(&format!("{tick} gate {} {}", gate.handle(), card::ending_in_words(&answered)));
+        Ok(())
+    }
+
+    /// Waits for a line, or for somebody else to be quicker.
+    fn type_or_settle(&self, gate: &Gate) -> Result<Typed> {
+        let stdin = std::io::stdin();
+        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_EVERY.subsec_nanos()) };
+        loop {
+            if self.is_stopped() {
+                return Ok(Typed::Over);
+            }
+            let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+            // A signal that came meanwhile is seen at the top.
+            if poll(&mut ready, Some(&wait)).unwrap_or(0) > 0 {
+                let mut line = String::new();
+                return Ok(match stdin.read_line(&mut line)? {
+                    0 => Typed::Over,
+                    _ => Typed::Line(line),
+                });
+            }
+            let now = self.desk.gate(gate.opened.id)?;
+            if !now.is_open() {
+                return Ok(Typed::Settled(Box::new(now)));
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// What can be typed.
+fn how(gate: &Gate) -> &'static str {
+    match &gate.card.shape {
+        Shape::Verdict => "approve, or reject and why (empty leaves it open):",
+        Shape::Text => "Your answer (/reject WHY declines, empty leaves it open):",
+        Shape::Choice { multi: true, .. } => {
+            "Numbers or names, by commas (/reject WHY declines, empty leaves it open):"
+        }
+        Shape::Choice { .. } => "A number or a name (/reject WHY declines, empty leaves it open):",
+        Shape::Form { .. } => "The form as JSON (/reject WHY declines, empty leaves it open):",
+    }
+}
+
+/// What was typed, as an answer. A yes has to be spelt out; a no is never taken for one.
+fn read(gate: &Gate, typed: &str) -> Result<Answer> {
+    let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
+    match (&gate.card.shape, word) {
+        (_, "/reject") | (Shape::Verdict, "reject") => Ok(Answer::rejected(reason)),
+        (Shape::Verdict, "approve") => Ok(Answer { reason, ..Answer::approved() }),
+        (Shape::Verdict, _) => Err(Failure::new(
+            sayso_core::Code::WrongAnswer,
+            format!("{word:?} is neither approve nor reject"),
+        )
+        .hint("type the whole word, and for a rejection the reason behind it")),
+        (Shape::Text, _) => Ok(Answer::text(typed)),
+        (Shape::Choice { other, multi, options }, _) => {
+            let words = match multi {
+                true => typed.split(',').map(|w| w.trim().to_owned()).collect(),
+                false => vec![typed.to_owned()],
+            };
+            let picked = crate::commands::picks(gate, &words);
+            let are_known = picked.iter().all(|pick| options.iter().any(|o| o.name == *pick));
+            Ok(match *other && !are_known {
+                true => Answer::choice(vec![], Some(typed.into())),
+                false => Answer::choice(picked, None),
+            })
+        }
+        (Shape::Form { .. }, _) => crate::commands::form(typed),
+    }
+}

@@ -1,0 +1,239 @@
+//! What `work`, `run` and `demo` share: how a worker is set up, watched and attended.
+
+pub(crate) mod attend;
+mod progress;
+pub(crate) mod task_file;
+
+pub(crate) use progress::{View, in_words, sum};
+
+use crate::config::{self, Location};
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::who;
+use sayso_core::{Actor, Code, Digest, Role, Threshold};
+use sayso_engine::agents::Agent;
+use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
+use sayso_engine::worktree::{GitError, Repository};
+use sayso_engine::{Desk, World};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The roles that are always there.
+const ROLES: [(&str, &str); 5] = [
+    ("code", include_str!("roles/code.md")),
+    ("test", include_str!("roles/test.md")),
+    ("docs", include_str!("roles/docs.md")),
+    ("design", include_str!("roles/design.md")),
+    ("review", include_str!("roles/review.md")),
+];
+
+/// The most that is read of a role or a preamble.
+const ROLE_BYTES_MAX: u64 = 256 * 1024;
+
+/// What the command line says about the work; everything else is in the settings.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) agent: Option<String>,
+    pub(crate) jobs: Option<usize>,
+    pub(crate) threshold: Option<Threshold>,
+    pub(crate) budget: Budget,
+    pub(crate) scope: Scope,
+}
+
+/// A desk for a process that stays for a while, and where it is.
+pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Location)> {
+    let location = config::locate(&context.globals)?;
+    let desk = Desk::open_shared(location.place.clone(), &location.space, World::real())?;
+    let actor = who::actor(&desk)?;
+    if actor.role == Role::Agent {
+        return Err(Failure::new(Code::NotAllowed, "an agent does not start other agents")
+            .hint("a person or a service runs the worker, outside of any agent"));
+    }
+    Ok((desk, actor, location))
+}
+
+/// Sets a worker up. Whatever is wrong with the repository, the settings or the agents is said here,
+/// before anything is taken.
+pub(crate) fn setup(
+    context: &Context<'_>,
+    location: &Location,
+    actor: &Actor,
+    wanted: Wanted,
+) -> Result<Setup> {
+    let work = &location.work;
+    let agents = in_full(config::agents(&location.agents)?, &config::start(&context.globals)?)?;
+    let agent = wanted.agent.unwrap_or_else(|| work.agent.clone());
+    check_agent(&agents, &agent)?;
+    let folder = home(context, location)?;
+    let base = Some(work.base.as_str()).filter(|base| !base.is_empty());
+    let start = config::start(&context.globals)?;
+    let repository = Repository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
+    Ok(Setup {
+        actor: actor.clone(),
+        holder: holder(repository.root()),
+        agents,
+        agent,
+        environment: environment(),
+        lets_through: work.environment.clone(),
+        variables: variables(context, location),
+        roles: roles(&folder)?,
+        preamble: read(&folder.join("preamble.md"))?.unwrap_or_default(),
+        threshold: wanted.threshold.map_or(work.threshold, |wanted| wanted.max(work.threshold)),
+        check: work.check(),
+        land: work.land()?,
+        logs: logs(&folder)?,
+        lease: work.lease()?,
+        turn_max: work.turn()?,
+        fruitless_max: work.fruitless,
+        turns_max: work.turns,
+        retry: work.retry()?,
+        jobs: wanted.jobs.unwrap_or(work.jobs),
+        budget: wanted.budget,
+        scope: wanted.scope,
+        repository,
+    })
+}
+
+/// Lets a worker work, shown as it goes.
+pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool) -> Result<Tally> {
+    let watch = |progress| view.show(progress);
+    let tally = Worker::new(desk.clone(), setup, &watch, stop).work();
+    view.close();
+    Ok(tally?)
+}
+
+/// Set when the user presses Ctrl+C or the system ends the process; the second time it ends at once.
+pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+/// Where worktrees, logs and roles are: the folder of the space, or one of the user's own.
+pub(crate) fn home(context: &Context<'_>, location: &Location) -> Result<PathBuf> {
+    match &location.folder {
+        Some(folder) => Ok(std::path::absolute(folder)?),
+        None => {
+            let project = std::path::absolute(config::start(&context.globals)?)?;
+            let name = Digest::of_bytes(project.as_os_str().as_encoded_bytes());
+            let name: String = name.as_str().chars().rev().take(16).collect();
+            let state = config::state_folder().ok_or_else(|| {
+                Failure::new(Code::BadConfig, "there is no folder to keep worktrees and logs in")
+                    .hint("make a space here with: sayso init, or set HOME")
+            })?;
+            Ok(state.join(name))
+        }
+    }
+}
+
+/// Programs named by a path are found from here, not from an agent's worktree.
+fn in_full(mut agents: BTreeMap<String, Agent>, here: &Path) -> Result<BTreeMap<String, Agent>> {
+    for agent in agents.values_mut().filter(|agent| agent.program.contains('/')) {
+        agent.program = std::path::absolute(here.join(&agent.program))?.display().to_string();
+    }
+    Ok(agents)
+}
+
+fn check_agent(agents: &BTreeMap<String, Agent>, name: &str) -> Result<()> {
+    let Some(agent) = agents.get(name) else {
+        let known: Vec<_> = agents.keys().map(String::as_str).collect();
+        return Err(Failure::new(Code::BadConfig, format!("there is no agent {name:?}"))
+            .hint(format!("take one of {}, or name it in .sayso/config.yaml", known.join(", "))));
+    };
+    match is_program(&agent.program) {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Code::NoAgent,
+            format!("agent {name} is not installed: there is no program {:?}", agent.program),
+        )
+        .hint(format!("install it, or name its program in .sayso/config.yaml: agents: {{{name}: {{program: …}}}}"))),
+    }
+}
+
+/// Whether a program can be started: by its path, or found on the PATH.
+fn is_program(program: &str) -> bool {
+    if program.contains('/') {
+        return Path::new(program).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn no_git(error: GitError) -> Failure {
+    let hint = error.hint();
+    Failure::new(Code::Git, error.to_string()).hint(hint)
+}
+
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// What agents need to reach this space: where it is, and this very program on their PATH.
+fn variables(context: &Context<'_>, location: &Location) -> Vec<(String, String)> {
+    let mut variables = vec![("SAYSO_SPACE".to_owned(), location.space.clone())];
+    // What the settings in reach say need not be handed on.
+    if let Some(store) = &context.globals.store {
+        let is_url = store.contains("://");
+        let store = if is_url { store.clone() } else { absolute(store) };
+        variables.push(("SAYSO_STORE".into(), store));
+    }
+    let exe = std::env::current_exe().ok();
+    if let Some(folder) = exe.as_deref().and_then(Path::parent) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        variables.push(("PATH".into(), format!("{path}:{}", folder.display())));
+    }
+    variables
+}
+
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.into(), |path| path.display().to_string())
+}
+
+/// The roles: ours, and those in files of the space, which come before ours.
+fn roles(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let ours = ROLES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let mut roles: BTreeMap<_, _> = ours.collect();
+    let Ok(files) = std::fs::read_dir(folder.join("roles")) else { return Ok(roles) };
+    for file in files {
+        let path = file?.path();
+        let name = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+        let is_role = path.extension().is_some_and(|extension| extension == "md");
+        if let (Some(name), true, Some(text)) = (name, is_role, read(&path)?) {
+            roles.insert(name, text);
+        }
+    }
+    Ok(roles)
+}
+
+fn read(path: &Path) -> Result<Option<String>> {
+    use std::io::Read;
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Failure::new(Code::BadConfig, format!("{}: {error}", path.display())));
+        }
+    };
+    let mut text = String::new();
+    file.take(ROLE_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::new(Code::InvalidText, format!("{}: {error}", path.display())))?;
+    Ok(Some(text))
+}
+
+/// The folder of logs; nobody else may look into them.
+fn logs(folder: &Path) -> Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt;
+    let logs = folder.join("logs");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&logs).map_err(|error| {
+        Failure::new(Code::ReadOnly, format!("{} cannot be made: {error}", logs.display()))
+    })?;
+    Ok(logs)
+}

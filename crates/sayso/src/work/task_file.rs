@@ -1,0 +1,175 @@
+//! Task files: a task as markdown, with settings in front.
+
+use crate::exit::{Failure, Result};
+use sayso_core::{Code, Kind, Threshold};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The most that is read of a task file.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+const SETTINGS: &str = "the settings of a task file are: title, role, agent, threshold, priority, \
+                        labels, requires, parent, blocked-by, size, type";
+
+/// A task as a file describes it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TaskFile {
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) settings: Front,
+}
+
+/// The settings in front.
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(crate) struct Front {
+    title: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) agent: Option<String>,
+    #[serde(alias = "interactionThreshold", alias = "interaction-threshold")]
+    pub(crate) threshold: Option<Threshold>,
+    pub(crate) priority: Option<u8>,
+    labels: BTreeSet<String>,
+    requires: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) blocked_by: Vec<String>,
+    pub(crate) size: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) sort: Option<String>,
+}
+
+impl TaskFile {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        use std::io::Read;
+        let shown = path.display();
+        let wrong =
+            |why: &dyn std::fmt::Display| Failure::new(Code::TaskFile, format!("{shown}: {why}"));
+        let file = std::fs::File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Failure::new(Code::NotFound, format!("there is no file {shown}"))
+            }
+            _ => wrong(&error),
+        })?;
+        let mut text = String::new();
+        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(|e| wrong(&e))?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(wrong(&format!("it has more than {FILE_BYTES_MAX} bytes")));
+        }
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    fn parse(text: &str, name: &str) -> Result<Self> {
+        let (front, body) = split(text);
+        let settings: Front = match front.trim() {
+            "" => Front::default(),
+            _ => serde_saphyr::from_str(front).map_err(|error| wrong(name, &error))?,
+        };
+        settings.check(name)?;
+        let (heading, rest) = heading(body);
+        let title = settings.title.clone().or(heading);
+        let title = title.filter(|title| !title.trim().is_empty()).ok_or_else(|| {
+            Failure::new(Code::TaskFile, format!("{name} has no title"))
+                .hint("begin it with a heading: # What is to be done")
+        })?;
+        Ok(Self { title: title.trim().into(), body: rest.trim().into(), settings })
+    }
+
+    /// What the settings say as labels, with which the worker finds them.
+    pub(crate) fn labels(&self) -> BTreeSet<String> {
+        let Front { role, agent, threshold, labels, .. } = &self.settings;
+        let said = [
+            role.as_ref().map(|role| format!("role:{role}")),
+            agent.as_ref().map(|agent| format!("agent:{agent}")),
+            threshold.map(|threshold| format!("threshold:{}", threshold.level())),
+        ];
+        labels.iter().cloned().chain(said.into_iter().flatten()).collect()
+    }
+
+    pub(crate) fn requires(&self) -> Option<Kind> {
+        self.settings.requires.as_deref().and_then(|kind| kind.parse().ok())
+    }
+}
+
+impl Front {
+    fn check(&self, name: &str) -> Result<()> {
+        let wrong = |why: String| {
+            Err(Failure::new(Code::TaskFile, format!("{name}: {why}")).hint(SETTINGS))
+        };
+        if let Some(Err(error)) = self.requires.as_deref().map(str::parse::<Kind>) {
+            return wrong(format!("requires: {error}"));
+        }
+        if let Some(priority) = self.priority.filter(|priority| *priority > 4) {
+            return wrong(format!("priority: {priority} is not one of 0 to 4"));
+        }
+        Ok(())
+    }
+}
+
+/// The settings and the text behind them. Lines are kept, so that an error names the right one.
+fn split(text: &str) -> (&str, &str) {
+    let Some(rest) = text.strip_prefix("---\n") else { return ("", text) };
+    let end = rest.match_indices("\n---").find(|(at, _)| {
+        let behind = &rest[at + 4..];
+        behind.is_empty() || behind.starts_with('\n') || behind.starts_with("\r\n")
+    });
+    match end {
+        // The first line belongs to the settings: it makes their lines those of the file.
+        Some((at, _)) => (&text[..4 + at], &rest[at + 4..]),
+        None if rest.starts_with("---") => ("", &rest[3..]),
+        None => ("", text),
+    }
+}
+
+/// The first heading, and the text without it.
+fn heading(body: &str) -> (Option<String>, String) {
+    let is_heading = |line: &&str| line.starts_with("# ");
+    let Some(found) = body.lines().find(is_heading) else {
+        let first = body.lines().find(|line| !line.trim().is_empty());
+        return (first.map(str::to_owned), body.to_owned());
+    };
+    (Some(found[2..].to_owned()), body.replacen(found, "", 1))
+}
+
+fn wrong(name: &str, error: &serde_saphyr::Error) -> Failure {
+    let why = error.without_snippet().to_string();
+    let line = error.location().map(|at| format!(", line {}", at.line())).unwrap_or_default();
+    Failure::new(Code::TaskFile, format!("{name}{line}: {why}")).hint(SETTINGS)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_task() {
+        let text = "---\nthreshold: 4\nrole: test\nlabels: [web]\nrequires: review\n---\n\n# Fix it\n\nAll of it.\n";
+        let task = TaskFile::parse(text, "x.md").unwrap();
+        assert_eq!((task.title.as_str(), task.body.as_str()), ("Fix it", "All of it."));
+        let labels: Vec<_> = task.labels().into_iter().collect();
+        assert_eq!(labels, ["role:test", "threshold:4", "web"]);
+        assert_eq!(task.requires(), Some(Kind::Review));
+        let bare = TaskFile::parse("Just do it\n\nplease", "x.md").unwrap();
+        assert_eq!((bare.title.as_str(), bare.settings), ("Just do it", Front::default()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let says = |text: &str| TaskFile::parse(text, "x.md").unwrap_err().message;
+        let seven = says("---\nrole: code\nthreshold: 7\n---\n# Fix it\n");
+        assert!(seven.contains("line 3") && seven.contains("5 (always)"), "{seven}");
+        let unknown = says("---\ntitel: x\n---\n# Fix it\n");
+        assert!(unknown.contains("titel") && unknown.contains("line 2"), "{unknown}");
+        for wrong in [
+            "---\npriority: high\n---\nx",
+            "---\npriority: 9\n---\nx",
+            "---\nlabels: 5\n---\nx",
+            "---\nrequires: luck\n---\nx",
+            "",
+            "---\nrole: x\n---\n  \n",
+        ] {
+            assert_eq!(TaskFile::parse(wrong, "x.md").unwrap_err().code, Code::TaskFile, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Agents ask, are answered, and go on: in the same session and worktree, with every answer in every
+//! later prompt.
+
+use super::{COMPLETE, Project, says, turns, writes};
+use crate::harness::on_both;
+
+const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?\nRed is loud, blue is calm.</promise>";
+
+on_both! {
+    /// Scenario A.
+    fn an_answer_resumes_the_agent_where_it_was(space: &Space) {
+        let script = turns(&[&writes("half.txt", "half", ASKS), &writes("done.txt", "done", COMPLETE)]);
+        let project = Project::new(space, &script, "");
+        let task = space.create(&["Paint the door"]);
+        project.work(&[]).says("waits for a person").says("Which colour?").ok();
+        assert_eq!(space.state(&task), "awaiting_input");
+        // Partial work is kept as it is: not committed, not rolled back, not in the main tree.
+        assert_eq!(std::fs::read_to_string(project.tree(&task).join("half.txt")).unwrap(), "half");
+        assert_eq!(project.git(&["log", "--format=%s", &project.branch(&task)]), "begin");
+        assert_eq!(project.read("half.txt"), None);
+        project.work(&[]).says("0 turns").ok();
+
+        space.ann(&["respond", &task, "blue, of course"]).ok();
+        project.work(&[]).says("goes on with").says("completed").ok();
+        assert_eq!(space.state(&task), "closed");
+        let prompts = project.prompts(&task);
+        assert_eq!(prompts.len(), 2);
+        assert!(prompts[1].contains("Which colour?\nRed is loud, blue is calm."), "{}", prompts[1]);
+        assert!(prompts[1].contains("blue, of course"), "{}", prompts[1]);
+        let runs = project.runs(&task);
+        assert_eq!(runs[0]["session"], runs[1]["session"], "the same conversation");
+        assert_eq!(project.endings(&task), ["asked", "completed"]);
+        let branch = project.branch(&task);
+        assert_eq!(project.git(&["show", &format!("{branch}:half.txt")]), "half");
+        assert_eq!(project.git(&["show", &format!("{branch}:done.txt")]), "done");
+        let gate = &space.show(&task)["questions"][0];
+        assert_eq!(gate["delivery"]["state"], "acknowledged", "{gate}");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Scenarios B, C and U: what is required is asked at the end, survives rejections, and cannot be
+    /// skipped; human rejections are not taken for being stuck.
+    fn a_required_approval_survives_rejections(space: &Space) {
+        let tries: Vec<_> = (1..=5).map(|n| writes("work.txt", &format!("try {n}"), COMPLETE)).collect();
+        let tries: Vec<&str> = tries.iter().map(String::as_str).collect();
+        let project = Project::new(space, &turns(&tries), "  fruitless: 2\n  land: merge");
+        let task = space.create(&["Write it", "--requires", "approval"]);
+        for n in 1..=4 {
+            project.work(&[]).says("waits for a person").ok();
+            let gate = space.gate(&task);
+            let shown = space.show(&gate);
+            assert_eq!(shown["kind"], "approval");
+            let facts = shown["facts"].to_string();
+            assert!(facts.contains(&format!("+try {n}")), "the person sees the work: {facts}");
+            assert_eq!(project.read("work.txt"), None, "nothing comes home before the yes");
+            if n < 4 {
+                space.ann(&["reject", &gate, &format!("not good enough, {n}")]).ok();
+            }
+        }
+        space.ann(&["approve", &task]).ok();
+        assert_eq!(space.state(&task), "closed");
+        project.work(&[]).says("merged into main").ok();
+        assert_eq!(project.read("work.txt").as_deref(), Some("try 4"));
+        assert!(!project.tree(&task).exists());
+        let prompts = project.prompts(&task);
+        assert_eq!(prompts.len(), 4);
+        for n in 1..=3 {
+            for later in &prompts[n..] {
+                assert!(later.contains(&format!("not good enough, {n}")), "{later}");
+            }
+        }
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Scenario H: the last answer releases the task, and the agent hears all of them.
+    fn several_questions_at_once(space: &Space) {
+        let asks = "<promise>INPUT_NEEDED: First?</promise>\n<promise>INPUT_NEEDED: Second?</promise>\n\
+                    <promise>INPUT_NEEDED: Third?</promise>\n<promise>COMPLETE</promise>";
+        let project = Project::new(space, &turns(&[&says(asks), &says(COMPLETE)]), "");
+        let task = space.create(&["Ask a lot"]);
+        project.work(&[]).ok();
+        let gates = space.gates(&task);
+        assert_eq!(gates.len(), 3, "a question is never outranked by COMPLETE");
+        for (n, gate) in gates.iter().enumerate() {
+            assert_eq!(space.state(&task), "awaiting_input");
+            project.work(&[]).says("0 turns").ok();
+            space.ann(&["respond", gate, &format!("answer number {n}")]).ok();
+        }
+        project.work(&[]).ok();
+        assert_eq!(space.state(&task), "closed");
+        let last = project.prompts(&task).pop().unwrap();
+        for n in 0..3 {
+            assert!(last.contains(&format!("answer number {n}")), "{last}");
+        }
+    }
+}
+
+on_both! {
+    /// Scenario E: other tasks go on while one waits.
+    fn others_go_on_while_one_waits(space: &Space) {
+        let script = format!(
+            "scenes:\n  - match: Ask me\n    turns:\n      -\n        - final: \"<promise>INPUT_NEEDED: What?</promise>\"\n  - match: Just do\n    turns:\n      -\n        - write: {{out.txt: done}}\n        - final: {COMPLETE:?}\n"
+        );
+        let project = Project::new(space, &script, "  jobs: 2");
+        let mut tasks = vec![];
+        for n in 0..6 {
+            let title = if n % 2 == 0 { "Ask me" } else { "Just do" };
+            tasks.push(space.create(&[&format!("{title} {n}")]));
+        }
+        project.work(&[]).says("6 turns: 3 completed, 3 asked").ok();
+        for (n, task) in tasks.iter().enumerate() {
+            let state = if n % 2 == 0 { "awaiting_input" } else { "closed" };
+            assert_eq!(space.state(task), state);
+        }
+        space.verify();
+    }
+}
+
+on_both! {
+    /// A rejected question closes the task; the work stays on its branch.
+    fn a_declined_question_ends_the_task(space: &Space) {
+        let project = Project::new(space, &turns(&[&writes("half.txt", "half", ASKS)]), "");
+        let task = space.create(&["Paint the door"]);
+        project.work(&[]).ok();
+        space.ann(&["reject", &task, "we keep the old one"]).ok();
+        assert_eq!(space.state(&task), "closed");
+        project.work(&[]).says("its work is on").ok();
+        let branch = project.branch(&task);
+        assert_eq!(project.git(&["show", &format!("{branch}:half.txt")]), "half");
+        assert!(!project.tree(&task).exists());
+    }
+}
+
+on_both! {
+    /// A session the client no longer knows is begun anew, with everything that was said.
+    fn a_forgotten_session_begins_anew_with_the_whole_history(space: &Space) {
+        let script = format!(
+            "scenes:\n  - match: blue, of course\n    turns:\n      - - final: {COMPLETE:?}\n  - turns:\n      - - \
+             final: {ASKS:?}\n      - - session_gone: true\n        - exit: 1\n"
+        );
+        let project = Project::new(space, &script, "");
+        let task = space.create(&["Paint the door", "--description", "The green one."]);
+        project.work(&[]).ok();
+        space.ann(&["respond", &task, "blue, of course"]).ok();
+        project.work(&[]).says("completed").ok();
+        assert_eq!(space.state(&task), "closed");
+        let last = project.prompts(&task).pop().unwrap();
+        assert!(last.contains("The green one.") && last.contains("Which colour?"), "{last}");
+        assert!(last.contains("blue, of course"), "{last}");
+        assert_eq!(space.show(&task)["questions"][0]["delivery"]["state"], "acknowledged");
+    }
+}
+
+on_both! {
+    /// A resume that fails keeps the answer: it is tried again, shown, and delivered in the end.
+    fn an_answer_survives_resumes_that_fail(space: &Space) {
+        let script = turns(&[&says(ASKS), "- exit: 1"]);
+        let project = Project::new(space, &script, "  retry: 1s\n  fruitless: 2");
+        let task = space.create(&["Paint the door"]);
+        project.work(&[]).ok();
+        space.ann(&["respond", &task, "blue, of course"]).ok();
+        project.work(&[]).says("blocked").says("could not begin, 2 times").ok();
+        assert_eq!(space.state(&task), "blocked");
+        let gate = &space.show(&task)["questions"][0];
+        assert_eq!(gate["delivery"]["state"], "failed", "{gate}");
+        project.script(&turns(&[&says(ASKS), &says(COMPLETE), &says(COMPLETE), &says(COMPLETE)]));
+        space.ann(&["reopen", &task]).ok();
+        project.work(&[]).says("completed").ok();
+        assert_eq!(space.state(&task), "closed");
+        assert_eq!(space.show(&task)["questions"][0]["delivery"]["state"], "acknowledged");
+        assert!(project.prompts(&task).pop().unwrap().contains("blue, of course"));
+        space.verify();
+    }
+}

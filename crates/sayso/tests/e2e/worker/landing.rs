@@ -1,0 +1,136 @@
+//! What becomes of completed and failed work: checks, commits, merges, conflicts.
+
+use super::{COMPLETE, Project, says, turns, writes};
+use crate::harness::{Backend, Space, on_both};
+
+#[test]
+fn failed_work_stays_on_its_branch() {
+    let space = Space::new(Backend::Sqlite);
+    let failed = writes(
+        "half.txt",
+        "half",
+        "```json\n{\"status\": \"failed\", \"summary\": \"no compiler\"}\n```",
+    );
+    let project = Project::new(&space, &turns(&[&failed]), "  land: merge");
+    let task = space.create(&["Build it"]);
+    project.work(&[]).says("failed").says("no compiler").ok();
+    assert_eq!(space.state(&task), "failed");
+    assert_eq!(project.read("half.txt"), None);
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+    assert_eq!(project.git(&["show", &format!("{}:half.txt", project.branch(&task))]), "half");
+}
+
+#[test]
+fn completed_work_is_committed_on_its_branch_and_left_there() {
+    let space = Space::new(Backend::Sqlite);
+    let project = Project::new(&space, &turns(&[&writes("new.txt", "new", COMPLETE)]), "");
+    let task = space.create(&["Make a new thing!"]);
+    project.work(&[]).says("its work is on").ok();
+    let branch = project.branch(&task);
+    assert_eq!(branch, format!("sayso/{task}-make-a-new-thing"));
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%s|%an", &branch]),
+        "Make a new thing!|scripted"
+    );
+    assert_eq!(
+        project.git(&["rev-parse", "main"]),
+        project.git(&["rev-parse", &format!("{branch}~1")])
+    );
+    assert!(!project.tree(&task).exists());
+}
+
+#[test]
+fn hooks_of_the_repository_are_not_run() {
+    let space = Space::new(Backend::Sqlite);
+    let project =
+        Project::new(&space, &turns(&[&writes("new.txt", "new", COMPLETE)]), "  land: merge");
+    let trap = space.path().join("trapped");
+    for hook in [
+        "pre-commit",
+        "post-commit",
+        "post-checkout",
+        "post-merge",
+        "commit-msg",
+        "reference-transaction",
+    ] {
+        let path = space.path().join(".git/hooks").join(hook);
+        std::fs::write(&path, format!("#!/bin/sh\ntouch {}\n", trap.display())).unwrap();
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    space.create(&["Make it"]);
+    project.work(&[]).says("merged into main").ok();
+    assert_eq!(project.read("new.txt").as_deref(), Some("new"));
+    assert!(!trap.exists(), "a hook was run");
+}
+
+on_both! {
+    /// The check is run before the work counts; what it printed goes back to the agent.
+    fn a_check_has_to_pass(space: &Space) {
+        let script = turns(&[&writes("n.txt", "wrong", COMPLETE), &writes("n.txt", "right", COMPLETE)]);
+        let check = "  check: \"grep -q right n.txt || { echo it says $(cat n.txt); exit 1; }\"";
+        let project = Project::new(space, &script, check);
+        let task = space.create(&["Count"]);
+        project.work(&[]).says("completed").ok();
+        assert_eq!(space.state(&task), "closed");
+        let prompts = project.prompts(&task);
+        assert!(prompts[1].contains("it says wrong"), "{}", prompts[1]);
+        assert_eq!(project.endings(&task), ["completed"], "one turn, in which it was mended");
+    }
+}
+
+#[test]
+fn work_that_never_passes_its_check_is_not_complete() {
+    let space = Space::new(Backend::Sqlite);
+    let project = Project::new(
+        &space,
+        &turns(&[&says(COMPLETE)]),
+        "  check: \"false\"\n  check_retries: 1\n  fruitless: 2",
+    );
+    let task = space.create(&["Count"]);
+    project.work(&[]).ok();
+    assert_eq!(space.state(&task), "awaiting_input");
+    assert_eq!(space.show(&space.gate(&task))["kind"], "escalation");
+    assert_eq!(project.prompts(&task).len(), 4, "two turns, each mended once");
+}
+
+#[test]
+fn a_conflict_goes_back_to_the_agent() {
+    let space = Space::new(Backend::Sqlite);
+    let resolves = format!(
+        "- run: \"git merge main || true; echo both > README.md; git add README.md\"\n{}",
+        says(COMPLETE)
+    );
+    let moves = "- run: \"cd ../../.. && echo theirs > README.md && git commit -qam theirs\"\n";
+    let first = format!("{moves}{}", writes("README.md", "ours", COMPLETE));
+    let project = Project::new(&space, &turns(&[&first, &resolves]), "  land: merge");
+    let task = space.create(&["Change the readme"]);
+    project.work(&[]).says("conflicts with main").says("merged into main").ok();
+    assert_eq!(space.state(&task), "closed");
+    assert_eq!(project.read("README.md").as_deref(), Some("both\n"));
+}
+
+#[test]
+fn nobodys_changes_are_overwritten_by_a_merge() {
+    let space = Space::new(Backend::Sqlite);
+    let project =
+        Project::new(&space, &turns(&[&writes("README.md", "agent", COMPLETE)]), "  land: merge");
+    project.write("README.md", "my own, not committed\n");
+    let task = space.create(&["Change the readme"]);
+    project.work(&[]).says("not committed").says("its work stays on").ok();
+    assert_eq!(project.read("README.md").as_deref(), Some("my own, not committed\n"));
+    assert_eq!(space.state(&task), "closed");
+    assert_eq!(project.git(&["show", &format!("{}:README.md", project.branch(&task))]), "agent");
+}
+
+#[test]
+fn a_command_of_the_users_may_take_the_work() {
+    let space = Space::new(Backend::Sqlite);
+    let land = "  land: command\n  land_command: 'echo \"$SAYSO_TITLE on $SAYSO_BRANCH\" > \"$OLDPWD\"/handed; true'";
+    let land = land.replace("\"$OLDPWD\"", &space.path().display().to_string());
+    let project = Project::new(&space, &turns(&[&writes("new.txt", "new", COMPLETE)]), &land);
+    let task = space.create(&["Fix $(it); now"]);
+    project.work(&[]).says("handed over by").ok();
+    let handed = project.read("handed").unwrap();
+    assert_eq!(handed.trim(), format!("Fix $(it); now on {}", project.branch(&task)));
+}
