@@ -6,6 +6,7 @@
 mod bench;
 mod checksums;
 mod ci;
+mod clients;
 mod docs;
 mod generate;
 mod help;
@@ -50,6 +51,11 @@ const VERBS: &[Verb] = &[
         name: docs::DOCS,
         line: "run every command line the pages show; names of pages choose among them",
         run: docs::run,
+    },
+    Verb {
+        name: clients::CLIENTS,
+        line: "install real clients and let them work against a scripted model; names choose among them",
+        run: clients::run,
     },
     Verb {
         name: bench::BENCH,

@@ -93,6 +93,9 @@ pub struct Agent {
 pub struct Turn<'a> {
     /// Where it works.
     pub folder: &'a Path,
+    /// Where else it must be able to write, such as where its questions are kept. Only a client that
+    /// has a sandbox of its own has to be told.
+    pub writable: &'a [&'a Path],
     /// What it is told.
     pub prompt: &'a str,
     /// The session to resume; none begins a new one.

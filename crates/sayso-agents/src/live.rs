@@ -202,7 +202,7 @@ fn spawn(agent: &Agent, turn: &Turn<'_>) -> Result<Child, StartError> {
         return Err(StartError::NoFolder { folder: turn.folder.display().to_string() });
     }
     let mut command = Command::new(&agent.program);
-    command.args(clients::arguments(agent, turn.session)).current_dir(turn.folder);
+    command.args(clients::arguments(agent, turn.session, turn.writable)).current_dir(turn.folder);
     command.env_clear().envs(turn.variables.iter().map(|(name, value)| (name, value)));
     // Some clients believe this rather than the folder they are in.
     command.env("PWD", turn.folder).env(MARK, turn.mark);

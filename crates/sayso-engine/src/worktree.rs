@@ -151,44 +151,52 @@ impl Repository {
 
     /// The tree of a task: the one it has, or a new one on a branch of its own.
     pub fn prepare(&self, name: &str, title: &str) -> Result<Worktree> {
-        let folder = self.worktrees.join(name);
         if let Some(tree) = self.existing(name)? {
             return Ok(tree);
         }
+        let folder = self.worktrees.join(name);
         let branch = format!("sayso/{name}{}", slug(title));
-        std::fs::create_dir_all(&self.worktrees).map_err(|e| {
-            failed("make a worktree", &format!("{}: {e}", self.worktrees.display()))
-        })?;
-        let add = |args: &[&OsStr]| {
-            let mut all: Vec<&OsStr> = ["worktree", "add", "--no-track"].map(OsStr::new).to_vec();
-            all.extend(args);
-            patiently(|| git(&self.root, &all))
-        };
-        let (new, path, base) = (OsStr::new("-b"), folder.as_os_str(), OsStr::new(&self.base));
-        let made = add(&[new, OsStr::new(&branch), path, base]).or_else(|error| {
+        // Git itself stumbles over trees that others are just making or taking away.
+        let _turn = self.turn("trees.lock")?;
+        self.clear(&folder)?;
+        let (path, base) = (folder.as_os_str(), OsStr::new(&self.base));
+        let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
+        let made = patiently(|| git(&self.root, new.into_iter().chain([path, base])));
+        made.or_else(|error| {
             // The branch is there from an earlier time, its tree is not: the work goes on.
-            let known = git(
-                &self.root,
-                ["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")],
-            );
-            if known.is_err() {
+            let name = format!("refs/heads/{branch}");
+            if git(&self.root, ["rev-parse", "--verify", "--quiet", &name]).is_err() {
                 return Err(error);
             }
             git(&self.root, ["worktree", "prune"])?;
-            patiently(|| {
-                git(
-                    &self.root,
-                    [OsStr::new("worktree"), OsStr::new("add"), path, OsStr::new(&branch)],
-                )
-            })
-        });
-        made.map(|_| Worktree { folder, branch, base: self.base.clone() })
+            let old = ["worktree", "add"].map(OsStr::new);
+            patiently(|| git(&self.root, old.into_iter().chain([path, OsStr::new(&branch)])))
+        })?;
+        let mark = self.mark(name);
+        File::create(&mark)
+            .map_err(|e| failed("make a worktree", &format!("{}: {e}", mark.display())))?;
+        Ok(Worktree { folder, branch, base: self.base.clone() })
+    }
+
+    /// Says that a tree is whole. One that was being made when the machine died has half of its files,
+    /// and an agent would be taken to have deleted the others.
+    fn mark(&self, name: &str) -> PathBuf {
+        self.worktrees.join(format!("{name}.ready"))
+    }
+
+    /// Takes away a tree that was never whole: nobody has worked in it.
+    fn clear(&self, folder: &Path) -> Result<()> {
+        if !folder.join(".git").exists() {
+            return Ok(());
+        }
+        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+        patiently(|| git(&self.root, remove.into_iter().chain([folder.as_os_str()]))).map(drop)
     }
 
     /// The tree a task has, if it has one.
     pub fn existing(&self, name: &str) -> Result<Option<Worktree>> {
         let folder = self.worktrees.join(name);
-        if !folder.join(".git").exists() {
+        if !folder.join(".git").exists() || !self.mark(name).exists() {
             return Ok(None);
         }
         let branch = git(&folder, ["symbolic-ref", "--quiet", "--short", "HEAD"])
@@ -199,7 +207,7 @@ impl Repository {
     /// Brings a branch home into the base. The main tree is touched only if the base is checked out
     /// there, and never over changes somebody made in it.
     pub fn merge(&self, branch: &str, message: &str) -> Result<Merge> {
-        let _turn = self.turn()?;
+        let _turn = self.turn("merge.lock")?;
         let home = format!("refs/heads/{}", self.base);
         let Ok(ours) = git(&self.root, ["rev-parse", "--verify", "--quiet", &home]) else {
             return Ok(Merge::InTheWay(format!(
@@ -242,23 +250,22 @@ impl Repository {
         }
     }
 
-    /// One at a time brings a branch home, whichever process it is in.
-    fn turn(&self) -> Result<File> {
-        let path = self.worktrees.join("merge.lock");
+    /// One at a time, whichever process it is in.
+    fn turn(&self, name: &str) -> Result<File> {
+        let path = self.worktrees.join(name);
         let file = std::fs::create_dir_all(&self.worktrees).and_then(|()| File::create(&path));
         let locked = file.and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|e| failed("merge", &format!("{}: {e}", path.display())))
+        locked.map_err(|e| failed("wait for its turn", &format!("{}: {e}", path.display())))
     }
 
-    /// Takes a tree away; its branch stays. What was not committed is committed first.
+    /// Takes a tree away; its branch stays. Commit first what is to be kept.
     pub fn remove(&self, tree: &Worktree) -> Result<()> {
-        let args = [
-            OsStr::new("worktree"),
-            OsStr::new("remove"),
-            OsStr::new("--force"),
-            tree.folder.as_os_str(),
-        ];
-        patiently(|| git(&self.root, args)).map(drop)
+        let _turn = self.turn("trees.lock")?;
+        self.clear(&tree.folder)?;
+        let name = tree.folder.file_name().unwrap_or_default().to_string_lossy();
+        // One that stays says that a tree is whole which is not there: nothing follows from it.
+        let _ = std::fs::remove_file(self.mark(&name));
+        Ok(())
     }
 }
 
@@ -320,8 +327,7 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
     for attempt in 1.. {
         match work() {
             Err(GitError::Failed { why, .. })
-                if attempt < ATTEMPTS_MAX
-                    && (why.contains(".lock") || why.contains("could not lock")) =>
+                if attempt < ATTEMPTS_MAX && is_in_anothers_way(&why) =>
             {
                 std::thread::sleep(std::time::Duration::from_millis(20 << attempt));
             }
@@ -329,6 +335,11 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
         }
     }
     unreachable!("the last attempt returns")
+}
+
+/// Whether git met another git: at a lock, or at a tree that was just being made.
+fn is_in_anothers_way(why: &str) -> bool {
+    ["could not lock", ".lock", "failed to read"].iter().any(|sign| why.contains(sign))
 }
 
 /// Commits under the user's name, or under ours where git knows none.

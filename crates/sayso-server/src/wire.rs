@@ -337,6 +337,8 @@ pub struct TaskDetail {
     pub notes: Vec<Note>,
     /// Who handed it to whom, and when.
     pub history: Vec<Happening>,
+    /// The turns agents took on it, newest first.
+    pub runs: Vec<Run>,
 }
 
 /// A note on a task.
@@ -610,12 +612,19 @@ impl Task {
 
 impl TaskDetail {
     /// A task with everything that was asked, noted and decided on it.
-    pub fn of(row: &TaskRow, gates: &[CoreGate], history: &History, time: Clock<'_>) -> Self {
+    pub fn of(
+        row: &TaskRow,
+        gates: &[CoreGate],
+        history: &History,
+        runs: &[CoreRun],
+        time: Clock<'_>,
+    ) -> Self {
         Self {
             task: Task::of(row, gates, time),
             questions: gates.iter().map(|g| Gate::of(g, time)).collect(),
             notes: Note::all(history, time),
             history: history.iter().filter_map(|(at, e)| Happening::of(*at, e, time)).collect(),
+            runs: runs.iter().map(|run| Run::of(run, time)).collect(),
         }
     }
 }

@@ -14,6 +14,16 @@ pub enum Place {
     Postgres(String),
 }
 
+impl Place {
+    /// The folder it is in, in full. Whoever writes to the store must be able to write there.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Place::Sqlite(path) => Some(std::path::absolute(path).ok()?.parent()?.to_owned()),
+            Place::Memory | Place::Postgres(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     /// Names the place without its password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,6 +30,18 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestam
 
 /// A gate in full: facts first, what the asker says apart, then how to answer.
 pub(crate) fn gate_card(out: &Out, gate: &Gate, now: Timestamp) -> String {
+    let mut card = gate_question(out, gate, now);
+    if gate.is_open() {
+        let how = how_to_answer(gate);
+        let how: Vec<_> = how.iter().map(|how| format!("  {how}")).collect();
+        card.push_str(&format!("\n\n{}\n", out.paint(Look::Strong, "Answer with:")));
+        card.push_str(&how.join("\n"));
+    }
+    card
+}
+
+/// The same without how to answer, where the answer is asked for right below.
+pub(crate) fn gate_question(out: &Out, gate: &Gate, now: Timestamp) -> String {
     let mut lines = vec![head(out, gate), String::new()];
     lines.extend(indented(out, &gate.card.question, "  "));
     facts(out, gate, &mut lines);
@@ -48,11 +60,6 @@ pub(crate) fn gate_card(out: &Out, gate: &Gate, now: Timestamp) -> String {
     lines.push(String::new());
     lines.extend(conditions(gate, now).map(|text| out.paint(Look::Warn, &text)));
     receipts(out, gate, now, &mut lines);
-    if gate.is_open() {
-        lines.push(String::new());
-        lines.push(out.paint(Look::Strong, "Answer with:"));
-        lines.extend(how_to_answer(gate).iter().map(|how| format!("  {how}")));
-    }
     lines.join("\n")
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::agents;
 use crate::stop::{Outcome, Stop};
-use crate::{docs, probe, test};
+use crate::{clients, docs, probe, test};
 
 /// The process in between: starts the other one and ends.
 pub(crate) const FORK: &str = "__fork";
@@ -26,8 +26,12 @@ pub(crate) const DETACHED: &str = "__detached";
 type Run = fn(&[String]) -> Outcome;
 
 /// The verbs that play people, which sayso must not find below an agent.
-const VERBS: &[(&str, Run)] =
-    &[(test::TEST, test::here), (docs::DOCS, docs::here), (probe::PROBE, probe::here)];
+const VERBS: &[(&str, Run)] = &[
+    (test::TEST, test::here),
+    (docs::DOCS, docs::here),
+    (clients::CLIENTS, clients::here),
+    (probe::PROBE, probe::here),
+];
 
 const ADOPTION_MAX: Duration = Duration::from_secs(10);
 

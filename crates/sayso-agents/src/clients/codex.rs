@@ -1,9 +1,11 @@
 //! Codex, as `codex exec`.
 //!
-//! Sandbox `workspace-write`: it writes in its folder and the temporary ones, without network;
-//! `exec` never asks. Who needs more gives `-c` settings, such as
-//! `-c sandbox_workspace_write.network_access=true`. Our options stand before `resume`, which does
-//! not know `--sandbox` itself; left out, a resumed session would be read-only.
+//! Sandbox `workspace-write`: it writes in its folder, the temporary ones and those of the turn,
+//! without network; `exec` never asks. Only folders can be opened to it, not files. Who needs more
+//! gives `-c` settings, such as `-c sandbox_workspace_write.network_access=true`; who gives
+//! `--sandbox` has all of it in their own hands. Our options stand before `resume`, which does not
+//! know `--sandbox` itself; left out, a resumed session would be read-only. A login shell would
+//! forget the variables we give, such as the way to this program, where a profile sets them anew.
 //!
 //! Measured with 0.166.0: `turn.completed` counts tokens from the start of the thread, so what was
 //! used before is read from the rollout file. Costs are not told.
@@ -22,7 +24,7 @@ const ROLLOUT_READ_MAX: u64 = 4 * 1024 * 1024;
 /// How many files are looked at to find the rollout of a session.
 const FILES_MAX: usize = 50_000;
 
-pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+pub(super) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]) -> Vec<String> {
     const RIGHTS: &[&str] = &[
         "--sandbox",
         "-s",
@@ -32,7 +34,11 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
     ];
     let fixed = ["exec", "--json", "--skip-git-repo-check"].map(str::to_owned);
     let mut arguments = fixed.to_vec();
-    arguments.extend(unless(agent, RIGHTS, &["--sandbox", "workspace-write"]));
+    arguments.extend(["-c", "allow_login_shell=false"].map(str::to_owned));
+    let ours = unless(agent, RIGHTS, &["--sandbox", "workspace-write"]);
+    let folders = writable.iter().filter(|_| !ours.is_empty());
+    arguments.extend(ours.iter().cloned());
+    arguments.extend(folders.flat_map(|path| option("--add-dir", path.to_str())));
     arguments.extend(option("--model", agent.model.as_deref()));
     arguments.extend(agent.args.iter().cloned());
     arguments.extend(option("resume", session));

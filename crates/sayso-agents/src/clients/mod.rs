@@ -15,6 +15,7 @@ use crate::agent::{Adapter, Agent, Turn};
 use crate::ear::Ear;
 use crate::heard::Spent;
 use serde_json::Value;
+use std::path::Path;
 
 /// What clients must remember between lines; each uses its own part.
 #[derive(Debug, Default)]
@@ -25,11 +26,11 @@ pub(crate) struct Memory {
     command: command::Memory,
 }
 
-/// The arguments for a turn.
-pub(crate) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+/// The arguments for a turn in which it must be able to write in these folders, too.
+pub(crate) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]) -> Vec<String> {
     match agent.adapter {
         Adapter::ClaudeCode => claude::arguments(agent, session),
-        Adapter::Codex => codex::arguments(agent, session),
+        Adapter::Codex => codex::arguments(agent, session, writable),
         Adapter::Gemini => gemini::arguments(agent, session),
         Adapter::Opencode => opencode::arguments(agent, session),
         Adapter::Command => command::arguments(agent, session),

@@ -42,7 +42,7 @@ fn agent(adapter: Adapter, args: &[&str]) -> Agent {
 }
 
 fn check_arguments(adapter: Adapter, args: &[&str], session: Option<&str>, expected: &str) {
-    assert_eq!(arguments(&agent(adapter, args), session).join(" "), expected);
+    assert_eq!(arguments(&agent(adapter, args), session, &[Path::new("/s")]).join(" "), expected);
 }
 
 #[test]
@@ -64,13 +64,14 @@ fn each_client_is_started_its_own_way() {
         Adapter::Codex,
         &["-c", "a=b"],
         Some("id"),
-        "exec --json --skip-git-repo-check --sandbox workspace-write --model m -c a=b resume id -",
+        "exec --json --skip-git-repo-check -c allow_login_shell=false --sandbox workspace-write \
+         --add-dir /s --model m -c a=b resume id -",
     );
     check_arguments(
         Adapter::Codex,
         &["-s", "read-only"],
         None,
-        "exec --json --skip-git-repo-check --model m -s read-only -",
+        "exec --json --skip-git-repo-check -c allow_login_shell=false --model m -s read-only -",
     );
     check_arguments(
         Adapter::Gemini,
@@ -93,8 +94,8 @@ fn each_client_is_started_its_own_way() {
     );
     let mut own = agent(Adapter::Command, &["work"]);
     own.resume_args = vec!["--session".into(), "{session}".into()];
-    assert_eq!(arguments(&own, Some("id")).join(" "), "work --session id");
-    assert_eq!(arguments(&own, None).join(" "), "work");
+    assert_eq!(arguments(&own, Some("id"), &[]).join(" "), "work --session id");
+    assert_eq!(arguments(&own, None, &[]).join(" "), "work");
 }
 
 fn claude_result(more: Value) -> Value {

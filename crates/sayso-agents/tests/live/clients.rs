@@ -70,6 +70,7 @@ impl Client {
     fn start(&self, prompt: &str, session: Option<&str>) -> Live {
         let turn = Turn {
             folder: &self.folder.path().join("work"),
+            writable: &[],
             prompt,
             session,
             variables: &self.variables,

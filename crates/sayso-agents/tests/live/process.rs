@@ -33,6 +33,7 @@ impl Stage {
         let variables = [("PATH".to_owned(), std::env::var("PATH").unwrap())];
         agent.start(&Turn {
             folder: self.folder.path(),
+            writable: &[],
             prompt,
             session,
             variables: &variables,
@@ -323,6 +324,7 @@ fn what_cannot_be_started_says_why() {
 
     let turn = Turn {
         folder: Path::new("/no/such/folder"),
+        writable: &[],
         prompt: "",
         session: None,
         variables: &[],

@@ -65,8 +65,11 @@ impl Worker<'_> {
         let id = taken.run.started.id.to_string();
         let log = self.setup.logs.join(format!("{id}.log"));
         let variables = self.variables(taken);
+        // An agent that asks while it works writes to the store.
+        let store = self.desk.place().folder();
         let turn = Turn {
             folder: &tree.folder,
+            writable: &store.as_deref().into_iter().collect::<Vec<_>>(),
             prompt,
             session,
             variables: &variables,

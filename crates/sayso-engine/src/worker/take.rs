@@ -1,14 +1,14 @@
 //! Taking a task: what is left of dead workers first, then what was signed off, then what is ready.
 
 use super::holder::is_gone;
-use super::{Progress, Worker};
+use super::{Came, Progress, Setup, Worker};
 use crate::worktree::{Merge, Worktree};
 use crate::{Error, NewRun, Result};
 use sayso_agents::{Agent, process};
 use sayso_core::gate::{Delivery, Gate};
-use sayso_core::run::Run;
+use sayso_core::run::{Run, Spent};
 use sayso_core::task::{Status, Task};
-use sayso_core::{Code, TaskId, Timestamp, Verdict};
+use sayso_core::{Code, TaskId, Threshold, Timestamp, Verdict};
 use sayso_store::{GateFilter, TaskFilter, TaskRow};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -141,7 +141,17 @@ impl Worker<'_> {
 
     /// Takes a task unless it is somebody else's.
     fn try_task(&self, task: Task) -> Result<Option<Taken<'_>>> {
-        let agent = self.agent_for(&task);
+        let agent = match self.agent_for(&task) {
+            Ok(agent) => agent.clone(),
+            Err(why) => {
+                let why = format!("{why}; then: sayso reopen {}", task.handle);
+                let task = Box::new(self.desk.block_task(&self.setup.actor, task.id, &why)?);
+                self.shared().tally.failed += 1;
+                let (what, spent) = (Came::Blocked, Spent::default());
+                self.tell(Progress::Ended { task, what, note: why, spent });
+                return Ok(None);
+            }
+        };
         let before = self.desk.runs_of(task.id, LOOK_BACK)?;
         let is_resting = self.shared().resting.contains_key(&agent.name);
         // What waits in a tree on another machine goes on there.
@@ -178,18 +188,19 @@ impl Worker<'_> {
         self.desk.now().plus_micros(micros)
     }
 
-    /// The agent a task asks for with a label, or the usual one.
-    fn agent_for(&self, task: &Task) -> Agent {
-        let named = label(task, "agent:").and_then(|name| self.setup.agents.get(name));
-        let usual = || self.setup.agents.get(&self.setup.agent);
-        named.or_else(usual).cloned().unwrap_or_else(|| Agent {
-            name: self.setup.agent.clone(),
-            adapter: sayso_agents::Adapter::Command,
-            program: self.setup.agent.clone(),
-            args: vec![],
-            resume_args: vec![],
-            model: None,
-        })
+    /// The agent a task asks for with a label, or the usual one. What a task asks for and nobody has is
+    /// not replaced by something else.
+    fn agent_for(&self, task: &Task) -> std::result::Result<&Agent, String> {
+        let Setup { agents, roles, .. } = &self.setup;
+        if let Some(role) = label(task, "role:").filter(|role| !roles.contains_key(*role)) {
+            return Err(format!("there is no role {role:?}: write .sayso/roles/{role}.md"));
+        }
+        if let Some(Err(error)) = label(task, "threshold:").map(str::parse::<Threshold>) {
+            return Err(error.to_string());
+        }
+        let name = label(task, "agent:").unwrap_or(&self.setup.agent);
+        let known = || agents.keys().cloned().collect::<Vec<_>>().join(", ");
+        agents.get(name).ok_or_else(|| format!("there is no agent {name:?}: there are {}", known()))
     }
 
     /// Brings home what people signed off. Their answer is acknowledged when that is done, so a worker

@@ -402,9 +402,14 @@ impl Worker<'_> {
         if let (Came::Later, Some(until)) = (came, task.deferred_until) {
             self.shared().later.insert(task.id, until);
         }
-        self.count(came, spent);
-        self.tell(Progress::Ended { task: Box::new(task), what: came, note, spent });
+        self.ended(task, came, note, spent);
         Ok(())
+    }
+
+    /// Counts and tells what came of a task.
+    fn ended(&self, task: Task, what: Came, note: String, spent: Spent) {
+        self.count(what, spent);
+        self.tell(Progress::Ended { task: Box::new(task), what, note, spent });
     }
 
     /// The desk did not take it: the run is over, or what the agent said cannot be.
@@ -424,9 +429,8 @@ impl Worker<'_> {
     }
 
     fn gone(&self, taken: &Taken<'_>, spent: Spent, why: &str) -> Result<()> {
-        self.count(Came::Gone, spent);
-        let task = Box::new(self.desk.task(taken.task.id)?.task);
-        self.tell(Progress::Ended { task, what: Came::Gone, note: why.into(), spent });
+        let task = self.desk.task(taken.task.id)?.task;
+        self.ended(task, Came::Gone, why.into(), spent);
         Ok(())
     }
 

@@ -63,6 +63,19 @@ fn a_tree_is_made_once_and_found_again() {
     assert_eq!(repository.prepare("t3", "日本").unwrap().branch, "sayso/t3");
 }
 
+/// A tree that was being made when the machine died is not taken for the work of an agent.
+#[test]
+fn a_tree_that_was_never_whole_is_made_again() {
+    let project = Project::new();
+    let repository = project.open();
+    let tree = repository.prepare("t1", "x").unwrap();
+    std::fs::remove_file(tree.folder.join("a.txt")).unwrap();
+    std::fs::remove_file(project.path().join(".git/trees/t1.ready")).unwrap();
+    assert_eq!(repository.existing("t1").unwrap(), None);
+    let again = repository.prepare("t1", "x").unwrap();
+    assert_eq!(std::fs::read_to_string(again.folder.join("a.txt")).unwrap(), "one\n");
+}
+
 #[test]
 fn where_there_is_nothing_to_start_from() {
     let folder = TempDir::new().unwrap();

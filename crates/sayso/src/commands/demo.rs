@@ -137,7 +137,7 @@ fn answer_all(
             continue;
         };
         view.hold(true);
-        out.line(&format!("\n{}\n", card::gate_card(out, &gate, desk.now())));
+        out.line(&format!("\n{}\n", card::gate_question(out, &gate, desk.now())));
         let answer = played(&gate, &mut rejected);
         let answered = desk.answer(person, gate.opened.id, answer, gate.digest.as_str());
         if let Ok(gate) = &answered {

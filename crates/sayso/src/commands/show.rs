@@ -8,10 +8,14 @@ use crate::out::{Look, Out};
 use crate::when;
 use clap_complete::ArgValueCompleter;
 use sayso_core::gate::Gate;
+use sayso_core::run::{Run, Spent, State};
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Exit, GateId, TaskId, Timestamp};
 use sayso_engine::{Desk, Found, History, TaskRow};
 use sayso_server::wire;
+
+/// How many turns of a task are summed up.
+const RUNS_MAX: usize = 1_000;
 
 /// Show a gate or a task with its whole history.
 #[derive(clap::Args)]
@@ -44,13 +48,17 @@ fn show_task(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> R
     let row = desk.task(id)?;
     let gates = shared::gates_of(desk, actor, id)?;
     let history = desk.history(id)?;
+    let runs = desk.runs_of(id, RUNS_MAX)?;
     let out = context.out;
     if out.json {
-        out.json(&wire::TaskDetail::of(&row, &gates, &history, &when::rfc3339));
+        out.json(&wire::TaskDetail::of(&row, &gates, &history, &runs, &when::rfc3339));
         return Ok(Exit::Ok);
     }
     out.line(&card::task_row(out, &row));
     about(context, desk, &row)?;
+    if let Some(work) = work(&runs, &gates, desk.now()) {
+        out.line(&out.paint(Look::Faint, &format!("  {work}")));
+    }
     if !row.task.body.is_empty() {
         out.line("");
         card::indented(out, &row.task.body, "  ").iter().for_each(|line| out.line(line));
@@ -97,6 +105,46 @@ fn about(context: &Context<'_>, desk: &Desk, row: &TaskRow) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// What agents and people spent on it, each by its own clock.
+fn work(runs: &[Run], gates: &[Gate], now: Timestamp) -> Option<String> {
+    let turns = if runs.len() == 1 { "1 turn".into() } else { format!("{} turns", runs.len()) };
+    let spent = runs.iter().filter_map(|run| match &run.state {
+        State::Ended { spent, .. } => Some(*spent),
+        State::Running => None,
+    });
+    let spent = Spent { waited_millis: 0, ..spent.fold(Spent::default(), Spent::plus) };
+    let thought = in_millis(thinking_time(gates, now));
+    let people = match thought {
+        0 => String::new(),
+        millis => format!("; people thought {}", crate::work::seconds(millis)),
+    };
+    (!runs.is_empty()).then(|| format!("{turns} {}{people}", crate::work::in_words(&spent)))
+}
+
+fn in_millis(micros: i64) -> u64 {
+    u64::try_from(micros / 1_000).unwrap_or(0)
+}
+
+/// How long something waited for a person, in microseconds; what waited together counts once.
+fn thinking_time(gates: &[Gate], now: Timestamp) -> i64 {
+    let open = |gate: &Gate| {
+        let end = gate.ended_at().unwrap_or(now);
+        (gate.opened_at.as_micros(), end.as_micros())
+    };
+    union(gates.iter().map(open).collect())
+}
+
+/// The length of some spans; where they overlap it counts once.
+fn union(mut spans: Vec<(i64, i64)>) -> i64 {
+    spans.sort_unstable();
+    let (mut sum, mut until) = (0, i64::MIN);
+    for (from, to) in spans {
+        sum += (to - from.max(until)).max(0);
+        until = until.max(to);
+    }
+    sum
 }
 
 fn questions(out: &Out, gates: &[Gate], now: Timestamp) {
@@ -152,4 +200,15 @@ fn happenings(out: &Out, history: &History, now: Timestamp) {
     out.line("");
     out.line(&out.paint(Look::Strong, "History:"));
     lines.iter().for_each(|line| out.line(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_together_counts_once() {
+        assert_eq!(union(vec![(20, 30), (0, 10), (5, 15), (21, 22)]), 25);
+        assert_eq!(union(vec![]), 0);
+    }
 }

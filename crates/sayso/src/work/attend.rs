@@ -83,7 +83,7 @@ impl Attendant<'_> {
         // What was typed before the question was there is not an answer to it.
         let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         out.talk("");
-        out.talk(&card::gate_card(out, gate, self.desk.now()));
+        out.talk(&card::gate_question(out, gate, self.desk.now()));
         self.desk.see(self.person, std::slice::from_ref(gate))?;
         loop {
             let _ = write!(std::io::stderr(), "\n{} ", out.paint(Look::Strong, how(gate)));

@@ -4,7 +4,7 @@ pub(crate) mod attend;
 mod progress;
 pub(crate) mod task_file;
 
-pub(crate) use progress::{View, in_words, sum};
+pub(crate) use progress::{View, in_words, seconds, sum};
 
 use crate::config::{self, Location};
 use crate::context::Context;

@@ -157,9 +157,11 @@ impl<'a> View<'a> {
             Came::Blocked => (out.icon("⊘", "!"), Look::Bad, "blocked"),
             Came::Gone => (out.icon("–", "-"), Look::Faint, "no longer ours"),
         };
-        let note = shorten(&harmless_line(note), out.width().saturating_sub(30).max(40) * 2);
+        let took = in_words(&spent);
+        let room = out.width().saturating_sub(14 + words.len() + took.len()).max(30);
+        let note = shorten(&harmless_line(note), room);
         let colon = if note.is_empty() { "" } else { ": " };
-        let cost = out.paint(Look::Faint, &in_words(&spent));
+        let cost = out.paint(Look::Faint, &took);
         self.line(&format!(
             "{} {} {}{colon}{note} {cost}",
             out.paint(look, icon),
@@ -205,7 +207,8 @@ pub(crate) fn in_words(spent: &Spent) -> String {
     format!("({})", parts.join(", "))
 }
 
-fn seconds(millis: u64) -> String {
+/// A time, as short as it can be said.
+pub(crate) fn seconds(millis: u64) -> String {
     match millis / 1_000 {
         s if s < 60 => format!("{:.1}s", millis as f64 / 1_000.0),
         s if s < 3_600 => format!("{}m{:02}s", s / 60, s % 60),

@@ -27,7 +27,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A way into a space past the program, to look at what it left behind. It reads on a connection of
 /// its own, as a process started afterwards would.
-fn desk(space: &Space) -> Desk {
+pub(crate) fn desk(space: &Space) -> Desk {
     Desk::open(place(space), &name(space), World::real()).unwrap()
 }
 
@@ -74,7 +74,7 @@ fn agent(name: &str) -> Actor {
 }
 
 /// Somebody who may read everything.
-fn ann() -> Actor {
+pub(crate) fn ann() -> Actor {
     Actor {
         role: Role::Human,
         name: "ann".into(),
@@ -108,12 +108,17 @@ fn now() -> Timestamp {
 }
 
 /// Numbers by chance, the same for the same seed. `SAYSO_SEED` chooses another.
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn new(salt: u64) -> Self {
+    pub(crate) fn new(salt: u64) -> Self {
+        Self(Self::seed() ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// Where all chance begins.
+    pub(crate) fn seed() -> u64 {
         let seed = std::env::var("SAYSO_SEED").ok().and_then(|text| text.parse().ok());
-        Self(seed.unwrap_or(7_142_u64) ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        seed.unwrap_or(7_142)
     }
 
     fn next(&mut self) -> u64 {
@@ -123,7 +128,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 

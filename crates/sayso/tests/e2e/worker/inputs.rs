@@ -119,3 +119,26 @@ fn logs_show_what_the_agent_said() {
     space.ann(&["logs", &task, "--follow"]).says("I look around").ok();
     space.ann(&["logs", &task, "--back", "3"]).refused("SAY001");
 }
+
+/// What a task asks for and nobody has is not replaced by something else; the others go on.
+#[test]
+fn a_task_that_asks_for_what_is_not_there_is_blocked() {
+    let space = Space::new(Backend::Sqlite);
+    let project = Project::new(&space, &turns(&[&says(COMPLETE)]), "");
+    let cases = [
+        ("role:magician", "roles/magician.md"),
+        ("agent:nobody", "scripted"),
+        ("threshold:7", "5 (always)"),
+    ];
+    let wrong = cases.map(|(label, says)| (space.create(&["Do it", "--label", label]), says));
+    let right = space.create(&["Do it", "--label", "threshold:always", "--label", "role:test"]);
+    project.work(&[]).says("1 turn: 1 completed, 0 asked, 3 failed").ok();
+    for (task, says) in wrong {
+        assert_eq!(space.state(&task), "blocked");
+        let why = space.show(&task)["closed_because"].to_string();
+        assert!(why.contains(says) && why.contains("sayso reopen"), "{why}");
+    }
+    assert_eq!(space.state(&right), "closed");
+    let prompt = project.prompts(&right).remove(0);
+    assert!(prompt.contains("5 (always)") && prompt.contains("test engineer"), "{prompt}");
+}

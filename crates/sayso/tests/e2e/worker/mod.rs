@@ -5,6 +5,7 @@ mod attended;
 mod budgets;
 mod demo;
 mod inputs;
+mod killed;
 mod landing;
 mod signals;
 

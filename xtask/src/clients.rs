@@ -1,0 +1,228 @@
+//! `cargo xtask clients [NAME…]`: real clients as agents of the real program, against a scripted model.
+//!
+//! Not part of `test` and `ci`, since the clients come from npm's registry. They are kept in a folder
+//! of the user's cache. A client that cannot be had, or does not start, is a failure and no skip.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::scratch::Scratch;
+use crate::shell::{cargo, has, output, path_folders, run as sh, works};
+use crate::stop::{Outcome, Stop};
+use crate::test::cluster::Cluster;
+use crate::test::{detach, tools};
+
+/// The verb's name, which a detached process is started with again.
+pub(crate) const CLIENTS: &str = "clients";
+
+/// A package of npm's registry, in the version the adapters were measured with.
+struct Package {
+    /// What people call it, and the module its tests are in.
+    name: &'static str,
+    package: &'static str,
+    version: &'static str,
+    /// The program below `node_modules`; `{system}` and `{target}` are those of this machine.
+    program: &'static str,
+}
+
+/// Newer than what systems bring; Gemini CLI needs it.
+const NODE: Package = Package {
+    name: "node",
+    package: "node-{system}",
+    version: "22.23.3",
+    program: "node-{system}/bin/node",
+};
+
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "claude-code",
+        package: "@anthropic-ai/claude-code",
+        version: "2.1.325",
+        program: "@anthropic-ai/claude-code-{system}/claude",
+    },
+    Package {
+        name: "codex",
+        package: "@openai/codex",
+        version: "0.166.0",
+        program: "@openai/codex-{system}/vendor/{target}/bin/codex",
+    },
+    Package {
+        name: "gemini",
+        package: "@google/gemini-cli",
+        version: "0.61.0",
+        program: ".bin/gemini",
+    },
+    Package {
+        name: "opencode",
+        package: "opencode-ai",
+        version: "1.18.33",
+        program: "opencode-{system}/bin/opencode",
+    },
+];
+
+pub(crate) fn run(words: &[String]) -> Outcome {
+    choose(words)?;
+    // The tests play people, and sayso takes no verdict from below an agent.
+    detach::unless_alone(CLIENTS, words)
+}
+
+/// Runs the tests in this process's own surroundings.
+pub(crate) fn here(words: &[String]) -> Outcome {
+    // Before anything is built: a build may replace the file we were started from.
+    let xtask = env::current_exe()?;
+    let chosen = choose(words)?;
+    for program in ["npm", "python3", "git"] {
+        if !has(program) {
+            return Err(format!("the real clients need `{program}` on the PATH").into());
+        }
+    }
+    let node = NODE.ensure(None)?;
+    let nodes = node.parent().unwrap_or(Path::new("."));
+    let (programs, missing) = ensure(&chosen, nodes);
+    if !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
+        let whys: Vec<_> = missing.iter().map(|(_, stop)| stop.text.as_str()).collect();
+        let names = names.join(", ");
+        return Err(format!("{}\nnothing was tested: no {names}", whys.join("\n")).into());
+    }
+    let cluster = Cluster::start(&xtask, &tools::ensure()?)?;
+    let mut tests = runner(&chosen);
+    tests.env("SAYSO_TEST_PG", cluster.url()).env("SAYSO_TEST_NODE", nodes);
+    for (package, program) in chosen.iter().zip(&programs) {
+        tests.env(package.variable(), program);
+    }
+    sh(&mut tests)
+}
+
+/// The clients of these names; all of them when none is named.
+fn choose(words: &[String]) -> Outcome<Vec<&'static Package>> {
+    let known: Vec<_> = PACKAGES.iter().map(|package| package.name).collect();
+    if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
+        let known = known.join(", ");
+        return Err(Stop::usage(format!("no client `{word}`; there are {known}")));
+    }
+    let is_chosen = |package: &&Package| words.is_empty() || words.iter().any(|w| w == package.name);
+    Ok(PACKAGES.iter().filter(is_chosen).collect())
+}
+
+type Missing = Vec<(&'static str, Stop)>;
+
+/// The programs of these clients, and those that cannot be had with the reason.
+fn ensure(chosen: &[&'static Package], nodes: &Path) -> (Vec<PathBuf>, Missing) {
+    let (mut programs, mut missing) = (vec![], vec![]);
+    for package in chosen {
+        match package.ensure(Some(nodes)) {
+            Ok(program) => programs.push(program),
+            Err(stop) => missing.push((package.name, stop)),
+        }
+    }
+    (programs, missing)
+}
+
+impl Package {
+    /// The variable that tells the tests where it is.
+    fn variable(&self) -> String {
+        format!("SAYSO_TEST_{}", self.name.to_uppercase().replace('-', "_"))
+    }
+
+    /// Its program, installed unless it is there, and seen to start.
+    fn ensure(&self, nodes: Option<&Path>) -> Outcome<PathBuf> {
+        let folder = cache()?.join(format!("{}-{}", self.name, self.version));
+        let program = folder.join("node_modules").join(in_full(self.program)?);
+        if !program.is_file() {
+            self.install(&folder)?;
+        }
+        self.check(&program, nodes)?;
+        Ok(program)
+    }
+
+    /// Installs it somewhere else first: what is in the cache is whole.
+    fn install(&self, folder: &Path) -> Outcome {
+        let cache = cache()?;
+        fs::create_dir_all(&cache)?;
+        let scratch = Scratch::below(&cache)?;
+        let new = scratch.path().join("new");
+        fs::create_dir(&new)?;
+        fs::write(new.join("package.json"), "{\"private\": true}\n")?;
+        let what = format!("{}@{}", in_full(self.package)?, self.version);
+        eprintln!("{CLIENTS}: installs {what} in {}", folder.display());
+        let mut npm = Command::new("npm");
+        // Their scripts would run with the rights of whoever tests; none of them is needed.
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", &what]);
+        output(npm.current_dir(&new))?;
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        Ok(fs::rename(new, folder)?)
+    }
+
+    fn check(&self, program: &Path, nodes: Option<&Path>) -> Outcome {
+        // Some make a home for themselves even when only asked for their version.
+        let home = Scratch::below(&env::temp_dir())?;
+        let path = nodes.map(Path::to_path_buf).into_iter().chain(path_folders());
+        let mut command = Command::new(program);
+        command.arg("--version").env_clear().env("HOME", home.path());
+        command.env("PATH", env::join_paths(path).unwrap_or_default());
+        let said = output(&mut command)?;
+        match said.contains(self.version) {
+            true => Ok(()),
+            false => {
+                let (name, version) = (self.name, self.version);
+                let said = said.trim();
+                Err(format!("{name} says it is {said:?} and not {version}").into())
+            }
+        }
+    }
+}
+
+/// Where clients are kept between runs.
+fn cache() -> Outcome<PathBuf> {
+    let given = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || given("HOME").map(|home| home.join(".cache"));
+    let cache = given("XDG_CACHE_HOME").or_else(home);
+    cache.map(|cache| cache.join("sayso-clients")).ok_or_else(|| "HOME is not set".into())
+}
+
+/// A name or path with this machine's system in it.
+fn in_full(text: &str) -> Outcome<String> {
+    let (system, target) = match (env::consts::OS, env::consts::ARCH) {
+        ("linux", "x86_64") => ("linux-x64", "x86_64-unknown-linux-musl"),
+        ("linux", "aarch64") => ("linux-arm64", "aarch64-unknown-linux-musl"),
+        (os, arch) => return Err(format!("real clients are not tested on {os} {arch}").into()),
+    };
+    Ok(text.replace("{system}", system).replace("{target}", target))
+}
+
+/// nextest, or cargo's own runner where nextest is not installed.
+fn runner(chosen: &[&Package]) -> Command {
+    let is_nextest = works(&mut cargo(&["nextest", "--version"]));
+    let mut command = cargo(if is_nextest { &["nextest", "run"] } else { &["test"] });
+    command.args(["--locked", "--package", "sayso", "--test", "e2e", "--no-fail-fast"]);
+    command.args(if is_nextest { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
+    let module = |package: &&Package| format!("clients::{}::", package.name.replace('-', "_"));
+    command.args(chosen.iter().map(module));
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_chosen_by_name() {
+        let names = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.into()).collect();
+            choose(&words).map(|chosen| chosen.iter().map(|p| p.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).unwrap().len(), PACKAGES.len());
+        assert_eq!(names(&["codex", "claude-code"]).unwrap(), ["claude-code", "codex"]);
+        assert_eq!(names(&["cursor"]).unwrap_err().code, 2);
+    }
+
+    #[test]
+    fn a_test_finds_its_client_by_a_variable() {
+        assert_eq!(PACKAGES[0].variable(), "SAYSO_TEST_CLAUDE_CODE");
+    }
+}
