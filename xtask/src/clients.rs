@@ -103,7 +103,8 @@ fn choose(words: &[String]) -> Outcome<Vec<&'static Package>> {
         let known = known.join(", ");
         return Err(Stop::usage(format!("no client `{word}`; there are {known}")));
     }
-    let is_chosen = |package: &&Package| words.is_empty() || words.iter().any(|w| w == package.name);
+    let is_chosen =
+        |package: &&Package| words.is_empty() || words.iter().any(|w| w == package.name);
     Ok(PACKAGES.iter().filter(is_chosen).collect())
 }
 

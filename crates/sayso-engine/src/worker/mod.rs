@@ -56,6 +56,8 @@ pub struct Setup {
     pub threshold: Threshold,
     /// What must pass before work counts as complete.
     pub check: Option<Check>,
+    /// Work whose agent is less sure than this, in percent, is shown to a person before it counts.
+    pub sure_min: u8,
     /// What becomes of completed work.
     pub land: Land,
     /// Where what agents print is kept.

@@ -30,6 +30,8 @@ pub struct Brief<'a> {
     pub last: Option<(How, &'a str)>,
     /// The command that must pass before the work counts as complete.
     pub check: Option<&'a str>,
+    /// Whether the agent is to say how sure it is.
+    pub asks_how_sure: bool,
     /// The code that marks what people wrote.
     pub code: &'a str,
     /// Whether the agent still knows what it was told before.
@@ -206,6 +208,9 @@ fn endings(brief: &Brief<'_>) -> String {
             (None, None) => String::new(),
         },
     );
+    if brief.asks_how_sure {
+        text.push_str(HOW_SURE);
+    }
     if threshold.level() == 0 {
         text.push_str(
             "<promise>ESCALATE: what stands in the way</promise> when it cannot be done at all\n",
@@ -215,6 +220,11 @@ fn endings(brief: &Brief<'_>) -> String {
     }
     text
 }
+
+const HOW_SURE: &str = "\
+Instead of COMPLETE, say how sure you are that it is right, in a block of code marked json:
+{\"status\": \"completed\", \"summary\": \"what you did\", \"confidence\": 0.8}
+";
 
 const ASKING: &str = "\
 <promise>INPUT_NEEDED: your question</promise> when you need an answer to go on
@@ -323,6 +333,7 @@ mod tests {
             gates,
             last: None,
             check: None,
+            asks_how_sure: false,
             code: "c0de",
             is_resumed: false,
         }

@@ -24,6 +24,13 @@ const REST: Duration = Duration::from_secs(15 * 60);
 /// The role of an agent whose task names none.
 const USUAL_ROLE: &str = "code";
 
+/// What an agent says of work that is done.
+struct Done {
+    summary: String,
+    /// How sure it is, in percent.
+    confidence: Option<u8>,
+}
+
 impl Worker<'_> {
     /// Gives a task that was taken its turn. Whatever happens, the run is settled or left to be
     /// recovered; nothing of the work is thrown away.
@@ -82,6 +89,7 @@ impl Worker<'_> {
             gates,
             last,
             check: self.setup.check.as_ref().map(|check| check.command.as_str()),
+            asks_how_sure: self.setup.sure_min > 0,
             code: &self.code(),
             is_resumed,
         }))
@@ -131,8 +139,9 @@ impl Worker<'_> {
             // A question counts however the process ended.
             (Some(Said::Asks(requests)), _) => self.asks(taken, tree, spent, &requests),
             (Some(Said::Failed { reason }), None) => self.fails(taken, tree, spent, &reason),
-            (Some(Said::Completed { summary, .. }), None) => {
-                self.completes(taken, tree, spent, finished.session.as_deref(), summary)
+            (Some(Said::Completed { summary, confidence }), None) => {
+                let done = Done { summary, confidence };
+                self.completes(taken, tree, spent, finished.session.as_deref(), done)
             }
             (_, Some(failure)) if !began => self.not_begun(taken, spent, &failure, news),
             (_, Some(failure)) => self.fruitless(taken, tree, spent, &failure),
@@ -148,12 +157,12 @@ impl Worker<'_> {
         tree: &Worktree,
         mut spent: Spent,
         session: Option<&str>,
-        mut summary: String,
+        mut done: Done,
     ) -> Result<()> {
         let retries = self.setup.check.as_ref().map_or(1, |check| check.retries);
         for attempt in 0..=retries {
             let Some(objection) = self.objection(taken, tree)? else {
-                return self.complete(taken, tree, spent, &summary);
+                return self.complete(taken, tree, spent, done);
             };
             let is_last = attempt == retries;
             if is_last || session.is_none() || !taken.agent.can_resume() {
@@ -166,10 +175,10 @@ impl Worker<'_> {
             spent = spent.plus(executed.spent);
             let said = executed.finished.message.as_deref().map(signal::read);
             match said {
-                Some(Said::Completed { summary: again, .. })
+                Some(Said::Completed { summary, confidence })
                     if executed.stopped.is_none() && executed.finished.code == Some(0) =>
                 {
-                    summary = again;
+                    done = Done { summary, confidence };
                 }
                 _ => return self.conclude(taken, tree, Executed { spent, ..executed }, &[]),
             }
@@ -221,26 +230,23 @@ impl Worker<'_> {
         })
     }
 
-    fn complete(
-        &self,
-        taken: &Taken<'_>,
-        tree: &Worktree,
-        spent: Spent,
-        summary: &str,
-    ) -> Result<()> {
+    fn complete(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, done: Done) -> Result<()> {
         let task = &taken.task;
         let facts = if task.requires.is_some() { facts(tree, true) } else { vec![] };
         if let Err(error) = tree.commit(&commit_message(task), &taken.agent.name) {
             let why = format!("the work cannot be committed: {error}");
             return self.settle(taken, spent, Settlement::Blocked { why });
         }
+        let Done { summary, confidence } = done;
         if task.requires.is_some() {
-            let summary = summary.to_owned();
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
+        }
+        if confidence.unwrap_or(0) < self.setup.sure_min {
+            return self.is_unsure(taken, tree, spent, &summary, confidence);
         }
         match self.land(task, tree) {
             Ok(what) => {
-                let summary = if summary.is_empty() { what.clone() } else { summary.to_owned() };
+                let summary = if summary.is_empty() { what.clone() } else { summary };
                 self.settle(taken, spent, Settlement::Completed { summary, facts })?;
                 let what = self.and_remove(tree, what);
                 self.tell(Progress::Landed { task: task.handle.clone(), what });
@@ -255,6 +261,33 @@ impl Worker<'_> {
                 self.fruitless(taken, tree, spent, &why)
             }
         }
+    }
+
+    /// The agent is done, but not sure enough: a person looks before it counts.
+    fn is_unsure(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        spent: Spent,
+        summary: &str,
+        confidence: Option<u8>,
+    ) -> Result<()> {
+        let sure = match confidence {
+            Some(percent) => format!("is {percent} % sure"),
+            None => "does not say how sure it is".into(),
+        };
+        let (title, least) = (&taken.task.title, self.setup.sure_min);
+        let card = Card {
+            question: format!(
+                "{title}: the agent {sure}; {least} % are asked for. Do you approve it?"
+            ),
+            narrative: summary.into(),
+            facts: facts(tree, true),
+            shape: Shape::Verdict,
+        };
+        let id = self.desk.new_gate_id();
+        let ask = Ask::new(id, Kind::Approval, Some(taken.task.id), card);
+        self.settle(taken, spent, Settlement::Asked(vec![ask]))
     }
 
     fn asks(

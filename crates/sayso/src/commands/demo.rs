@@ -233,6 +233,7 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
         preamble: String::new(),
         threshold: Threshold::USUAL,
         check: None,
+        sure_min: 0,
         land: Land::Merge,
         logs: home.join("logs"),
         lease: Duration::from_secs(60),

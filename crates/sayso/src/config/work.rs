@@ -18,6 +18,7 @@ pub(crate) struct Work {
     pub(crate) threshold: Threshold,
     pub(crate) check: String,
     pub(crate) check_retries: u32,
+    pub(crate) sure: Percent,
     land: LandBy,
     land_command: String,
     pub(crate) base: String,
@@ -37,6 +38,7 @@ impl Default for Work {
             threshold: Threshold::USUAL,
             check: String::new(),
             check_retries: 2,
+            sure: Percent(0),
             land: LandBy::Leave,
             land_command: String::new(),
             base: String::new(),
@@ -47,6 +49,19 @@ impl Default for Work {
             turns: 20,
             environment: vec![],
         }
+    }
+}
+
+/// A number from 0 to 100.
+#[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "u8")]
+pub(crate) struct Percent(pub(crate) u8);
+
+impl TryFrom<u8> for Percent {
+    type Error = String;
+    fn try_from(number: u8) -> std::result::Result<Self, String> {
+        let wrong = || format!("{number} is not one of 0 to 100");
+        (number <= 100).then_some(Self(number)).ok_or_else(wrong)
     }
 }
 

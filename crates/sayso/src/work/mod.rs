@@ -82,6 +82,7 @@ pub(crate) fn setup(
         preamble: read(&folder.join("preamble.md"))?.unwrap_or_default(),
         threshold: wanted.threshold.map_or(work.threshold, |wanted| wanted.max(work.threshold)),
         check: work.check(),
+        sure_min: work.sure.0,
         land: work.land()?,
         logs: logs(&folder)?,
         lease: work.lease()?,

@@ -176,3 +176,31 @@ on_both! {
         space.verify();
     }
 }
+
+on_both! {
+    /// Scenario S: who is sure enough is not asked about, who is not, or does not say, is.
+    fn work_of_an_agent_that_is_not_sure_is_shown_first(space: &Space) {
+        let done = |confidence: &str| {
+            says(&format!("```json\n{{\"status\": \"completed\", \"summary\": \"did it\"{confidence}}}\n```"))
+        };
+        let scene = |title: &str, turn: &str| {
+            let turn: Vec<_> = turn.lines().map(|line| format!("        {line}")).collect();
+            format!("  - match: {title}\n    turns:\n      -\n{}\n", turn.join("\n"))
+        };
+        let sure = scene("Sure", &done(", \"confidence\": 0.9"));
+        let unsure = scene("Unsafe", &done(", \"confidence\": 0.4"));
+        let silent = scene("Silent", &done(""));
+        let script = format!("scenes:\n{sure}{unsure}{silent}");
+        let project = Project::new(space, &script, "  sure: 70");
+        let [sure, unsure, silent] = ["Sure", "Unsafe", "Silent"].map(|title| space.create(&[title]));
+        project.work(&[]).says("3 turns: 1 completed, 2 asked").ok();
+        assert_eq!(space.state(&sure), "closed");
+        let asked = space.show(&space.gate(&unsure));
+        assert_eq!(asked["kind"], "approval");
+        assert!(asked["question"].as_str().unwrap().contains("40 % sure"), "{asked}");
+        assert!(project.prompts(&sure)[0].contains("confidence"));
+        space.ann(&["approve", &unsure]).ok();
+        space.ann(&["reject", &silent, "say how sure you are"]).ok();
+        assert_eq!((space.state(&unsure), space.state(&silent)), ("closed".into(), "open".into()));
+    }
+}

@@ -32,6 +32,7 @@ fn what_is_wrong_is_said_before_anything_is_taken() {
         ("  jobs: many", "line 5"),
         ("  land: somewhere", "leave, merge, command at line 5"),
         ("  land: command", "land_command"),
+        ("  sure: 101", "0 to 100"),
         ("  turn: soon", "turn"),
         ("  lease: 0s", "lease"),
         ("  tunr: 1h", "tunr"),

@@ -110,7 +110,12 @@ prompt="STATE/$SAYSO_TASK.$$.prompt"
 cat > "$prompt"
 [ -s "$prompt" ] || exit 1
 exec 9>> "STATE/$SAYSO_TASK.lock"
-flock -n 9 || echo "$SAYSO_TASK $SAYSO_RUN $$" >> STATE/overlaps
+flock -n 9 || {
+  echo "$SAYSO_TASK, run $SAYSO_RUN, process $$, and with it:"
+  for fd in $(ls -l /proc/[0-9]*/fd/9 2> /dev/null | grep "$SAYSO_TASK.lock" | grep -o '/proc/[0-9]*'); do
+    [ "$fd" = "/proc/$$" ] || echo "$fd $(tr '\0' ' ' < "$fd/cmdline") $(tr '\0' '\n' < "$fd/environ" | grep SAYSO_RUN)"
+  done
+} >> STATE/overlaps
 for part in $(cat "STATE/$SAYSO_TASK.parts" 2> /dev/null); do
   [ -e "$part" ] || echo "$SAYSO_TASK $part" >> STATE/lost
 done
