@@ -109,8 +109,16 @@ pub struct Turn<'a> {
 }
 
 impl Agent {
-    /// Starts it for one turn.
+    /// Starts it for one turn, and tells it what to do.
     pub fn start(&self, turn: &Turn<'_>) -> Result<Live, StartError> {
+        let mut live = self.stand_by(turn)?;
+        live.tell(turn.prompt);
+        Ok(live)
+    }
+
+    /// Starts its process, which can be found by its mark from now on and does nothing before it is
+    /// [told](Live::tell) what.
+    pub fn stand_by(&self, turn: &Turn<'_>) -> Result<Live, StartError> {
         if turn.session.is_some() && !self.can_resume() {
             return Err(StartError::CannotResume { agent: self.name.clone() });
         }

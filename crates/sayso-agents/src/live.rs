@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -44,6 +44,8 @@ const DYING_MAX: Duration = Duration::from_secs(20);
 pub struct Live {
     tree: Tree,
     shared: Arc<Shared>,
+    /// Where it waits for its prompt.
+    stdin: Option<ChildStdin>,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,14 @@ struct State {
 }
 
 impl Live {
+    /// Tells it what to do. It hears this once.
+    pub fn tell(&mut self, prompt: &str) {
+        let Some(stdin) = self.stdin.take() else { return };
+        let (pipe, prompt) = (File::from(OwnedFd::from(stdin)), prompt.as_bytes().to_vec());
+        let shared = Arc::clone(&self.shared);
+        std::thread::spawn(move || write_prompt(pipe, &prompt, &shared.unwanted));
+    }
+
     /// The next thing heard; none if nothing came within `wait`, or if it [is over](Self::is_over).
     pub fn next(&mut self, wait: Duration) -> Option<Heard> {
         let is_quiet = |state: &State| state.heard.is_empty() && state.finished.is_none();
@@ -161,7 +171,7 @@ impl Shared {
     }
 }
 
-/// Starts an agent for one turn.
+/// Starts an agent for one turn. It waits for its prompt.
 pub(crate) fn start(agent: &Agent, turn: &Turn<'_>) -> Result<Live, StartError> {
     let log = Log::open(turn.log)
         .map_err(|source| StartError::Log { path: turn.log.display().to_string(), source })?;
@@ -174,11 +184,7 @@ pub(crate) fn start(agent: &Agent, turn: &Turn<'_>) -> Result<Live, StartError> 
         log: Mutex::new(log),
         unwanted: AtomicBool::new(false),
     });
-    if let Some(stdin) = child.stdin.take() {
-        let (pipe, prompt) = (File::from(OwnedFd::from(stdin)), turn.prompt.as_bytes().to_vec());
-        let shared = Arc::clone(&shared);
-        std::thread::spawn(move || write_prompt(pipe, &prompt, &shared.unwanted));
-    }
+    let stdin = child.stdin.take();
     let stdout = child.stdout.take().map(|pipe| {
         let (pipe, shared) = (File::from(OwnedFd::from(pipe)), Arc::clone(&shared));
         std::thread::spawn(move || listen(pipe, ear, &shared))
@@ -194,7 +200,7 @@ pub(crate) fn start(agent: &Agent, turn: &Turn<'_>) -> Result<Live, StartError> 
         shared: Arc::clone(&shared),
     };
     std::thread::spawn(move || end.wait_for(child, stdout, stderr));
-    Ok(Live { tree, shared })
+    Ok(Live { tree, shared, stdin })
 }
 
 fn spawn(agent: &Agent, turn: &Turn<'_>) -> Result<Child, StartError> {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// The variable that carries the mark.
-pub(crate) const MARK: &str = "SAYSO_RUN";
+pub const MARK: &str = "SAYSO_RUN";
 
 /// How often we look whether processes have gone.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -210,8 +210,11 @@ impl Script {
     fn scene(&self, folder: &Path) -> Result<&Scene, String> {
         let kept = folder.join("scene");
         let number = match std::fs::read_to_string(&kept) {
-            Ok(number) => number.trim().parse().map_err(|e| format!("{}: {e}", kept.display()))?,
-            Err(_) => self.choose(&read(&folder.join("0.prompt"))?)?,
+            // One that was killed while it wrote has left nothing.
+            Ok(number) if !number.is_empty() => {
+                number.trim().parse().map_err(|e| format!("{}: {e}", kept.display()))?
+            }
+            _ => self.choose(&read(&folder.join("0.prompt"))?)?,
         };
         std::fs::write(&kept, number.to_string()).map_err(|e| e.to_string())?;
         self.scenes.get(number).ok_or_else(|| format!("the script has no scene {number} any more"))

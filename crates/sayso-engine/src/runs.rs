@@ -190,36 +190,24 @@ impl Desk {
         })
     }
 
-    /// Gives up runs nobody looks after any more: those whose lease ran out, and those whose worker
-    /// `is_dead`. Their tasks can be taken again.
-    pub fn recover_runs(&self, actor: &Actor, is_dead: &dyn Fn(&Run) -> bool) -> Result<Vec<Run>> {
-        let (now, live) = (self.now(), self.live_runs()?);
-        let stale = |run: &Run| now >= run.lease_until || is_dead(run);
-        let mut lost = vec![];
-        for run in live.into_iter().filter(stale) {
-            // Somebody else may have been quicker.
-            match self.lose_run(actor, &run) {
-                Ok(run) => lost.push(run),
-                Err(crate::Error::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(lost)
-    }
-
-    fn lose_run(&self, actor: &Actor, run: &Run) -> Result<Run> {
-        let (id, task, fence) = (run.started.id, run.started.task, run.started.fence);
+    /// Gives up a run nobody looks after any more, so that its task can be taken again: one whose lease
+    /// ran out, or whose worker `is_dead`. None if somebody does, or if it was over before.
+    pub fn lose_run(&self, actor: &Actor, id: RunId, is_dead: bool) -> Result<Option<Run>> {
         self.submit(actor, move |batch| {
-            let is_late = run_in(batch, id)?.lease_until <= batch.at;
-            let (note, spent) = ("its worker died".into(), Spent::default());
+            let run = run_in(batch, id)?;
+            let is_late = run.lease_until <= batch.at;
+            if run.state != State::Running || !(is_late || is_dead) {
+                return Ok(None);
+            }
+            let (fence, note, spent) = (run.started.fence, "its worker died", Spent::default());
             let command = match is_late {
                 true => Command::Lose,
-                false => Command::End { fence, how: How::Lost, note, spent },
+                false => Command::End { fence, how: How::Lost, note: note.into(), spent },
             };
             batch.on_run(id, &command)?;
-            let task = task_in(batch, task)?;
+            let task = task_in(batch, run.started.task)?;
             free(batch, &task, id, "its run was lost")?;
-            run_in(batch, id)
+            run_in(batch, id).map(Some)
         })
     }
 

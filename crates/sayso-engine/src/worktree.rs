@@ -4,6 +4,8 @@
 //! Git is the user's own program. No hook of the repository is run by what we do: an agent can write
 //! hooks, and they would run as the worker.
 
+use sayso_agents::process::MARK;
+use sayso_core::RunId;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -71,6 +73,7 @@ pub struct Repository {
     root: PathBuf,
     worktrees: PathBuf,
     base: String,
+    run: Option<String>,
 }
 
 /// A tree of a task's own.
@@ -81,6 +84,7 @@ pub struct Worktree {
     /// The branch that is checked out in it.
     pub branch: String,
     base: String,
+    run: Option<String>,
 }
 
 /// What a task changed, as far as a person is shown it.
@@ -131,7 +135,14 @@ impl Repository {
             None => git(&root, ["symbolic-ref", "--quiet", "--short", "HEAD"])
                 .or_else(|_| git(&root, ["rev-parse", "HEAD"]))?,
         };
-        Ok(Self { root, worktrees, base })
+        Ok(Self { root, worktrees, base, run: None })
+    }
+
+    /// The same for one run: what git does to its tree carries the run's mark, so that whoever takes the
+    /// run from us ends it before somebody else works there.
+    #[must_use]
+    pub fn for_run(&self, run: RunId) -> Self {
+        Self { run: Some(run.to_string()), ..self.clone() }
     }
 
     /// The main tree.
@@ -161,21 +172,21 @@ impl Repository {
         self.clear(&folder)?;
         let (path, base) = (folder.as_os_str(), OsStr::new(&self.base));
         let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
-        let made = patiently(|| git(&self.root, new.into_iter().chain([path, base])));
+        let made = patiently(|| git(self.here(), new.into_iter().chain([path, base])));
         made.or_else(|error| {
             // The branch is there from an earlier time, its tree is not: the work goes on.
             let name = format!("refs/heads/{branch}");
-            if git(&self.root, ["rev-parse", "--verify", "--quiet", &name]).is_err() {
+            if git(self.here(), ["rev-parse", "--verify", "--quiet", &name]).is_err() {
                 return Err(error);
             }
-            git(&self.root, ["worktree", "prune"])?;
+            git(self.here(), ["worktree", "prune"])?;
             let old = ["worktree", "add"].map(OsStr::new);
-            patiently(|| git(&self.root, old.into_iter().chain([path, OsStr::new(&branch)])))
+            patiently(|| git(self.here(), old.into_iter().chain([path, OsStr::new(&branch)])))
         })?;
         let mark = self.mark(name);
         File::create(&mark)
             .map_err(|e| failed("make a worktree", &format!("{}: {e}", mark.display())))?;
-        Ok(Worktree { folder, branch, base: self.base.clone() })
+        Ok(Worktree { folder, branch, base: self.base.clone(), run: self.run.clone() })
     }
 
     /// Says that a tree is whole. One that was being made when the machine died has half of its files,
@@ -184,13 +195,35 @@ impl Repository {
         self.worktrees.join(format!("{name}.ready"))
     }
 
-    /// Takes away a tree that was never whole: nobody has worked in it.
+    /// Takes a tree away, whatever state it is in. Git locks one while it makes it.
     fn clear(&self, folder: &Path) -> Result<()> {
-        if !folder.join(".git").exists() {
+        let path = folder.as_os_str();
+        if !folder.exists() && !self.is_known(folder) {
             return Ok(());
         }
+        let _ = git(self.here(), [OsStr::new("worktree"), OsStr::new("unlock"), path]);
         let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-        patiently(|| git(&self.root, remove.into_iter().chain([folder.as_os_str()]))).map(drop)
+        let removed = patiently(|| git(self.here(), remove.into_iter().chain([path])));
+        if removed.is_ok() {
+            return Ok(());
+        }
+        // Too little of it is there for git to know it.
+        if folder.exists() {
+            std::fs::remove_dir_all(folder)
+                .map_err(|e| failed("remove a worktree", &format!("{}: {e}", folder.display())))?;
+        }
+        git(self.here(), ["worktree", "prune"]).map(drop)
+    }
+
+    /// Whether git has a note of a tree there.
+    fn is_known(&self, folder: &Path) -> bool {
+        let listed = git(self.here(), ["worktree", "list", "--porcelain"]).unwrap_or_default();
+        let line = format!("worktree {}", folder.display());
+        listed.lines().any(|l| l == line)
+    }
+
+    fn here(&self) -> At<'_> {
+        At { folder: &self.root, run: self.run.as_deref() }
     }
 
     /// The tree a task has, if it has one.
@@ -201,7 +234,7 @@ impl Repository {
         }
         let branch = git(&folder, ["symbolic-ref", "--quiet", "--short", "HEAD"])
             .or_else(|_| git(&folder, ["rev-parse", "HEAD"]))?;
-        Ok(Some(Worktree { folder, branch, base: self.base.clone() }))
+        Ok(Some(Worktree { folder, branch, base: self.base.clone(), run: self.run.clone() }))
     }
 
     /// Brings a branch home into the base. The main tree is touched only if the base is checked out
@@ -244,7 +277,7 @@ impl Repository {
             git(&self.root, ["update-ref", home, to, from])?;
             return Ok(Merge::Merged);
         }
-        match git(&self.root, ["merge", "--ff-only", "--quiet", to]) {
+        match patiently(|| git(&self.root, ["merge", "--ff-only", "--quiet", to])) {
             Ok(_) => Ok(Merge::Merged),
             Err(error) => Ok(Merge::InTheWay(error.to_string())),
         }
@@ -261,35 +294,34 @@ impl Repository {
     /// Takes a tree away; its branch stays. Commit first what is to be kept.
     pub fn remove(&self, tree: &Worktree) -> Result<()> {
         let _turn = self.turn("trees.lock")?;
-        self.clear(&tree.folder)?;
         let name = tree.folder.file_name().unwrap_or_default().to_string_lossy();
-        // One that stays says that a tree is whole which is not there: nothing follows from it.
+        // From now on it is not whole any more, also if we die over it.
         let _ = std::fs::remove_file(self.mark(&name));
-        Ok(())
+        self.clear(&tree.folder)
     }
 }
 
 impl Worktree {
     /// Commits everything in it. None when there was nothing to commit.
     pub fn commit(&self, message: &str, author: &str) -> Result<Option<String>> {
-        patiently(|| git(&self.folder, ["add", "--all"]))?;
-        if run(&self.folder, ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
+        patiently(|| git(self.here(), ["add", "--all"]))?;
+        if run(self.here(), ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
             return Ok(None);
         }
         let author = format!("--author={author} <{author}@localhost>");
-        with_identity(&self.folder, &["commit", "--quiet", "--no-verify", &author, "-m", message])?;
-        git(&self.folder, ["rev-parse", "HEAD"]).map(Some)
+        with_identity(self.here(), &["commit", "--quiet", "--no-verify", &author, "-m", message])?;
+        git(self.here(), ["rev-parse", "HEAD"]).map(Some)
     }
 
     /// What the task changed so far, committed or not. The tree and its index stay as they are.
     pub fn diff(&self, bytes_max: usize) -> Result<Diff> {
-        let from = git(&self.folder, ["merge-base", &self.base, "HEAD"])?;
+        let from = git(self.here(), ["merge-base", &self.base, "HEAD"])?;
         // An index of our own, begun as a copy of theirs so that git need not read every file.
-        let theirs = git(&self.folder, ["rev-parse", "--git-path", "index"])?;
+        let theirs = git(self.here(), ["rev-parse", "--git-path", "index"])?;
         let index = self.folder.join(format!("{theirs}.sayso-{}", std::process::id()));
         let _ = std::fs::copy(self.folder.join(&theirs), &index);
         let with_index = |args: &[&str]| {
-            let mut command = command(&self.folder, args);
+            let mut command = command(self.here(), args);
             command.env("GIT_INDEX_FILE", &index);
             output(command, args).and_then(|o| checked(&o, args))
         };
@@ -308,6 +340,29 @@ impl Worktree {
             text.truncate(end);
         }
         Ok(Diff { summary, text, is_cut })
+    }
+
+    fn here(&self) -> At<'_> {
+        At { folder: &self.folder, run: self.run.as_deref() }
+    }
+}
+
+/// Where git is to work, and for which run.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    folder: &'a Path,
+    run: Option<&'a str>,
+}
+
+impl<'a> From<&'a Path> for At<'a> {
+    fn from(folder: &'a Path) -> Self {
+        Self { folder, run: None }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for At<'a> {
+    fn from(folder: &'a PathBuf) -> Self {
+        folder.as_path().into()
     }
 }
 
@@ -343,31 +398,39 @@ fn is_in_anothers_way(why: &str) -> bool {
 }
 
 /// Commits under the user's name, or under ours where git knows none.
-fn with_identity(folder: &Path, args: &[&str]) -> Result<String> {
-    git(folder, args).or_else(|error| {
+fn with_identity<'a>(at: impl Into<At<'a>>, args: &[&str]) -> Result<String> {
+    let at = at.into();
+    git(at, args).or_else(|error| {
         let unknown = error.to_string();
         if !unknown.contains("tell me who you are") && !unknown.contains("empty ident") {
             return Err(error);
         }
         let named = [&["-c", "user.name=sayso", "-c", "user.email=sayso@localhost"], args].concat();
-        git(folder, &named)
+        git(at, &named)
     })
 }
 
 /// Runs git and gives what it printed, trimmed.
-fn git<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Result<String> {
+fn git<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
+    args: impl IntoIterator<Item = S>,
+) -> Result<String> {
     let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
-    checked(&run(folder, &args)?, &args)
+    checked(&run(at, &args)?, &args)
 }
 
-fn run<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Result<Output> {
+fn run<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
+    args: impl IntoIterator<Item = S>,
+) -> Result<Output> {
     let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
-    output(command(folder, &args), &args)
+    output(command(at.into(), &args), &args)
 }
 
-fn command<S: AsRef<OsStr>>(folder: &Path, args: &[S]) -> Command {
+fn command<S: AsRef<OsStr>>(at: At<'_>, args: &[S]) -> Command {
     let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(HARMLESS).args(args);
+    command.arg("-C").arg(at.folder).args(HARMLESS).args(args);
+    command.envs(at.run.map(|run| (MARK, run)));
     command.stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
     for inherited in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(inherited);

@@ -313,6 +313,8 @@ pub struct Tally {
     pub asked: u64,
     /// Tasks that failed or got stuck.
     pub failed: u64,
+    /// Tasks that were ready and left alone, since they were begun on another machine.
+    pub elsewhere: u64,
     /// What it took.
     pub spent: Spent,
 }
@@ -320,8 +322,8 @@ pub struct Tally {
 impl Tally {
     /// A tally on the wire.
     pub fn of(tally: &CoreTally) -> Self {
-        let CoreTally { turns, completed, asked, failed, spent } = *tally;
-        Self { turns, completed, asked, failed, spent: Spent::of(&spent) }
+        let CoreTally { turns, completed, asked, failed, elsewhere, spent } = *tally;
+        Self { turns, completed, asked, failed, elsewhere, spent: Spent::of(&spent) }
     }
 }
 

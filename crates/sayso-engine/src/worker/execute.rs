@@ -16,6 +16,9 @@ const LISTEN: Duration = Duration::from_millis(200);
 /// How often the worker looks whether the task is still wanted.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How long the worker sleeps while something else than an agent is at work.
+const BREATH: Duration = Duration::from_millis(5);
+
 /// How long an agent gets to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -76,10 +79,16 @@ impl Worker<'_> {
             log: &log,
             mark: &id,
         };
-        let mut live = match taken.agent.start(&turn) {
+        let mut live = match taken.agent.stand_by(&turn) {
             Ok(live) => live,
             Err(error) => return Ok(Err(error)),
         };
+        // Whoever takes the run from us finds the process by its mark. So if the run is ours now, when
+        // the process is there, no other agent can begin before this one has ended.
+        let mut stopped = (!self.is_ours(taken)?).then_some(Stopped::Fenced);
+        if stopped.is_none() {
+            live.tell(prompt);
+        }
         let now = Instant::now();
         let mut eye = Eye {
             began: false,
@@ -89,16 +98,14 @@ impl Worker<'_> {
             waited: Duration::ZERO,
             waits: false,
         };
-        let mut stopped = None;
-        while !live.is_over() {
+        while stopped.is_none() && !live.is_over() {
             if let Some(heard) = live.next(LISTEN) {
                 self.hear(taken, &mut eye, heard, news)?;
             }
             stopped = self.look(taken, &mut eye)?;
-            if stopped.is_some() {
-                live.stop(GRACE);
-                break;
-            }
+        }
+        if stopped.is_some() {
+            live.stop(GRACE);
         }
         self.hear_the_rest(taken, &mut eye, &mut live, news)?;
         let finished = live.finish();
@@ -145,9 +152,8 @@ impl Worker<'_> {
         if self.stop.load(std::sync::atomic::Ordering::SeqCst) {
             return Ok(Some(Stopped::Interrupted));
         }
-        let is_time = eye.renewed.elapsed() > self.setup.lease / 3;
-        if let Some(stopped) = if is_time { self.renew(taken, eye)? } else { None } {
-            return Ok(Some(stopped));
+        if !self.keeps_the_lease(taken, &mut eye.renewed)? {
+            return Ok(Some(Stopped::Fenced));
         }
         if eye.looked.elapsed() < LOOK_EVERY {
             return Ok(None);
@@ -171,21 +177,50 @@ impl Worker<'_> {
         Ok((worked > self.setup.turn_max).then_some(Stopped::TooLong))
     }
 
-    /// A run that is no longer ours is refused; one that cannot be renewed in time is given up before
-    /// somebody else takes it.
-    fn renew(&self, taken: &Taken<'_>, eye: &mut Eye) -> Result<Option<Stopped>> {
+    /// Whether the run is ours, from now on for another lease.
+    pub(super) fn is_ours(&self, taken: &Taken<'_>) -> Result<bool> {
         let run = &taken.run.started;
-        let until = self.lease_from_now();
-        match self.desk.renew_run(&self.setup.actor, run.id, run.fence, until) {
-            Ok(_) => {
-                eye.renewed = Instant::now();
-                Ok(None)
-            }
-            Err(Error::Refused(_)) => Ok(Some(Stopped::Fenced)),
-            // The store may come back; until the lease is nearly over there is time.
-            Err(Error::Store(_)) if eye.renewed.elapsed() < self.setup.lease * 5 / 6 => Ok(None),
-            Err(Error::Store(_)) => Ok(Some(Stopped::Fenced)),
+        match self.desk.renew_run(&self.setup.actor, run.id, run.fence, self.lease_from_now()) {
+            Ok(_) => Ok(true),
+            Err(Error::Refused(_)) => Ok(false),
+            Err(error) => Err(error),
         }
+    }
+
+    /// Renews the lease when it is time. Whether the run is still ours: one that cannot be renewed is
+    /// given up before somebody else takes it.
+    fn keeps_the_lease(&self, taken: &Taken<'_>, renewed: &mut Instant) -> Result<bool> {
+        if renewed.elapsed() < self.setup.lease / 3 {
+            return Ok(true);
+        }
+        match self.is_ours(taken) {
+            // The store may come back; until the lease is nearly over there is time.
+            Err(Error::Store(_)) => Ok(renewed.elapsed() < self.setup.lease * 5 / 6),
+            outcome => {
+                *renewed = Instant::now();
+                outcome
+            }
+        }
+    }
+
+    /// Does something that takes its time while the lease is kept. None if the run was lost meanwhile.
+    pub(super) fn keeping_the_lease<T: Send>(
+        &self,
+        taken: &Taken<'_>,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<Option<T>> {
+        std::thread::scope(|scope| {
+            let work = scope.spawn(work);
+            let (mut renewed, mut is_ours) = (Instant::now(), true);
+            while !work.is_finished() {
+                std::thread::sleep(BREATH);
+                is_ours = is_ours && self.keeps_the_lease(taken, &mut renewed)?;
+            }
+            match work.join() {
+                Ok(done) => Ok(is_ours.then_some(done)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
     }
 
     /// The environment of an agent: what it may have of ours, and its own credential.

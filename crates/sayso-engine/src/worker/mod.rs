@@ -122,6 +122,8 @@ pub struct Scope {
     pub epic: Option<TaskId>,
     /// One turn, then stop.
     pub once: bool,
+    /// Take over what was begun on another machine, with a new conversation.
+    pub adopt: bool,
     /// Go on waiting for work when there is none: for ever, or until the given tasks are over.
     pub watch: bool,
 }
@@ -137,6 +139,8 @@ pub struct Tally {
     pub asked: u64,
     /// Tasks that failed or got stuck.
     pub failed: u64,
+    /// Tasks that were ready and left alone, since they were begun on another machine.
+    pub elsewhere: u64,
     /// What it took.
     pub spent: Spent,
 }
@@ -252,6 +256,8 @@ struct Shared {
     begun: u64,
     /// Agents that may do no more for now.
     resting: BTreeMap<String, Timestamp>,
+    /// Tasks whose work is on another machine.
+    elsewhere: BTreeSet<TaskId>,
     /// Tasks that were put off here, and until when.
     later: BTreeMap<TaskId, Timestamp>,
     recovered: Option<Instant>,
@@ -284,7 +290,8 @@ impl<'a> Worker<'a> {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        Ok(self.shared().tally)
+        let shared = self.shared();
+        Ok(Tally { elsewhere: shared.elsewhere.len() as u64, ..shared.tally })
     }
 
     /// One of the threads that take tasks. When one fails the others stop, too.

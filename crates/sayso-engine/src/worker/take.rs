@@ -67,23 +67,30 @@ impl Worker<'_> {
             }
             shared.recovered = Some(Instant::now());
         }
-        let (ours, now) = (&self.setup.holder, self.desk.now());
-        let is_stale = |run: &Run| now >= run.lease_until || is_gone(&run.started.holder, ours);
-        let mut ended = std::collections::BTreeMap::new();
-        for run in self.desk.live_runs()?.iter().filter(|run| is_stale(run)) {
-            if run.started.holder.host == ours.host {
-                let left = process::end_marked(&run.started.id.to_string(), GRACE);
-                ended.insert(run.started.id, left);
+        for run in self.desk.live_runs()? {
+            let is_dead = is_gone(&run.started.holder, &self.setup.holder);
+            if !is_dead && self.desk.now() < run.lease_until {
+                continue;
+            }
+            // What cannot be ended keeps its run: we look again.
+            let Some(processes) = self.end_what_is_left_of(&run) else { continue };
+            if self.desk.lose_run(&self.setup.actor, run.started.id, is_dead)?.is_some() {
+                let task = self.desk.task(run.started.task)?.task.handle;
+                self.tell(Progress::Recovered { task, processes });
             }
         }
-        let lost =
-            self.desk.recover_runs(&self.setup.actor, &|run| is_gone(&run.started.holder, ours))?;
-        for run in lost {
-            let task = self.desk.task(run.started.task)?.task.handle;
-            let processes = ended.get(&run.started.id).copied().unwrap_or(0);
-            self.tell(Progress::Recovered { task, processes });
-        }
         Ok(())
+    }
+
+    /// Ends what is left of a run on this machine, and says how many processes there were; none if some
+    /// would not end.
+    fn end_what_is_left_of(&self, run: &Run) -> Option<usize> {
+        if run.started.holder.host != self.setup.holder.host {
+            return Some(0);
+        }
+        let mark = run.started.id.to_string();
+        let ended = process::end_marked(&mark, GRACE);
+        process::marked(&mark).is_empty().then_some(ended)
     }
 
     /// Takes the first task that is ready and ours to take.
@@ -154,15 +161,20 @@ impl Worker<'_> {
         };
         let before = self.desk.runs_of(task.id, LOOK_BACK)?;
         let is_resting = self.shared().resting.contains_key(&agent.name);
-        // What waits in a tree on another machine goes on there.
-        let is_elsewhere = before.first().is_some_and(|run| {
-            run.session.is_some() && !run.started.holder.is_at_the_place_of(&self.setup.holder)
-        });
-        if is_resting || is_elsewhere || !self.begin_turn() {
+        // What was begun in a tree on another machine goes on there, unless somebody gave that up.
+        let is_elsewhere = before
+            .first()
+            .is_some_and(|run| !run.started.holder.is_at_the_place_of(&self.setup.holder));
+        if is_elsewhere && !self.setup.scope.adopt {
+            self.shared().elsewhere.insert(task.id);
+            return Ok(None);
+        }
+        if is_resting || !self.begin_turn() {
             return Ok(None);
         }
         let busy = Busy::new(&self.busy);
         let last = before.first().filter(|run| run.started.agent == agent.name);
+        let session = last.and_then(|run| run.session.clone());
         let secret = self.desk.new_agent_secret();
         let new = NewRun {
             id: self.desk.new_run_id(),
@@ -170,7 +182,7 @@ impl Worker<'_> {
             agent: agent.name.clone(),
             lease_until: self.lease_from_now(),
             holder: self.setup.holder.clone(),
-            session: last.and_then(|run| run.session.clone()).filter(|_| agent.can_resume()),
+            session: session.filter(|_| agent.can_resume() && !is_elsewhere),
             secret: secret.clone(),
         };
         match self.desk.start_run(&self.setup.actor, new) {

@@ -3,8 +3,9 @@
 use super::execute::{Executed, Stopped};
 use super::take::{Taken, label};
 use super::{Brief, Came, Progress, Worker, prompt};
-use crate::worktree::Worktree;
+use crate::worktree::{GitError, Worktree};
 use crate::{Ask, Error, Result, Settlement};
+use sayso_agents::process::MARK;
 use sayso_agents::{Request, Said, StartError, signal};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::run::{How, Run, Spent, State};
@@ -21,6 +22,9 @@ const CHECK_BYTES_MAX: usize = 16 * 1024;
 /// How long an agent rests that did not say for how long its limit holds.
 const REST: Duration = Duration::from_secs(15 * 60);
 
+/// What comes of a turn whose run is somebody else's by now.
+const NOT_OURS: &str = "the run is no longer ours";
+
 /// The role of an agent whose task names none.
 const USUAL_ROLE: &str = "code";
 
@@ -35,12 +39,15 @@ impl Worker<'_> {
     /// Gives a task that was taken its turn. Whatever happens, the run is settled or left to be
     /// recovered; nothing of the work is thrown away.
     pub(super) fn turn(&self, taken: Taken<'_>) -> Result<()> {
-        let tree = match self.setup.repository.prepare(&taken.task.handle, &taken.task.title) {
-            Ok(tree) => tree,
-            Err(error) => {
+        let repository = self.setup.repository.for_run(taken.run.started.id);
+        let prepare = || repository.prepare(&taken.task.handle, &taken.task.title);
+        let tree = match self.keeping_the_lease(&taken, prepare)? {
+            Some(Ok(tree)) => tree,
+            Some(Err(error)) => {
                 let why = format!("{error}; {}", error.hint());
                 return self.settle(&taken, Spent::default(), Settlement::Blocked { why });
             }
+            None => return self.gone(&taken, Spent::default(), NOT_OURS),
         };
         let gates = self.gates_of(taken.task.id)?;
         let news = self.unheard(&gates);
@@ -119,7 +126,7 @@ impl Worker<'_> {
             return self.rest(taken, spent, limit.until, &limit.text);
         }
         match stopped {
-            Some(Stopped::Fenced) => return self.gone(taken, spent, "the run is no longer ours"),
+            Some(Stopped::Fenced) => return self.gone(taken, spent, NOT_OURS),
             Some(Stopped::Unwanted) => {
                 return self.settle(taken, spent, again(How::Stopped, "the task was taken back"));
             }
@@ -161,8 +168,10 @@ impl Worker<'_> {
     ) -> Result<()> {
         let retries = self.setup.check.as_ref().map_or(1, |check| check.retries);
         for attempt in 0..=retries {
-            let Some(objection) = self.objection(taken, tree)? else {
-                return self.complete(taken, tree, spent, done);
+            let objection = match self.keeping_the_lease(taken, || self.objection(taken, tree))? {
+                Some(Some(objection)) => objection,
+                Some(None) => return self.complete(taken, tree, spent, done),
+                None => return self.gone(taken, spent, NOT_OURS),
             };
             let is_last = attempt == retries;
             if is_last || session.is_none() || !taken.agent.can_resume() {
@@ -187,15 +196,15 @@ impl Worker<'_> {
     }
 
     /// What stands against completing, in words for the agent: a check that fails, or a conflict.
-    fn objection(&self, taken: &Taken<'_>, tree: &Worktree) -> Result<Option<String>> {
-        let Some(check) = &self.setup.check else { return Ok(None) };
+    fn objection(&self, taken: &Taken<'_>, tree: &Worktree) -> Option<String> {
+        let check = self.setup.check.as_ref()?;
         let command = check.command.clone();
         self.tell(Progress::Checking { task: taken.task.id, command: command.clone() });
         let mut shell = std::process::Command::new("sh");
         shell.arg("-c").arg(format!("{{ {command}\n}} 2>&1")).current_dir(&tree.folder);
-        shell.stdin(std::process::Stdio::null());
-        let output = self.keeping_the_lease(taken, || shell.output())?;
-        Ok(match output {
+        // Marked like the agent: whoever takes the run from us ends it.
+        shell.stdin(std::process::Stdio::null()).env(MARK, taken.run.started.id.to_string());
+        match shell.output() {
             Ok(output) if output.status.success() => None,
             Ok(output) => {
                 let printed = String::from_utf8_lossy(&output.stdout);
@@ -205,37 +214,19 @@ impl Worker<'_> {
             Err(error) => {
                 Some(super::prompt::check_failed(&command, &error.to_string(), &self.code()))
             }
-        })
-    }
-
-    /// Does something that takes its time while the lease is kept.
-    fn keeping_the_lease<T: Send>(
-        &self,
-        taken: &Taken<'_>,
-        work: impl FnOnce() -> T + Send,
-    ) -> Result<T> {
-        std::thread::scope(|scope| {
-            let work = scope.spawn(work);
-            let mut renewed = std::time::Instant::now();
-            while !work.is_finished() {
-                std::thread::sleep(Duration::from_millis(10));
-                if renewed.elapsed() > self.setup.lease / 3 {
-                    let run = &taken.run.started;
-                    let until = self.lease_from_now();
-                    self.desk.renew_run(&self.setup.actor, run.id, run.fence, until)?;
-                    renewed = std::time::Instant::now();
-                }
-            }
-            work.join().map_err(|panic| std::panic::resume_unwind(panic))
-        })
+        }
     }
 
     fn complete(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, done: Done) -> Result<()> {
         let task = &taken.task;
         let facts = if task.requires.is_some() { facts(tree, true) } else { vec![] };
-        if let Err(error) = tree.commit(&commit_message(task), &taken.agent.name) {
-            let why = format!("the work cannot be committed: {error}");
-            return self.settle(taken, spent, Settlement::Blocked { why });
+        match self.commit(taken, tree, &commit_message(task))? {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                let why = format!("the work cannot be committed: {error}");
+                return self.settle(taken, spent, Settlement::Blocked { why });
+            }
+            None => return self.gone(taken, spent, NOT_OURS),
         }
         let Done { summary, confidence } = done;
         if task.requires.is_some() {
@@ -244,15 +235,16 @@ impl Worker<'_> {
         if confidence.unwrap_or(0) < self.setup.sure_min {
             return self.is_unsure(taken, tree, spent, &summary, confidence);
         }
-        match self.land(task, tree) {
-            Ok(what) => {
+        match self.keeping_the_lease(taken, || self.land(task, tree))? {
+            None => self.gone(taken, spent, NOT_OURS),
+            Some(Ok(what)) => {
                 let summary = if summary.is_empty() { what.clone() } else { summary };
                 self.settle(taken, spent, Settlement::Completed { summary, facts })?;
                 let what = self.and_remove(tree, what);
                 self.tell(Progress::Landed { task: task.handle.clone(), what });
                 Ok(())
             }
-            Err(files) => {
+            Some(Err(files)) => {
                 let base = self.setup.repository.base();
                 let why = format!(
                     "the branch conflicts with {base} in {files}. Run `git merge {base}` in this folder, \
@@ -261,6 +253,20 @@ impl Worker<'_> {
                 self.fruitless(taken, tree, spent, &why)
             }
         }
+    }
+
+    /// Commits what is in the tree, if the tree is still ours to touch.
+    fn commit(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        message: &str,
+    ) -> Result<Option<std::result::Result<(), GitError>>> {
+        if !self.is_ours(taken)? {
+            return Ok(None);
+        }
+        let commit = || tree.commit(message, &taken.agent.name).map(drop);
+        self.keeping_the_lease(taken, commit)
     }
 
     /// The agent is done, but not sure enough: a person looks before it counts.
@@ -328,9 +334,10 @@ impl Worker<'_> {
     /// Failed work stays where it is, on its branch.
     fn fails(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, reason: &str) -> Result<()> {
         let message = format!("Work that failed: {}", taken.task.title);
-        let kept = match tree.commit(&message, &taken.agent.name) {
-            Ok(_) => format!("its work is on {}", tree.branch),
-            Err(error) => format!("its work is in {}: {error}", tree.folder.display()),
+        let kept = match self.commit(taken, tree, &message)? {
+            Some(Ok(())) => format!("its work is on {}", tree.branch),
+            Some(Err(error)) => format!("its work is in {}: {error}", tree.folder.display()),
+            None => return self.gone(taken, spent, NOT_OURS),
         };
         let reason = format!("{reason} ({kept})");
         self.settle(taken, spent, Settlement::Failed { reason })

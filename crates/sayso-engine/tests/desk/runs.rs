@@ -130,18 +130,19 @@ on_each! {
         let desk = &bench.desk;
         let (task, id) = (bench.task("Ship"), desk.new_run_id());
         let run = start(bench, task, id).unwrap();
-        assert_eq!(desk.recover_runs(&worker(), &|_| false).unwrap(), [], "it is alive");
-        let lost = desk.recover_runs(&worker(), &|_| true).unwrap();
-        assert_eq!(lost.len(), 1);
+        assert_eq!(desk.lose_run(&worker(), id, false).unwrap(), None, "it is alive");
+        let lost = desk.lose_run(&worker(), id, true).unwrap().unwrap();
+        assert!(matches!(&lost.state, State::Ended { how: How::Lost, .. }));
         assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
-        assert_eq!(desk.recover_runs(&worker(), &|_| true).unwrap(), []);
+        assert_eq!(desk.lose_run(&worker(), id, true).unwrap(), None, "it is over");
         let late = Settlement::Completed { summary: "I was only asleep".into(), facts: vec![] };
         fails(desk.settle_run(&desk.agent_of(&run), &run, Spent::default(), late), Code::WrongState);
         assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
         let second = start(bench, task, desk.new_run_id()).unwrap();
         assert_eq!(second.started.fence, 2);
         bench.clock.jump(61 * SECOND);
-        assert_eq!(desk.recover_runs(&worker(), &|_| false).unwrap().len(), 1, "its lease ran out");
+        let lost = desk.lose_run(&worker(), second.started.id, false).unwrap();
+        assert!(lost.is_some(), "its lease ran out");
         assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
         bench.entries();
     }

@@ -37,6 +37,10 @@ pub(crate) struct Args {
     /// Stay, and wait for work when there is none.
     #[arg(short, long, conflicts_with = "once")]
     watch: bool,
+    /// Take over tasks that were begun on another machine, in a new conversation that is told everything.
+    /// What was not committed there stays there.
+    #[arg(long)]
+    adopt: bool,
     /// How many agents may work at one time.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
@@ -81,6 +85,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         tasks: shared::tasks(&desk, &args.tasks)?.into_iter().collect(),
         epic: args.epic.map(|typed| desk.find_task(&typed)).transpose()?,
         once: args.once,
+        adopt: args.adopt,
         watch: args.watch,
     };
     for id in &scope.tasks {
@@ -104,6 +109,13 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     let waiting = desk.count_open_gates(1_000)?;
     out.line(&work::sum(&tally));
+    if tally.elsewhere > 0 {
+        let n = tally.elsewhere;
+        let tasks = if n == 1 { "task was" } else { "tasks were" };
+        out.line(&format!(
+            "{n} {tasks} begun on another machine; take over with: sayso work --adopt"
+        ));
+    }
     if waiting > 0 {
         let things = if waiting == 1 { "thing waits" } else { "things wait" };
         out.line(&format!(

@@ -218,7 +218,7 @@ pub(crate) fn seconds(millis: u64) -> String {
 
 /// What a worker has done, in a line.
 pub(crate) fn sum(tally: &Tally) -> String {
-    let Tally { turns, completed, asked, failed, spent } = tally;
+    let Tally { turns, completed, asked, failed, spent, .. } = tally;
     let many = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let turns = many(*turns, "turn");
     format!("{turns}: {completed} completed, {asked} asked, {failed} failed {}", in_words(spent))

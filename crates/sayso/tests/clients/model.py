@@ -16,7 +16,8 @@ A step is {"text": ...}, {"shell": COMMAND} or {"write": [PATH, CONTENT]}: the l
 tool the client offers. {"delay": SECONDS} waits first; {"status": N, "headers": {}, "body": {}} fails.
 Each answer counts as 10 tokens in and 5 out.
 
-It is also the proxy of whoever wants to get elsewhere: refused, and noted in the log as "outside".
+It is also the proxy of clients that want to get elsewhere: they are refused, and the log says where
+"outside" they wanted to go.
 """
 
 import gzip

@@ -2,7 +2,7 @@
 //! later prompt.
 
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::on_both;
+use crate::harness::{Backend, Space, Who, on_both};
 
 const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?\nRed is loud, blue is calm.</promise>";
 
@@ -203,4 +203,33 @@ on_both! {
         space.ann(&["reject", &silent, "say how sure you are"]).ok();
         assert_eq!((space.state(&unsure), space.state(&silent)), ("closed".into(), "open".into()));
     }
+}
+
+/// What was begun elsewhere is left to that place, until somebody says that it is to be taken over.
+#[test]
+fn another_copy_of_the_project_takes_over_only_when_told() {
+    let space = Space::new(Backend::Sqlite);
+    let project = Project::new(&space, &turns(&[&says(ASKS), &says(COMPLETE)]), "");
+    let task = space.create(&["Paint the door"]);
+    project.work(&[]).ok();
+    space.ann(&["respond", &task, "blue, of course"]).ok();
+    let copy = tempfile::tempdir().unwrap();
+    let copy = copy.path().join("copy");
+    project.git(&["clone", "--quiet", ".", copy.to_str().unwrap()]);
+    std::fs::create_dir(copy.join(".sayso")).unwrap();
+    let settings = std::fs::read_to_string(space.path().join(".sayso/config.yaml")).unwrap();
+    let store = format!("store: {}", space.file().display());
+    std::fs::write(copy.join(".sayso/config.yaml"), settings.replace("store: sqlite", &store))
+        .unwrap();
+    let there = copy.to_str().unwrap();
+    space.run(Who::Script, &["-C", there, "work"]).says("begun on another machine").exits(0);
+    assert_eq!(space.state(&task), "open");
+    space.run(Who::Script, &["-C", there, "work", "--adopt"]).says("waits for a person").exits(0);
+    let prompts = project.prompts(&task);
+    assert_eq!(prompts.len(), 2, "a new conversation");
+    assert!(
+        prompts[1].contains("blue, of course") && prompts[1].contains("# Your role"),
+        "{}",
+        prompts[1]
+    );
 }

@@ -103,11 +103,17 @@ pub fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 
 /// How many processes carry the mark of a run.
 pub fn marked(run: &str) -> usize {
+    processes(run).len()
+}
+
+/// The processes that carry the mark of a run.
+pub fn processes(run: &str) -> Vec<u32> {
     let mark = format!("SAYSO_RUN={run}");
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let holds = |path: std::path::PathBuf| {
         let text = std::fs::read(path.join("environ")).unwrap_or_default();
         text.split(|b| *b == 0).any(|variable| variable == mark.as_bytes())
     };
-    processes.filter(|process| holds(process.path())).count()
+    let marked = processes.filter(|process| holds(process.path()));
+    marked.filter_map(|process| process.file_name().to_str()?.parse().ok()).collect()
 }

@@ -56,7 +56,7 @@ const SORTS: [Sort; 6] = [
     Sort {
         name: "kind-asks",
         stages: &[
-            "- sleep: 0.2\n- final: '<promise>INPUT_NEEDED: Question 1?</promise>'",
+            "- say: I work.\n- sleep: 0.2\n- final: '<promise>INPUT_NEEDED: Question 1?</promise>'",
             "- sleep: 0.2\n- final: '<promise>INPUT_NEEDED: Question 2?</promise>'",
             "- sleep: 0.1\n- final: '<promise>COMPLETE</promise>'",
         ],
@@ -76,7 +76,7 @@ const SORTS: [Sort; 6] = [
         stages: &[
             "- ask: ['Question 1?', --wait]\n- run: \"echo '{answer}' | grep -q 'answer 1 '\"\n\
              - final: '<promise>INPUT_NEEDED: Question 2?</promise>'",
-            "- sleep: 0.3\n- final: '<promise>INPUT_NEEDED: Question 2?</promise>'",
+            "- say: I work.\n- sleep: 0.3\n- final: '<promise>INPUT_NEEDED: Question 2?</promise>'",
             "- final: '<promise>COMPLETE</promise>'",
         ],
         is_signed_off: false,
@@ -84,7 +84,7 @@ const SORTS: [Sort; 6] = [
     Sort {
         name: "kind-hides",
         stages: &[
-            "- fork: {seconds: 900}\n- sleep: 0.3\n- final: '<promise>INPUT_NEEDED: Question 1?</promise>'",
+            "- does: hide\n- fork: {seconds: 900}\n- sleep: 0.3\n- final: '<promise>INPUT_NEEDED: Question 1?</promise>'",
             "- fork: {seconds: 900}\n- sleep: 0.3\n- final: '<promise>COMPLETE</promise>'",
         ],
         is_signed_off: false,
@@ -161,6 +161,15 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
+/// Counts when it goes, also if that is because something failed.
+struct CountedAtEnd<'a>(&'a AtomicU64);
+
+impl Drop for CountedAtEnd<'_> {
+    fn drop(&mut self) {
+        count(self.0);
+    }
+}
+
 struct Chaos<'a> {
     project: Project<'a>,
     desk: Desk,
@@ -229,6 +238,7 @@ impl<'a> Chaos<'a> {
     /// Does one terrible thing after the other to one worker and its agents.
     fn torment(&self, slot: u64) {
         let mut chance = Chance::new(1_000 + slot);
+        let _calm = CountedAtEnd(&self.calm);
         let mut worker = self.start();
         let mut leaving = vec![];
         while self.counts.cycles.fetch_add(1, Relaxed) < self.cycles {
@@ -264,7 +274,6 @@ impl<'a> Chaos<'a> {
         for mut worker in leaving {
             end(&mut worker);
         }
-        count(&self.calm);
     }
 
     /// A worker that nobody killed goes on for ever.

@@ -2,7 +2,7 @@
 
 mod answers;
 mod attended;
-mod budgets;
+pub mod budgets;
 mod demo;
 mod inputs;
 mod killed;

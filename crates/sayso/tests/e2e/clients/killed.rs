@@ -1,0 +1,98 @@
+//! Scenario L: `kill -9` for the worker and the client. The next worker ends what is left of them, the
+//! question is there once, and its answer resumes the client once.
+
+use super::Stage;
+use super::turns::{asks, completes, writes};
+use crate::worker::budgets::{processes, until};
+use serde_json::json;
+use std::process::{Child, Command};
+
+const ANSWER: &str = "blue, of course";
+
+/// While the model thinks; and once more while the question waits.
+pub(super) fn at_work(stage: &Stage<'_>) {
+    let space = stage.space;
+    let thinks = json!({"delay": 600, "text": "too late"});
+    let task = stage.task(
+        &["Paint the door"],
+        &json!([
+            {"when": "Paint the door", "steps": [writes("half.txt", "half"), thinks]},
+            {"when": "You were interrupted", "steps": [asks()]},
+            {"when": ANSWER, "steps": [writes("done.txt", "done"), completes()]},
+        ]),
+    );
+    let worker = stage.start(&[]);
+    stage.model.await_request("Paint the door", 1);
+    let first = run(stage, &task);
+    kill(worker, &first);
+
+    let worker = stage.start(&["--watch"]);
+    let gate = until(|| space.gates(&task).pop());
+    assert_eq!(processes(&first), Vec::<u32>::new(), "nothing of the old one is left");
+    let second = run(stage, &task);
+    until(|| processes(&second).is_empty().then_some(()));
+    kill(worker, &second);
+
+    stage.work().says("0 turns").ok();
+    assert_eq!(space.gates(&task), [gate], "the same question, once");
+    goes_on(stage, &task);
+    assert_eq!(stage.project.endings(&task), ["lost", "asked", "completed"]);
+    assert_eq!(stage.committed(&task, "half.txt"), "half");
+    assert_eq!(stage.committed(&task, "done.txt"), "done");
+    stage.ends(&task);
+}
+
+/// While it waits for its answer in the middle of its turn.
+pub(super) fn while_it_waits(stage: &Stage<'_>) {
+    let space = stage.space;
+    let ask = json!({"shell": "sayso ask 'Which colour?' --wait"});
+    let task = stage.task(
+        &["Paint the door"],
+        &json!([
+            {"when": "Paint the door", "steps": [writes("half.txt", "half"), ask, asks()]},
+            {"when": ANSWER, "steps": [completes()]},
+        ]),
+    );
+    let worker = stage.start(&[]);
+    let gate = until(|| space.gates(&task).pop());
+    let first = run(stage, &task);
+    kill(worker, &first);
+
+    stage.work().says("0 turns").ok();
+    assert_eq!(processes(&first), Vec::<u32>::new(), "nothing of the old one is left");
+    assert_eq!(space.gates(&task), [gate], "the same question, once");
+    goes_on(stage, &task);
+    assert_eq!(stage.project.endings(&task), ["lost", "completed"]);
+    assert_eq!(stage.committed(&task, "half.txt"), "half");
+    stage.ends(&task);
+}
+
+/// The newest run of a task.
+fn run(stage: &Stage<'_>, task: &str) -> String {
+    stage.project.runs(task).last().unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+/// Kills the worker, and of its client the process it started itself.
+fn kill(mut worker: Child, run: &str) {
+    let parent = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let (_, rest) = stat.rsplit_once(") ").unwrap_or_default();
+        rest.split(' ').nth(1).and_then(|pid| pid.parse::<u32>().ok())
+    };
+    let client = processes(run).into_iter().find(|pid| parent(pid) == Some(worker.id()));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    if let Some(client) = client {
+        Command::new("kill").args(["-9", &client.to_string()]).status().unwrap();
+    }
+}
+
+/// A person answers, and the client goes on, once.
+fn goes_on(stage: &Stage<'_>, task: &str) {
+    stage.space.ann(&["respond", task, ANSWER]).ok();
+    stage.work().says("1 turn: 1 completed").ok();
+    let told = stage.model.request(ANSWER, 0);
+    assert!(told.last("user").contains("Which colour?"), "{told:#?}");
+    assert_eq!(stage.delivery(task), "acknowledged");
+    stage.work().says("0 turns").ok();
+}
