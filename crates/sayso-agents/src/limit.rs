@@ -32,6 +32,9 @@ const WORDS: &[&str] = &[
     "increase your limits",
 ];
 
+/// How long ago a time of day may be that means today.
+const JUST_PAST: SignedDuration = SignedDuration::from_mins(5);
+
 /// How much of the client's words is kept.
 const TEXT_MAX: usize = 500;
 
@@ -181,10 +184,15 @@ fn date<'w, 't>(month: i8, words: &'w [&'t str], here: &Zoned) -> Option<DateAnd
     Some((Some(date), rest))
 }
 
+/// Clients leave out the seconds, so the minute that is named may have begun: then it is a minute more,
+/// and not a day.
 fn today_or_tomorrow(time: Time, here: &Zoned) -> Option<DateTime> {
-    let today = here.date().to_datetime(time);
-    match today > here.datetime() {
-        true => Some(today),
+    let (today, now) = (here.date().to_datetime(time), here.datetime());
+    if today > now {
+        return Some(today);
+    }
+    match now.duration_since(today) <= JUST_PAST {
+        true => now.checked_add(SignedDuration::from_mins(1)).ok(),
         false => Some(here.date().tomorrow().ok()?.to_datetime(time)),
     }
 }
@@ -243,6 +251,9 @@ mod tests {
             "You've hit your usage limit. Upgrade to Pro or try again at 3:04 PM.",
             Some("2026-10-08T15:04:00Z"),
         );
+        // The minute it is: a little more of it, and not a day.
+        check("You've hit your usage limit. Try again at 2:00 PM.", Some("2026-10-08T14:01:00Z"));
+        check("You've hit your usage limit. Try again at 1:54 PM.", Some("2026-10-09T13:54:00Z"));
         check(
             "You've hit your usage limit. Try again at Oct 9th, 2026 1:04 AM.",
             Some("2026-10-09T01:04:00Z"),

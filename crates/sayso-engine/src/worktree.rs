@@ -157,7 +157,7 @@ impl Repository {
 
     /// How many files of the main tree have changes that are not committed. No agent sees those.
     pub fn uncommitted(&self) -> Result<usize> {
-        Ok(git(&self.root, ["status", "--porcelain"])?.lines().count())
+        Ok(git(&self.root, ["status", "--porcelain", "--untracked-files=no"])?.lines().count())
     }
 
     /// The tree of a task: the one it has, or a new one on a branch of its own.
@@ -169,7 +169,9 @@ impl Repository {
         let branch = format!("sayso/{name}{}", slug(title));
         // Git itself stumbles over trees that others are just making or taking away.
         let _turn = self.turn("trees.lock")?;
-        self.clear(&folder)?;
+        if folder.exists() {
+            self.clear(&folder)?;
+        }
         let (path, base) = (folder.as_os_str(), OsStr::new(&self.base));
         let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
         let made = patiently(|| git(self.here(), new.into_iter().chain([path, base])));
@@ -179,7 +181,7 @@ impl Repository {
             if git(self.here(), ["rev-parse", "--verify", "--quiet", &name]).is_err() {
                 return Err(error);
             }
-            git(self.here(), ["worktree", "prune"])?;
+            self.clear(&folder)?;
             let old = ["worktree", "add"].map(OsStr::new);
             patiently(|| git(self.here(), old.into_iter().chain([path, OsStr::new(&branch)])))
         })?;
@@ -195,31 +197,19 @@ impl Repository {
         self.worktrees.join(format!("{name}.ready"))
     }
 
-    /// Takes a tree away, whatever state it is in. Git locks one while it makes it.
+    /// Takes a tree away, whatever state it is in: there, half made, or only known to git.
     fn clear(&self, folder: &Path) -> Result<()> {
         let path = folder.as_os_str();
-        if !folder.exists() && !self.is_known(folder) {
+        // Twice, since git locks a tree while it makes it.
+        let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+        if patiently(|| git(self.here(), remove.into_iter().chain([path]))).is_ok() {
             return Ok(());
         }
-        let _ = git(self.here(), [OsStr::new("worktree"), OsStr::new("unlock"), path]);
-        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-        let removed = patiently(|| git(self.here(), remove.into_iter().chain([path])));
-        if removed.is_ok() {
-            return Ok(());
-        }
-        // Too little of it is there for git to know it.
         if folder.exists() {
-            std::fs::remove_dir_all(folder)
-                .map_err(|e| failed("remove a worktree", &format!("{}: {e}", folder.display())))?;
+            let why = |e| failed("remove a worktree", &format!("{}: {e}", folder.display()));
+            std::fs::remove_dir_all(folder).map_err(why)?;
         }
         git(self.here(), ["worktree", "prune"]).map(drop)
-    }
-
-    /// Whether git has a note of a tree there.
-    fn is_known(&self, folder: &Path) -> bool {
-        let listed = git(self.here(), ["worktree", "list", "--porcelain"]).unwrap_or_default();
-        let line = format!("worktree {}", folder.display());
-        listed.lines().any(|l| l == line)
     }
 
     fn here(&self) -> At<'_> {

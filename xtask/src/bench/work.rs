@@ -15,7 +15,6 @@ const ROUNDS: usize = 15;
 
 /// An agent that is done at once, so that only what is around it takes time.
 const AGENT: &str = "#!/bin/sh\ncat > /dev/null\necho '<promise>COMPLETE</promise>'\n";
-const ASKER: &str = "#!/bin/sh\ncat > /dev/null\necho '<promise>INPUT_NEEDED: Which?</promise>'\n";
 
 pub(super) fn run(built: &Built) -> Outcome<String> {
     let dir = built.dir.join("work");
@@ -25,18 +24,22 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     prepare(built, &dir)?;
     let sh = Path::new("/bin/sh");
     let sayso = built.sayso.display().to_string();
-    // Each takes a tree away again, so that every round begins alike; only the first is git alone.
+    // Each takes its tree away again, so that every round begins alike.
     let add = "git worktree add --quiet --no-track -b b$$ ../trees/$$ main";
     let away = "git worktree remove --force ../trees/$$";
-    let work = |agent: &str| {
-        format!("{sayso} create Task >/dev/null && {sayso} work --once --agent {agent} 2>/dev/null")
-    };
+    let create = format!("{sayso} create Task >/dev/null");
+    let work = format!("{create} && {sayso} work --once --agent done 2>/dev/null");
     let shell = |name: &str, line: &str| Timed::new(name, sh, &["-c", line], &dir);
     let commands = [
-        shell("git worktree add", add),
-        shell("git worktree add and remove", &format!("{add} && {away}")),
-        shell("sayso work, the agent asks and its tree stays", &work("asker")),
-        shell("sayso work, complete: tree, prompt, agent, commit, tree taken away", &work("done")),
+        shell("git worktree add, git worktree remove", &format!("{add} && {away}")),
+        shell(
+            "git worktree add, git add, git worktree remove",
+            &format!("{add} && git -C ../trees/$$ add --all && {away}"),
+        ),
+        shell(
+            "sayso create, sayso work: claim, tree, prompt, agent, commit, settle, tree away",
+            &work,
+        ),
     ];
     let medians = in_turns(&commands, ROUNDS)?;
     let rows: Vec<_> = commands
@@ -50,7 +53,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
         "# What a worker adds\n\nAround an agent that is done at once, in a repository of {FILES} files; whole processes, \
          `sayso create` and the start of a worker included, {ROUNDS} runs each in turns (median). `cargo xtask bench work`\
          \n\n{}",
-        table(&["what", "ms", "beside git worktree add"], &rows)
+        table(&["what", "ms", "beside git alone"], &rows)
     ))
 }
 
@@ -70,14 +73,12 @@ fn prepare(built: &Built, dir: &Path) -> Outcome<()> {
     shell::run(Command::new(&built.sayso).arg("init").current_dir(dir).env_remove("SAYSO_STORE"))?;
     git(&["add", "--all"])?;
     git(&["commit", "--quiet", "-m", "begin"])?;
-    let agents = [("done", AGENT), ("asker", ASKER)];
-    let mut settings = "space: work\nstore: sqlite\nagents:\n".to_owned();
-    for (name, text) in agents {
-        let path = dir.join(format!(".sayso/{name}.sh"));
-        fs::write(&path, text).map_err(|e| e.to_string())?;
-        shell::run(Command::new("chmod").arg("+x").arg(&path))?;
-        settings
-            .push_str(&format!("  {name}: {{adapter: command, program: {}}}\n", path.display()));
-    }
+    let path = dir.join(".sayso/done.sh");
+    fs::write(&path, AGENT).map_err(|e| e.to_string())?;
+    shell::run(Command::new("chmod").arg("+x").arg(&path))?;
+    let program = path.display();
+    let settings = format!(
+        "space: work\nstore: sqlite\nagents:\n  done: {{adapter: command, program: {program}}}\n"
+    );
     fs::write(dir.join(".sayso/config.yaml"), settings).map_err(|e| e.to_string().into())
 }

@@ -310,13 +310,16 @@ impl<'a> Worker<'a> {
             if self.is_over() {
                 return Ok(());
             }
+            let was_busy = self.busy.load(Ordering::SeqCst) > 0;
             if self.step()? {
                 continue;
             }
-            if !self.is_awaited()? {
+            if self.is_awaited()? {
+                wake.wait(LOOK_AGAIN);
+            } else if !was_busy {
                 return self.land_what_was_approved(true);
             }
-            wake.wait(LOOK_AGAIN);
+            // What was under way has ended since we looked, and may have made tasks ready.
         }
     }
 

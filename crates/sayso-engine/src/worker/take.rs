@@ -104,7 +104,9 @@ impl Worker<'_> {
         if !self.setup.scope.tasks.is_empty() {
             for id in &self.setup.scope.tasks {
                 let row = self.desk.task(*id)?;
-                if let (true, Some(taken)) = (is_ready(&row, now), self.try_task(row.task)?) {
+                if is_ready(&row, now)
+                    && let Some(taken) = self.try_task(row.task)?
+                {
                     return Ok(Some(taken));
                 }
             }

@@ -232,6 +232,11 @@ impl Worker<'_> {
         if task.requires.is_some() {
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
         }
+        // What it asked on the way and did not wait for: nothing comes home before the answer.
+        if self.desk.task(task.id)?.task.is_waiting() {
+            let summary = "it said COMPLETE, but a question of its own is open".into();
+            return self.settle(taken, spent, Settlement::Completed { summary, facts });
+        }
         if confidence.unwrap_or(0) < self.setup.sure_min {
             return self.is_unsure(taken, tree, spent, &summary, confidence);
         }

@@ -76,6 +76,29 @@ fn a_tree_that_was_never_whole_is_made_again() {
     assert_eq!(std::fs::read_to_string(again.folder.join("a.txt")).unwrap(), "one\n");
 }
 
+/// However little of it git had made, and locked.
+#[test]
+fn a_tree_is_made_again_from_whatever_is_left() {
+    for left in ["everything", "no .git", "no folder", "no note of git's"] {
+        let project = Project::new();
+        let repository = project.open();
+        let tree = repository.prepare("t1", "x").unwrap();
+        let note = project.path().join(".git/worktrees/t1");
+        std::fs::write(note.join("locked"), "initializing").unwrap();
+        std::fs::remove_file(project.path().join(".git/trees/t1.ready")).unwrap();
+        std::fs::remove_file(tree.folder.join("a.txt")).unwrap();
+        match left {
+            "no .git" => std::fs::remove_file(tree.folder.join(".git")).unwrap(),
+            "no folder" => std::fs::remove_dir_all(&tree.folder).unwrap(),
+            "no note of git's" => std::fs::remove_dir_all(&note).unwrap(),
+            _ => {}
+        }
+        let again = repository.prepare("t1", "x").unwrap_or_else(|e| panic!("{left}: {e}"));
+        assert_eq!(again, tree, "{left}");
+        assert_eq!(std::fs::read_to_string(again.folder.join("a.txt")).unwrap(), "one\n", "{left}");
+    }
+}
+
 #[test]
 fn where_there_is_nothing_to_start_from() {
     let folder = TempDir::new().unwrap();

@@ -105,12 +105,49 @@ fn store_checks(
             "set one with: sayso unlock --set",
         ));
     }
+    checks.push(agents(context)?);
+    checks.push(runs(desk)?);
     if args.quick {
         return Ok(());
     }
     checks.push(file(desk));
     checks.push(audit(desk, &actor));
     Ok(())
+}
+
+/// Which agents a worker could start, and whether the usual one is among them.
+fn agents(context: &Context<'_>) -> Result<Check> {
+    let location = config::locate(&context.globals)?;
+    let known = config::agents(&location.agents)?;
+    let there = known.values().filter(|agent| crate::work::is_program(&agent.program));
+    let there: Vec<_> = there.map(|agent| agent.name.as_str()).collect();
+    let usual = location.work.agent.as_str();
+    Ok(match (there.contains(&usual), there.is_empty()) {
+        (true, _) => Check::ok("agents", &format!("{}; {usual} works", there.join(", "))),
+        (false, true) => {
+            let all: Vec<_> = known.keys().map(String::as_str).collect();
+            let seen = format!("none of {} is installed", all.join(", "));
+            Check::warning("agents", &seen, "install one to let it work with: sayso work")
+        }
+        (false, false) => {
+            let seen = format!("{}, but not {usual}, which is to work", there.join(", "));
+            Check::warning("agents", &seen, "set work.agent in .sayso/config.yaml")
+        }
+    })
+}
+
+/// Whether somebody looks after every run.
+fn runs(desk: &Desk) -> Result<Check> {
+    let (now, live) = (desk.now(), desk.live_runs()?);
+    let left = live.iter().filter(|run| now >= run.lease_until).count();
+    Ok(match (left, live.len()) {
+        (0, 0) => Check::ok("runs", "no agent is at work"),
+        (0, n) => Check::ok("runs", &format!("{n} at work")),
+        (left, n) => {
+            let seen = format!("{left} of {n} are not looked after: their worker is gone");
+            Check::warning("runs", &seen, "take them up again with: sayso work")
+        }
+    })
 }
 
 /// Whether others on the machine can read the questions and answers.

@@ -157,7 +157,7 @@ fn check_agent(agents: &BTreeMap<String, Agent>, name: &str) -> Result<()> {
 }
 
 /// Whether a program can be started: by its path, or found on the PATH.
-fn is_program(program: &str) -> bool {
+pub(crate) fn is_program(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
     }

@@ -54,7 +54,8 @@ impl Client {
         match self {
             Client::ClaudeCode => vec![
                 ("ANTHROPIC_BASE_URL", model.to_owned()),
-                ("ANTHROPIC_API_KEY", on()),
+                // A subscription's, since those have limits that say when they end.
+                ("CLAUDE_CODE_OAUTH_TOKEN", on()),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", on()),
                 ("DISABLE_TELEMETRY", on()),
                 ("DISABLE_ERROR_REPORTING", on()),

@@ -1,11 +1,11 @@
 //! Scenario L: `kill -9` for the worker and the client. The next worker ends what is left of them, the
 //! question is there once, and its answer resumes the client once.
 
-use super::Stage;
 use super::turns::{asks, completes, writes};
+use super::{Stage, Working};
 use crate::worker::budgets::{processes, until};
 use serde_json::json;
-use std::process::{Child, Command};
+use std::process::Command;
 
 const ANSWER: &str = "blue, of course";
 
@@ -31,7 +31,7 @@ pub(super) fn at_work(stage: &Stage<'_>) {
     assert_eq!(processes(&first), Vec::<u32>::new(), "nothing of the old one is left");
     let second = run(stage, &task);
     until(|| processes(&second).is_empty().then_some(()));
-    kill(worker, &second);
+    worker.kill();
 
     stage.work().says("0 turns").ok();
     assert_eq!(space.gates(&task), [gate], "the same question, once");
@@ -73,18 +73,16 @@ fn run(stage: &Stage<'_>, task: &str) -> String {
 }
 
 /// Kills the worker, and of its client the process it started itself.
-fn kill(mut worker: Child, run: &str) {
+fn kill(worker: Working, run: &str) {
     let parent = |pid: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let (_, rest) = stat.rsplit_once(") ").unwrap_or_default();
         rest.split(' ').nth(1).and_then(|pid| pid.parse::<u32>().ok())
     };
-    let client = processes(run).into_iter().find(|pid| parent(pid) == Some(worker.id()));
-    worker.kill().unwrap();
-    worker.wait().unwrap();
-    if let Some(client) = client {
-        Command::new("kill").args(["-9", &client.to_string()]).status().unwrap();
-    }
+    let client = processes(run).into_iter().find(|pid| parent(pid) == Some(worker.0.id()));
+    let client = client.expect("the client is at work").to_string();
+    worker.kill();
+    assert!(Command::new("kill").args(["-9", &client]).status().unwrap().success());
 }
 
 /// A person answers, and the client goes on, once.
@@ -93,6 +91,11 @@ fn goes_on(stage: &Stage<'_>, task: &str) {
     stage.work().says("1 turn: 1 completed").ok();
     let told = stage.model.request(ANSWER, 0);
     assert!(told.last("user").contains("Which colour?"), "{told:#?}");
+    assert!(told.holds("call", "half.txt"), "what it did before it was killed: {told:#?}");
+    let runs = stage.project.runs(task);
+    let is_same =
+        runs.iter().all(|run| run["session"].is_string() && run["session"] == runs[0]["session"]);
+    assert!(is_same, "the same conversation: {runs:?}");
     assert_eq!(stage.delivery(task), "acknowledged");
     stage.work().says("0 turns").ok();
 }

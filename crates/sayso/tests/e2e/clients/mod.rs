@@ -12,6 +12,7 @@ mod turns;
 
 use crate::harness::{Backend, Ran, Space, Who};
 use crate::worker::Project;
+use crate::worker::budgets::until;
 use client::Client;
 use model::Model;
 use serde_json::{Value, json};
@@ -82,10 +83,10 @@ impl<'a> Stage<'a> {
     }
 
     /// Lets the worker work in the background.
-    fn start(&self, args: &[&str]) -> Child {
+    fn start(&self, args: &[&str]) -> Working {
         let mut command = self.worker(args);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().unwrap()
+        Working(command.spawn().unwrap())
     }
 
     /// What a task's branch holds of a file.
@@ -105,6 +106,33 @@ impl<'a> Stage<'a> {
     fn ends(&self, task: &str) {
         assert_eq!(self.space.state(task), "closed");
         self.space.verify();
+    }
+}
+
+/// A worker in the background, which ends with its agents when the test does.
+struct Working(Child);
+
+impl Working {
+    /// Waits until it has ended by itself.
+    #[track_caller]
+    fn ends(mut self) {
+        let status = until(|| self.0.try_wait().unwrap());
+        assert!(status.success(), "{status}");
+    }
+
+    /// Kills it, and nothing else.
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+            let _ = self.0.wait();
+        }
     }
 }
 

@@ -121,6 +121,27 @@ on_both! {
 }
 
 on_both! {
+    /// Asked on the way and not waited for: nothing comes home before the answer, and it is heard.
+    fn a_question_left_open_is_not_outranked_by_complete(space: &Space) {
+        let leaves = format!("- ask: [\"Which colour?\"]\n{}", writes("work.txt", "work", COMPLETE));
+        let script = turns(&[&leaves, &writes("more.txt", "more", COMPLETE)]);
+        let project = Project::new(space, &script, "  land: merge");
+        let task = space.create(&["Paint the door"]);
+        project.work(&[]).says("waits for a person").never_says("merged").ok();
+        assert_eq!(space.state(&task), "awaiting_input");
+        assert_eq!(project.read("work.txt"), None, "nothing comes home before the answer");
+        assert!(project.tree(&task).join("work.txt").exists(), "its tree stays as it is");
+        space.ann(&["respond", &task, "blue, of course"]).ok();
+        project.work(&[]).says("merged into main").ok();
+        assert_eq!(space.state(&task), "closed");
+        assert!(project.prompts(&task)[1].contains("blue, of course"));
+        assert_eq!(project.read("work.txt").as_deref(), Some("work"));
+        assert_eq!(project.read("more.txt").as_deref(), Some("more"));
+        space.verify();
+    }
+}
+
+on_both! {
     /// A rejected question closes the task; the work stays on its branch.
     fn a_declined_question_ends_the_task(space: &Space) {
         let project = Project::new(space, &turns(&[&writes("half.txt", "half", ASKS)]), "");

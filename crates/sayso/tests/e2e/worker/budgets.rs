@@ -17,6 +17,10 @@ fn once_and_given_tasks_and_epics() {
     assert_eq!((space.state(&a), space.state(&c)), ("open".into(), "closed".into()));
     project.work(&["--once"]).says("1 turn:").ok();
     project.work(&[&c]).refused("SAY018");
+    // A task that is named has to be ready, too.
+    let late = space.create(&["Late", "--blocked-by", &b]);
+    project.work(&[&late]).says("0 turns").ok();
+    space.ann(&["delete", &late]).ok();
     let left =
         ["open", "closed"].map(|s| [&a, &b, &epic].iter().filter(|t| space.state(t) == s).count());
     assert_eq!(left, [2, 1]);

@@ -3,6 +3,7 @@
 mod answers;
 mod attended;
 pub mod budgets;
+mod crowd;
 mod demo;
 mod inputs;
 mod killed;

@@ -1,0 +1,441 @@
+//! Patterns for commands, and the two ways they are read.
+//!
+//! `git push *` is a program and words; a `*` on its own stands for any number of words. A rule that
+//! *allows* fits a command only word for word. A rule that *asks or denies* fits whatever may be that
+//! command: with options before, between and behind, spelled in another order, under another path,
+//! with anything after it.
+
+use crate::glob::{For, Pattern};
+use crate::shell::{Shape, Simple, Word, base_name};
+
+/// The most words of a pattern.
+const WORDS_MAX: usize = 64;
+
+/// Whether something is what a rule speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    No,
+    /// It depends on what is only known when it runs.
+    Maybe,
+    Yes,
+}
+
+#[derive(Debug)]
+pub(crate) struct CommandPattern {
+    pub(crate) text: String,
+    /// Of the program; none means any command at all.
+    program: Option<Pattern>,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// Any number of words.
+    Many,
+    Word(Pattern),
+}
+
+impl CommandPattern {
+    /// Reads a pattern; the error is what is wrong and what to do.
+    pub(crate) fn new(text: &str) -> Result<Self, (String, String)> {
+        let said = |what: &str, fix: &str| (format!("`{text}` {what}"), fix.to_owned());
+        let words = shell_words::split(text)
+            .map_err(|_| said("has a quote that is not closed", "close it"))?;
+        let is_operator = |word: &String| {
+            let starts = word.starts_with(['>', '<', '|', '&', ';']);
+            starts || word.ends_with([';', '|', '&']) || word.contains("$(") || word.contains('`')
+        };
+        if words.iter().any(is_operator) {
+            return Err(said(
+                "is more than one command",
+                "write one command per pattern, several as a list; lines are split before they are matched",
+            ));
+        }
+        if words.len() > WORDS_MAX {
+            return Err(said("has too many words", "shorten it"));
+        }
+        let Some((program, rest)) = words.split_first() else {
+            return Err(said("names no command", "write the program first, such as `git push *`"));
+        };
+        if program == "*" && !rest.is_empty() {
+            return Err(said("names no program", "write the program first, or only `*`"));
+        }
+        let pattern = |word: &String| {
+            Pattern::new(word, For::Names).map_err(|error| {
+                (format!("`{text}` is no pattern: {error}"), "put brackets in `[]`".to_owned())
+            })
+        };
+        let parts = rest
+            .iter()
+            .map(|word| match word.as_str() {
+                "*" => Ok(Part::Many),
+                _ => pattern(word).map(Part::Word),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let program = if program == "*" { None } else { Some(pattern(program)?) };
+        Ok(Self { text: text.into(), program, parts })
+    }
+
+    /// Whether this command is exactly what the pattern says, so that a yes covers it.
+    pub(crate) fn covers(&self, command: &Simple) -> bool {
+        let Some((first, words)) = command.words.split_first() else { return false };
+        if command.assigns {
+            return false;
+        }
+        let Some(program) = &self.program else { return first.fixed().is_some() };
+        if !first.fixed().is_some_and(|text| program.fits(text, true)) {
+            return false;
+        }
+        // One pass: which parts may come next. An unknown word fits only where any would.
+        let mut states = States::start(&self.parts);
+        for word in words {
+            states.step(&self.parts, |part| match part {
+                Part::Many => true,
+                Part::Word(pattern) => word.fixed().is_some_and(|text| pattern.fits(text, true)),
+            });
+        }
+        states.is_through()
+    }
+
+    /// Whether this command may be what the pattern says, so that a no must catch it.
+    pub(crate) fn may_be(&self, command: &Simple) -> Fit {
+        let Some((first, words)) = command.words.split_first() else { return Fit::No };
+        let Some(program) = &self.program else { return Fit::Yes };
+        let fit = match first.fixed() {
+            None => Fit::Maybe,
+            Some(text) if program.fits(text, false) || program.fits(base_name(text), false) => {
+                Fit::Yes
+            }
+            Some(_) => return Fit::No,
+        };
+        let arguments = Arguments { program: base_name(&first.text), words };
+        fit.min(arguments.hold_options(&self.parts)).min(arguments.hold_words(&self.parts))
+    }
+
+    /// Whether a rule that asks or denies by this pattern also catches all that `other` covers.
+    /// Only what is plain to see counts.
+    pub(crate) fn is_wider_than(&self, other: &CommandPattern) -> bool {
+        let (Some(mine), Some(theirs)) = (&self.program, &other.program) else {
+            return self.program.is_none();
+        };
+        if mine.text != theirs.text {
+            return false;
+        }
+        let mine: Vec<_> = self.parts.iter().map(Part::text).collect();
+        let end = mine.iter().rposition(|text| *text != "*").map_or(0, |at| at + 1);
+        let theirs: Vec<_> = other.parts.iter().map(Part::text).collect();
+        theirs.starts_with(&mine[..end])
+    }
+}
+
+impl Part {
+    fn text(&self) -> &str {
+        match self {
+            Part::Many => "*",
+            Part::Word(pattern) => &pattern.text,
+        }
+    }
+
+    /// An option is looked for anywhere, so it has no place among the words.
+    fn option(&self) -> Option<&Pattern> {
+        match self {
+            Part::Word(pattern) if is_option(&pattern.text) => Some(pattern),
+            Part::Word(_) | Part::Many => None,
+        }
+    }
+}
+
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-') && text != "--"
+}
+
+/// Which parts of a pattern may come next, as bits. Patterns have at most 64 words.
+struct States {
+    bits: u128,
+    end: usize,
+}
+
+impl States {
+    fn start(parts: &[Part]) -> Self {
+        let mut states = Self { bits: 1, end: parts.len() };
+        states.pass_over_many(parts);
+        states
+    }
+
+    fn holds(&self, at: usize) -> bool {
+        self.bits & (1 << at) != 0
+    }
+
+    /// `*` may stand for nothing.
+    fn pass_over_many(&mut self, parts: &[Part]) {
+        for (at, part) in parts.iter().enumerate() {
+            if self.holds(at) && matches!(part, Part::Many) {
+                self.bits |= 1 << (at + 1);
+            }
+        }
+    }
+
+    fn step(&mut self, parts: &[Part], fits: impl Fn(&Part) -> bool) {
+        let mut next = 0;
+        for (at, part) in parts.iter().enumerate().filter(|(at, _)| self.holds(*at)) {
+            if fits(part) {
+                let stays = matches!(part, Part::Many);
+                next |= 1u128 << if stays { at } else { at + 1 };
+            }
+        }
+        self.bits = next;
+        self.pass_over_many(parts);
+    }
+
+    fn is_through(&self) -> bool {
+        self.holds(self.end)
+    }
+}
+
+/// The arguments of a command, read with suspicion.
+struct Arguments<'a> {
+    program: &'a str,
+    words: &'a [Word],
+}
+
+impl Arguments<'_> {
+    /// Whether every option of the pattern is there, wherever and however it is spelled.
+    fn hold_options(&self, parts: &[Part]) -> Fit {
+        parts.iter().filter_map(Part::option).map(|o| self.hold_option(o)).min().unwrap_or(Fit::Yes)
+    }
+
+    fn hold_option(&self, pattern: &Pattern) -> Fit {
+        let mut fit = Fit::No;
+        let mut letters_left: Vec<char> = match pattern.text.strip_prefix('-') {
+            Some(rest) if !rest.starts_with('-') => rest.chars().collect(),
+            _ => vec![],
+        };
+        let is_cluster = !letters_left.is_empty()
+            && letters_left.iter().all(char::is_ascii_alphanumeric);
+        for word in self.words {
+            let text = word.text.as_str();
+            match word.shape {
+                Shape::Fixed | Shape::Glob if text == "--" => break,
+                Shape::Fixed | Shape::Glob if pattern.fits(text, false) => return Fit::Yes,
+                Shape::Fixed | Shape::Glob if !is_option(text) => {}
+                Shape::Fixed | Shape::Glob => {
+                    if let Some(long) = text.strip_prefix("--") {
+                        let name = long.split('=').next().unwrap_or(long);
+                        if is_long_form(&pattern.text, name) {
+                            return Fit::Yes;
+                        }
+                        letters_left.retain(|letter| long_form(*letter) != Some(name));
+                    } else {
+                        letters_left.retain(|letter| !text.contains(*letter));
+                        let short = pattern.text.strip_prefix("--").and_then(short_form);
+                        if short.is_some_and(|letter| text.contains(letter)) {
+                            return Fit::Yes;
+                        }
+                    }
+                }
+                Shape::One | Shape::Many if text.is_empty() || text.starts_with('-') => {
+                    fit = Fit::Maybe;
+                }
+                Shape::Many => fit = Fit::Maybe,
+                Shape::One => {}
+            }
+            if is_cluster && letters_left.is_empty() {
+                return Fit::Yes;
+            }
+        }
+        fit
+    }
+
+    /// Whether the other words of the pattern come in this order, options left out, anything after.
+    fn hold_words(&self, parts: &[Part]) -> Fit {
+        let parts: Vec<&Part> = parts.iter().filter(|part| part.option().is_none()).collect();
+        let (sure, perhaps) = (self.reach(&parts, false), self.reach(&parts, true));
+        match (sure, perhaps) {
+            (true, _) => Fit::Yes,
+            (false, true) => Fit::Maybe,
+            (false, false) => Fit::No,
+        }
+    }
+
+    fn reach(&self, parts: &[&Part], perhaps: bool) -> bool {
+        let mut reached = vec![false; parts.len() + 1];
+        reached[0] = true;
+        let mut value_may_follow = false;
+        pass_over(parts, &mut reached);
+        for word in self.words {
+            if reached[parts.len()] {
+                return true;
+            }
+            let text = word.text.as_str();
+            let is_known = matches!(word.shape, Shape::Fixed | Shape::Glob);
+            let is_skippable = is_known && text.len() > 1 && text.starts_with(['-', '+']);
+            let mut next = vec![false; parts.len() + 1];
+            for (at, part) in parts.iter().enumerate().filter(|(at, _)| reached[*at]) {
+                let fits = match part {
+                    Part::Many => true,
+                    Part::Word(pattern) if is_known => pattern.fits(text, false),
+                    Part::Word(pattern) => perhaps && pattern.loose.could_begin(text),
+                };
+                let stays = matches!(part, Part::Many) || is_skippable || value_may_follow;
+                next[at] |= stays;
+                next[at + 1] |= fits && matches!(part, Part::Word(_));
+                if perhaps && matches!(word.shape, Shape::Many | Shape::Glob) {
+                    // Any number of words: all that may follow is within reach, and so is nothing.
+                    next[at..].fill(true);
+                }
+            }
+            value_may_follow = is_skippable && self.takes_value(text);
+            reached = next;
+            pass_over(parts, &mut reached);
+        }
+        reached[parts.len()]
+    }
+
+    /// Whether the word after this option may be its value rather than a word of its own.
+    fn takes_value(&self, option: &str) -> bool {
+        const GIT: &[&str] = &[
+            "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix",
+            "--config-env", "--attr-source",
+        ];
+        if self.program.eq_ignore_ascii_case("git") {
+            return GIT.contains(&option);
+        }
+        option.starts_with('-') && !option.contains('=')
+    }
+}
+
+fn pass_over(parts: &[&Part], reached: &mut [bool]) {
+    for (at, part) in parts.iter().enumerate() {
+        reached[at + 1] |= reached[at] && matches!(part, Part::Many);
+    }
+}
+
+/// Long and short names that mean the same in the programs people guard against.
+const FORMS: &[(char, &str)] = &[
+    ('r', "recursive"),
+    ('R', "recursive"),
+    ('f', "force"),
+    ('d', "delete"),
+    ('a', "all"),
+    ('n', "no-verify"),
+    ('o', "output"),
+    ('i', "in-place"),
+];
+
+fn long_form(letter: char) -> Option<&'static str> {
+    FORMS.iter().find(|(short, _)| *short == letter).map(|(_, long)| *long)
+}
+
+fn short_form(long: &str) -> Option<char> {
+    FORMS.iter().find(|(_, name)| *name == long).map(|(letter, _)| *letter)
+}
+
+/// `--forc` and `--force=x` are `--force`: programs take names that are cut short.
+fn is_long_form(pattern: &str, name: &str) -> bool {
+    let wanted = pattern.strip_prefix("--").map(|long| long.split('=').next().unwrap_or(long));
+    name.len() >= 3 && wanted.is_some_and(|wanted| wanted.starts_with(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::Line;
+
+    fn pattern(text: &str) -> CommandPattern {
+        CommandPattern::new(text).unwrap()
+    }
+
+    fn last(text: &str) -> Simple {
+        Line::read(text).commands.pop().unwrap()
+    }
+
+    #[test]
+    fn a_yes_covers_exactly_what_it_says() {
+        for (text, command, expected) in [
+            ("git status", "git status", true),
+            ("git status", "git status -s", false),
+            ("git status *", "git status", true),
+            ("git status *", "git status -s -b", true),
+            ("git status", "git -c x=y status", false),
+            ("git status *", "git -C d status", false),
+            ("git status", "/tmp/git status", false),
+            ("git status", "./git status", false),
+            ("git status", "GIT status", false),
+            ("git status", "PATH=/tmp git status", false),
+            ("cat *", "cat $X \"$Y\" *.rs", true),
+            ("cat a", "cat $X", false),
+            ("cat src/*", "cat \"$X\"", false),
+            ("git push origin feature/*", "git push origin feature/a", true),
+            ("git push origin feature/*", "git push origin feature/a main", false),
+            ("make * all", "make -j 4 all", true),
+            ("make * all", "make all", true),
+            ("make * all", "make -j 4", false),
+            ("*", "anything at all", true),
+            ("*", "X=1 anything", false),
+        ] {
+            assert_eq!(pattern(text).covers(&last(command)), expected, "{text} | {command}");
+        }
+    }
+
+    #[test]
+    fn a_no_catches_whatever_may_be_it() {
+        use Fit::{Maybe, No, Yes};
+        for (text, command, expected) in [
+            ("git push *", "git push", Yes),
+            ("git push", "git push origin main", Yes),
+            ("git push *", "git -c a=b -C d push", Yes),
+            ("git push *", "git --git-dir=x --no-pager push", Yes),
+            ("git push *", "/usr/bin/git push", Yes),
+            ("git push *", "X=1 git push", Yes),
+            ("git push *", "git status", No),
+            ("git push *", "git log push", No),
+            ("git push *", "git --no-pager log push", No),
+            ("git push *", "git $X", Maybe),
+            ("git push *", "git \"$X\" main", Maybe),
+            ("git push *", "git commit -m \"$X\"", No),
+            ("git push * --force *", "git push origin main --force", Yes),
+            ("git push --force", "git push -f", Yes),
+            ("git push --force", "git push --forc origin", Yes),
+            ("git push --force", "git push --force-with-lease", No),
+            ("git push --force", "git push origin", No),
+            ("git push --force", "git push \"$X\"", Maybe),
+            ("rm -rf *", "rm -fr x", Yes),
+            ("rm -rf *", "rm -r -f x", Yes),
+            ("rm -rf *", "rm x -r --force", Yes),
+            ("rm -rf *", "rm --recursive --force x", Yes),
+            ("rm -rf *", "rm -r x", No),
+            ("rm -rf *", "rm -- -rf", No),
+            ("rm -rf *", "rm \"dist/$X\"", No),
+            ("rm -rf *", "rm $X", Maybe),
+            ("rm *", "RM x", Yes),
+            ("kubectl delete *", "kubectl -n prod delete pod x", Yes),
+            ("npm publish", "npm --prefix d publish", Yes),
+            ("cargo publish", "cargo +nightly publish", Yes),
+            ("curl *", "wget x", No),
+            ("*", "wget x", Yes),
+        ] {
+            assert_eq!(pattern(text).may_be(&last(command)), expected, "{text} | {command}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_are_no_command_are_refused() {
+        for text in ["", "a; b", "a && b", "a | b", "a > b", "a 'b", "* push", "a [", "a $(b)"] {
+            assert!(CommandPattern::new(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn wider_is_seen_where_it_is_plain() {
+        for (wide, narrow, expected) in [
+            ("git push *", "git push origin *", true),
+            ("git push", "git push origin", true),
+            ("*", "git push", true),
+            ("git push origin", "git push", false),
+            ("git pull *", "git push *", false),
+            ("git push", "*", false),
+        ] {
+            assert_eq!(pattern(wide).is_wider_than(&pattern(narrow)), expected, "{wide} {narrow}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Patterns for names, words and paths. Plain text is compared as such; only real patterns cost more.
+
+use globset::{GlobBuilder, GlobMatcher};
+use std::sync::OnceLock;
+
+/// A pattern, compiled when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Glob {
+    text: String,
+    case_matters: bool,
+    sort: Sort,
+}
+
+#[derive(Debug)]
+enum Sort {
+    Any,
+    Plain,
+    Pattern { glob: globset::Glob, matcher: OnceLock<GlobMatcher> },
+}
+
+/// What a pattern is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum For {
+    /// A name or a word: `*` fits anything.
+    Names,
+    /// A path: `*` stays within a directory, `**` does not.
+    Paths,
+}
+
+impl Glob {
+    pub(crate) fn new(text: &str, purpose: For, case_matters: bool) -> Result<Self, String> {
+        let sort = match text {
+            "*" if purpose == For::Names => Sort::Any,
+            "**" => Sort::Any,
+            _ if !text.contains(['*', '?', '[', '{', '\\']) => Sort::Plain,
+            _ => {
+                let glob = GlobBuilder::new(text)
+                    .literal_separator(purpose == For::Paths)
+                    .case_insensitive(!case_matters)
+                    .backslash_escape(true)
+                    .build()
+                    .map_err(|error| error.kind().to_string())?;
+                Sort::Pattern { glob, matcher: OnceLock::new() }
+            }
+        };
+        Ok(Self { text: text.into(), case_matters, sort })
+    }
+
+    /// What it says, if it stands for exactly that.
+    pub(crate) fn plain(&self) -> Option<&str> {
+        match &self.sort {
+            Sort::Plain => Some(&self.text),
+            Sort::Any | Sort::Pattern { .. } => None,
+        }
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        matches!(self.sort, Sort::Any)
+    }
+
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        match &self.sort {
+            Sort::Any => true,
+            Sort::Plain if self.case_matters => self.text == text,
+            Sort::Plain => {
+                self.text.len() == text.len() && self.text.eq_ignore_ascii_case(text)
+                    || (!text.is_ascii() && self.text.to_lowercase() == text.to_lowercase())
+            }
+            Sort::Pattern { glob, matcher } => {
+                matcher.get_or_init(|| glob.compile_matcher()).is_match(text)
+            }
+        }
+    }
+
+    /// Whether a text that begins so could fit.
+    pub(crate) fn could_begin(&self, start: &str) -> bool {
+        match &self.sort {
+            Sort::Any | Sort::Pattern { .. } => true,
+            Sort::Plain => {
+                self.text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
+            }
+        }
+    }
+}
+
+/// One pattern, read twice: strictly for what says yes, loosely for what says no or asks.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) text: String,
+    pub(crate) exact: Glob,
+    pub(crate) loose: Glob,
+}
+
+impl Pattern {
+    pub(crate) fn new(text: &str, purpose: For) -> Result<Self, String> {
+        let exact = Glob::new(text, purpose, true)?;
+        let loose = Glob::new(text, purpose, false)?;
+        Ok(Self { text: text.into(), exact, loose })
+    }
+
+    pub(crate) fn fits(&self, text: &str, strictly: bool) -> bool {
+        if strictly { self.exact.fits(text) } else { self.loose.fits(text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits() {
+        let table = [
+            ("Bash", For::Names, "Bash", true, true),
+            ("Bash", For::Names, "bash", false, true),
+            ("mcp__*", For::Names, "mcp__x/y", true, true),
+            ("{Write,Edit}", For::Names, "Edit", true, true),
+            ("src/*", For::Paths, "src/a/b", false, false),
+            ("src/**", For::Paths, "src/a/b", true, true),
+            ("**", For::Paths, "a/b", true, true),
+            ("*", For::Paths, "a/b", false, false),
+        ];
+        for (pattern, purpose, text, exact, loose) in table {
+            let glob = Pattern::new(pattern, purpose).unwrap();
+            assert_eq!(glob.fits(text, true), exact, "{pattern} {text}");
+            assert_eq!(glob.fits(text, false), loose, "{pattern} {text}");
+        }
+        assert!(Pattern::new("a[", For::Names).is_err());
+    }
+}

@@ -1,0 +1,618 @@
+//! The reader: from bytes to simple commands, in one pass.
+
+use super::peel::{Setting, push};
+use super::{DEPTH_MAX, FileUse, Line, Shape, Word};
+
+/// Files that are no files, or lead nowhere.
+const HARMLESS_FILES: &[&str] =
+    &["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+
+/// Words that open or close a construct; a command follows them, or nothing.
+pub(super) const PASSED_OVER: &[&str] =
+    &["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"];
+
+/// Constructs whose insides follow other rules than a command does.
+pub(super) const NOT_READ: &[&str] = &["case", "esac", "select", "function", "coproc", "[["];
+
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    line: &'a mut Line,
+    current: Building,
+    heredocs: Vec<Heredoc>,
+}
+
+/// The command being read.
+#[derive(Default)]
+struct Building {
+    words: Vec<Word>,
+    /// Whether the first word was written without any quote, so that it may be a keyword.
+    first_is_bare: bool,
+    assigns: bool,
+    /// Whether something other than a terminal is its input.
+    is_fed: bool,
+}
+
+struct Heredoc {
+    delimiter: Vec<u8>,
+    strips_tabs: bool,
+    is_literal: bool,
+}
+
+/// A word being read.
+#[derive(Default)]
+struct Draft {
+    text: Vec<u8>,
+    /// How much of the text comes before the first unknown part.
+    known: Option<usize>,
+    shape: Option<Shape>,
+    is_quoted: bool,
+    is_assignment: bool,
+    brace: bool,
+    bracket: bool,
+}
+
+impl Draft {
+    fn push(&mut self, byte: u8) {
+        self.text.push(byte);
+    }
+
+    fn unknown(&mut self, shape: Shape) {
+        self.known.get_or_insert(self.text.len());
+        // Any number of words outweighs one, and one outweighs a pattern of file names.
+        self.shape = Some(match (self.shape, shape) {
+            (Some(Shape::Many), _) | (_, Shape::Many) => Shape::Many,
+            (Some(Shape::Glob), Shape::Glob) | (None, Shape::Glob) => Shape::Glob,
+            (Some(Shape::Glob), _) | (Some(_), Shape::Glob) => Shape::Many,
+            (_, shape) => shape,
+        });
+    }
+
+    fn finish(mut self) -> (Word, bool, bool) {
+        let shape = self.shape.unwrap_or(Shape::Fixed);
+        if let (Shape::One | Shape::Many, Some(known)) = (shape, self.known) {
+            self.text.truncate(known);
+        }
+        let text = String::from_utf8_lossy(&self.text).into_owned();
+        (Word { text, shape }, self.is_quoted, self.is_assignment)
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8], depth: usize, line: &'a mut Line) -> Self {
+        let (current, heredocs) = (Building::default(), vec![]);
+        Self { bytes, at: 0, depth, line, current, heredocs }
+    }
+
+    pub(super) fn read_all(mut self) {
+        if self.bytes.contains(&0) {
+            self.line.is_unclear("it holds a character that no shell takes");
+        }
+        self.list(false);
+        if !self.heredocs.is_empty() {
+            self.line.is_unclear("a here-document is not closed");
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn next_is(&self, text: &str) -> bool {
+        self.bytes[self.at..].starts_with(text.as_bytes())
+    }
+
+    /// Commands up to the end, or up to the bracket that closes them.
+    fn list(&mut self, closes: bool) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' => self.at += 1,
+                b'\\' if self.next_is("\\\n") => self.at += 2,
+                b'\n' => {
+                    self.at += 1;
+                    self.finish();
+                    self.here_documents();
+                }
+                b';' => {
+                    if self.next_is(";;") || self.next_is(";&") {
+                        self.line.is_unclear("it has a `;;`");
+                    }
+                    self.at += 1;
+                    self.finish();
+                }
+                b'&' if self.next_is("&>") => self.redirection(),
+                b'&' => {
+                    self.at += if self.next_is("&&") { 2 } else { 1 };
+                    self.finish();
+                }
+                b'|' => {
+                    let is_pipe = !self.next_is("||");
+                    self.at += if !is_pipe || self.next_is("|&") { 2 } else { 1 };
+                    self.finish();
+                    self.current.is_fed = is_pipe;
+                }
+                b')' => {
+                    self.at += 1;
+                    self.finish();
+                    if closes {
+                        return;
+                    }
+                    self.line.is_unclear("a bracket is closed that was not opened");
+                }
+                b'(' => self.group(),
+                b'#' => self.comment(),
+                b'<' | b'>' if self.next_is("<(") || self.next_is(">(") => {
+                    self.at += 2;
+                    self.substitution();
+                    self.current.words.push(Word::unknown(Shape::One));
+                }
+                b'<' | b'>' => self.redirection(),
+                b'0'..=b'9' if self.is_descriptor() => {
+                    while self.peek().is_some_and(|b| b.is_ascii_digit()) {
+                        self.at += 1;
+                    }
+                    self.redirection();
+                }
+                _ => self.argument(),
+            }
+        }
+        self.finish();
+        if closes {
+            self.line.is_unclear("a bracket is not closed");
+        }
+    }
+
+    /// Digits right before `<` or `>` name a descriptor.
+    fn is_descriptor(&self) -> bool {
+        let rest = &self.bytes[self.at..];
+        let digits = rest.iter().take(4).take_while(|b| b.is_ascii_digit()).count();
+        matches!(rest.get(digits), Some(b'<' | b'>'))
+    }
+
+    fn group(&mut self) {
+        if self.next_is("((") {
+            self.line.is_unclear("it has an arithmetic command");
+        } else if !self.current.words.is_empty() || self.current.assigns {
+            self.line.is_unclear("a bracket follows a word: a function, a list or a pattern");
+        }
+        self.at += 1;
+        self.substitution();
+    }
+
+    /// A comment, left out. Some shells do not know comments in some modes, so one that would be a
+    /// command there is not trusted.
+    fn comment(&mut self) {
+        while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
+            if matches!(byte, b';' | b'&' | b'|' | b'`' | b'$' | b'<' | b'>' | b'(' | b')') {
+                self.line.is_unclear("a comment holds what may be a command");
+            }
+            self.at += 1;
+        }
+    }
+
+    fn argument(&mut self) {
+        let start = self.at;
+        let (word, is_quoted, is_assignment) = self.word();
+        if self.at == start {
+            // Unreachable by the grammar; moving on keeps the promise to end.
+            self.at += 1;
+        }
+        if is_assignment && self.current.words.is_empty() {
+            self.current.assigns = true;
+            return;
+        }
+        if self.current.words.is_empty() {
+            self.current.first_is_bare = !is_quoted;
+        }
+        self.current.words.push(word);
+    }
+
+    fn word(&mut self) -> (Word, bool, bool) {
+        let mut draft = Draft::default();
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
+                b'\\' => self.backslash(&mut draft),
+                b'\'' => self.single_quoted(&mut draft),
+                b'"' => {
+                    self.at += 1;
+                    draft.is_quoted = true;
+                    self.double_quoted(&mut draft);
+                }
+                b'$' => self.dollar(&mut draft, false),
+                b'`' => self.backtick(&mut draft, false),
+                _ => {
+                    self.plain(byte, &mut draft);
+                    self.at += 1;
+                }
+            }
+        }
+        draft.finish()
+    }
+
+    /// A character outside of quotes, which may still mean more than itself.
+    fn plain(&mut self, byte: u8, draft: &mut Draft) {
+        match byte {
+            b'*' | b'?' => draft.unknown(Shape::Glob),
+            b'[' => draft.bracket = true,
+            b']' if draft.bracket => draft.unknown(Shape::Glob),
+            b'{' => draft.brace = true,
+            b',' if draft.brace => draft.unknown(Shape::Many),
+            b'.' if draft.brace && draft.text.last() == Some(&b'.') => draft.unknown(Shape::Many),
+            b'=' if !draft.is_quoted && draft.shape.is_none() && is_variable(&draft.text) => {
+                draft.is_assignment = true;
+            }
+            _ => {}
+        }
+        draft.push(byte);
+    }
+
+    fn backslash(&mut self, draft: &mut Draft) {
+        match self.bytes.get(self.at + 1) {
+            None => {
+                self.line.is_unclear("it ends in a backslash");
+                self.at += 1;
+            }
+            Some(b'\n') => self.at += 2,
+            Some(byte) => {
+                draft.is_quoted = true;
+                draft.push(*byte);
+                self.at += 2;
+            }
+        }
+    }
+
+    fn single_quoted(&mut self, draft: &mut Draft) {
+        draft.is_quoted = true;
+        self.at += 1;
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(|byte| *byte == b'\'');
+        if length.is_none() {
+            self.line.is_unclear("a quote is not closed");
+        }
+        let taken = length.unwrap_or(rest.len());
+        draft.text.extend_from_slice(&rest[..taken]);
+        self.at += taken + usize::from(length.is_some());
+    }
+
+    /// Up to the closing `"`; the opening one is behind us.
+    fn double_quoted(&mut self, draft: &mut Draft) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    return;
+                }
+                b'\\' => self.quoted_backslash(draft),
+                b'$' => self.dollar(draft, true),
+                b'`' => self.backtick(draft, true),
+                _ => {
+                    draft.push(byte);
+                    self.at += 1;
+                }
+            }
+        }
+        self.line.is_unclear("a quote is not closed");
+    }
+
+    /// In double quotes a backslash means something before a few characters only.
+    fn quoted_backslash(&mut self, draft: &mut Draft) {
+        match self.bytes.get(self.at + 1) {
+            Some(b'\n') => {}
+            Some(byte @ (b'$' | b'`' | b'"' | b'\\')) => draft.push(*byte),
+            Some(byte) => draft.text.extend_from_slice(&[b'\\', *byte]),
+            None => draft.push(b'\\'),
+        }
+        self.at = (self.at + 2).min(self.bytes.len());
+    }
+
+    fn dollar(&mut self, draft: &mut Draft, quoted: bool) {
+        self.at += 1;
+        let alone = if quoted { Shape::One } else { Shape::Many };
+        match self.peek() {
+            Some(b'(') => {
+                self.at += 1;
+                self.substitution();
+                draft.unknown(alone);
+            }
+            Some(b'{') => {
+                self.at += 1;
+                let shape = self.parameter(quoted);
+                draft.unknown(shape);
+            }
+            Some(b'\'') if !quoted => self.escaped_quote(draft),
+            Some(b'"') if !quoted => {
+                // A translated text is whatever the translation says.
+                self.at += 1;
+                draft.unknown(Shape::One);
+                self.double_quoted(draft);
+            }
+            Some(byte) if byte.is_ascii_alphanumeric() || byte == b'_' => {
+                while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
+                    self.at += 1;
+                }
+                draft.unknown(alone);
+            }
+            Some(byte @ (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) => {
+                self.at += 1;
+                draft.unknown(if byte == b'@' { Shape::Many } else { alone });
+            }
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>' | b'"') => {
+                draft.push(b'$');
+            }
+            // Other shells expand more than this one knows.
+            Some(_) => draft.unknown(alone),
+        }
+    }
+
+    /// `$'…'`, whose escapes are not worked out: one word that is not known.
+    fn escaped_quote(&mut self, draft: &mut Draft) {
+        draft.is_quoted = true;
+        draft.unknown(Shape::One);
+        self.at += 1;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'\'' => return,
+                b'\\' => self.at = (self.at + 1).min(self.bytes.len()),
+                _ => {}
+            }
+        }
+        self.line.is_unclear("a quote is not closed");
+    }
+
+    /// The inside of `${…}`, which may hold commands of its own.
+    fn parameter(&mut self, quoted: bool) -> Shape {
+        if !self.may_go_deeper() {
+            return Shape::Many;
+        }
+        let start = self.at;
+        let mut scratch = Draft::default();
+        loop {
+            match self.peek() {
+                None => {
+                    self.line.is_unclear("a `${` is not closed");
+                    break;
+                }
+                Some(b'}') => break,
+                Some(b'\\') => self.at = (self.at + 2).min(self.bytes.len()),
+                Some(b'\'') if !quoted => self.single_quoted(&mut scratch),
+                Some(b'"') => {
+                    self.at += 1;
+                    self.double_quoted(&mut scratch);
+                }
+                Some(b'$') => self.dollar(&mut scratch, quoted),
+                Some(b'`') => self.backtick(&mut scratch, quoted),
+                Some(_) => self.at += 1,
+            }
+        }
+        self.depth -= 1;
+        let body = &self.bytes[start..self.at.min(self.bytes.len())];
+        self.at = (self.at + 1).min(self.bytes.len());
+        self.judge_parameter(body);
+        let is_one = quoted && !body.contains(&b'@');
+        if is_one { Shape::One } else { Shape::Many }
+    }
+
+    fn judge_parameter(&mut self, body: &[u8]) {
+        let name = body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        if body[name..].starts_with(b"=") || body[name..].starts_with(b":=") {
+            self.current.assigns = true;
+        }
+        // Flags in brackets and the prompt's own language can run what a variable holds.
+        if body.starts_with(b"(") || body.ends_with(b"@P") {
+            self.line.is_unclear("a variable is expanded as a command");
+        }
+    }
+
+    /// `…`: unescaped, then read as a line of its own.
+    fn backtick(&mut self, draft: &mut Draft, quoted: bool) {
+        self.at += 1;
+        let mut inside = vec![];
+        let mut is_closed = false;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match (byte, self.peek()) {
+                (b'`', _) => {
+                    is_closed = true;
+                    break;
+                }
+                (b'\\', Some(next @ (b'`' | b'\\' | b'$'))) => {
+                    inside.push(next);
+                    self.at += 1;
+                }
+                _ => inside.push(byte),
+            }
+        }
+        if !is_closed {
+            self.line.is_unclear("a backtick is not closed");
+        }
+        draft.unknown(if quoted { Shape::One } else { Shape::Many });
+        if self.may_go_deeper() {
+            Reader::new(&inside, self.depth, self.line).read_all();
+            self.depth -= 1;
+        }
+    }
+
+    /// Commands in brackets; the opening one is behind us.
+    fn substitution(&mut self) {
+        if self.may_go_deeper() {
+            let outer = std::mem::take(&mut self.current);
+            self.list(true);
+            self.current = outer;
+            self.depth -= 1;
+        }
+    }
+
+    /// Past the limit nothing more is read: the rest of the line counts as unknown.
+    fn may_go_deeper(&mut self) -> bool {
+        if self.depth >= DEPTH_MAX {
+            self.line.is_unclear("it is nested too deeply");
+            self.at = self.bytes.len();
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    fn redirection(&mut self) {
+        const OPERATORS: &[&str] =
+            &["<<<", "<<-", "<<", "<&", "<>", "<", "&>>", "&>", ">>", ">&", ">|", ">"];
+        let operator = OPERATORS.iter().find(|op| self.next_is(op)).copied().unwrap_or("<");
+        self.at += operator.len();
+        let Some((target, is_quoted)) = self.target() else {
+            self.line.is_unclear("a redirection leads nowhere");
+            return;
+        };
+        self.current.is_fed |= operator.starts_with('<');
+        if let "<<" | "<<-" = operator {
+            if target.fixed().is_none() {
+                self.line.is_unclear("a here-document ends in an odd word");
+            }
+            self.heredocs.push(Heredoc {
+                delimiter: target.text.into_bytes(),
+                strips_tabs: operator == "<<-",
+                is_literal: is_quoted,
+            });
+            return;
+        }
+        let is_copy = operator.ends_with('&')
+            && target.fixed().is_some_and(|t| {
+                t.bytes().all(|b| b.is_ascii_digit() || b == b'-') && !t.is_empty()
+            });
+        let leads_nowhere = target.fixed().is_some_and(|t| {
+            HARMLESS_FILES.contains(&t) || t.strip_prefix("/dev/fd/").is_some_and(is_number)
+        });
+        if operator != "<<<" && !is_copy && !leads_nowhere {
+            let writes = operator.contains('>');
+            self.line.files.push(FileUse { path: target, writes });
+        }
+    }
+
+    /// The word after a redirection.
+    fn target(&mut self) -> Option<(Word, bool)> {
+        while matches!(self.peek(), Some(b' ' | b'\t')) || self.next_is("\\\n") {
+            self.at += if self.peek() == Some(b'\\') { 2 } else { 1 };
+        }
+        if self.next_is("<(") || self.next_is(">(") {
+            self.at += 2;
+            self.substitution();
+            // What is written there goes to a command that is listed, not to a file.
+            return Some((Word::of("/dev/null"), true));
+        }
+        let start = self.at;
+        let (word, is_quoted, _) = self.word();
+        (self.at > start).then_some((word, is_quoted))
+    }
+
+    /// The bodies of the here-documents whose line has just ended.
+    fn here_documents(&mut self) {
+        for heredoc in std::mem::take(&mut self.heredocs) {
+            let start = self.at;
+            let mut is_closed = false;
+            let mut end = self.bytes.len();
+            while self.at < self.bytes.len() {
+                let rest = &self.bytes[self.at..];
+                let length = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+                let tabs = match heredoc.strips_tabs {
+                    true => rest[..length].iter().take_while(|b| **b == b'\t').count(),
+                    false => 0,
+                };
+                let line_start = self.at;
+                self.at = (self.at + length + 1).min(self.bytes.len());
+                if rest[tabs..length] == heredoc.delimiter {
+                    (is_closed, end) = (true, line_start);
+                    break;
+                }
+            }
+            if !is_closed {
+                self.line.is_unclear("a here-document is not closed");
+            }
+            if !heredoc.is_literal && self.may_go_deeper() {
+                let body = &self.bytes[start..end];
+                if body.windows(2).any(|pair| pair == b"\\\n") {
+                    // Where such a document ends depends on the shell.
+                    self.line.is_unclear("a here-document has joined lines");
+                }
+                Reader::new(body, self.depth, self.line).expansions();
+                self.depth -= 1;
+            }
+        }
+    }
+
+    /// The commands in a text that is expanded like a quoted one.
+    fn expansions(mut self) {
+        let mut scratch = Draft::default();
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'\\' => self.at = (self.at + 2).min(self.bytes.len()),
+                b'$' => self.dollar(&mut scratch, true),
+                b'`' => self.backtick(&mut scratch, true),
+                _ => self.at += 1,
+            }
+        }
+        if self.current.assigns {
+            self.line.is_unclear("a here-document sets a variable");
+        }
+    }
+
+    /// The command read so far is complete.
+    fn finish(&mut self) {
+        let Building { mut words, mut first_is_bare, assigns, is_fed } =
+            std::mem::take(&mut self.current);
+        while first_is_bare && !words.is_empty() {
+            let Some(first) = words[0].fixed() else { break };
+            if PASSED_OVER.contains(&first) {
+                words.remove(0);
+                // After a keyword an assignment is one again.
+                while words.first().is_some_and(|w| is_assignment(&w.text)) {
+                    words.remove(0);
+                    first_is_bare = false;
+                    push(self.line, vec![], Setting { assigns: true, is_fed: false }, self.depth);
+                }
+                continue;
+            }
+            if NOT_READ.contains(&first) {
+                self.line.is_unclear(format!("it has a `{first}`"));
+            }
+            if first == "for" {
+                // `for x in a b`: nothing runs here, and what the words hold was read already.
+                if !words.get(1).is_some_and(|name| is_harmless_name(&name.text)) {
+                    push(self.line, vec![], Setting { assigns: true, is_fed: false }, self.depth);
+                }
+                words.clear();
+            }
+            break;
+        }
+        if !words.is_empty() || assigns {
+            push(self.line, words, Setting { assigns, is_fed }, self.depth);
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `name`, `name+` or `name[…]`, to be followed by `=`.
+fn is_variable(text: &[u8]) -> bool {
+    let text = text.strip_suffix(b"+").unwrap_or(text);
+    let name = match text.iter().position(|b| *b == b'[') {
+        Some(at) if text.ends_with(b"]") => &text[..at],
+        _ => text,
+    };
+    let starts_well = name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    starts_well && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+/// Whether a variable of this name is the script's own business: programs look at capital letters,
+/// and zsh at some paths.
+fn is_harmless_name(name: &str) -> bool {
+    let is_small = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    is_small && !name.contains("path") && !name.contains("proxy") && !name.contains("config")
+}
+
+pub(super) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| is_variable(name.as_bytes()))
+}

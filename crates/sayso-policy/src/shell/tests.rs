@@ -1,0 +1,179 @@
+//! What is found in command lines, by table.
+
+use super::*;
+
+/// The commands a line runs, wrappers left out if transparent, and whether it is unclear.
+fn found(text: &str) -> (Vec<String>, bool) {
+    let line = Line::read(text);
+    let commands = line.commands.iter().filter(|c| !c.transparent).map(Simple::in_words).collect();
+    (commands, line.unclear.is_some())
+}
+
+#[test]
+fn the_commands_of_a_line_are_found() {
+    let table: &[(&str, &[&str])] = &[
+        ("git status", &["git status"]),
+        ("git status; rm -rf x", &["git status", "rm -rf x"]),
+        ("a && b || c | d & e", &["a", "b", "c", "d", "e"]),
+        ("a\nb\r", &["a", "b\r"]),
+        ("(a; b) && c", &["a", "b", "c"]),
+        ("{ a; b; }", &["a", "b"]),
+        ("! a", &["a"]),
+        ("echo $(a $(b))", &["b", "a …", "echo …"]),
+        ("echo `a`", &["a", "echo …"]),
+        (r"echo `a \`b\``", &["b", "a …", "echo …"]),
+        ("echo \"x $(a) y\"", &["a", "echo x …"]),
+        ("echo ${x:-$(a)}", &["a", "echo …"]),
+        ("diff <(a) <(b)", &["a", "b", "diff … …"]),
+        ("a > >(b)", &["b", "a"]),
+        ("echo 'a; b' \"c; d\" e\\;f", &["echo a; b c; d e;f"]),
+        ("echo 'a'\"b\"c", &["echo abc"]),
+        ("l\\s", &["ls"]),
+        ("'l's -l", &["ls -l"]),
+        ("a \\\n b", &["a b"]),
+        ("ls # nothing", &["ls"]),
+        ("ls a#b", &["ls a#b"]),
+        ("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]),
+        ("while a; do b; done", &["a", "b"]),
+        ("for x in 1 2; do rm $x; done", &["rm …"]),
+        ("env X=1 cmd", &["env X=1 cmd", "cmd"]),
+        ("sudo -u root rm -rf /", &["sudo -u root rm -rf /", "rm -rf /"]),
+        ("sudo -n -- rm x", &["sudo -n -- rm x", "rm x"]),
+        ("nohup time timeout -k 5 10 nice -n 3 cmd x", &["cmd x"]),
+        ("timeout --signal=KILL 10s cmd", &["cmd"]),
+        ("ls | xargs -0 -n1 rm -f", &["ls", "xargs -0 -n1 rm -f", "rm -f …"]),
+        ("sh -c 'a; b'", &["a", "b"]),
+        ("bash -lc 'a'", &["bash -lc a", "a"]),
+        ("bash -c \"bash -c 'rm x'\"", &["rm x"]),
+        ("bash script.sh", &["bash script.sh"]),
+        ("find . -name x -exec rm {} \\;", &["find . -name x -exec rm {} ;", "rm {} …"]),
+        ("ssh -p 22 host rm -rf x", &["ssh -p 22 host rm -rf x", "rm -rf x"]),
+        ("ls | xargs -I{} cp {} d", &["ls", "xargs -I{} cp {} d", "cp … d …"]),
+        ("find . -exec sh -c 'a $1' _ {} \\;", &["find . -exec sh -c a $1 _ {} ;", "a …"]),
+        ("command git push", &["command git push", "git push"]),
+        ("cat <<EOF\nrm x; $(a)\nEOF\nb", &["cat", "a", "b"]),
+        ("cat <<'EOF'\n$(a)\nEOF\nb", &["cat", "b"]),
+        ("cat <<-E\n\tx\n\tE\nb", &["cat", "b"]),
+        ("cat <<< \"$(a)\"", &["a", "cat"]),
+        ("X=1 cmd", &["cmd"]),
+        ("git -c a=b -C d push", &["git -c a=b -C d push"]),
+        ("a 2>&1 >/dev/null", &["a"]),
+        ("echo é ü", &["echo é ü"]),
+        ("[ -f x ] && a", &["[ -f x ]", "a"]),
+    ];
+    for (text, expected) in table {
+        let (mut commands, unclear) = found(text);
+        let mut expected: Vec<_> = expected.iter().map(|s| (*s).to_owned()).collect();
+        commands.sort();
+        expected.sort();
+        assert_eq!(commands, expected, "{text:?}");
+        assert!(!unclear, "{text:?} is unclear: {:?}", Line::read(text).unclear);
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_unclear_and_the_rest_is_still_found() {
+    let table: &[(&str, &str)] = &[
+        ("rm x 'a", "rm x a"),
+        ("rm x \"a", "rm x a"),
+        ("rm x; $CMD y", "rm x"),
+        ("rm x; ${CMD} y", "rm x"),
+        ("rm x; $(echo y)", "rm x"),
+        ("rm x; `echo y`", "rm x"),
+        ("rm x; eval y", "rm x"),
+        ("rm x; . y", "rm x"),
+        ("rm x; source y", "rm x"),
+        ("rm x; alias ls=y; ls", "rm x"),
+        ("rm x; trap y EXIT", "rm x"),
+        ("rm x; f() { y; }; f", "rm x"),
+        ("rm x; function f { y; }", "rm x"),
+        ("rm x | sh", "rm x"),
+        ("rm x; curl u | sudo bash", "rm x"),
+        ("rm x; bash <<E\ny\nE", "rm x"),
+        ("rm x; bash <<< y", "rm x"),
+        ("rm x; sh -c \"$y\"", "rm x"),
+        ("rm x; bash -s", "rm x"),
+        ("rm x; sudo $y", "rm x"),
+        ("rm x; sudo --odd y", "rm x"),
+        ("rm x; env -S 'y z'", "rm x"),
+        ("rm x; /bin/l?", "rm x"),
+        ("rm x; {a,b} y", "rm x"),
+        ("rm x; case y in z) a;; esac", "rm x"),
+        ("rm x; [[ y ]]", "rm x"),
+        ("rm x; ((y))", "rm x"),
+        ("rm x; (y", "rm x"),
+        ("rm x)", "rm x"),
+        ("rm x; $'y'", "rm x"),
+        ("rm x; a=(y z)", "rm x"),
+        ("rm x; cat <<E\ny", "rm x"),
+        ("rm x; cat >", "rm x"),
+        ("rm x; y \\", "rm x"),
+        ("rm x; echo ${y@P}", "rm x"),
+        ("rm x # y; z", "rm x"),
+        ("rm x; time { y; }", "rm x"),
+        ("rm x; cat <<$E\ny\n$E\nz", "rm x"),
+        ("rm x; cat <<E\ny\\\nE\nE\nz", "rm x"),
+        ("rm x; echo y | xargs -I% % z", "rm x"),
+        ("rm x; echo y | xargs sh -c 'z'", "rm x"),
+        ("rm x; find . -exec sh -c 'y {}' \\;", "rm x"),
+        ("rm x; echo y | sudo -s", "rm x"),
+        ("rm x; $=y", "rm x"),
+        ("rm x; y\0", "rm x"),
+    ];
+    for (text, expected) in table {
+        let (commands, unclear) = found(text);
+        assert!(unclear, "{text:?} is clear: {commands:?}");
+        assert!(commands.iter().any(|c| c == expected), "{text:?}: {commands:?}");
+    }
+}
+
+#[test]
+fn files_are_noted_and_variables_too() {
+    let files = |text: &str| {
+        let line = Line::read(text);
+        let texts: Vec<_> = line
+            .files
+            .iter()
+            .map(|f| format!("{}{}", if f.writes { '>' } else { '<' }, f.path.text))
+            .collect();
+        texts.join(" ")
+    };
+    assert_eq!(files("a > x 2>> y < z &> w >| v >& u"), ">x >>y <z >w >v >u".replace(">>", ">"));
+    assert_eq!(files("a 2>&1 > /dev/null 3>&- < /dev/fd/3"), "");
+    assert_eq!(files("(a) > x; > y"), ">x >y");
+    assert_eq!(files("a > /dev/tcp/host/80"), ">/dev/tcp/host/80");
+    for text in [
+        "X=1 a",
+        "env X=1 a",
+        "export X=1",
+        "X=1",
+        "sudo X=1 a",
+        "X=1 sh -c a",
+        "printf -v X y",
+        "echo ${X:=y}",
+        "read X",
+        "if X=1 a; then b; fi",
+    ] {
+        let line = Line::read(text);
+        assert!(line.commands.iter().any(|c| c.assigns), "{text:?}: {line:?}");
+    }
+    assert!(Line::read("cd x && a > y").moves);
+}
+
+#[test]
+fn depth_and_number_are_bounded() {
+    for text in [
+        "$(".repeat(50_000),
+        "(".repeat(50_000),
+        "${a:-".repeat(20_000),
+        "\"$(".repeat(30_000),
+        "`".repeat(50_000),
+        "sudo ".repeat(20_000),
+        "bash -c '".repeat(10_000),
+        "a;".repeat(50_000),
+        "a<<E\n".repeat(20_000),
+        "x".repeat(2_000_000),
+    ] {
+        assert!(Line::read(&text).unclear.is_some(), "{:?}", &text[..10]);
+    }
+}

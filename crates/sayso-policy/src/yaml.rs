@@ -1,0 +1,303 @@
+//! YAML as a tree that knows its lines, read under a budget: a file that unfolds is refused.
+
+use crate::mistake::{Mistakes, nearest};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
+use serde_saphyr::{Spanned, options::MergeKeyPolicy};
+use std::fmt;
+
+/// How much a file may unfold to. A policy of a thousand full rules stays well below.
+const NODES_MAX: usize = 100_000;
+const ALIASES_MAX: usize = 200;
+const REPLAYED_MAX: usize = 20_000;
+const DEPTH_MAX: usize = 24;
+
+/// A value and the line it stands on; 0 where that is not known.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) line: u64,
+    pub(crate) tree: Tree,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Tree {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) line: u64,
+    pub(crate) key: String,
+    pub(crate) value: Node,
+}
+
+/// Reads one document, or says on which line it is no YAML.
+pub(crate) fn read(text: &str) -> Result<Node, (u64, String)> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_nodes: NODES_MAX,
+            max_events: NODES_MAX * 2,
+            max_aliases: ALIASES_MAX,
+            max_anchors: ALIASES_MAX,
+            max_recorded_anchor_events: REPLAYED_MAX,
+            max_depth: DEPTH_MAX,
+            flow_nesting_limit: DEPTH_MAX,
+            max_documents: 1,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: REPLAYED_MAX,
+            max_replay_stack_depth: 8,
+        },
+        merge_keys: MergeKeyPolicy::Error,
+        strict_booleans: true,
+    };
+    let read: Result<Spanned<Tree>, _> = serde_saphyr::from_str_with_options(text, options);
+    match read {
+        Ok(spanned) => Ok(spanned.into()),
+        Err(error) => {
+            let line = error.location().map_or(0, |location| location.line());
+            let message = error.without_snippet().to_string();
+            let first = message.lines().next().unwrap_or_default().to_owned();
+            Err((line, first))
+        }
+    }
+}
+
+impl From<Spanned<Tree>> for Node {
+    fn from(spanned: Spanned<Tree>) -> Self {
+        Self { line: spanned.referenced.line(), tree: spanned.value }
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
+        Tree::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
+        Ok(Tree::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
+        Ok(Tree::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
+        Ok(Tree::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
+        Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
+        Ok(Tree::Text(value.into()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Tree, E> {
+        Ok(Tree::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+        let mut list = vec![];
+        while let Some(item) = items.next_element::<Spanned<Tree>>()? {
+            list.push(item.into());
+        }
+        Ok(Tree::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+        let mut map = vec![];
+        while let Some((key, value)) = entries.next_entry::<Spanned<String>, Spanned<Tree>>()? {
+            let (line, key) = (key.referenced.line(), key.value);
+            map.push(Entry { line, key, value: value.into() });
+        }
+        Ok(Tree::Map(map))
+    }
+}
+
+impl Node {
+    /// What sort of value it is, for messages.
+    pub(crate) fn sort(&self) -> &'static str {
+        match &self.tree {
+            Tree::Null => "nothing",
+            Tree::Bool(_) => "true or false",
+            Tree::Number(_) => "a number",
+            Tree::Text(_) => "a text",
+            Tree::List(_) => "a list",
+            Tree::Map(_) => "a mapping",
+        }
+    }
+
+    /// The text, or a mistake.
+    pub(crate) fn text(&self, what: &str, mistakes: &mut Mistakes) -> Option<&str> {
+        if let Tree::Text(text) = &self.tree {
+            return Some(text);
+        }
+        let fix = match &self.tree {
+            Tree::Number(_) | Tree::Bool(_) => "put it in quotes",
+            Tree::Null | Tree::Text(_) | Tree::List(_) | Tree::Map(_) => "write a text",
+        };
+        mistakes.add(self.line, format!("{what} is {}, not a text", self.sort()), fix);
+        None
+    }
+
+    /// One text, or a list of them, each with its line.
+    pub(crate) fn texts(&self, what: &str, mistakes: &mut Mistakes) -> Vec<(u64, String)> {
+        match &self.tree {
+            Tree::List(items) if items.is_empty() => {
+                mistakes.add(self.line, format!("{what} is an empty list"), "name one, or drop it");
+                vec![]
+            }
+            Tree::List(items) => items
+                .iter()
+                .filter_map(|item| Some((item.line, item.text(what, mistakes)?.to_owned())))
+                .collect(),
+            Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::Map(_) => self
+                .text(what, mistakes)
+                .map(|text| (self.line, text.to_owned()))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// The items of a list, or a mistake.
+    pub(crate) fn items(&self, what: &str, mistakes: &mut Mistakes) -> &[Node] {
+        match &self.tree {
+            Tree::List(items) => items,
+            Tree::Null => &[],
+            Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::Map(_) => {
+                let what = format!("{what} is {}, not a list", self.sort());
+                mistakes.add(self.line, what, "begin each entry with `- `");
+                &[]
+            }
+        }
+    }
+
+    /// The entries of a mapping, or a mistake.
+    pub(crate) fn entries(&self, what: &str, mistakes: &mut Mistakes) -> &[Entry] {
+        match &self.tree {
+            Tree::Map(entries) => entries,
+            Tree::Null => &[],
+            Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::List(_) => {
+                let what = format!("{what} is {}, not a mapping", self.sort());
+                mistakes.add(self.line, what, "write it as `key: value`");
+                &[]
+            }
+        }
+    }
+
+    /// The mapping's values by key; whatever is not in `known` is a mistake.
+    pub(crate) fn fields<'a>(
+        &'a self,
+        what: &str,
+        known: &[&'static str],
+        mistakes: &mut Mistakes,
+    ) -> Fields<'a> {
+        let entries = self.entries(what, mistakes);
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let fix = match nearest(&entry.key, known.iter().copied()) {
+                Some(name) => format!("write `{name}`"),
+                None => format!("the keys are {}", known.join(", ")),
+            };
+            mistakes.add(entry.line, format!("{what} has no key `{}`", entry.key), fix);
+        }
+        Fields { line: self.line, entries }
+    }
+
+    /// The value as JSON, without its lines.
+    pub(crate) fn json(&self) -> Value {
+        match &self.tree {
+            Tree::Null => Value::Null,
+            Tree::Bool(value) => Value::Bool(*value),
+            Tree::Number(number) => Value::Number(number.clone()),
+            Tree::Text(text) => Value::String(text.clone()),
+            Tree::List(items) => Value::Array(items.iter().map(Node::json).collect()),
+            Tree::Map(entries) => {
+                Value::Object(entries.iter().map(|e| (e.key.clone(), e.value.json())).collect())
+            }
+        }
+    }
+}
+
+/// The entries of a mapping whose keys were checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    pub(crate) line: u64,
+    entries: &'a [Entry],
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_known_of_keys_and_values() {
+        let node = read("a: 1\nb:\n  - x\n  - on: tool\n").unwrap();
+        let Tree::Map(entries) = &node.tree else { panic!("{node:?}") };
+        let lines: Vec<_> =
+            entries.iter().map(|e| (e.key.as_str(), e.line, e.value.line)).collect();
+        assert_eq!(lines, [("a", 1, 1), ("b", 2, 3)]);
+        assert_eq!(node.json(), serde_json::json!({"a": 1, "b": ["x", {"on": "tool"}]}));
+    }
+
+    #[test]
+    fn a_file_that_unfolds_is_refused() {
+        let mut bomb = String::from("a: &a [x, x, x, x, x, x, x, x, x, x]\n");
+        for (name, of) in "bcdefghi".chars().zip("abcdefgh".chars()) {
+            bomb += &format!(
+                "{name}: &{name} [{}]\n",
+                [format!("*{of}"); 1].concat() + &format!(", *{of}").repeat(9)
+            );
+        }
+        let (_, message) = read(&bomb).unwrap_err();
+        assert!(!message.is_empty());
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        assert!(read(&"[".repeat(100_000)).is_err());
+        assert!(read(&format!("{}x{}", "[".repeat(30), "]".repeat(30))).is_err());
+    }
+
+    #[test]
+    fn wrong_yaml_names_its_line() {
+        let (line, _) = read("a: 1\nb: [1,\nc: }\n").unwrap_err();
+        assert!(line >= 2, "{line}");
+        let (line, message) = read("a: 1\na: 2\n").unwrap_err();
+        assert_eq!(line, 2, "{message}");
+    }
+}
