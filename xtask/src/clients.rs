@@ -78,14 +78,11 @@ pub(crate) fn here(words: &[String]) -> Outcome {
             return Err(format!("the real clients need `{program}` on the PATH").into());
         }
     }
-    let node = NODE.ensure(None)?;
+    let node = NODE.ensure(None).map_err(|stop| untested(&[(NODE.name, stop)]))?;
     let nodes = node.parent().unwrap_or(Path::new("."));
     let (programs, missing) = ensure(&chosen, nodes);
     if !missing.is_empty() {
-        let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
-        let whys: Vec<_> = missing.iter().map(|(_, stop)| stop.text.as_str()).collect();
-        let names = names.join(", ");
-        return Err(format!("{}\nnothing was tested: no {names}", whys.join("\n")).into());
+        return Err(untested(&missing));
     }
     let cluster = Cluster::start(&xtask, &tools::ensure()?)?;
     let mut tests = runner(&chosen);
@@ -122,6 +119,13 @@ fn ensure(chosen: &[&'static Package], nodes: &Path) -> (Vec<PathBuf>, Missing) 
     (programs, missing)
 }
 
+/// That nothing was tested, and why.
+fn untested(missing: &[(&str, Stop)]) -> Stop {
+    let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
+    let whys: Vec<_> = missing.iter().map(|(_, stop)| stop.text.as_str()).collect();
+    format!("{}\nnothing was tested: there is no {}", whys.join("\n"), names.join(", ")).into()
+}
+
 impl Package {
     /// The variable that tells the tests where it is.
     fn variable(&self) -> String {
@@ -135,8 +139,13 @@ impl Package {
         if !program.is_file() {
             self.install(&folder)?;
         }
-        self.check(&program, nodes)?;
-        Ok(program)
+        match self.check(&program, nodes) {
+            Ok(()) => Ok(program),
+            Err(stop) => {
+                let anew = format!("to install it anew: rm -r {}", folder.display());
+                Err(format!("{}\n{anew}", stop.text).into())
+            }
+        }
     }
 
     /// Installs it somewhere else first: what is in the cache is whole.

@@ -7,9 +7,10 @@
 use sayso_agents::process::MARK;
 use sayso_core::RunId;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Switches off what a repository could make git run.
 const HARMLESS: [&str; 8] = [
@@ -25,6 +26,12 @@ const HARMLESS: [&str; 8] = [
 
 /// How often git is asked again when another git held its lock.
 const ATTEMPTS_MAX: u32 = 5;
+
+/// How long a worker waits for another one that makes a tree or merges.
+const TURN_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// How often it looks whether it can go on.
+const TURN_LOOK: Duration = Duration::from_millis(5);
 
 /// The longest name of a task in a branch.
 const SLUG_CHARS_MAX: usize = 40;
@@ -273,12 +280,36 @@ impl Repository {
         }
     }
 
-    /// One at a time, whichever process it is in.
+    /// One at a time, whichever process it is in. One that was stopped in its tracks holds the others up
+    /// for a while, not for ever.
     fn turn(&self, name: &str) -> Result<File> {
+        let began = Instant::now();
+        loop {
+            if let Some(file) = self.try_turn(name)? {
+                return Ok(file);
+            }
+            if began.elapsed() > TURN_MAX {
+                let why = format!("another worker holds {}", self.worktrees.join(name).display());
+                return Err(failed("wait for its turn", &why));
+            }
+            std::thread::sleep(TURN_LOOK);
+        }
+    }
+
+    /// The same; none if somebody else is at it.
+    pub(crate) fn try_turn(&self, name: &str) -> Result<Option<File>> {
+        let file = self.lock_file(name)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(failed("wait for its turn", &e.to_string())),
+        }
+    }
+
+    fn lock_file(&self, name: &str) -> Result<File> {
         let path = self.worktrees.join(name);
         let file = std::fs::create_dir_all(&self.worktrees).and_then(|()| File::create(&path));
-        let locked = file.and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|e| failed("wait for its turn", &format!("{}: {e}", path.display())))
+        file.map_err(|e| failed("wait for its turn", &format!("{}: {e}", path.display())))
     }
 
     /// Takes a tree away; its branch stays. Commit first what is to be kept.
@@ -374,7 +405,7 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
             Err(GitError::Failed { why, .. })
                 if attempt < ATTEMPTS_MAX && is_in_anothers_way(&why) =>
             {
-                std::thread::sleep(std::time::Duration::from_millis(20 << attempt));
+                std::thread::sleep(Duration::from_millis(20 << attempt));
             }
             other => return other,
         }

@@ -22,7 +22,6 @@ pub(crate) enum Fit {
 
 #[derive(Debug)]
 pub(crate) struct CommandPattern {
-    pub(crate) text: String,
     /// Of the program; none means any command at all.
     program: Option<Pattern>,
     parts: Vec<Part>,
@@ -73,7 +72,7 @@ impl CommandPattern {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let program = if program == "*" { None } else { Some(pattern(program)?) };
-        Ok(Self { text: text.into(), program, parts })
+        Ok(Self { program, parts })
     }
 
     /// Whether this command is exactly what the pattern says, so that a yes covers it.
@@ -210,8 +209,8 @@ impl Arguments<'_> {
             Some(rest) if !rest.starts_with('-') => rest.chars().collect(),
             _ => vec![],
         };
-        let is_cluster = !letters_left.is_empty()
-            && letters_left.iter().all(char::is_ascii_alphanumeric);
+        let is_cluster =
+            !letters_left.is_empty() && letters_left.iter().all(char::is_ascii_alphanumeric);
         for word in self.words {
             let text = word.text.as_str();
             match word.shape {
@@ -294,8 +293,15 @@ impl Arguments<'_> {
     /// Whether the word after this option may be its value rather than a word of its own.
     fn takes_value(&self, option: &str) -> bool {
         const GIT: &[&str] = &[
-            "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix",
-            "--config-env", "--attr-source",
+            "-C",
+            "-c",
+            "--git-dir",
+            "--work-tree",
+            "--namespace",
+            "--exec-path",
+            "--super-prefix",
+            "--config-env",
+            "--attr-source",
         ];
         if self.program.eq_ignore_ascii_case("git") {
             return GIT.contains(&option);

@@ -244,8 +244,6 @@ pub struct Worker<'a> {
     stop: &'a AtomicBool,
     busy: AtomicUsize,
     shared: Mutex<Shared>,
-    /// Held by the one job that brings work home.
-    landing: Mutex<()>,
 }
 
 /// What the jobs of a worker share.
@@ -273,8 +271,7 @@ impl<'a> Worker<'a> {
         watch: &'a (dyn Fn(Progress) + Sync),
         stop: &'a AtomicBool,
     ) -> Self {
-        let (shared, landing) = (Mutex::new(Shared::default()), Mutex::new(()));
-        Self { desk, setup, watch, stop, busy: AtomicUsize::new(0), shared, landing }
+        Self { desk, setup, watch, stop, busy: AtomicUsize::new(0), shared: Mutex::default() }
     }
 
     /// Works until there is nothing left to do, or until it is told to stop.

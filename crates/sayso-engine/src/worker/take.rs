@@ -8,9 +8,8 @@ use sayso_agents::{Agent, process};
 use sayso_core::gate::{Delivery, Gate};
 use sayso_core::run::{Run, Spent};
 use sayso_core::task::{Status, Task};
-use sayso_core::{Code, TaskId, Threshold, Timestamp, Verdict};
+use sayso_core::{Code, GateId, TaskId, Threshold, Timestamp, Verdict};
 use sayso_store::{GateFilter, TaskFilter, TaskRow};
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -227,29 +226,38 @@ impl Worker<'_> {
             }
             shared.landed = Some(Instant::now());
         }
-        let _alone = self.landing.lock().unwrap_or_else(PoisonError::into_inner);
+        // One at a time, in all processes: what one takes away the other must not take for the work.
+        let Ok(Some(_alone)) = self.setup.repository.try_turn("landing.lock") else {
+            return Ok(());
+        };
         for name in self.setup.agents.keys() {
-            let under_way = self
-                .desk
-                .read(|read| Ok(read.deliveries_under_way(self.desk.space, name, LOOK_BACK)?))?;
-            for id in under_way {
-                let gate = self.desk.gate(id)?;
-                if let Some(task) = self.is_to_be_landed(&gate)? {
-                    self.land_after_answer(&gate, &task)?;
-                }
+            for (id, task) in self.to_be_landed(name)? {
+                self.land_after_answer(&self.desk.gate(id)?, &task)?;
             }
         }
         Ok(())
     }
 
-    /// The task of an answer that ended it, if a run here asked.
-    fn is_to_be_landed(&self, gate: &Gate) -> Result<Option<Task>> {
-        let (Some(task), Some(run)) = (gate.opened.task, gate.opened.lineage.run) else {
-            return Ok(None);
-        };
-        let is_here = self.desk.run(run)?.started.holder.is_at_the_place_of(&self.setup.holder);
-        let is_over = |task: &Task| matches!(task.status, Status::Closed | Status::Deleted);
-        Ok(if is_here { Some(self.desk.task(task)?.task).filter(is_over) } else { None })
+    /// Answers that ended a task, if a run here asked and nobody has taken care of it yet.
+    fn to_be_landed(&self, asker: &str) -> Result<Vec<(GateId, Task)>> {
+        let space = self.desk.space;
+        self.desk.read(|read| {
+            let mut found = vec![];
+            for id in read.deliveries_under_way(space, asker, LOOK_BACK)? {
+                let gate = read.gate_view(id)?.map(|(gate, _)| gate.opened);
+                let Some((Some(task), Some(run))) = gate.map(|o| (o.task, o.lineage.run)) else {
+                    continue;
+                };
+                let task = read.task(task)?.map(|(row, _)| row.task);
+                let is_over = |task: &Task| matches!(task.status, Status::Closed | Status::Deleted);
+                let Some(task) = task.filter(is_over) else { continue };
+                let holder = read.run(run)?.map(|(run, _)| run.started.holder);
+                if holder.is_some_and(|h| h.is_at_the_place_of(&self.setup.holder)) {
+                    found.push((id, task));
+                }
+            }
+            Ok(found)
+        })
     }
 
     fn land_after_answer(&self, gate: &Gate, task: &Task) -> Result<()> {

@@ -282,6 +282,9 @@ impl Inner {
         match program {
             "find" | "gfind" | "fd" => self.found(line, words),
             "ssh" | "watch" => self.joined(line, program, words),
+            "git" if words.iter().any(|w| w.text.starts_with("alias.")) => {
+                line.is_unclear("a `git` alias may be any command");
+            }
             _ => {}
         }
     }
@@ -299,7 +302,10 @@ impl Inner {
             let mut inner = rest[..length].to_vec();
             if !inner.is_empty() {
                 let is_shell = SHELLS.contains(&base_name(&inner[0].text));
-                if inner[0].text.contains("{}") || (is_shell && inner[1..].iter().any(|w| w.text.len() > 2 && w.text.contains("{}"))) {
+                if inner[0].text.contains("{}")
+                    || (is_shell
+                        && inner[1..].iter().any(|w| w.text.len() > 2 && w.text.contains("{}")))
+                {
                     line.is_unclear("which program it runs is only known when it runs");
                 }
                 inner.push(Word::unknown(Shape::Many));

@@ -177,3 +177,85 @@ fn depth_and_number_are_bounded() {
         assert!(Line::read(&text).unclear.is_some(), "{:?}", &text[..10]);
     }
 }
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Programs nobody wraps, so that what goes in must come out.
+    const PROGRAMS: &[&str] = &["ls", "git push", "rm -rf x", "make all", "cargo test -p a"];
+
+    /// Ways to put a command into a line. None of them makes it unclear.
+    fn wrap(way: usize, inner: &str) -> String {
+        match way {
+            0 => format!("{inner}; true"),
+            1 => format!("true && {inner} || false"),
+            2 => format!("({inner})"),
+            3 => format!("echo $({inner})"),
+            4 => format!("echo \"a $({inner}) b\" 'c'"),
+            5 => format!("cat <({inner}) > out"),
+            6 => format!("if true; then {inner}; fi"),
+            7 => format!("{inner} | wc -l &"),
+            8 => format!("cat <<EOF\ntext $({inner}) text\nEOF\ntrue"),
+            9 => format!("true\n{inner}\n"),
+            10 => format!("echo ${{x:-$({inner})}}"),
+            11 => format!("{{ {inner}; }} 2>/dev/null"),
+            _ => format!("for i in 1 2; do {inner}; done"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in ".{0,200}") {
+            Line::read(&text);
+        }
+
+        #[test]
+        fn nothing_made_of_shell_signs_makes_it_panic(
+            parts in prop::collection::vec(
+                prop::sample::select(vec![
+                    "$(", ")", "`", "\"", "'", "\\", "${", "}", "<<E", "<<-'E'", "\n", "E", ";", "|", "&",
+                    "<(", ">", "<", "=", "x", " ", "#", "é", "sudo ", "xargs ", "-c ", "sh ", "-I", "{}",
+                    "env ", "\t", "*", "[", "{a,b}", "$'", "find -exec ", "ssh ", "2>&1", "&>", "\0",
+                ]),
+                0..60,
+            ),
+        ) {
+            Line::read(&parts.concat());
+        }
+
+        #[test]
+        fn commands_put_into_a_line_are_found_in_it(
+            program in prop::sample::select(PROGRAMS.to_vec()),
+            ways in prop::collection::vec(0usize..13, 0..5),
+        ) {
+            let text = ways.iter().fold(program.to_owned(), |text, way| wrap(*way, &text));
+            let line = Line::read(&text);
+            let commands: Vec<_> = line.commands.iter().map(Simple::in_words).collect();
+            prop_assert!(commands.iter().any(|c| c == program), "{text:?}: {commands:?}");
+        }
+
+        #[test]
+        fn quoted_words_come_back_as_they_were(words in prop::collection::vec("[ -~é]{1,12}", 1..6)) {
+            let text = format!("run {}", shell_words::join(&words));
+            let line = Line::read(&text);
+            prop_assert_eq!(line.unclear.as_deref(), None, "{}", text);
+            let found: Vec<_> = line.commands[0].words[1..].iter().map(|w| w.text.clone()).collect();
+            prop_assert_eq!(found, words);
+        }
+    }
+
+    #[test]
+    fn long_lines_take_time_in_proportion() {
+        // No clock in assertions: what is not linear would not end in this test's lifetime.
+        for part in [
+            "a b;", "'x' ", "\"$x\" ", "$(a) ", "`a` ", "a<<E\nE\n", "${x:-y}", "a > b ", "(a);", "{a,b} ",
+            "\\x", "sh -c 'a';", "xargs a;", "# x\n", "a=b ", "find . -exec a \\; ", "[", "*", "-",
+        ] {
+            let text = part.repeat(100_000 / part.len());
+            for _ in 0..20 {
+                Line::read(&text);
+            }
+        }
+    }
+}

@@ -2,8 +2,8 @@
 //! question is there once, and its answer resumes the client once.
 
 use super::turns::{asks, completes, writes};
-use super::{Stage, Working};
-use crate::worker::budgets::{processes, until};
+use super::{Stage, Working, until};
+use crate::worker::budgets::processes;
 use serde_json::json;
 use std::process::Command;
 
@@ -28,7 +28,7 @@ pub(super) fn at_work(stage: &Stage<'_>) {
 
     let worker = stage.start(&["--watch"]);
     let gate = until(|| space.gates(&task).pop());
-    assert_eq!(processes(&first), Vec::<u32>::new(), "nothing of the old one is left");
+    nothing_is_left(&first);
     let second = run(stage, &task);
     until(|| processes(&second).is_empty().then_some(()));
     worker.kill();
@@ -59,12 +59,25 @@ pub(super) fn while_it_waits(stage: &Stage<'_>) {
     kill(worker, &first);
 
     stage.work().says("0 turns").ok();
-    assert_eq!(processes(&first), Vec::<u32>::new(), "nothing of the old one is left");
+    nothing_is_left(&first);
     assert_eq!(space.gates(&task), [gate], "the same question, once");
     goes_on(stage, &task);
     assert_eq!(stage.project.endings(&task), ["lost", "completed"]);
     assert_eq!(stage.committed(&task, "half.txt"), "half");
     stage.ends(&task);
+}
+
+/// Asserts that no process of a run is alive.
+#[track_caller]
+fn nothing_is_left(run: &str) {
+    let about =
+        |pid: &u32, what: &str| std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+    let shown = |pid: u32| {
+        let all = ["stat", "cmdline", "wchan"].map(|what| about(&pid, what)).concat();
+        String::from_utf8_lossy(&all).replace('\0', " ")
+    };
+    let left: Vec<_> = processes(run).into_iter().map(shown).collect();
+    assert!(left.is_empty(), "something of the old one is left: {left:#?}");
 }
 
 /// The newest run of a task.

@@ -1,8 +1,7 @@
 //! Limits of the provider: the client says so, and the worker waits for as long as it says.
 
 use super::turns::completes;
-use super::{Stage, Working};
-use crate::worker::budgets::until;
+use super::{Stage, Working, until};
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 

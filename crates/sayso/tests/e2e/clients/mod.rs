@@ -12,12 +12,13 @@ mod turns;
 
 use crate::harness::{Backend, Ran, Space, Who};
 use crate::worker::Project;
-use crate::worker::budgets::until;
+use crate::worker::budgets::until_in;
 use client::Client;
 use model::Model;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A repository in which a real client works.
 struct Stage<'a> {
@@ -107,6 +108,11 @@ impl<'a> Stage<'a> {
         assert_eq!(self.space.state(task), "closed");
         self.space.verify();
     }
+}
+
+/// Waits until there is something. Some clients take their time to start.
+fn until<T>(look: impl FnMut() -> Option<T>) -> T {
+    until_in(Duration::from_secs(180), look)
 }
 
 /// A worker in the background, which ends with its agents when the test does.

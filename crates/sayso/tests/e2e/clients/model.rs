@@ -1,6 +1,6 @@
 //! The scripted model: a server on loopback that plays scenes and notes what it is told.
 
-use crate::worker::budgets::until;
+use super::until;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

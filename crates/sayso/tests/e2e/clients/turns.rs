@@ -1,8 +1,7 @@
 //! Turns: a client asks, is answered, and goes on in the same conversation and worktree.
 
-use super::Stage;
+use super::{Stage, until};
 use crate::worker::COMPLETE;
-use crate::worker::budgets::until;
 use serde_json::{Value, json};
 
 const QUESTION: &str = "Which colour?\nRed is loud, blue is calm.";

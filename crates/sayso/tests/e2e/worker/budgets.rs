@@ -94,8 +94,13 @@ fn a_rate_limit_is_waited_for() {
 }
 
 /// Waits until there is something.
-pub fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(60);
+pub fn until<T>(look: impl FnMut() -> Option<T>) -> T {
+    until_in(Duration::from_secs(60), look)
+}
+
+/// The same, for so long.
+pub fn until_in<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + patience;
     loop {
         if let Some(found) = look() {
             return found;

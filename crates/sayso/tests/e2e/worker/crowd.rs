@@ -1,6 +1,8 @@
 //! Many tasks, half of which wait for a person: no worker is ever idle while a task is ready, and
 //! several share the load. `SAYSO_CROWD=1000` makes it a bigger crowd.
 
+#![allow(clippy::print_stdout, reason = "what was counted is to be read")]
+
 use super::{COMPLETE, Project};
 use crate::harness::{Backend, Space, Who};
 use crate::reliability::{ann, desk};

@@ -5,7 +5,10 @@
 //! started is alive, hidden processes included, so the next run of a task sees for itself whether
 //! something of an earlier one is left. `SAYSO_CYCLES` makes it longer, `SAYSO_SEED` different.
 
+#![allow(clippy::print_stdout, reason = "what was counted is to be read")]
+
 use super::Project;
+use super::budgets::until;
 use crate::harness::{Backend, SAYSO, Space, Who};
 use crate::reliability::{Chance, ann, desk};
 use rustix::process::{Pid, Signal, kill_process};
@@ -170,6 +173,48 @@ impl Drop for CountedAtEnd<'_> {
     }
 }
 
+/// What can happen to a worker and its agents.
+#[derive(Clone, Copy)]
+enum Blow {
+    KillWorker,
+    KillAgent,
+    KillBoth,
+    Stop,
+    Terminate,
+}
+
+/// Each sort of blow as often as it is due, in any order.
+fn shuffled(chance: &mut Chance) -> Vec<Blow> {
+    let due = [
+        (Blow::KillWorker, 3),
+        (Blow::KillAgent, 3),
+        (Blow::KillBoth, 2),
+        (Blow::Stop, 2),
+        (Blow::Terminate, 1),
+    ];
+    let mut deck: Vec<_> = due.iter().flat_map(|(blow, n)| vec![*blow; *n]).collect();
+    for end in (1..deck.len()).rev() {
+        deck.swap(end, chance.below(end as u64 + 1) as usize);
+    }
+    deck
+}
+
+/// A worker; a test that fails leaves none behind.
+struct Worker(Child);
+
+impl Worker {
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 struct Chaos<'a> {
     project: Project<'a>,
     desk: Desk,
@@ -178,7 +223,7 @@ struct Chaos<'a> {
     counts: Counts,
     /// How many slots are done with their chaos; their workers go on.
     calm: AtomicU64,
-    workers: Mutex<Vec<Child>>,
+    workers: Mutex<Vec<Worker>>,
     began: Instant,
 }
 
@@ -227,12 +272,13 @@ impl<'a> Chaos<'a> {
     }
 
     /// Starts a worker; what it says goes to a file.
-    fn start(&self) -> Child {
+    fn start(&self) -> Worker {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("worker-{}.err", COUNT.fetch_add(1, Relaxed));
         let said = File::create(self.state.join(name)).unwrap();
         let mut command = self.space().command(Who::Script, &["work", "--watch"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn().unwrap()
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        Worker(command.spawn().unwrap())
     }
 
     /// Does one terrible thing after the other to one worker and its agents.
@@ -240,30 +286,34 @@ impl<'a> Chaos<'a> {
         let mut chance = Chance::new(1_000 + slot);
         let _calm = CountedAtEnd(&self.calm);
         let mut worker = self.start();
-        let mut leaving = vec![];
+        let (mut leaving, mut deck) = (vec![], vec![]);
         while self.counts.cycles.fetch_add(1, Relaxed) < self.cycles {
             std::thread::sleep(Duration::from_millis(150 + chance.below(1_300)));
             self.check_is_well(&mut worker);
-            match chance.below(20) {
-                0..6 => {
+            if deck.is_empty() {
+                deck = shuffled(&mut chance);
+            }
+            match deck.pop().unwrap() {
+                Blow::KillWorker => {
                     self.kill(&mut worker);
                     count(&self.counts.workers_killed);
                     worker = self.start();
                 }
-                6..11 => {
-                    if let Some(agent) = pick(&agents_of(worker.id()), &mut chance) {
-                        self.counts.agents_killed.fetch_add(signal(agent, Signal::KILL), Relaxed);
-                    }
+                Blow::KillAgent => {
+                    let agents = self.agents_of(&worker);
+                    let agent = agents.get(chance.below(agents.len() as u64) as usize);
+                    let hit = agent.map_or(0, |pid| signal(*pid, Signal::KILL));
+                    self.counts.agents_killed.fetch_add(hit, Relaxed);
                 }
-                11..14 => {
-                    let agents = agents_of(worker.id());
+                Blow::KillBoth => {
+                    let agents = self.agents_of(&worker);
                     self.kill(&mut worker);
                     let hit: u64 = agents.iter().map(|pid| signal(*pid, Signal::KILL)).sum();
                     self.counts.both_killed.fetch_add(hit.min(1), Relaxed);
                     worker = self.start();
                 }
-                14..18 => self.stop_past_the_lease(&worker, &mut chance),
-                _ => {
+                Blow::Stop => self.stop_past_the_lease(&worker, &mut chance),
+                Blow::Terminate => {
                     signal(worker.id(), Signal::TERM);
                     count(&self.counts.ended_politely);
                     leaving.push(std::mem::replace(&mut worker, self.start()));
@@ -277,20 +327,32 @@ impl<'a> Chaos<'a> {
     }
 
     /// A worker that nobody killed goes on for ever.
-    fn check_is_well(&self, worker: &mut Child) {
-        if let Some(status) = worker.try_wait().unwrap() {
+    fn check_is_well(&self, worker: &mut Worker) {
+        if let Some(status) = worker.0.try_wait().unwrap() {
             panic!("a worker ended by itself, {status}: {}", self.said());
         }
     }
 
-    fn kill(&self, worker: &mut Child) {
+    /// The agents of a worker, when it has some; it gets a moment to start one.
+    fn agents_of(&self, worker: &Worker) -> Vec<u32> {
+        let end = Instant::now() + Duration::from_secs(2);
+        loop {
+            let agents = agents_of(worker.id());
+            if !agents.is_empty() || Instant::now() > end {
+                return agents;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn kill(&self, worker: &mut Worker) {
         let had_runs = !self.runs_held_by(worker.id()).is_empty();
-        worker.kill().unwrap();
-        assert_eq!(worker.wait().unwrap().signal(), Some(9), "{}", self.said());
+        worker.0.kill().unwrap();
+        assert_eq!(worker.0.wait().unwrap().signal(), Some(9), "{}", self.said());
         self.counts.workers_killed_at_work.fetch_add(u64::from(had_runs), Relaxed);
     }
 
-    fn stop_past_the_lease(&self, worker: &Child, chance: &mut Chance) {
+    fn stop_past_the_lease(&self, worker: &Worker, chance: &mut Chance) {
         signal(worker.id(), Signal::STOP);
         let had_runs = !self.runs_held_by(worker.id()).is_empty();
         std::thread::sleep(LEASE + Duration::from_millis(200 + chance.below(1_500)));
@@ -482,11 +544,11 @@ impl<'a> Chaos<'a> {
         for (what, seen, per_cycles) in [
             ("workers killed at work", &counts.workers_killed_at_work, 8),
             ("agents killed", &counts.agents_killed, 10),
-            ("workers and agents killed", &counts.both_killed, 20),
+            ("workers and agents killed", &counts.both_killed, 14),
             ("stops past the lease", &counts.stopped_past_the_lease, 14),
-            ("polite ends", &counts.ended_politely, 40),
+            ("polite ends", &counts.ended_politely, 20),
             ("recoveries", &AtomicU64::new(lost), 4),
-            ("answers", &counts.answers, 2),
+            ("answers", &counts.answers, 3),
         ] {
             let (seen, least) = (seen.load(Relaxed), self.cycles / per_cycles);
             assert!(seen >= least, "only {seen} {what}, not {least}");
@@ -511,10 +573,10 @@ impl<'a> Chaos<'a> {
 }
 
 /// A worker that was asked to end ends well, and soon.
-fn end(worker: &mut Child) {
+fn end(worker: &mut Worker) {
     let began = Instant::now();
     loop {
-        if let Some(status) = worker.try_wait().unwrap() {
+        if let Some(status) = worker.0.try_wait().unwrap() {
             assert_eq!(status.code(), Some(0));
             return;
         }
@@ -527,20 +589,16 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-fn pick(from: &[u32], chance: &mut Chance) -> Option<u32> {
-    from.get(chance.below(from.len() as u64) as usize).copied()
-}
-
 /// Whether there was somebody to hear it.
 fn signal(process: u32, signal: Signal) -> u64 {
     let pid = Pid::from_raw(process as i32).unwrap();
     u64::from(kill_process(pid, signal).is_ok())
 }
 
-/// The agents a worker has started and not waited for.
+/// The agents a worker has started and not waited for; they lead a group of their own.
 fn agents_of(worker: u32) -> Vec<u32> {
     let is_agent = |(pid, environment): &(u32, Vec<u8>)| {
-        parent_of(*pid) == Some(worker) && mark_in(environment).is_some()
+        stat(*pid) == Some((worker, *pid)) && mark_in(environment).is_some()
     };
     processes().into_iter().filter(is_agent).map(|(pid, _)| pid).collect()
 }
@@ -560,11 +618,13 @@ fn mark_in(environment: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(mark).into_owned())
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
+/// The parent and the group of a process, if it is alive.
+fn stat(pid: u32) -> Option<(u32, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let is_alive = !matches!(fields.next()?, "Z" | "X");
-    fields.next()?.parse().ok().filter(|_| is_alive)
+    let mut number = || fields.next()?.parse().ok();
+    Some((number()?, number()?)).filter(|_| is_alive)
 }
 
 /// Processes that carry the mark of a run, or work in the space's folders.
@@ -574,8 +634,80 @@ fn left_behind(folder: &Path, runs: &[Run]) -> Vec<String> {
         let is_marked = mark_in(environment).is_some_and(|mark| marks.contains(&mark));
         let is_here =
             std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
-        (is_marked || is_here) && parent_of(*pid).is_some()
+        (is_marked || is_here) && stat(*pid).is_some()
     };
     let name = |pid: u32| read(Path::new(&format!("/proc/{pid}/cmdline"))).replace('\0', " ");
     processes().into_iter().filter(is_left).map(|(pid, _)| format!("{pid} {}", name(pid))).collect()
+}
+
+/// A worker that slept past its lease while it checked the work: the next one ends the check and goes
+/// on; the first one wakes up, sees that the run is not its own any more, and touches nothing.
+#[test]
+fn a_check_that_was_slept_through_is_ended_and_counts_for_nothing() {
+    let space = Space::new(Backend::Sqlite);
+    let (slow, seen) = (space.path().join("slow"), space.path().join("seen"));
+    let check =
+        format!("test ! -e {} || {{ touch {}; sleep 300; }}", slow.display(), seen.display());
+    let script = super::turns(&[&super::writes("work.txt", "done", super::COMPLETE)]);
+    let settings = format!("  land: merge\n  lease: 1s\n  check: '{check}'");
+    let project = Project::new(&space, &script, &settings);
+    project.write(".gitignore", "*.token\nxdg/\n.sayso/\nslow\nseen\n");
+    project.git(&["commit", "--quiet", "-am", "ignore"]);
+    let task = space.create(&["Check me"]);
+    std::fs::write(&slow, "").unwrap();
+    let sleeper = space.start(Who::Script, &["work"]);
+    until(|| seen.exists().then_some(()));
+    signal(sleeper.id(), Signal::STOP);
+    std::fs::remove_file(&slow).unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    project.work(&[]).says("its worker is gone").says("merged into main").ok();
+    signal(sleeper.id(), Signal::CONT);
+    let slept = crate::harness::Ran::of(&sleeper.wait_with_output().unwrap());
+    slept.says("no longer ours").says("0 completed").never_says("merged").ok();
+    assert_eq!(project.endings(&task), ["lost", "completed"]);
+    assert_eq!(project.read("work.txt").as_deref(), Some("done"));
+    let runs = desk(&space).runs_of(desk(&space).find_task(&task).unwrap(), 10).unwrap();
+    assert_eq!(left_behind(space.path(), &runs), Vec::<String>::new());
+    space.verify();
+}
+
+/// A worker that slept past its lease before its agent began does not let it begin.
+#[test]
+fn an_agent_whose_worker_slept_too_long_does_not_begin() {
+    let space = Space::new(Backend::Sqlite);
+    let asks = super::says("<promise>INPUT_NEEDED: Which?</promise>");
+    let works = format!("- sleep: 4\n{}", super::says(super::COMPLETE));
+    let project = Project::new(&space, &super::turns(&[&asks, &works]), "  lease: 1s");
+    let task = space.create(&["Sleep first"]);
+    project.work(&[]).says("waits for a person").ok();
+    space.ann(&["respond", &task, "that one"]).ok();
+    // A git that takes its time to look at a tree.
+    let (folder, seen) = (space.path().join("xdg/bin"), space.path().join("xdg/seen"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *worktrees/*symbolic-ref*) touch {}; sleep 3;; esac\n\
+         PATH='{path}' exec git \"$@\"\n",
+        seen.display()
+    );
+    std::fs::write(folder.join("git"), text).unwrap();
+    std::fs::set_permissions(folder.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = space.command(Who::Script, &["work"]);
+    command.env("PATH", format!("{}:{path}", folder.display()));
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let sleeper = piped.spawn().unwrap();
+    until(|| seen.exists().then_some(()));
+    signal(sleeper.id(), Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1_500));
+    let next = space.start(Who::Script, &["work"]);
+    let live = space.path().join(format!(".sayso/.scripted/{task}.live"));
+    let begun = || read(&live).lines().filter(|line| line.starts_with("begin")).count();
+    until(|| (begun() == 2).then_some(()));
+    signal(sleeper.id(), Signal::CONT);
+    for worker in [sleeper, next] {
+        crate::harness::Ran::of(&worker.wait_with_output().unwrap()).ok();
+    }
+    assert_eq!(begun(), 2, "{}", read(&live));
+    assert_eq!(project.endings(&task), ["asked", "lost", "completed"]);
+    space.verify();
 }

@@ -1,0 +1,195 @@
+//! Policies against the world they are for: names that nobody has, groups that nobody is in.
+
+use crate::glob::Pattern;
+use crate::mistake::{Mistake, Mistakes, nearest};
+use crate::people::{Groups, Who};
+use crate::policy::{Layer, Policy, Rule, Terms};
+use crate::ruling::Policies;
+use sayso_core::task::Status;
+use std::collections::BTreeSet;
+
+/// The names that exist. What is `None` is not known, and nothing is said about it.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Statuses of tasks.
+    pub statuses: Option<BTreeSet<String>>,
+    /// Roles that agents work in.
+    pub roles: Option<BTreeSet<String>>,
+    /// People.
+    pub people: Option<BTreeSet<String>>,
+    /// Agents.
+    pub agents: Option<BTreeSet<String>>,
+}
+
+impl Known {
+    /// The statuses every space has, and nothing else.
+    pub fn of_every_space() -> Self {
+        let statuses = Status::ALL.iter().map(|status| status.as_str().to_owned()).collect();
+        Self { statuses: Some(statuses), ..Self::default() }
+    }
+}
+
+impl Policies {
+    /// What is wrong with these policies in the world they are for: unknown groups, people, agents,
+    /// roles and statuses, demands that nobody can meet, groups that are defined twice.
+    pub fn check(&self, known: &Known) -> Vec<Mistake> {
+        let mut all = vec![];
+        for at in 0..self.files.len() {
+            let (policy, _) = &self.files[at];
+            let mut checker =
+                Checker { known, groups: self.scope_of(at), mistakes: Mistakes::of(&policy.file) };
+            self.check_double_groups(at, &mut checker.mistakes);
+            checker.policy(policy);
+            all.extend(checker.mistakes.into_sorted());
+        }
+        all
+    }
+
+    fn scope_of(&self, at: usize) -> Groups<'_> {
+        let own = &self.files[at].0;
+        let outward = self.files().filter(|p| p.layer.rank() <= own.layer.rank());
+        let scopes = std::iter::once(&own.groups)
+            .chain(outward.map(|policy| &policy.groups))
+            .chain([&self.groups])
+            .collect();
+        Groups { scopes }
+    }
+
+    fn check_double_groups(&self, at: usize, mistakes: &mut Mistakes) {
+        let (policy, _) = &self.files[at];
+        for (name, group) in &policy.groups {
+            let earlier =
+                self.files[..at].iter().find(|(other, _)| other.groups.contains_key(name));
+            let place = match earlier {
+                Some((other, _)) => other.file.as_str(),
+                None if self.groups.contains_key(name) => "the list of people",
+                None => continue,
+            };
+            let what = format!("the group `{name}` is defined in {place} already");
+            mistakes.add(group.line, what, "use that one, or give this one another name");
+        }
+    }
+}
+
+struct Checker<'a> {
+    known: &'a Known,
+    groups: Groups<'a>,
+    mistakes: Mistakes,
+}
+
+impl Checker<'_> {
+    fn policy(&mut self, policy: &Policy) {
+        if let Layer::Agent(name) = &policy.layer {
+            self.name(0, "agent", name, self.known.agents.as_ref());
+        }
+        for (name, group) in &policy.groups {
+            for person in &group.people {
+                self.name(group.line, "person", person, self.known.people.as_ref());
+            }
+            for other in &group.groups {
+                self.group(group.line, other);
+            }
+            if self.groups.members(name).is_empty() {
+                let what = format!("nobody is in the group `{name}`");
+                self.mistakes.add(group.line, what, "add somebody, or drop it");
+            }
+        }
+        self.terms(&policy.terms);
+        for rule in &policy.rules {
+            self.rule(rule);
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule) {
+        for matches in [Some(&rule.matches), rule.unless.as_ref()].into_iter().flatten() {
+            let known = self.known;
+            for (what, patterns, names) in [
+                ("status", &matches.from, &known.statuses),
+                ("status", &matches.to, &known.statuses),
+                ("role", &matches.role, &known.roles),
+                ("agent", &matches.agent, &known.agents),
+                ("agent", &matches.target, &known.agents),
+            ] {
+                for pattern in patterns.iter().flatten() {
+                    self.pattern(rule.line, what, pattern, names.as_ref());
+                }
+            }
+        }
+        self.terms(&rule.terms);
+    }
+
+    /// A pattern that fits no name there is.
+    fn pattern(
+        &mut self,
+        line: u64,
+        what: &str,
+        pattern: &Pattern,
+        names: Option<&BTreeSet<String>>,
+    ) {
+        let Some(names) = names else { return };
+        if !names.iter().any(|name| pattern.loose.fits(name)) {
+            self.unknown(line, what, &pattern.text, names);
+        }
+    }
+
+    fn name(&mut self, line: u64, what: &str, name: &str, names: Option<&BTreeSet<String>>) {
+        if let Some(names) = names.filter(|names| !names.contains(name)) {
+            self.unknown(line, what, name, names);
+        }
+    }
+
+    fn unknown(&mut self, line: u64, what: &str, name: &str, names: &BTreeSet<String>) {
+        let fix = match nearest(name, names.iter().map(String::as_str)) {
+            Some(close) => format!("write `{close}`"),
+            None if names.len() <= 12 => {
+                let all: Vec<_> = names.iter().map(String::as_str).collect();
+                format!("there are {}", all.join(", "))
+            }
+            None => "mend the name".into(),
+        };
+        self.mistakes.add(line, format!("there is no {what} `{name}`"), fix);
+    }
+
+    fn group(&mut self, line: u64, name: &str) {
+        if self.groups.find(name).is_none() {
+            let names = self.groups.scopes.iter().flat_map(|scope| scope.keys());
+            let fix = match nearest(name, names.map(String::as_str)) {
+                Some(close) => format!("write `@{close}`"),
+                None => format!("add it to `groups:`, as `{name}: [ann, bob]`"),
+            };
+            self.mistakes.add(line, format!("there is no group `@{name}`"), fix);
+        }
+    }
+
+    fn terms(&mut self, terms: &Terms) {
+        let line = terms.line;
+        let levels = terms.escalate.iter().flatten().map(|(_, who)| who);
+        for who in terms.of.iter().chain(levels) {
+            let mut is_known = true;
+            for name in who.names() {
+                is_known &= self.is_there(line, name);
+            }
+            if is_known && !who.open_up(&self.groups).can_be_satisfied(None) {
+                let what = "more people are asked for than there are";
+                self.mistakes.add(line, what, "ask for fewer, or add people to the group");
+            }
+        }
+        for who in terms.veto.iter().flatten() {
+            self.is_there(line, who);
+        }
+    }
+
+    fn is_there(&mut self, line: u64, who: &Who) -> bool {
+        match who {
+            Who::Person(name) => {
+                self.name(line, "person", name, self.known.people.as_ref());
+                self.known.people.as_ref().is_none_or(|people| people.contains(name))
+            }
+            Who::Group(name) => {
+                self.group(line, name);
+                self.groups.find(name).is_some()
+            }
+            Who::Anyone | Who::All(_) | Who::AtLeast(..) => true,
+        }
+    }
+}

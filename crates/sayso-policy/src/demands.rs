@@ -1,0 +1,332 @@
+//! What an ask demands: of whom, how sure they must be who they are, how long it may take, and what
+//! silence means. Several demands on one request are merged to the strictest.
+
+use sayso_core::{Approvers, Proof};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What a policy says of a request. The order is the order of strictness.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It may happen.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// It may not happen.
+    Deny,
+}
+
+impl Effect {
+    /// All of them.
+    pub const ALL: [Effect; 3] = [Effect::Allow, Effect::Ask, Effect::Deny];
+
+    /// Its name in policies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Effect::Allow => "allow",
+            Effect::Ask => "ask",
+            Effect::Deny => "deny",
+        }
+    }
+}
+
+impl std::fmt::Display for Effect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// How bad it would be to be wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Easily undone.
+    Low,
+    /// What is meant where nothing is said.
+    #[default]
+    Medium,
+    /// Others see it, or it costs.
+    High,
+    /// It cannot be undone.
+    Critical,
+}
+
+impl Risk {
+    /// All of them.
+    pub const ALL: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Critical];
+
+    /// Its name in policies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Risk::Low => "low",
+            Risk::Medium => "medium",
+            Risk::High => "high",
+            Risk::Critical => "critical",
+        }
+    }
+}
+
+/// What happens when the time is up and nobody has answered. The order is the order of strictness.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtEnd {
+    /// It counts as approved. Only an admin's policy may say so, and only for low risk.
+    Approve,
+    /// It stays open.
+    Keep,
+    /// It is put off, and asked again later.
+    Defer,
+    /// It goes up, once per level, and is denied after the last.
+    Escalate,
+    /// The task fails.
+    Fail,
+    /// It counts as denied.
+    #[default]
+    Deny,
+}
+
+impl AtEnd {
+    /// All of them.
+    pub const ALL: [AtEnd; 6] =
+        [AtEnd::Approve, AtEnd::Keep, AtEnd::Defer, AtEnd::Escalate, AtEnd::Fail, AtEnd::Deny];
+
+    /// Its name in policies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            AtEnd::Approve => "approve",
+            AtEnd::Keep => "keep",
+            AtEnd::Defer => "defer",
+            AtEnd::Escalate => "escalate",
+            AtEnd::Fail => "fail",
+            AtEnd::Deny => "deny",
+        }
+    }
+}
+
+/// What an ask demands, with people in the place of groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Demands {
+    /// Whose yes is needed.
+    pub approvers: Approvers,
+    /// Whose no settles it, whoever else has agreed.
+    pub veto: BTreeSet<String>,
+    /// Whether whoever launched the agent is left out.
+    pub not_launcher: bool,
+    /// The least proof of the person who answers.
+    pub proof: ProofNeeded,
+    /// How bad it would be to be wrong.
+    pub risk: Risk,
+    /// How long it may take, from the moment it is asked.
+    pub deadline_ms: Option<u64>,
+    /// When people are reminded, counted from the moment it is asked.
+    pub remind_ms: Vec<u64>,
+    /// Who may decide from when on; each level holds all of what is needed then.
+    pub escalate: Vec<Escalation>,
+    /// What happens at the deadline.
+    pub at_end: AtEnd,
+}
+
+/// The least proof; none is demanded where nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ProofNeeded(pub Proof);
+
+impl Default for ProofNeeded {
+    fn default() -> Self {
+        Self(Proof::None)
+    }
+}
+
+/// One level up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Escalation {
+    /// When, counted from the moment it is asked.
+    pub after_ms: u64,
+    /// Whose yes is needed from then on.
+    pub approvers: Approvers,
+}
+
+impl Demands {
+    /// Whether silence would count as a yes.
+    pub fn may_approve_by_silence(&self) -> bool {
+        self.deadline_ms.is_some() && self.at_end == AtEnd::Approve
+    }
+
+    /// Whose yes is needed this long after it was asked.
+    pub fn approvers_after(&self, ms: u64) -> &Approvers {
+        let level = self.escalate.iter().rev().find(|level| level.after_ms <= ms);
+        level.map_or(&self.approvers, |level| &level.approvers)
+    }
+
+    /// All of both: everybody either side needs, the higher proof and risk, the earlier deadline.
+    pub fn merge(&self, other: &Demands) -> Demands {
+        let moments: BTreeSet<u64> =
+            self.escalate.iter().chain(&other.escalate).map(|level| level.after_ms).collect();
+        let escalate = moments
+            .into_iter()
+            .map(|ms| Escalation {
+                after_ms: ms,
+                approvers: both(self.approvers_after(ms), other.approvers_after(ms)),
+            })
+            .collect();
+        let remind: BTreeSet<u64> =
+            self.remind_ms.iter().chain(&other.remind_ms).copied().collect();
+        let deadline_ms = match (self.deadline_ms, other.deadline_ms) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        Demands {
+            approvers: both(&self.approvers, &other.approvers),
+            veto: self.veto.union(&other.veto).cloned().collect(),
+            not_launcher: self.not_launcher || other.not_launcher,
+            proof: self.proof.max(other.proof),
+            risk: self.risk.max(other.risk),
+            deadline_ms,
+            remind_ms: remind.into_iter().collect(),
+            escalate,
+            // An ask without a deadline has no end of its own, yet it never agreed to a silent yes.
+            at_end: self.at_end.max(other.at_end),
+        }
+    }
+
+    /// In words, for cards and explanations.
+    pub fn in_words(&self) -> String {
+        let mut parts = vec![format!("asks {}", self.approvers.in_words())];
+        if !self.veto.is_empty() {
+            let names: Vec<_> = self.veto.iter().map(String::as_str).collect();
+            parts.push(format!("veto by {}", names.join(", ")));
+        }
+        if self.not_launcher {
+            parts.push("not whoever launched the agent".into());
+        }
+        if self.proof.0 > Proof::None {
+            parts.push(format!("at least {}", self.proof.0.as_str()));
+        }
+        parts.push(format!("{} risk", self.risk.as_str()));
+        for level in &self.escalate {
+            let time = in_words(level.after_ms);
+            parts.push(format!("after {time} {}", level.approvers.in_words()));
+        }
+        if let Some(ms) = self.deadline_ms {
+            parts.push(format!("after {} {}", in_words(ms), self.at_end.as_str()));
+        }
+        parts.join("; ")
+    }
+}
+
+/// A length of time, as people write it.
+pub(crate) fn in_words(ms: u64) -> String {
+    let (seconds, rest) = (ms / 1000, ms % 1000);
+    let parts = [
+        (seconds / 86_400, "d"),
+        (seconds / 3600 % 24, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+        (rest, "ms"),
+    ];
+    let said: String =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect();
+    if said.is_empty() { "0s".into() } else { said }
+}
+
+/// Both must be had. "Anyone" is had whenever somebody is.
+fn both(a: &Approvers, b: &Approvers) -> Approvers {
+    if a == b || *b == Approvers::Anyone {
+        return a.clone();
+    }
+    if *a == Approvers::Anyone {
+        return b.clone();
+    }
+    let mut parts = vec![];
+    for side in [a, b] {
+        let inner = match side {
+            Approvers::All(inner) if !inner.is_empty() => inner.clone(),
+            Approvers::All(_)
+            | Approvers::Anyone
+            | Approvers::Person(_)
+            | Approvers::Some { .. } => vec![side.clone()],
+        };
+        parts.extend(inner.into_iter().filter(|part| *part != Approvers::Anyone));
+    }
+    let mut kept: Vec<Approvers> = vec![];
+    for part in parts {
+        if !kept.contains(&part) {
+            kept.push(part);
+        }
+    }
+    match kept.len() {
+        0 => Approvers::Anyone,
+        1 => kept.swap_remove(0),
+        _ => Approvers::All(kept),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(name: &str) -> Approvers {
+        Approvers::Person(name.into())
+    }
+
+    #[test]
+    fn demands_merge_to_the_strictest() {
+        let one = Demands {
+            approvers: person("ann"),
+            risk: Risk::Low,
+            deadline_ms: Some(4_000),
+            at_end: AtEnd::Approve,
+            remind_ms: vec![1_000],
+            ..Demands::default()
+        };
+        let two = Demands {
+            approvers: person("bob"),
+            veto: BTreeSet::from(["cid".into()]),
+            not_launcher: true,
+            proof: ProofNeeded(Proof::Passphrase),
+            escalate: vec![Escalation { after_ms: 2_000, approvers: person("dan") }],
+            ..Demands::default()
+        };
+        let merged = one.merge(&two);
+        assert_eq!(merged, two.merge(&one).merge(&one).with_order_of(&merged));
+        assert_eq!(
+            merged.in_words(),
+            "asks all of (ann, bob); veto by cid; not whoever launched the agent; \
+             at least passphrase; medium risk; after 2s all of (ann, dan); after 4s deny"
+        );
+        assert!(one.may_approve_by_silence() && !merged.may_approve_by_silence());
+    }
+
+    impl Demands {
+        /// "All of" has no order; the test takes that of the other side.
+        fn with_order_of(mut self, other: &Demands) -> Self {
+            let sorted = |a: &Approvers| match a {
+                Approvers::All(parts) => {
+                    let mut words: Vec<_> = parts.iter().map(Approvers::in_words).collect();
+                    words.sort();
+                    words
+                }
+                _ => vec![a.in_words()],
+            };
+            assert_eq!(sorted(&self.approvers), sorted(&other.approvers));
+            self.approvers = other.approvers.clone();
+            for (mine, theirs) in self.escalate.iter_mut().zip(&other.escalate) {
+                assert_eq!(sorted(&mine.approvers), sorted(&theirs.approvers));
+                mine.approvers = theirs.approvers.clone();
+            }
+            self
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_in_words() {
+        for (ms, words) in
+            [(0, "0s"), (5_400_000, "1h30m"), (172_800_000, "2d"), (1_500, "1s500ms")]
+        {
+            assert_eq!(in_words(ms), words);
+        }
+    }
+}

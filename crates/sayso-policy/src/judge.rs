@@ -1,0 +1,324 @@
+//! What one policy file says of a request. The strictest rule that fits decides; where none does,
+//! what the file says otherwise.
+
+use crate::command::Fit;
+use crate::demands::{Demands, Effect};
+use crate::matching::{Cover, Miss, Part};
+use crate::people::Groups;
+use crate::policy::{Policy, Rule};
+use crate::request::{On, Subject};
+use crate::ruling::{Because, Looked};
+use crate::shell::Line;
+use crate::view::View;
+
+/// A policy's demands with people in the place of groups, and its rules by what they are about.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) rules: Vec<Demands>,
+    pub(crate) default: Demands,
+    by_subject: [Vec<usize>; 5],
+    judges_commands: bool,
+}
+
+impl Opened {
+    pub(crate) fn of(policy: &Policy, groups: &Groups<'_>) -> Self {
+        let mut by_subject: [Vec<usize>; 5] = Default::default();
+        for (at, rule) in policy.rules.iter().enumerate() {
+            by_subject[rule.on as usize].push(at);
+        }
+        Self {
+            rules: policy.rules.iter().map(|rule| rule.terms.open_up(groups)).collect(),
+            default: policy.terms.open_up(groups),
+            by_subject,
+            judges_commands: policy.rules.iter().any(Rule::speaks_of_commands),
+        }
+    }
+}
+
+/// What one file says.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) effect: Effect,
+    /// What an ask demands; of no meaning otherwise.
+    pub(crate) demands: Demands,
+    pub(crate) because: Vec<Because>,
+}
+
+/// Writes down what was looked at, when somebody wants to know.
+pub(crate) enum Trace<'a> {
+    Off,
+    On(&'a mut Vec<Looked>),
+}
+
+impl Trace<'_> {
+    fn note(&mut self, policy: &Policy, rule: &Rule, matched: bool, why: impl FnOnce() -> String) {
+        if let Trace::On(looked) = self {
+            looked.push(Looked {
+                layer: policy.layer.to_string(),
+                file: policy.file.clone(),
+                line: Some(rule.line),
+                rule: Some(rule.name.clone()),
+                says: rule.then,
+                matched,
+                why: why(),
+                decided: false,
+            });
+        }
+    }
+}
+
+/// Gathers what the rules of one file say.
+struct Bench<'a> {
+    policy: &'a Policy,
+    opened: &'a Opened,
+    view: &'a View<'a>,
+    fired: Vec<(Because, Demands)>,
+    /// Commands that a rule which fired speaks of.
+    spoken: Vec<Part>,
+    covers: Vec<(Because, Cover)>,
+}
+
+pub(crate) fn judge(
+    policy: &Policy,
+    opened: &Opened,
+    view: &View<'_>,
+    trace: &mut Trace<'_>,
+) -> Judged {
+    let (fired, spoken, covers) = (vec![], vec![], vec![]);
+    let mut bench = Bench { policy, opened, view, fired, spoken, covers };
+    for at in &opened.by_subject[view.request.on() as usize] {
+        let rule = &policy.rules[*at];
+        match rule.then {
+            Effect::Deny | Effect::Ask => bench.hear_objection(rule, &opened.rules[*at], trace),
+            Effect::Allow => bench.hear_consent(rule, trace),
+        }
+    }
+    let judged = bench.conclude();
+    if let Trace::On(looked) = trace
+        && judged.because.iter().any(|because| because.rule.is_none())
+    {
+        looked.push(Looked {
+            layer: policy.layer.to_string(),
+            file: policy.file.clone(),
+            line: None,
+            rule: None,
+            says: judged.effect,
+            matched: true,
+            why: "no rule decides".into(),
+            decided: false,
+        });
+    }
+    judged
+}
+
+impl Bench<'_> {
+    /// A rule that asks or denies.
+    fn hear_objection(&mut self, rule: &Rule, demands: &Demands, trace: &mut Trace<'_>) {
+        let (fit, part) = match rule.matches.may_be(rule.unless.as_ref(), self.view) {
+            Ok(found) => found,
+            Err(miss) => {
+                return trace.note(self.policy, rule, false, || why_not(miss, self.view));
+            }
+        };
+        let held = rule.when.as_ref().map_or(Ok(true), |condition| condition.holds(self.view));
+        let (effect, note) = match (held, fit) {
+            (Ok(false), _) => {
+                return trace.note(self.policy, rule, false, || "its condition is not true".into());
+            }
+            (Err(error), _) => (Effect::Ask, Some(failed(&error))),
+            (Ok(true), Fit::Yes) => (rule.then, None),
+            (Ok(true), Fit::Maybe | Fit::No) => {
+                let why = self.view.unclear().unwrap_or("a part is only known when it runs");
+                (Effect::Ask, Some(format!("it may be what this rule is about: {why}")))
+            }
+        };
+        let why = note.clone();
+        trace.note(self.policy, rule, true, || why.unwrap_or_else(|| "it fits".into()));
+        // Where a no becomes a question, the file says how it is asked.
+        let demands = if rule.then == Effect::Ask { demands } else { &self.opened.default };
+        self.fired.push((self.because(rule, effect, note), demands.clone()));
+        self.spoken.push(part);
+    }
+
+    /// A rule that allows.
+    fn hear_consent(&mut self, rule: &Rule, trace: &mut Trace<'_>) {
+        let cover = match rule.matches.cover(self.view) {
+            Ok(cover) => cover,
+            Err(miss) => {
+                return trace.note(self.policy, rule, false, || why_not(miss, self.view));
+            }
+        };
+        if rule.unless.as_ref().is_some_and(|unless| unless.may_be(None, self.view).is_ok()) {
+            return trace.note(self.policy, rule, false, || "its `unless` may fit".into());
+        }
+        match rule.when.as_ref().map_or(Ok(true), |condition| condition.holds(self.view)) {
+            Ok(true) => {}
+            Ok(false) => {
+                return trace.note(self.policy, rule, false, || "its condition is not true".into());
+            }
+            Err(error) => {
+                trace.note(self.policy, rule, true, || failed(&error));
+                let because = self.because(rule, Effect::Ask, Some(failed(&error)));
+                self.fired.push((because, self.opened.default.clone()));
+                self.spoken.push(Part::All);
+                return;
+            }
+        }
+        if let Some(why) = self.unclear() {
+            return trace.note(self.policy, rule, false, || format!("the line is unclear: {why}"));
+        }
+        trace.note(self.policy, rule, true, || self.covered_in_words(&cover));
+        self.covers.push((self.because(rule, Effect::Allow, None), cover));
+    }
+
+    fn covered_in_words(&self, cover: &Cover) -> String {
+        match (&cover.commands, &self.view.line) {
+            (Part::These(these), Some(line)) if these.len() < line.commands.len() => {
+                format!("it covers {} of {} commands", these.len(), line.commands.len())
+            }
+            (Part::These(_) | Part::All, _) => "it fits".into(),
+        }
+    }
+
+    /// Why the command line cannot be allowed, as far as this file looks at commands at all.
+    fn unclear(&self) -> Option<&str> {
+        self.view.unclear().filter(|_| self.opened.judges_commands)
+    }
+
+    fn because(&self, rule: &Rule, effect: Effect, note: Option<String>) -> Because {
+        Because {
+            layer: self.policy.layer.to_string(),
+            file: self.policy.file.clone(),
+            line: Some(rule.line),
+            rule: Some(rule.name.clone()),
+            effect,
+            reason: rule.reason.clone(),
+            note,
+        }
+    }
+
+    fn otherwise(&self, effect: Effect, note: Option<String>) -> Because {
+        Because {
+            layer: self.policy.layer.to_string(),
+            file: self.policy.file.clone(),
+            line: None,
+            rule: None,
+            effect,
+            reason: String::new(),
+            note,
+        }
+    }
+
+    fn conclude(self) -> Judged {
+        let on = self.view.request.on();
+        let otherwise = self.policy.otherwise.of(on);
+        let default = || self.opened.default.clone();
+        let Some(effect) = self.fired.iter().map(|(because, _)| because.effect).max() else {
+            if let Some(why) = self.unclear() {
+                let note = Some(format!("what it runs cannot be told: {why}"));
+                let effect = otherwise.max(Effect::Ask);
+                let because = vec![self.otherwise(effect, note)];
+                return Judged { effect, demands: default(), because };
+            }
+            if self.is_covered() {
+                let because = self.covers.into_iter().map(|(because, _)| because).collect();
+                return Judged { effect: Effect::Allow, demands: Demands::default(), because };
+            }
+            let because = vec![self.otherwise(otherwise, None)];
+            return Judged { effect: otherwise, demands: default(), because };
+        };
+        // A line of several commands is as strict as its strictest: what no rule speaks of in it is
+        // what holds otherwise.
+        if otherwise > effect && !self.speaks_of_all() {
+            let note = Some("it also runs what no rule speaks of".into());
+            let because = vec![self.otherwise(otherwise, note)];
+            return Judged { effect: otherwise, demands: default(), because };
+        }
+        let mut because = vec![];
+        let mut demands: Option<Demands> = None;
+        for (one, asked) in self.fired.into_iter().filter(|(one, _)| one.effect == effect) {
+            because.push(one);
+            demands = Some(demands.map_or_else(|| asked.clone(), |merged| merged.merge(&asked)));
+        }
+        Judged { effect, demands: demands.unwrap_or_default(), because }
+    }
+
+    /// Whether the rules that allow leave nothing of the request uncovered.
+    fn is_covered(&self) -> bool {
+        if self.covers.is_empty() {
+            return false;
+        }
+        let Some(line) = &self.view.line else { return true };
+        let files = self.covers.iter().map(|(_, cover)| &cover.files);
+        let commands = self.covers.iter().map(|(_, cover)| &cover.commands);
+        let has_command = commands.clone().any(|part| *part == Part::All)
+            || line.commands.iter().any(|command| !command.words.is_empty());
+        has_command && is_whole(commands, line, true) && is_whole(files, line, false)
+    }
+
+    fn speaks_of_all(&self) -> bool {
+        let covered = self.covers.iter().map(|(_, cover)| &cover.commands);
+        let parts = self.spoken.iter().chain(covered);
+        self.view.line.as_ref().is_none_or(|line| is_whole(parts, line, true))
+    }
+}
+
+/// Whether parts make a whole: all commands that count, or all redirections.
+fn is_whole<'a>(parts: impl Iterator<Item = &'a Part>, line: &Line, commands: bool) -> bool {
+    let mut left = match commands {
+        true => line.commands.iter().map(|command| !command.transparent).collect(),
+        false => vec![true; line.files.len()],
+    };
+    for part in parts {
+        match part {
+            Part::All => return true,
+            Part::These(these) => these.iter().for_each(|at| left[*at] = false),
+        }
+    }
+    !left.contains(&true)
+}
+
+fn failed(error: &str) -> String {
+    format!("its condition could not be judged, so a person is asked: {error}")
+}
+
+/// Why a rule does not speak of a request, in words.
+fn why_not(miss: Miss, view: &View<'_>) -> String {
+    let request = view.request;
+    let value = match (miss.0, &request.subject) {
+        ("tool", Subject::Tool(call)) => Some(call.tool.clone()),
+        ("command", Subject::Tool(call)) => Some(match &call.command {
+            Some(command) => command.chars().take(80).collect(),
+            None => return "there is no command".into(),
+        }),
+        ("path", Subject::Tool(_)) => {
+            let paths: Vec<_> = view.paths().iter().take(5).map(|p| p.text.as_str()).collect();
+            match paths.is_empty() {
+                true => return "there is no path".into(),
+                false => Some(paths.join(", ")),
+            }
+        }
+        ("unless", _) => return "its `unless` fits".into(),
+        ("from", Subject::Transition(t)) => Some(t.from.clone()),
+        ("to", Subject::Transition(t)) => Some(t.to.clone()),
+        ("action", Subject::Lifecycle(l)) => Some(l.action.to_string()),
+        ("target", Subject::Lifecycle(l)) => Some(l.target.clone()),
+        ("outcome", Subject::Result(r)) => Some(r.outcome.clone()),
+        ("kind", Subject::Ask(a)) => Some(a.kind.to_string()),
+        ("agent", _) => Some(request.agent.name.clone()),
+        ("role", _) => Some(request.agent.role.clone()),
+        ("label", _) => request.task.as_ref().map(|task| task.labels.join(", ")),
+        ("type", _) => request.task.as_ref().map(|task| task.sort.clone()),
+        _ => None,
+    };
+    match value {
+        Some(value) => format!("`{}` does not fit: {value}", miss.0),
+        None => format!("`{}` does not fit: there is none", miss.0),
+    }
+}
+
+/// What holds where there is no policy at all.
+pub(crate) fn base(on: On) -> Judged {
+    let effect = crate::policy::Otherwise::default().of(on);
+    Judged { effect, demands: Demands::default(), because: vec![] }
+}

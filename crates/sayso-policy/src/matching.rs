@@ -1,0 +1,320 @@
+//! Whether a rule speaks of a request: first by plain fields, which cost little.
+//!
+//! Every pattern is read in two ways. Strictly, for what says yes: all of the request must be what
+//! the rule names. Loosely, for what says no or asks: any part of it that may be is enough.
+
+use crate::command::{CommandPattern, Fit};
+use crate::glob::{For, Pattern};
+use crate::request::{Action, Subject};
+use crate::view::{PathSeen, PathSource, View};
+use sayso_core::Kind;
+
+/// The plain conditions of a rule. What is not named does not matter.
+#[derive(Debug, Default)]
+pub(crate) struct Match {
+    pub(crate) tool: Option<Vec<Pattern>>,
+    pub(crate) command: Option<Vec<CommandPattern>>,
+    pub(crate) path: Option<Vec<PathPattern>>,
+    pub(crate) from: Option<Vec<Pattern>>,
+    pub(crate) to: Option<Vec<Pattern>>,
+    pub(crate) action: Option<Vec<Action>>,
+    pub(crate) target: Option<Vec<Pattern>>,
+    pub(crate) outcome: Option<Vec<Pattern>>,
+    pub(crate) kind: Option<Vec<Kind>>,
+    pub(crate) agent: Option<Vec<Pattern>>,
+    pub(crate) role: Option<Vec<Pattern>>,
+    pub(crate) label: Option<Vec<Pattern>>,
+    pub(crate) sort: Option<Vec<Pattern>>,
+}
+
+/// A pattern for files.
+#[derive(Debug)]
+pub(crate) struct PathPattern {
+    pub(crate) pattern: Pattern,
+    /// Without a slash it is a name, wherever the file is.
+    is_name: bool,
+}
+
+impl PathPattern {
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix("./").unwrap_or(text);
+        let trimmed = if text.len() > 1 { text.trim_end_matches('/') } else { text };
+        let pattern = Pattern::new(trimmed, For::Paths)?;
+        Ok(Self { pattern, is_name: !trimmed.contains('/') })
+    }
+
+    /// Exactly this path.
+    fn covers(&self, path: &PathSeen) -> bool {
+        path.is_certain && !path.text.starts_with("..") && self.pattern.fits(&path.text, true)
+    }
+
+    /// This path, something below it, or a file of this name.
+    fn may_be(&self, path: &PathSeen) -> Fit {
+        let text = path.text.as_str();
+        let above = text.match_indices('/').map(|(at, _)| &text[..at]);
+        let fits = self.pattern.fits(text, false)
+            || above.clone().any(|above| !above.is_empty() && self.pattern.fits(above, false))
+            || (self.is_name && text.split('/').any(|part| self.pattern.fits(part, false)));
+        match (fits, path.is_certain, path.source) {
+            (true, true, _) => Fit::Yes,
+            (true, false, _) => Fit::Maybe,
+            // Where it writes is only known when it runs.
+            (false, false, PathSource::Redirection(_)) => Fit::Maybe,
+            (false, _, _) => Fit::No,
+        }
+    }
+}
+
+/// Which field kept a rule from speaking of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Miss(pub(crate) &'static str);
+
+/// What of a request a yes covers.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Cover {
+    /// The commands, by their place; all of them, if the rule does not look at commands.
+    pub(crate) commands: Part,
+    /// The redirections.
+    pub(crate) files: Part,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    #[default]
+    All,
+    These(Vec<usize>),
+}
+
+impl Match {
+    /// The fields that say nothing of commands and paths.
+    fn names_fit(&self, view: &View<'_>, strictly: bool) -> Result<(), Miss> {
+        let request = view.request;
+        let one = |field: &'static str, patterns: &Option<Vec<Pattern>>, value: Option<&str>| {
+            let fits = match (patterns, value) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(patterns), Some(value)) => patterns.iter().any(|p| p.fits(value, strictly)),
+            };
+            if fits { Ok(()) } else { Err(Miss(field)) }
+        };
+        one("tool", &self.tool, view.tool().map(|call| call.tool.as_str()))?;
+        let (mut from, mut to, mut action, mut target, mut outcome, mut kind) =
+            (None, None, None, None, None, None);
+        match &request.subject {
+            Subject::Tool(_) => {}
+            Subject::Transition(transition) => {
+                (from, to) = (Some(transition.from.as_str()), Some(transition.to.as_str()));
+            }
+            Subject::Lifecycle(lifecycle) => {
+                (action, target) = (Some(lifecycle.action), Some(lifecycle.target.as_str()));
+            }
+            Subject::Result(report) => outcome = Some(report.outcome.as_str()),
+            Subject::Ask(ask) => kind = Some(ask.kind),
+        }
+        one("from", &self.from, from)?;
+        one("to", &self.to, to)?;
+        one("target", &self.target, target)?;
+        one("outcome", &self.outcome, outcome)?;
+        if self.action.as_ref().is_some_and(|all| !action.is_some_and(|a| all.contains(&a))) {
+            return Err(Miss("action"));
+        }
+        if self.kind.as_ref().is_some_and(|all| !kind.is_some_and(|k| all.contains(&k))) {
+            return Err(Miss("kind"));
+        }
+        one("agent", &self.agent, Some(&request.agent.name))?;
+        one("role", &self.role, Some(&request.agent.role))?;
+        let task = request.task.as_ref();
+        one("type", &self.sort, task.map(|task| task.sort.as_str()))?;
+        if let Some(patterns) = &self.label {
+            let labels = task.map(|task| task.labels.as_slice()).unwrap_or_default();
+            if !labels.iter().any(|label| patterns.iter().any(|p| p.fits(label, strictly))) {
+                return Err(Miss("label"));
+            }
+        }
+        Ok(())
+    }
+
+    /// For a yes: what of the request is exactly what this names.
+    pub(crate) fn cover(&self, view: &View<'_>) -> Result<Cover, Miss> {
+        self.names_fit(view, true)?;
+        let Some(line) = &view.line else {
+            if self.command.is_some() {
+                return Err(Miss("command"));
+            }
+            let Some(patterns) = &self.path else { return Ok(Cover::default()) };
+            let paths = view.paths();
+            let all = paths.iter().all(|path| patterns.iter().any(|p| p.covers(path)));
+            return if all && !paths.is_empty() { Ok(Cover::default()) } else { Err(Miss("path")) };
+        };
+        let files = match &self.path {
+            // A rule that speaks of neither takes the call as a whole.
+            None if self.command.is_none() => Part::All,
+            None => Part::These(vec![]),
+            Some(patterns) => Part::These(
+                view.paths()
+                    .iter()
+                    .filter(|path| patterns.iter().any(|p| p.covers(path)))
+                    .filter_map(|path| match path.source {
+                        PathSource::Redirection(at) => Some(at),
+                        PathSource::Given | PathSource::Argument => None,
+                    })
+                    .collect(),
+            ),
+        };
+        let commands = match &self.command {
+            // What a command does to files is not in its redirections alone, so a path is no
+            // reason to let it run.
+            None if self.path.is_some() => Part::These(vec![]),
+            None => Part::All,
+            Some(patterns) => Part::These(
+                line.commands
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, command)| {
+                        command.transparent || patterns.iter().any(|p| p.covers(command))
+                    })
+                    .map(|(at, _)| at)
+                    .collect(),
+            ),
+        };
+        let is_nothing = |part: &Part| matches!(part, Part::These(these) if these.is_empty());
+        match is_nothing(&commands) && is_nothing(&files) {
+            true => Err(Miss(if self.command.is_some() { "command" } else { "path" })),
+            false => Ok(Cover { commands, files }),
+        }
+    }
+
+    /// For a no or an ask: whether any part of the request may be what this names, exceptions apart,
+    /// and which commands those are.
+    pub(crate) fn may_be(
+        &self,
+        unless: Option<&Match>,
+        view: &View<'_>,
+    ) -> Result<(Fit, Part), Miss> {
+        self.names_fit(view, false)?;
+        let exception = unless.filter(|unless| unless.names_fit(view, true).is_ok());
+        let paths_fit = self.path.as_ref().map(|patterns| {
+            let hits = view.paths().iter().map(|path| {
+                let fit = patterns.iter().map(|p| p.may_be(path)).max().unwrap_or(Fit::No);
+                match exception.is_some_and(|e| e.excuses_path(view, path)) {
+                    true if self.command.is_none() => Fit::No,
+                    _ => fit,
+                }
+            });
+            hits.max().unwrap_or(Fit::No)
+        });
+        if paths_fit == Some(Fit::No) {
+            return Err(Miss("path"));
+        }
+        let Some(patterns) = &self.command else {
+            let is_excused = self.path.is_none() && exception.is_some_and(|e| e.excuses_all(view));
+            return if is_excused {
+                Err(Miss("unless"))
+            } else {
+                Ok((paths_fit.unwrap_or(Fit::Yes), Part::All))
+            };
+        };
+        let Some(line) = &view.line else { return Err(Miss("command")) };
+        let mut best = Fit::No;
+        let (mut is_excused, mut hits) = (false, vec![]);
+        for (at, command) in line.commands.iter().enumerate() {
+            let fit = patterns.iter().map(|p| p.may_be(command)).max().unwrap_or(Fit::No);
+            if fit == Fit::No {
+                continue;
+            }
+            match exception.is_some_and(|e| e.excuses_command(view, at)) {
+                true => is_excused = true,
+                false => {
+                    best = best.max(fit);
+                    hits.push(at);
+                }
+            }
+        }
+        // What nobody can read may be anything.
+        if best == Fit::No && line.unclear.is_some() {
+            best = Fit::Maybe;
+        }
+        match best {
+            Fit::No => Err(Miss(if is_excused { "unless" } else { "command" })),
+            Fit::Maybe | Fit::Yes => {
+                Ok((best.min(paths_fit.unwrap_or(Fit::Yes)), Part::These(hits)))
+            }
+        }
+    }
+
+    fn excuses_command(&self, view: &View<'_>, at: usize) -> bool {
+        let Some(command) = view.line.as_ref().and_then(|line| line.commands.get(at)) else {
+            return false;
+        };
+        let command_fits = match &self.command {
+            None => true,
+            Some(patterns) => patterns.iter().any(|p| p.covers(command)),
+        };
+        command_fits && view.unclear().is_none() && self.covers_paths(view)
+    }
+
+    fn excuses_path(&self, view: &View<'_>, path: &PathSeen) -> bool {
+        // A word that may be a path is excused by the command it belongs to, not by its looks.
+        let path_fits = match &self.path {
+            None => true,
+            Some(patterns) => patterns.iter().any(|p| {
+                let as_certain = PathSeen { is_certain: true, ..path.clone() };
+                p.covers(if path.source == PathSource::Argument { &as_certain } else { path })
+            }),
+        };
+        path_fits && (self.command.is_none() || self.covers_commands(view))
+    }
+
+    fn excuses_all(&self, view: &View<'_>) -> bool {
+        (self.command.is_none() || self.covers_commands(view)) && self.covers_paths(view)
+    }
+
+    fn covers_commands(&self, view: &View<'_>) -> bool {
+        let (Some(patterns), Some(line)) = (&self.command, &view.line) else { return false };
+        let covered = |command| patterns.iter().any(|p| p.covers(command));
+        line.unclear.is_none()
+            && !line.commands.is_empty()
+            && line.commands.iter().all(|command| command.transparent || covered(command))
+    }
+
+    fn covers_paths(&self, view: &View<'_>) -> bool {
+        let Some(patterns) = &self.path else { return true };
+        let mut paths = view.paths().iter().filter(|p| p.source != PathSource::Argument).peekable();
+        paths.peek().is_some() && paths.all(|path| patterns.iter().any(|p| p.covers(path)))
+    }
+
+    /// Whether everything that `other` speaks of is spoken of here too, as far as is plain to see.
+    pub(crate) fn is_wider_than(&self, other: &Match) -> bool {
+        fn all_in<T>(
+            mine: &Option<Vec<T>>,
+            theirs: &Option<Vec<T>>,
+            is_wider: impl Fn(&T, &T) -> bool,
+        ) -> bool {
+            match (mine, theirs) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(mine), Some(theirs)) => {
+                    theirs.iter().all(|narrow| mine.iter().any(|wide| is_wider(wide, narrow)))
+                }
+            }
+        }
+        let name = |wide: &Pattern, narrow: &Pattern| {
+            wide.exact.is_any()
+                || wide.text == narrow.text
+                || narrow.exact.plain().is_some_and(|text| wide.exact.fits(text))
+        };
+        all_in(&self.tool, &other.tool, name)
+            && all_in(&self.command, &other.command, CommandPattern::is_wider_than)
+            && all_in(&self.path, &other.path, |w, n| name(&w.pattern, &n.pattern))
+            && all_in(&self.from, &other.from, name)
+            && all_in(&self.to, &other.to, name)
+            && all_in(&self.action, &other.action, |a, b| a == b)
+            && all_in(&self.target, &other.target, name)
+            && all_in(&self.outcome, &other.outcome, name)
+            && all_in(&self.kind, &other.kind, |a, b| a == b)
+            && all_in(&self.agent, &other.agent, name)
+            && all_in(&self.role, &other.role, name)
+            && all_in(&self.label, &other.label, name)
+            && all_in(&self.sort, &other.sort, name)
+    }
+}

@@ -1,0 +1,241 @@
+//! Rules that people's own answers suggest: what was always approved need not be asked.
+//!
+//! A suggestion is modest. It names exactly what was approved, or a subcommand where many of its
+//! forms were; one denial is enough to say nothing. Nobody adopts it but a person.
+
+use crate::request::{Report, Request, Subject, ToolCall};
+use crate::shell::{Line, Shape, Simple};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Programs whose first word says what they do.
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "cargo",
+    "docker",
+    "gh",
+    "git",
+    "go",
+    "just",
+    "kubectl",
+    "make",
+    "mvn",
+    "npm",
+    "pip",
+    "pnpm",
+    "podman",
+    "poetry",
+    "terraform",
+    "uv",
+    "yarn",
+];
+
+/// The most examples that are kept of a suggestion.
+const EXAMPLES_MAX: usize = 5;
+
+/// A request that a person decided.
+#[derive(Debug, Clone)]
+pub struct Decided {
+    /// What was asked.
+    pub request: Request,
+    /// What they said.
+    pub approved: bool,
+    /// Who.
+    pub by: String,
+    /// The rule that made them be asked; none for what a file says otherwise.
+    pub asked_by: Option<String>,
+}
+
+/// A rule that the answers suggest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Suggestion {
+    /// What to write, as YAML.
+    pub rule: String,
+    /// The rule to give it to as its `unless`; none if it is a rule of its own.
+    pub exception_of: Option<String>,
+    /// How often it was approved. It was never denied.
+    pub approved: usize,
+    /// By whom.
+    pub people: BTreeSet<String>,
+    /// What was approved, the first few.
+    pub examples: Vec<String>,
+}
+
+/// What may be alike about requests.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    Command { tool: String, head: String, is_subcommand: bool },
+    Paths { tool: String, directory: String },
+    Tool { tool: String },
+    Transition { from: String, to: String },
+    Lifecycle { action: &'static str, target: String },
+    Result { outcome: String },
+}
+
+#[derive(Default)]
+struct Evidence {
+    approved: usize,
+    denied: usize,
+    people: BTreeSet<String>,
+    forms: BTreeSet<String>,
+    examples: Vec<String>,
+}
+
+/// What was approved at least `least` times and never denied, most evidence first.
+pub fn suggest(history: impl IntoIterator<Item = Decided>, least: usize) -> Vec<Suggestion> {
+    let mut found: BTreeMap<(Option<String>, Likeness), Evidence> = BTreeMap::new();
+    for decided in history {
+        for (likeness, form, may_be_allowed) in likenesses(&decided.request) {
+            let evidence = found.entry((decided.asked_by.clone(), likeness)).or_default();
+            match (decided.approved, may_be_allowed) {
+                (false, _) => evidence.denied += 1,
+                (true, false) => {}
+                (true, true) => {
+                    evidence.approved += 1;
+                    evidence.people.insert(decided.by.clone());
+                    evidence.forms.insert(form);
+                    if evidence.examples.len() < EXAMPLES_MAX {
+                        evidence.examples.push(decided.request.in_words());
+                    }
+                }
+            }
+        }
+    }
+    let least = least.max(1);
+    let mut suggestions: Vec<Suggestion> = found
+        .into_iter()
+        .filter(|(_, evidence)| evidence.denied == 0 && evidence.approved >= least)
+        .map(|((asked_by, likeness), evidence)| likeness.suggestion(asked_by, evidence, least))
+        .collect();
+    suggestions.sort_by(|a, b| b.approved.cmp(&a.approved).then_with(|| a.rule.cmp(&b.rule)));
+    suggestions
+}
+
+/// What a request is evidence for: the likeness, its exact form, and whether a rule could allow it.
+fn likenesses(request: &Request) -> Vec<(Likeness, String, bool)> {
+    match &request.subject {
+        Subject::Tool(call) => tool_likenesses(call),
+        Subject::Transition(t) => {
+            let (from, to) = (t.from.clone(), t.to.clone());
+            vec![(Likeness::Transition { from, to }, String::new(), true)]
+        }
+        Subject::Lifecycle(l) => {
+            let (action, target) = (l.action.as_str(), l.target.clone());
+            vec![(Likeness::Lifecycle { action, target }, String::new(), true)]
+        }
+        Subject::Result(Report { outcome, .. }) => {
+            vec![(Likeness::Result { outcome: outcome.clone() }, String::new(), true)]
+        }
+        // A question is there to be answered.
+        Subject::Ask(_) => vec![],
+    }
+}
+
+fn tool_likenesses(call: &ToolCall) -> Vec<(Likeness, String, bool)> {
+    let tool = call.tool.clone();
+    if let Some(command) = &call.command {
+        let line = Line::read(command);
+        let line_is_plain = line.unclear.is_none() && line.files.is_empty();
+        let commands = line.commands.iter().filter(|c| !c.transparent && !c.words.is_empty());
+        return commands
+            .map(|command| {
+                let is_plain = command.words.iter().all(|word| word.shape == Shape::Fixed);
+                let may_be_allowed = line_is_plain && is_plain && !command.assigns;
+                let (head, is_subcommand) = head(command);
+                let tool = tool.clone();
+                (Likeness::Command { tool, head, is_subcommand }, pattern(command), may_be_allowed)
+            })
+            .collect();
+    }
+    if call.paths.is_empty() {
+        return vec![(Likeness::Tool { tool }, String::new(), true)];
+    }
+    let root = call.root.as_deref();
+    call.paths
+        .iter()
+        .map(|path| {
+            let path = crate::view::normal(path, root);
+            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+            // What lies outside, or beside everything else, is no pattern.
+            let is_inside = !directory.is_empty() && !path.starts_with(['/', '.', '~']);
+            let directory = directory.to_owned();
+            (Likeness::Paths { tool: tool.clone(), directory }, path, is_inside)
+        })
+        .collect()
+}
+
+/// What makes two commands alike: program and subcommand, or every word.
+fn head(command: &Simple) -> (String, bool) {
+    let program = command.program().unwrap_or_default();
+    let second = command.words.get(1).and_then(|word| word.fixed());
+    match second {
+        Some(second)
+            if WITH_SUBCOMMANDS.contains(&program)
+                && second.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
+                && !second.starts_with('-') =>
+        {
+            (format!("{program} {second}"), true)
+        }
+        _ => (pattern(command), false),
+    }
+}
+
+/// A command as a pattern that fits it and nothing else.
+fn pattern(command: &Simple) -> String {
+    let words = command.words.iter().map(|word| {
+        let escaped = word.text.chars().flat_map(|c| match c {
+            '*' | '?' | '[' | '{' | '\\' => vec!['[', c, ']'],
+            _ => vec![c],
+        });
+        escaped.collect::<String>()
+    });
+    shell_words::join(words)
+}
+
+impl Likeness {
+    fn suggestion(self, asked_by: Option<String>, evidence: Evidence, least: usize) -> Suggestion {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let (name, on, matches) = match &self {
+            Likeness::Command { tool, head, is_subcommand } => {
+                // Many forms of one subcommand speak for all of them; otherwise only what was seen.
+                let patterns: Vec<String> = match *is_subcommand && evidence.forms.len() >= least {
+                    true => vec![quoted(&format!("{head} *"))],
+                    false => evidence.forms.iter().map(|form| quoted(form)).collect(),
+                };
+                let matches =
+                    format!("{{tool: {}, command: [{}]}}", quoted(tool), patterns.join(", "));
+                (head.clone(), "tool", matches)
+            }
+            Likeness::Paths { tool, directory } => {
+                let path = quoted(&format!("{directory}/**"));
+                let matches = format!("{{tool: {}, path: {path}}}", quoted(tool));
+                (format!("{tool} in {directory}"), "tool", matches)
+            }
+            Likeness::Tool { tool } => {
+                (tool.clone(), "tool", format!("{{tool: {}}}", quoted(tool)))
+            }
+            Likeness::Transition { from, to } => (
+                format!("{from} to {to}"),
+                "transition",
+                format!("{{from: {}, to: {}}}", quoted(from), quoted(to)),
+            ),
+            Likeness::Lifecycle { action, target } => (
+                format!("{action} {target}"),
+                "lifecycle",
+                format!("{{action: {action}, target: {}}}", quoted(target)),
+            ),
+            Likeness::Result { outcome } => {
+                (outcome.clone(), "result", format!("{{outcome: {}}}", quoted(outcome)))
+            }
+        };
+        let rule = match &asked_by {
+            Some(_) => format!("unless: {matches}"),
+            None => format!(
+                "- name: {}\n  on: {on}\n  match: {matches}\n  then: allow\n  reason: {}",
+                quoted(&format!("usual: {name}")),
+                quoted(&format!("Approved {} times, never denied.", evidence.approved)),
+            ),
+        };
+        let Evidence { approved, people, examples, .. } = evidence;
+        Suggestion { rule, exception_of: asked_by, approved, people, examples }
+    }
+}

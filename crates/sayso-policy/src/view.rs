@@ -1,0 +1,224 @@
+//! A request as rules see it: the command line read, paths made comparable, all of it once.
+
+use crate::expression::Facts;
+use crate::request::{Request, Subject, ToolCall};
+use crate::shell::{Line, Shape, Simple};
+use serde_json::{Value, json};
+use std::cell::{OnceCell, RefCell};
+
+/// The most arguments of commands that are looked at as paths.
+const ARGUMENTS_MAX: usize = 2_000;
+
+pub(crate) struct View<'a> {
+    pub(crate) request: &'a Request,
+    /// The command line, when there is one.
+    pub(crate) line: Option<Line>,
+    paths: OnceCell<Vec<PathSeen>>,
+    /// What conditions see; only for `expression`.
+    pub(crate) facts: RefCell<Facts>,
+}
+
+/// A path that a request has to do with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathSeen {
+    /// Without `.`, `..` and the root.
+    pub(crate) text: String,
+    pub(crate) source: PathSource,
+    /// Whether it is this path for certain.
+    pub(crate) is_certain: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathSource {
+    /// The tool names it.
+    Given,
+    /// A redirection of the command line, by its place.
+    Redirection(usize),
+    /// A word of the command line that may be a path.
+    Argument,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of(request: &'a Request) -> Self {
+        let line = match &request.subject {
+            Subject::Tool(ToolCall { command: Some(command), .. }) => Some(Line::read(command)),
+            Subject::Tool(_)
+            | Subject::Transition(_)
+            | Subject::Lifecycle(_)
+            | Subject::Result(_)
+            | Subject::Ask(_) => None,
+        };
+        Self { request, line, paths: OnceCell::new(), facts: RefCell::default() }
+    }
+
+    pub(crate) fn tool(&self) -> Option<&'a ToolCall> {
+        match &self.request.subject {
+            Subject::Tool(call) => Some(call),
+            Subject::Transition(_)
+            | Subject::Lifecycle(_)
+            | Subject::Result(_)
+            | Subject::Ask(_) => None,
+        }
+    }
+
+    /// Why nobody can tell what the command line does.
+    pub(crate) fn unclear(&self) -> Option<&str> {
+        self.line.as_ref().and_then(|line| line.unclear.as_deref())
+    }
+
+    pub(crate) fn paths(&self) -> &[PathSeen] {
+        self.paths.get_or_init(|| self.all_paths())
+    }
+
+    fn all_paths(&self) -> Vec<PathSeen> {
+        let Some(call) = self.tool() else { return vec![] };
+        let root = call.root.as_deref();
+        let seen = |text: &str, source, is_certain| PathSeen {
+            text: normal(text, root),
+            source,
+            is_certain,
+        };
+        let mut paths: Vec<_> =
+            call.paths.iter().map(|path| seen(path, PathSource::Given, true)).collect();
+        let Some(line) = &self.line else { return paths };
+        for (at, file) in line.files.iter().enumerate() {
+            let is_relative = !file.path.text.starts_with(['/', '~']);
+            let is_certain = file.path.shape == Shape::Fixed && !(line.moves && is_relative);
+            paths.push(seen(&file.path.text, PathSource::Redirection(at), is_certain));
+        }
+        let words = line.commands.iter().flat_map(|command| command.words.iter().skip(1));
+        for word in words.take(ARGUMENTS_MAX) {
+            let value = match word.text.strip_prefix('-') {
+                Some(option) => option.split_once('=').map_or("", |(_, value)| value),
+                None => &word.text,
+            };
+            if !value.is_empty() && matches!(word.shape, Shape::Fixed | Shape::Glob) {
+                paths.push(seen(value, PathSource::Argument, false));
+            }
+        }
+        paths
+    }
+
+    /// One variable of conditions. What a request does not have is empty.
+    pub(crate) fn fact(&self, name: &str) -> Value {
+        let Request { subject, agent, task, time, history } = self.request;
+        match (name, subject) {
+            ("agent", _) => json!({
+                "name": agent.name, "role": agent.role,
+                "launcher": agent.launcher.as_deref().unwrap_or_default(),
+            }),
+            ("task", _) => task.as_ref().map_or(json!({}), |task| {
+                json!({
+                    "handle": task.handle, "labels": task.labels, "priority": task.priority,
+                    "type": task.sort, "status": task.status, "parent_labels": task.parent_labels,
+                })
+            }),
+            ("time", _) => time.as_ref().map_or(json!({}), |time| {
+                json!({
+                    "hour": time.hour, "minute": time.minute, "weekday": time.weekday,
+                    "date": time.date, "zone": time.zone,
+                })
+            }),
+            ("history", _) => json!(history),
+            ("tool", Subject::Tool(call)) => self.tool_facts(call),
+            ("transition", Subject::Transition(t)) => json!({"from": t.from, "to": t.to}),
+            ("lifecycle", Subject::Lifecycle(l)) => json!({"action": l.action, "target": l.target}),
+            ("result", Subject::Result(report)) => match report.confidence {
+                Some(percent) => json!({"outcome": report.outcome, "confidence": percent}),
+                None => json!({"outcome": report.outcome}),
+            },
+            ("ask", Subject::Ask(ask)) => {
+                json!({"kind": ask.kind.as_str(), "question": ask.question})
+            }
+            _ => json!({}),
+        }
+    }
+
+    fn tool_facts(&self, call: &ToolCall) -> Value {
+        let line = self.line.as_ref();
+        let root = call.root.as_deref();
+        let commands: Vec<_> = line
+            .map(|line| line.commands.as_slice())
+            .unwrap_or_default()
+            .iter()
+            .map(|command| {
+                let words: Vec<_> = command.words.iter().map(|w| w.text.as_str()).collect();
+                json!({"program": command.program().unwrap_or_default(), "words": words,
+                       "text": Simple::in_words(command)})
+            })
+            .collect();
+        let writes: Vec<_> = line
+            .map(|line| line.files.as_slice())
+            .unwrap_or_default()
+            .iter()
+            .filter(|file| file.writes)
+            .map(|file| normal(&file.path.text, root))
+            .collect();
+        let paths: Vec<_> = call.paths.iter().map(|path| normal(path, root)).collect();
+        json!({
+            "name": call.tool, "args": call.arguments,
+            "command": call.command.as_deref().unwrap_or_default(),
+            "clear": self.unclear().is_none(), "commands": commands, "paths": paths,
+            "writes": writes,
+        })
+    }
+}
+
+/// A path without detours, relative to the root if it is below it. Links are not followed: nothing
+/// here looks at a disk.
+pub(crate) fn normal(path: &str, root: Option<&str>) -> String {
+    let path = without_detours(path);
+    let Some(root) = root.map(without_detours).filter(|root| root != "/" && root != ".") else {
+        return path;
+    };
+    match path.strip_prefix(&root) {
+        Some("") => ".".into(),
+        Some(below) => match below.strip_prefix('/') {
+            Some(below) => below.into(),
+            None => path,
+        },
+        None => path,
+    }
+}
+
+fn without_detours(path: &str) -> String {
+    let is_absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = vec![];
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            ".." if is_absolute => {}
+            _ => parts.push(part),
+        }
+    }
+    match (is_absolute, parts.is_empty()) {
+        (true, _) => format!("/{}", parts.join("/")),
+        (false, true) => ".".into(),
+        (false, false) => parts.join("/"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lose_their_detours() {
+        for (path, root, expected) in [
+            ("src/../.env", None, ".env"),
+            ("./a//b/", None, "a/b"),
+            ("../x", None, "../x"),
+            ("a/../../x", None, "../x"),
+            ("/a/../../x", None, "/x"),
+            ("/home/p/src/a", Some("/home/p"), "src/a"),
+            ("/home/p/../q/a", Some("/home/p"), "/home/q/a"),
+            ("/home/pq", Some("/home/p"), "/home/pq"),
+            ("/home/p", Some("/home/p/"), "."),
+            ("~/.ssh/id", Some("/home/p"), "~/.ssh/id"),
+            ("", None, "."),
+        ] {
+            assert_eq!(normal(path, root), expected, "{path}");
+        }
+    }
+}
