@@ -221,7 +221,12 @@ impl Desk {
 
     /// The last runs of a task, newest first.
     pub fn runs_of(&self, task: TaskId, limit: usize) -> Result<Vec<Run>> {
-        self.read(|read| Ok(read.runs_of(task, limit)?))
+        // The store has them by id, and a worker that slept before it began has an old one.
+        let mut runs =
+            self.read(|read| Ok(read.runs_of(task, limit.saturating_add(SLEPT_MAX))?))?;
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started.fence));
+        runs.truncate(limit);
+        Ok(runs)
     }
 
     /// The runs that are not over.
@@ -233,11 +238,14 @@ impl Desk {
 /// More agents than this do not run at one time in one space.
 const LIVE_RUNS_MAX: usize = 10_000;
 
+/// So many runs of one task may have begun while a worker slept that had made an id already.
+const SLEPT_MAX: usize = 50;
+
 /// Two workers that saw the task free must not both have it, and one that a person took is theirs.
 fn check_is_free(batch: &mut Batch<'_, '_>, new: &NewRun) -> Result<()> {
     let task = task_in(batch, new.task)?;
-    let last = batch.write.runs_of(new.task, 1)?.into_iter().next();
-    let is_run = last.is_some_and(|r| r.state == State::Running && r.started.id != new.id);
+    let live = batch.write.live_runs(task.space, LIVE_RUNS_MAX)?;
+    let is_run = live.iter().any(|r| r.started.task == new.task && r.started.id != new.id);
     let is_taken = task.status == Status::InProgress && task.run != Some(new.id);
     if is_run || is_taken {
         let message = format!("task {} is in somebody else's hands", task.handle);

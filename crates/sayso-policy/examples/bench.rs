@@ -9,14 +9,25 @@ use std::hint::black_box;
 use std::time::Instant;
 
 fn text(rules: usize) -> String {
-    let mut text = String::from("groups: {owners: [ann, bob], security: [cid, '@owners']}\nrules:\n");
+    let mut text =
+        String::from("groups: {owners: [ann, bob], security: [cid, '@owners']}\nrules:\n");
     for n in 0..rules {
         text += &match n % 5 {
-            0 => format!("  - {{name: r{n}, on: tool, match: {{tool: Bash, command: 'tool{n} push *'}}, then: ask, ask: {{of: '2 of @security'}}}}\n"),
-            1 => format!("  - {{name: r{n}, on: tool, match: {{tool: [Write, Edit], path: 'dir{n}/**'}}, then: deny}}\n"),
-            2 => format!("  - {{name: r{n}, on: tool, match: {{tool: 'mcp__server{n}__*'}}, then: ask}}\n"),
-            3 => format!("  - {{name: r{n}, on: transition, match: {{from: open, to: closed, label: l{n}}}, then: ask}}\n"),
-            _ => format!("  - {{name: r{n}, on: tool, match: {{tool: Bash}}, when: 'task.priority <= 1 && tool.args.timeout > {n}', then: ask}}\n"),
+            0 => format!(
+                "  - {{name: r{n}, on: tool, match: {{tool: Bash, command: 'tool{n} push *'}}, then: ask, ask: {{of: '2 of @security'}}}}\n"
+            ),
+            1 => format!(
+                "  - {{name: r{n}, on: tool, match: {{tool: [Write, Edit], path: 'dir{n}/**'}}, then: deny}}\n"
+            ),
+            2 => format!(
+                "  - {{name: r{n}, on: tool, match: {{tool: 'mcp__server{n}__*'}}, then: ask}}\n"
+            ),
+            3 => format!(
+                "  - {{name: r{n}, on: transition, match: {{from: open, to: closed, label: l{n}}}, then: ask}}\n"
+            ),
+            _ => format!(
+                "  - {{name: r{n}, on: tool, match: {{tool: Bash}}, when: 'task.priority <= 1 && tool.args.timeout > {n}', then: ask}}\n"
+            ),
         };
     }
     text

@@ -31,7 +31,7 @@ pub(crate) struct CommandPattern {
 enum Part {
     /// Any number of words.
     Many,
-    Word(Pattern),
+    Word(Box<Pattern>),
 }
 
 impl CommandPattern {
@@ -68,7 +68,7 @@ impl CommandPattern {
             .iter()
             .map(|word| match word.as_str() {
                 "*" => Ok(Part::Many),
-                _ => pattern(word).map(Part::Word),
+                _ => pattern(word).map(|pattern| Part::Word(Box::new(pattern))),
             })
             .collect::<Result<Vec<_>, _>>()?;
         let program = if program == "*" { None } else { Some(pattern(program)?) };
@@ -82,7 +82,7 @@ impl CommandPattern {
             return false;
         }
         let Some(program) = &self.program else { return first.fixed().is_some() };
-        if !first.fixed().is_some_and(|text| program.fits(text, true)) {
+        if !first.fixed().is_some_and(|text| is_program(program, text)) {
             return false;
         }
         // One pass: which parts may come next. An unknown word fits only where any would.
@@ -90,7 +90,7 @@ impl CommandPattern {
         for word in words {
             states.step(&self.parts, |part| match part {
                 Part::Many => true,
-                Part::Word(pattern) => word.fixed().is_some_and(|text| pattern.fits(text, true)),
+                Part::Word(pattern) => word.fixed().is_some_and(|text| is_word(pattern, text)),
             });
         }
         states.is_through()
@@ -142,6 +142,17 @@ impl Part {
             Part::Word(_) | Part::Many => None,
         }
     }
+}
+
+/// A pattern for a program is for its name, unless it holds a path itself.
+fn is_program(pattern: &Pattern, text: &str) -> bool {
+    pattern.fits(text, true) && (!text.contains('/') || pattern.text.contains('/'))
+}
+
+/// `build/*` does not mean `build/../../etc`.
+fn is_word(pattern: &Pattern, text: &str) -> bool {
+    let goes_up = text.split('/').any(|part| part == "..");
+    pattern.fits(text, true) && (!goes_up || pattern.exact.plain().is_some())
 }
 
 fn is_option(text: &str) -> bool {
@@ -343,6 +354,7 @@ fn is_long_form(pattern: &str, name: &str) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use crate::shell::Line;
@@ -378,6 +390,10 @@ mod tests {
             ("make * all", "make -j 4", false),
             ("*", "anything at all", true),
             ("*", "X=1 anything", false),
+            ("git*", "git/../tmp/x", false),
+            ("rm build/*", "rm build/a/b", true),
+            ("rm build/*", "rm build/../../etc", false),
+            ("rm ../x", "rm ../x", true),
         ] {
             assert_eq!(pattern(text).covers(&last(command)), expected, "{text} | {command}");
         }

@@ -2,7 +2,7 @@
 //! silence means. Several demands on one request are merged to the strictest.
 
 use sayso_core::{Approvers, Proof};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What a policy says of a request. The order is the order of strictness.
@@ -40,7 +40,9 @@ impl std::fmt::Display for Effect {
 }
 
 /// How bad it would be to be wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// Easily undone.
@@ -70,7 +72,9 @@ impl Risk {
 }
 
 /// What happens when the time is up and nobody has answered. The order is the order of strictness.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum AtEnd {
     /// It counts as approved. Only an admin's policy may say so, and only for low risk.
@@ -107,7 +111,10 @@ impl AtEnd {
 }
 
 /// What an ask demands, with people in the place of groups.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+///
+/// Whether enough people are left once the launcher is out is for whoever opens the gate to see:
+/// [`Approvers::can_be_satisfied`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demands {
     /// Whose yes is needed.
     pub approvers: Approvers,
@@ -116,7 +123,7 @@ pub struct Demands {
     /// Whether whoever launched the agent is left out.
     pub not_launcher: bool,
     /// The least proof of the person who answers.
-    pub proof: ProofNeeded,
+    pub proof: Proof,
     /// How bad it would be to be wrong.
     pub risk: Risk,
     /// How long it may take, from the moment it is asked.
@@ -129,19 +136,25 @@ pub struct Demands {
     pub at_end: AtEnd,
 }
 
-/// The least proof; none is demanded where nothing is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct ProofNeeded(pub Proof);
-
-impl Default for ProofNeeded {
+impl Default for Demands {
+    /// Anyone, without proof, whenever they like.
     fn default() -> Self {
-        Self(Proof::None)
+        Self {
+            approvers: Approvers::Anyone,
+            veto: BTreeSet::new(),
+            not_launcher: false,
+            proof: Proof::None,
+            risk: Risk::default(),
+            deadline_ms: None,
+            remind_ms: vec![],
+            escalate: vec![],
+            at_end: AtEnd::default(),
+        }
     }
 }
 
 /// One level up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
     /// When, counted from the moment it is asked.
     pub after_ms: u64,
@@ -202,8 +215,8 @@ impl Demands {
         if self.not_launcher {
             parts.push("not whoever launched the agent".into());
         }
-        if self.proof.0 > Proof::None {
-            parts.push(format!("at least {}", self.proof.0.as_str()));
+        if self.proof > Proof::None {
+            parts.push(format!("at least {}", self.proof.as_str()));
         }
         parts.push(format!("{} risk", self.risk.as_str()));
         for level in &self.escalate {
@@ -286,7 +299,7 @@ mod tests {
             approvers: person("bob"),
             veto: BTreeSet::from(["cid".into()]),
             not_launcher: true,
-            proof: ProofNeeded(Proof::Passphrase),
+            proof: Proof::Passphrase,
             escalate: vec![Escalation { after_ms: 2_000, approvers: person("dan") }],
             ..Demands::default()
         };

@@ -33,6 +33,12 @@ pub(crate) const VARIABLES: &[(&str, &[&str])] = &[
     ("history", &["hour", "day"]),
 ];
 
+/// The fields of fields that have some.
+const COUNTS: &[(&str, &[&str])] = &[
+    ("history.hour", &["asked", "approved", "denied"]),
+    ("history.day", &["asked", "approved", "denied"]),
+];
+
 /// What can be called. Macros (`has`, `all`, `exists`, `exists_one`, `map`, `filter`) are gone by
 /// the time this list is consulted.
 const FUNCTIONS: &[&str] = &[
@@ -126,9 +132,8 @@ impl Expression {
             found.push((format!("the condition names `{variable}`, which is not there"), fix));
         }
         for (variable, field) in &names.fields {
-            let Some((_, fields)) = VARIABLES.iter().find(|(name, _)| name == variable) else {
-                continue;
-            };
+            let known = VARIABLES.iter().chain(COUNTS).find(|(name, _)| name == variable);
+            let Some((_, fields)) = known else { continue };
             if !fields.contains(&field.as_str()) {
                 let fix = match nearest(field, fields.iter().copied()) {
                     Some(name) => format!("write `{variable}.{name}`"),
@@ -260,10 +265,15 @@ impl Names {
                 }
             }
             Expr::Select(select) => {
-                if let Expr::Ident(name) = &select.operand.expr
-                    && !bound.contains(&name.as_str())
-                {
-                    self.fields.insert((name.clone(), select.field.clone()));
+                match &select.operand.expr {
+                    Expr::Ident(name) if !bound.contains(&name.as_str()) => {
+                        self.fields.insert((name.clone(), select.field.clone()));
+                    }
+                    Expr::Select(outer) if is_history(&outer.operand, bound) => {
+                        let name = format!("history.{}", outer.field);
+                        self.fields.insert((name, select.field.clone()));
+                    }
+                    _ => {}
                 }
                 self.collect(&select.operand, bound);
             }
@@ -298,24 +308,41 @@ impl Names {
     }
 }
 
+fn is_history(expression: &IdedExpr, bound: &[&str]) -> bool {
+    matches!(&expression.expr, Expr::Ident(name) if name == "history" && !bound.contains(&"history"))
+}
+
 /// Names of types, for `type(x) == string`.
 const TYPES: &[&str] =
     &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
+/// A value that conditions see, borrowed from the request where it can be.
+pub(crate) enum Fact<'a> {
+    Text(&'a str),
+    Owned(String),
+    Whole(i64),
+    Truth(bool),
+    List(Vec<Fact<'a>>),
+    Map(Vec<(&'static str, Fact<'a>)>),
+    Json(&'a serde_json::Value),
+}
+
+impl<'a> Fact<'a> {
+    pub(crate) fn texts(texts: &'a [String]) -> Self {
+        Fact::List(texts.iter().map(|text| Fact::Text(text)).collect())
+    }
+}
+
 /// What conditions see of a request; each variable is made when the first condition names it.
 #[derive(Default)]
-pub(crate) struct Facts {
-    context: Option<Context<'static, 'static>>,
+pub(crate) struct Facts<'a> {
+    context: Option<Context<'a, 'a>>,
     is_there: [bool; VARIABLES.len()],
 }
 
-impl Facts {
+impl<'a> Facts<'a> {
     /// The context with these variables in it.
-    fn with(
-        &mut self,
-        needs: &[usize],
-        view: &View<'_>,
-    ) -> Result<&Context<'static, 'static>, String> {
+    fn with(&mut self, needs: &[usize], view: &View<'a>) -> Result<&Context<'a, 'a>, String> {
         let context =
             self.context.get_or_insert_with(|| Context::with_env(Arc::clone(&ENVIRONMENT)));
         for at in needs.iter().copied() {
@@ -333,30 +360,61 @@ impl Facts {
 }
 
 /// A value for the expression; what is too big to be walked in a moment is refused.
-fn value(json: serde_json::Value, left: &mut usize) -> Result<Box<dyn Val>, String> {
-    *left = left.checked_sub(1).ok_or("the request is too big for a condition")?;
+fn value<'a>(fact: Fact<'a>, left: &mut usize) -> Result<Box<dyn Val + 'a>, String> {
+    *left = left.checked_sub(1).ok_or(TOO_BIG)?;
+    Ok(match fact {
+        Fact::Text(text) => Box::new(CelString::from(text)),
+        Fact::Owned(text) => Box::new(CelString::from(text)),
+        Fact::Whole(number) => Box::new(CelInt::from(number)),
+        Fact::Truth(value) => Box::new(CelBool::from(value)),
+        Fact::List(items) => list(items.into_iter().map(|item| value(item, left)))?,
+        Fact::Map(fields) => {
+            map(fields.into_iter().map(|(key, field)| Ok((key, value(field, left)?))))?
+        }
+        Fact::Json(json) => json_value(json, left)?,
+    })
+}
+
+fn json_value<'a>(
+    json: &'a serde_json::Value,
+    left: &mut usize,
+) -> Result<Box<dyn Val + 'a>, String> {
+    *left = left.checked_sub(1).ok_or(TOO_BIG)?;
     Ok(match json {
         serde_json::Value::Null => Box::new(CelNull),
-        serde_json::Value::Bool(value) => Box::new(CelBool::from(value)),
+        serde_json::Value::Bool(value) => Box::new(CelBool::from(*value)),
         serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => Box::new(CelInt::from(whole)),
             (None, Some(real)) => Box::new(CelDouble::from(real)),
             (None, None) => Box::new(CelNull),
         },
-        serde_json::Value::String(text) => Box::new(CelString::from(text)),
-        serde_json::Value::Array(items) if items.len() > ITEMS_MAX => {
-            return Err("a list is too long for a condition".into());
-        }
-        serde_json::Value::Array(items) => {
-            let items: Result<Vec<_>, _> = items.into_iter().map(|item| value(item, left)).collect();
-            Box::new(CelList::from(items?))
-        }
+        serde_json::Value::String(text) => Box::new(CelString::from(text.as_str())),
+        serde_json::Value::Array(items) => list(items.iter().map(|item| json_value(item, left)))?,
         serde_json::Value::Object(fields) => {
-            let mut map = HashMap::with_capacity(fields.len());
-            for (key, field) in fields {
-                map.insert(CelMapKey::from(key), value(field, left)?);
-            }
-            Box::new(CelMap::from(map))
+            map(fields.iter().map(|(key, field)| Ok((key.as_str(), json_value(field, left)?))))?
         }
     })
+}
+
+const TOO_BIG: &str = "the request is too big for a condition";
+
+type Made<'a> = Result<Box<dyn Val + 'a>, String>;
+
+fn list<'a>(items: impl ExactSizeIterator<Item = Made<'a>>) -> Made<'a> {
+    if items.len() > ITEMS_MAX {
+        return Err("a list is too long for a condition".into());
+    }
+    let items: Vec<_> = items.collect::<Result<_, _>>()?;
+    Ok(Box::new(CelList::from(items)))
+}
+
+fn map<'a>(
+    fields: impl ExactSizeIterator<Item = Result<(&'a str, Box<dyn Val + 'a>), String>>,
+) -> Made<'a> {
+    let mut map = HashMap::with_capacity(fields.len());
+    for field in fields {
+        let (key, value) = field?;
+        map.insert(CelMapKey::from(key), value);
+    }
+    Ok(Box::new(CelMap::from(map)))
 }

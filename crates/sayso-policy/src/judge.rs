@@ -68,10 +68,10 @@ impl Trace<'_> {
 }
 
 /// Gathers what the rules of one file say.
-struct Bench<'a> {
-    policy: &'a Policy,
-    opened: &'a Opened,
-    view: &'a View<'a>,
+struct Bench<'b, 'a> {
+    policy: &'b Policy,
+    opened: &'b Opened,
+    view: &'b View<'a>,
     fired: Vec<(Because, Demands)>,
     /// Commands that a rule which fired speaks of.
     spoken: Vec<Part>,
@@ -111,7 +111,7 @@ pub(crate) fn judge(
     judged
 }
 
-impl Bench<'_> {
+impl Bench<'_, '_> {
     /// A rule that asks or denies.
     fn hear_objection(&mut self, rule: &Rule, demands: &Demands, trace: &mut Trace<'_>) {
         let (fit, part) = match rule.matches.may_be(rule.unless.as_ref(), self.view) {

@@ -72,7 +72,7 @@ mod view;
 mod yaml;
 
 pub use check::Known;
-pub use demands::{AtEnd, Demands, Effect, Escalation, ProofNeeded, Risk};
+pub use demands::{AtEnd, Demands, Effect, Escalation, Risk};
 pub use mistake::Mistake;
 pub use policy::{FILE_BYTES_MAX, Layer, Policy, RULES_MAX, TESTS_MAX, Test, TestOutcome};
 pub use preset::Preset;

@@ -322,6 +322,7 @@ fn circle_through(name: &str, groups: &BTreeMap<String, Group>) -> Option<String
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 

@@ -1,6 +1,6 @@
 //! One policy file, read: groups, rules, what holds otherwise, and its own tests.
 
-use crate::demands::{AtEnd, Demands, Effect, Escalation, ProofNeeded, Risk};
+use crate::demands::{AtEnd, Demands, Effect, Escalation, Risk};
 use crate::expression::Expression;
 use crate::judge::{Opened, Trace, judge};
 use crate::matching::Match;
@@ -246,7 +246,7 @@ impl Terms {
             approvers,
             veto: veto.collect(),
             not_launcher: self.not_launcher.unwrap_or_default(),
-            proof: ProofNeeded(self.proof.unwrap_or(Proof::None)),
+            proof: self.proof.unwrap_or(Proof::None),
             risk: self.risk.unwrap_or_default(),
             deadline_ms: self.deadline_ms,
             remind_ms: self.remind_ms.clone().unwrap_or_default(),

@@ -492,6 +492,7 @@ impl From<Request> for Flat {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use serde_json::json;

@@ -8,7 +8,7 @@ use crate::request::{Request, Subject};
 use crate::shell::Simple;
 use crate::view::View;
 use sayso_core::Digest;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Policies {
 
     /// These policies, with groups of people that are kept elsewhere; every policy can name them.
     pub fn with_groups(mut policies: Vec<Policy>, people: &BTreeMap<String, Vec<String>>) -> Self {
-        policies.sort_by(|a, b| a.layer.rank().cmp(&b.layer.rank()));
+        policies.sort_by_key(|policy| policy.layer.rank());
         let groups: BTreeMap<String, Group> = people
             .iter()
             .map(|(name, people)| {
@@ -164,7 +164,7 @@ fn stricter(mut a: Judged, mut b: Judged) -> Judged {
 }
 
 /// What policy says of a request.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ruling {
     /// Allow, ask or deny.
     pub effect: Effect,
@@ -194,7 +194,7 @@ impl Ruling {
 }
 
 /// One reason for a ruling.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Because {
     /// The layer it comes from.
     pub layer: String,

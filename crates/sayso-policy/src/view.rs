@@ -1,9 +1,8 @@
 //! A request as rules see it: the command line read, paths made comparable, all of it once.
 
-use crate::expression::Facts;
-use crate::request::{Request, Subject, ToolCall};
+use crate::expression::{Fact, Facts};
+use crate::request::{Counts, Request, Subject, ToolCall};
 use crate::shell::{Line, Shape, Simple};
-use serde_json::{Value, json};
 use std::cell::{OnceCell, RefCell};
 
 /// The most arguments of commands that are looked at as paths.
@@ -15,7 +14,7 @@ pub(crate) struct View<'a> {
     pub(crate) line: Option<Line>,
     paths: OnceCell<Vec<PathSeen>>,
     /// What conditions see; only for `expression`.
-    pub(crate) facts: RefCell<Facts>,
+    pub(crate) facts: RefCell<Facts<'a>>,
 }
 
 /// A path that a request has to do with.
@@ -100,68 +99,86 @@ impl<'a> View<'a> {
     }
 
     /// One variable of conditions. What a request does not have is empty.
-    pub(crate) fn fact(&self, name: &str) -> Value {
+    pub(crate) fn fact(&self, name: &str) -> Fact<'a> {
+        use Fact::{Map, Text, Whole};
         let Request { subject, agent, task, time, history } = self.request;
-        match (name, subject) {
-            ("agent", _) => json!({
-                "name": agent.name, "role": agent.role,
-                "launcher": agent.launcher.as_deref().unwrap_or_default(),
+        Map(match (name, subject) {
+            ("agent", _) => vec![
+                ("name", Text(&agent.name)),
+                ("role", Text(&agent.role)),
+                ("launcher", Text(agent.launcher.as_deref().unwrap_or_default())),
+            ],
+            ("task", _) => task.as_ref().map_or(vec![], |task| {
+                vec![
+                    ("handle", Text(&task.handle)),
+                    ("labels", Fact::texts(&task.labels)),
+                    ("priority", Whole(task.priority.into())),
+                    ("type", Text(&task.sort)),
+                    ("status", Text(&task.status)),
+                    ("parent_labels", Fact::texts(&task.parent_labels)),
+                ]
             }),
-            ("task", _) => task.as_ref().map_or(json!({}), |task| {
-                json!({
-                    "handle": task.handle, "labels": task.labels, "priority": task.priority,
-                    "type": task.sort, "status": task.status, "parent_labels": task.parent_labels,
-                })
+            ("time", _) => time.as_ref().map_or(vec![], |time| {
+                vec![
+                    ("hour", Whole(time.hour.into())),
+                    ("minute", Whole(time.minute.into())),
+                    ("weekday", Text(&time.weekday)),
+                    ("date", Text(&time.date)),
+                    ("zone", Text(&time.zone)),
+                ]
             }),
-            ("time", _) => time.as_ref().map_or(json!({}), |time| {
-                json!({
-                    "hour": time.hour, "minute": time.minute, "weekday": time.weekday,
-                    "date": time.date, "zone": time.zone,
-                })
-            }),
-            ("history", _) => json!(history),
+            ("history", _) => vec![("hour", counts(history.hour)), ("day", counts(history.day))],
             ("tool", Subject::Tool(call)) => self.tool_facts(call),
-            ("transition", Subject::Transition(t)) => json!({"from": t.from, "to": t.to}),
-            ("lifecycle", Subject::Lifecycle(l)) => json!({"action": l.action, "target": l.target}),
-            ("result", Subject::Result(report)) => match report.confidence {
-                Some(percent) => json!({"outcome": report.outcome, "confidence": percent}),
-                None => json!({"outcome": report.outcome}),
-            },
-            ("ask", Subject::Ask(ask)) => {
-                json!({"kind": ask.kind.as_str(), "question": ask.question})
+            ("transition", Subject::Transition(t)) => {
+                vec![("from", Text(&t.from)), ("to", Text(&t.to))]
             }
-            _ => json!({}),
-        }
-    }
-
-    fn tool_facts(&self, call: &ToolCall) -> Value {
-        let line = self.line.as_ref();
-        let root = call.root.as_deref();
-        let commands: Vec<_> = line
-            .map(|line| line.commands.as_slice())
-            .unwrap_or_default()
-            .iter()
-            .map(|command| {
-                let words: Vec<_> = command.words.iter().map(|w| w.text.as_str()).collect();
-                json!({"program": command.program().unwrap_or_default(), "words": words,
-                       "text": Simple::in_words(command)})
-            })
-            .collect();
-        let writes: Vec<_> = line
-            .map(|line| line.files.as_slice())
-            .unwrap_or_default()
-            .iter()
-            .filter(|file| file.writes)
-            .map(|file| normal(&file.path.text, root))
-            .collect();
-        let paths: Vec<_> = call.paths.iter().map(|path| normal(path, root)).collect();
-        json!({
-            "name": call.tool, "args": call.arguments,
-            "command": call.command.as_deref().unwrap_or_default(),
-            "clear": self.unclear().is_none(), "commands": commands, "paths": paths,
-            "writes": writes,
+            ("lifecycle", Subject::Lifecycle(l)) => {
+                vec![("action", Text(l.action.as_str())), ("target", Text(&l.target))]
+            }
+            ("result", Subject::Result(report)) => {
+                let confidence = report.confidence.map(|percent| Whole(percent.into()));
+                let confidence = confidence.map(|percent| ("confidence", percent));
+                [("outcome", Text(&report.outcome))].into_iter().chain(confidence).collect()
+            }
+            ("ask", Subject::Ask(ask)) => {
+                vec![("kind", Text(ask.kind.as_str())), ("question", Text(&ask.question))]
+            }
+            _ => vec![],
         })
     }
+
+    fn tool_facts(&self, call: &'a ToolCall) -> Vec<(&'static str, Fact<'a>)> {
+        use Fact::{Json, List, Map, Owned, Text, Truth};
+        let root = call.root.as_deref();
+        let (commands, files) = match &self.line {
+            Some(line) => (line.commands.as_slice(), line.files.as_slice()),
+            None => (&[][..], &[][..]),
+        };
+        let command = |command: &Simple| {
+            let words = command.words.iter().map(|word| Owned(word.text.clone())).collect();
+            let program = command.program().unwrap_or_default().to_owned();
+            let text = Owned(command.in_words());
+            Map(vec![("program", Owned(program)), ("words", List(words)), ("text", text)])
+        };
+        let written = files.iter().filter(|file| file.writes);
+        vec![
+            ("name", Text(&call.tool)),
+            ("args", Json(&call.arguments)),
+            ("command", Text(call.command.as_deref().unwrap_or_default())),
+            ("clear", Truth(self.unclear().is_none())),
+            ("commands", List(commands.iter().map(command).collect())),
+            ("paths", List(call.paths.iter().map(|path| Owned(normal(path, root))).collect())),
+            ("writes", List(written.map(|file| Owned(normal(&file.path.text, root))).collect())),
+        ]
+    }
+}
+
+fn counts(counts: Counts) -> Fact<'static> {
+    Fact::Map(vec![
+        ("asked", Fact::Whole(counts.asked.into())),
+        ("approved", Fact::Whole(counts.approved.into())),
+        ("denied", Fact::Whole(counts.denied.into())),
+    ])
 }
 
 /// A path without detours, relative to the root if it is below it. Links are not followed: nothing

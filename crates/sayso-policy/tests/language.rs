@@ -1,5 +1,7 @@
 //! The language of policies: what it takes, and how it says what is wrong.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use sayso_policy::{Known, Layer, Mistake, Policies, Policy, RULES_MAX};
 use std::collections::BTreeSet;
 
@@ -23,7 +25,7 @@ rules:
   - name: one
     on: tool
     match: {tol: Bash, command: "git push; ls", path: "a[", from: open}
-    when: 'taks.priority < 2 && task.prio == 1 && foo(1) && [1].exists(x, x > task.priority)'
+    when: 'taks.priority < 2 && task.prio == 1 && foo(1) && history.day.askd > 1 && [1].exists(x, x > task.priority)'
     then: ask
     ask: {of: "ann, bob", veto: "2 of x", proof: token!, risk: hgh, deadline: soon, remind: [1h], at_end: approve}
   - name: one
@@ -173,6 +175,16 @@ rules:
     let said: String = policies.check(&known).iter().map(|m| format!("{m}\n")).collect();
     insta::assert_snapshot!(said);
     assert_eq!(Policies::new(vec![]).check(&known), []);
+}
+
+#[test]
+fn a_file_may_be_empty() {
+    for text in ["", "# Nothing yet.\n", "rules:\n", "groups: {}\nrules: []\ntests: []\n"] {
+        assert_eq!(said(Layer::Space, text), "", "{text:?}");
+    }
+    for text in ["[]", "a text", "5", "rules: 5", "rules: {a: b}", "tests: x", "groups: [a]"] {
+        assert_ne!(said(Layer::Space, text), "", "{text:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What must hold of any policy and any request.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use proptest::prelude::*;
 use sayso_policy::{
     Decided, Demands, Effect, Layer, Policies, Policy, Preset, Recorded, Request, suggest,
@@ -16,7 +18,13 @@ fn one_of(all: &[&'static str]) -> impl Strategy<Value = &'static str> + use<> {
 /// An ask, as YAML.
 fn terms() -> impl Strategy<Value = String> {
     let of = one_of(&[
-        "anyone", "ann", "@all", "2 of @all", "ann and bob", "ann or cid", "2 of (bob, cid, dan)",
+        "anyone",
+        "ann",
+        "@all",
+        "2 of @all",
+        "ann and bob",
+        "ann or cid",
+        "2 of (bob, cid, dan)",
         "all of @all",
     ]);
     let rest = one_of(&[
@@ -310,11 +318,19 @@ fn suggestions_are_modest_and_can_be_used() {
         history.push(bash("cargo doc > out", true));
         history.push(bash("eval $X", true));
         history.push(decided(
-            json!({"on": "tool", "tool": "Write", "paths": [format!("docs/{n}.md")]}), true, None,
+            json!({"on": "tool", "tool": "Write", "paths": [format!("docs/{n}.md")]}),
+            true,
+            None,
         ));
-        history.push(decided(json!({"on": "transition", "from": "open", "to": "closed"}), true, None));
         history.push(decided(
-            json!({"on": "tool", "tool": "Bash", "command": "git push origin wip"}), true, Some("pushes"),
+            json!({"on": "transition", "from": "open", "to": "closed"}),
+            true,
+            None,
+        ));
+        history.push(decided(
+            json!({"on": "tool", "tool": "Bash", "command": "git push origin wip"}),
+            true,
+            Some("pushes"),
         ));
         history.push(decided(json!({"on": "ask", "kind": "input"}), true, None));
     }
@@ -337,7 +353,8 @@ fn suggestions_are_modest_and_can_be_used() {
         ("npm install", Effect::Ask),
     ] {
         let request =
-            serde_json::from_value(json!({"on": "tool", "tool": "Bash", "command": command})).unwrap();
+            serde_json::from_value(json!({"on": "tool", "tool": "Bash", "command": command}))
+                .unwrap();
         assert_eq!(policies.ruling(&request).effect, expected, "{command}");
     }
 }

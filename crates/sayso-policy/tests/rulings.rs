@@ -1,5 +1,7 @@
 //! What policies say of requests: the examples of the design, layers, conditions, exceptions.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use sayso_policy::{Effect, Explanation, Layer, Policies, Policy, Request};
 use serde_json::{Value, json};
 
@@ -82,10 +84,13 @@ rules:
             ruling.because.iter().map(|b| b.rule.as_deref().unwrap_or("otherwise")).collect();
         assert_eq!(rules, [by], "{value}");
     }
-    let ruling = policies.ruling(&request(json!({"on": "transition", "from": "review", "to": "done"})));
+    let ruling =
+        policies.ruling(&request(json!({"on": "transition", "from": "review", "to": "done"})));
     assert_eq!(
         ruling.demands.map(|d| d.in_words()).as_deref(),
-        Some("asks 1 of (ann, bob); medium risk; after 2h 1 of (1 of (ann, bob), bob); after 4h escalate")
+        Some(
+            "asks 1 of (ann, bob); medium risk; after 2h 1 of (1 of (ann, bob), bob); after 4h escalate"
+        )
     );
     assert_eq!(policies.ruling(&bash("ls")).reason(), "Shell commands are seen first.");
 }
@@ -122,6 +127,9 @@ rules:
         ("LD_PRELOAD=x git status", Ask),
         ("env X=1 git status", Ask),
         ("/tmp/git status", Ask),
+        ("/tmp/sh -c 'git status'", Ask),
+        ("./timeout 5 git status", Ask),
+        ("time -o /etc/passwd git status", Ask),
         ("ls $(rm -rf x)", Ask),
         ("ls `rm -rf x`", Ask),
         ("ls \"$(git status)\"", Allow),
@@ -252,7 +260,8 @@ rules:
     assert_eq!(effect(&stack(4), &other), Ask);
     // What is done to an agent is judged by its own policy too.
     let calm = policy(Layer::Agent("rex".into()), "otherwise: {lifecycle: deny}");
-    let stop = request(json!({"on": "lifecycle", "action": "stop", "target": "rex", "agent": "max"}));
+    let stop =
+        request(json!({"on": "lifecycle", "action": "stop", "target": "rex", "agent": "max"}));
     assert_eq!(effect(&Policies::new(vec![calm]), &stop), Deny);
 }
 
@@ -260,9 +269,8 @@ rules:
 fn conditions_see_the_request_and_ask_when_they_fail() {
     let holds = |condition: &str| {
         let quoted = serde_json::to_string(condition).unwrap();
-        let policies = space(&format!(
-            "rules:\n  - {{name: r, on: tool, when: {quoted}, then: deny}}\n"
-        ));
+        let policies =
+            space(&format!("rules:\n  - {{name: r, on: tool, when: {quoted}, then: deny}}\n"));
         let request = request(json!({
             "on": "tool", "tool": "Bash", "command": "git push > log; rm x",
             "arguments": {"command": "git push", "n": 3, "deep": [{"x": 1.5}]},
@@ -302,7 +310,10 @@ fn conditions_see_the_request_and_ask_when_they_fail() {
     ] {
         let (effect, note) = holds(condition);
         assert_eq!(effect, Ask, "{condition}");
-        assert!(note.contains("a person is asked") && note.contains(expected), "{condition}: {note}");
+        assert!(
+            note.contains("a person is asked") && note.contains(expected),
+            "{condition}: {note}"
+        );
     }
 }
 
@@ -319,7 +330,8 @@ fn a_condition_that_fails_asks_even_where_it_would_allow_or_was_never_checked() 
     // A list longer than anybody walks through in a hook.
     let big: Vec<u32> = (0..5_000).collect();
     let request = self::request(json!({"on": "tool", "tool": "T", "arguments": {"list": big}}));
-    let walks = space("rules: [{name: r, on: tool, when: 'tool.args.list.exists(x, x > 9)', then: deny}]");
+    let walks =
+        space("rules: [{name: r, on: tool, when: 'tool.args.list.exists(x, x > 9)', then: deny}]");
     assert_eq!(effect(&walks, &request), Ask);
 }
 
@@ -367,7 +379,15 @@ rules:
         .iter()
         .map(|l| {
             let rule = l.rule.as_deref().unwrap_or("otherwise");
-            format!("{}:{} {rule} {} {} {}: {}", l.file, l.line.unwrap_or(0), l.says, l.matched, l.decided, l.why)
+            format!(
+                "{}:{} {rule} {} {} {}: {}",
+                l.file,
+                l.line.unwrap_or(0),
+                l.says,
+                l.matched,
+                l.decided,
+                l.why
+            )
         })
         .collect();
     assert_eq!(

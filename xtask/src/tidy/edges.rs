@@ -5,12 +5,13 @@ use super::tree::Tree;
 
 /// All edges there are. Whoever is not here has none.
 const EDGES: &[(&str, &[&str])] = &[
-    ("sayso", &["sayso-server", "sayso-workflow", "sayso-engine", "sayso-core"]),
+    ("sayso", &["sayso-server", "sayso-workflow", "sayso-engine", "sayso-policy", "sayso-core"]),
     ("sayso-server", &["sayso-engine", "sayso-core"]),
     ("sayso-workflow", &["sayso-engine", "sayso-core"]),
-    ("sayso-engine", &["sayso-store", "sayso-agents", "sayso-core"]),
+    ("sayso-engine", &["sayso-store", "sayso-agents", "sayso-policy", "sayso-core"]),
     ("sayso-store", &["sayso-core"]),
     ("sayso-agents", &["sayso-core"]),
+    ("sayso-policy", &["sayso-core"]),
     ("sayso-core", &[]),
     ("xtask", &[]),
 ];

@@ -149,6 +149,30 @@ on_each! {
 }
 
 on_each! {
+    /// A worker that slept between making an id and starting the run has an old id and the newest run.
+    fn the_newest_run_is_the_one_with_the_highest_number(bench: &Bench) {
+        let desk = &bench.desk;
+        let task = bench.task("Ship");
+        let old = desk.new_run_id();
+        bench.clock.jump(SECOND);
+        let young = desk.new_run_id();
+        assert!(old < young);
+        start(bench, task, young).unwrap();
+        assert!(desk.lose_run(&worker(), young, true).unwrap().is_some());
+        start(bench, task, old).unwrap();
+        // The task looks free now, and is not: its agent is alive.
+        desk.reopen_task(&ann(), task, "try again").unwrap();
+        fails(start(bench, task, desk.new_run_id()), Code::WrongState);
+        let numbers = |limit| {
+            let runs = desk.runs_of(task, limit).unwrap();
+            runs.iter().map(|run| run.started.fence).collect::<Vec<_>>()
+        };
+        assert_eq!((numbers(10), numbers(1)), (vec![2, 1], vec![2]));
+        bench.entries();
+    }
+}
+
+on_each! {
     /// A live agent that asks keeps its run: nobody else gets the task while a person thinks or after.
     fn a_task_whose_agent_waits_is_not_taken_by_another(bench: &Bench) {
         let desk = &bench.desk;

@@ -1,6 +1,6 @@
 //! Commands that run commands: what `sudo`, `env`, `xargs`, `timeout` or `sh -c` would run is listed too.
 
-use super::read::{NOT_READ, PASSED_OVER, Reader, is_assignment};
+use super::read::{NOT_READ, PASSED_OVER, Reader};
 use super::{COMMANDS_MAX, DEPTH_MAX, Line, Shape, Simple, Word, base_name};
 
 /// How a command is run.
@@ -166,8 +166,11 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
         inner.others(line, program, &words);
         false
     };
-    // A variable set before `sh -c` reaches what it runs, which carries the mark already.
-    line.commands[index].transparent = is_transparent && !assigns;
+    // Only the system's own is known to do nothing else: `./sh -c ls` may be anything. A variable
+    // set before it reaches what it runs, which carries the mark already.
+    let directory = words[0].text.strip_suffix(program);
+    let is_known = matches!(directory, Some("" | "/bin/" | "/usr/bin/"));
+    line.commands[index].transparent = is_transparent && is_known && !assigns;
 }
 
 /// Lists what a command runs.
@@ -191,7 +194,7 @@ impl Inner {
                 at += 1;
                 break;
             }
-            if wrapper.takes_assignments && is_assignment(text) {
+            if wrapper.takes_assignments && is_setting(text) {
                 setting.assigns = true;
                 at += 1;
                 continue;
@@ -217,7 +220,7 @@ impl Inner {
         at += wrapper.operands;
         let mut inner: Vec<Word> = words.get(at..).unwrap_or_default().to_vec();
         // Assignments may follow `--` too.
-        while wrapper.takes_assignments && inner.first().is_some_and(|w| is_assignment(&w.text)) {
+        while wrapper.takes_assignments && inner.first().is_some_and(|w| is_setting(&w.text)) {
             setting.assigns = true;
             inner.remove(0);
         }
@@ -237,7 +240,9 @@ impl Inner {
             setting.is_fed = true;
         }
         push(line, inner, setting, self.depth);
-        wrapper.is_transparent
+        // `time -o file` writes that file.
+        let has_option = words[1].text.starts_with('-') && words[1].text != "-p";
+        wrapper.is_transparent && !(wrapper.names.contains(&"time") && has_option)
     }
 
     /// `sh -c 'line'` is that line; a shell that reads its commands elsewhere is unclear.
@@ -267,9 +272,15 @@ impl Inner {
                 break;
             }
             if !text.starts_with(['-', '+']) {
-                // A script, or the user to become: a command like any other.
+                // The user to become, or a script, which is a program of its own. Whoever allows
+                // `sh script` has allowed the script.
                 if is_su {
                     continue;
+                }
+                let index = line.commands.len();
+                push(line, words[at..].to_vec(), self.setting, self.depth);
+                if let Some(script) = line.commands.get_mut(index) {
+                    script.transparent = true;
                 }
                 return false;
             }
@@ -340,6 +351,11 @@ impl Inner {
             None => line.is_unclear(format!("what `{program}` runs is only known when it runs")),
         }
     }
+}
+
+/// `env` and `sudo` take anything with a `=` in it for a variable.
+fn is_setting(text: &str) -> bool {
+    text.contains('=') && !text.starts_with('-')
 }
 
 /// What `xargs` puts its input in the place of, if this option says so.

@@ -613,6 +613,6 @@ fn is_harmless_name(name: &str) -> bool {
     is_small && !name.contains("path") && !name.contains("proxy") && !name.contains("config")
 }
 
-pub(super) fn is_assignment(word: &str) -> bool {
+fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| is_variable(name.as_bytes()))
 }

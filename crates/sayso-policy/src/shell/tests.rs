@@ -37,6 +37,7 @@ fn the_commands_of_a_line_are_found() {
         ("while a; do b; done", &["a", "b"]),
         ("for x in 1 2; do rm $x; done", &["rm …"]),
         ("env X=1 cmd", &["env X=1 cmd", "cmd"]),
+        ("env ~A=1 =2 cmd", &["env ~A=1 =2 cmd", "cmd"]),
         ("sudo -u root rm -rf /", &["sudo -u root rm -rf /", "rm -rf /"]),
         ("sudo -n -- rm x", &["sudo -n -- rm x", "rm x"]),
         ("nohup time timeout -k 5 10 nice -n 3 cmd x", &["cmd x"]),
@@ -161,6 +162,30 @@ fn files_are_noted_and_variables_too() {
 }
 
 #[test]
+fn only_the_systems_own_wrappers_are_looked_through() {
+    for (text, expected) in [
+        ("sh -c ls", 1),
+        ("/bin/sh -c ls", 1),
+        ("/usr/bin/timeout 5 ls", 1),
+        ("./sh -c ls", 2),
+        ("/tmp/timeout 5 ls", 2),
+        ("SH -c ls", 2),
+        ("time -p ls", 1),
+        ("time -o x ls", 2),
+        ("X=1 sh -c ls", 2),
+    ] {
+        assert_eq!(found(text).0.len(), expected, "{text}: {:?}", found(text));
+    }
+}
+
+#[test]
+fn a_script_is_a_program_too() {
+    let line = Line::read("bash -x deploy.sh now");
+    let commands: Vec<_> = line.commands.iter().map(Simple::in_words).collect();
+    assert_eq!(commands, ["bash -x deploy.sh now", "deploy.sh now"]);
+}
+
+#[test]
 fn depth_and_number_are_bounded() {
     for text in [
         "$(".repeat(50_000),
@@ -249,8 +274,25 @@ mod properties {
     fn long_lines_take_time_in_proportion() {
         // No clock in assertions: what is not linear would not end in this test's lifetime.
         for part in [
-            "a b;", "'x' ", "\"$x\" ", "$(a) ", "`a` ", "a<<E\nE\n", "${x:-y}", "a > b ", "(a);", "{a,b} ",
-            "\\x", "sh -c 'a';", "xargs a;", "# x\n", "a=b ", "find . -exec a \\; ", "[", "*", "-",
+            "a b;",
+            "'x' ",
+            "\"$x\" ",
+            "$(a) ",
+            "`a` ",
+            "a<<E\nE\n",
+            "${x:-y}",
+            "a > b ",
+            "(a);",
+            "{a,b} ",
+            "\\x",
+            "sh -c 'a';",
+            "xargs a;",
+            "# x\n",
+            "a=b ",
+            "find . -exec a \\; ",
+            "[",
+            "*",
+            "-",
         ] {
             let text = part.repeat(100_000 / part.len());
             for _ in 0..20 {

@@ -158,6 +158,7 @@ struct Counts {
     stopped_past_the_lease: AtomicU64,
     ended_politely: AtomicU64,
     answers: AtomicU64,
+    begun_with_an_old_id: AtomicU64,
 }
 
 fn count(counter: &AtomicU64) {
@@ -482,7 +483,12 @@ impl<'a> Chaos<'a> {
             let State::Ended { at, .. } = &earlier.state else {
                 panic!("run {} of {} is not over", earlier.started.id, task.handle)
             };
-            assert!(*at <= later.started_at && earlier.started.fence < later.started.fence);
+            assert!(earlier.started.fence < later.started.fence, "{earlier:#?} {later:#?}");
+            assert!(*at <= later.started_at, "{earlier:#?} {later:#?}");
+            // A worker that slept between making the id and starting the run.
+            if earlier.started.id > later.started.id {
+                count(&self.counts.begun_with_an_old_id);
+            }
         }
     }
 
