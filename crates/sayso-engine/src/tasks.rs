@@ -6,7 +6,7 @@ use crate::load::{self, History};
 use crate::{Desk, Result};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
-use sayso_core::{Actor, Code, GateId, Kind, Refusal, RunId, Shape, TaskId, Timestamp};
+use sayso_core::{Actor, Code, GateId, Kind, Refusal, Role, RunId, Shape, TaskId, Timestamp};
 use sayso_store::{Handles, Page, TaskFilter, TaskRow};
 use std::collections::BTreeSet;
 
@@ -228,6 +228,11 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
     for other in new.parent.iter().chain(&new.blocked_by) {
         task_in(batch, *other)?;
     }
+    // A sign-off cannot be shaken off by making another task of the rest.
+    let inherited = match (batch.actor.role, batch.actor.task) {
+        (Role::Agent, Some(task)) => batch.task(task)?.and_then(|task| task.requires),
+        _ => None,
+    };
     let created = Created {
         id: new.id,
         space: batch.space,
@@ -240,7 +245,7 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
         labels: new.labels.clone(),
         parent: new.parent,
         blocked_by: new.blocked_by.clone(),
-        requires: new.requires,
+        requires: new.requires.or(inherited),
         created_by: batch.actor.name.clone(),
     };
     let is_new = batch.on_task(new.id, &Command::Create(Box::new(created)))?;

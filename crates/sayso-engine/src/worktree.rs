@@ -193,7 +193,7 @@ impl Repository {
             patiently(|| git(self.here(), old.into_iter().chain([path, OsStr::new(&branch)])))
         })?;
         let mark = self.mark(name);
-        File::create(&mark)
+        std::fs::write(&mark, &branch)
             .map_err(|e| failed("make a worktree", &format!("{}: {e}", mark.display())))?;
         Ok(Worktree { folder, branch, base: self.base.clone(), run: self.run.clone() })
     }
@@ -229,8 +229,12 @@ impl Repository {
         if !folder.join(".git").exists() || !self.mark(name).exists() {
             return Ok(None);
         }
-        let branch = git(&folder, ["symbolic-ref", "--quiet", "--short", "HEAD"])
-            .or_else(|_| git(&folder, ["rev-parse", "HEAD"]))?;
+        // What it was made with, wherever an agent has left it.
+        let made = std::fs::read_to_string(self.mark(name)).unwrap_or_default();
+        let branch = match made.trim() {
+            "" => git(&folder, ["symbolic-ref", "--quiet", "--short", "HEAD"])?,
+            branch => branch.to_owned(),
+        };
         Ok(Some(Worktree { folder, branch, base: self.base.clone(), run: self.run.clone() }))
     }
 
@@ -323,15 +327,34 @@ impl Repository {
 }
 
 impl Worktree {
-    /// Commits everything in it. None when there was nothing to commit.
-    pub fn commit(&self, message: &str, author: &str) -> Result<Option<String>> {
+    /// Commits everything in it, if there is something to commit, and gives the last commit.
+    pub fn commit(&self, message: &str, author: &str) -> Result<String> {
         patiently(|| git(self.here(), ["add", "--all"]))?;
-        if run(self.here(), ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
-            return Ok(None);
+        if !run(self.here(), ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
+            let author = format!("--author={author} <{author}@localhost>");
+            let words = ["commit", "--quiet", "--no-verify", &author, "-m", message];
+            with_identity(self.here(), &words)?;
         }
-        let author = format!("--author={author} <{author}@localhost>");
-        with_identity(self.here(), &["commit", "--quiet", "--no-verify", &author, "-m", message])?;
-        git(self.here(), ["rev-parse", "HEAD"]).map(Some)
+        let head = git(self.here(), ["rev-parse", "HEAD"])?;
+        self.keep(&head)?;
+        Ok(head)
+    }
+
+    /// An agent may have left the branch and committed elsewhere: the branch goes after it, or it is
+    /// said that it cannot.
+    fn keep(&self, head: &str) -> Result<()> {
+        let ours = format!("refs/heads/{}", self.branch);
+        let is_on = git(self.here(), ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
+        if is_on == ours {
+            return Ok(());
+        }
+        if git(self.here(), ["merge-base", "--is-ancestor", &ours, head]).is_err() {
+            let why =
+                format!("the agent left {} for something else; its work is at {head}", self.branch);
+            return Err(failed("keep the work", &why));
+        }
+        git(self.here(), ["update-ref", &ours, head])?;
+        git(self.here(), ["symbolic-ref", "HEAD", &ours]).map(drop)
     }
 
     /// What the task changed so far, committed or not. The tree and its index stay as they are.

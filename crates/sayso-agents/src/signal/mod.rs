@@ -166,18 +166,30 @@ fn signals(message: &str, markdown: &Markdown, found: &mut Found) {
                 if before.is_some() {
                     found.doubts(format!("a {OPEN} was not closed before the next one"));
                 }
-                opened = Some(tag.end);
+                opened = Some((tag.start, tag.end));
             }
             (TagKind::Close, None) => found.doubts(format!("a {CLOSE} has no {OPEN} before it")),
-            (TagKind::Close, Some(start)) => {
+            (TagKind::Close, Some((begins, start))) => {
                 opened = None;
-                signal(message.get(start..tag.start).unwrap_or_default(), found);
+                let stands_alone = stands_alone(&markdown.plain, begins, tag.end);
+                let body = message.get(start..tag.start).unwrap_or_default();
+                signal(body, stands_alone, found);
             }
         }
     }
     if opened.is_some() {
         found.doubts(format!("a {OPEN} was not closed: write {CLOSE} behind it"));
     }
+}
+
+/// Whether a signal is a line of its own, not indented like code, with nothing but code behind it.
+fn stands_alone(plain: &str, begins: usize, ends: usize) -> bool {
+    let before = plain.get(..begins).unwrap_or_default();
+    let before = before.rsplit('\n').next().unwrap_or_default();
+    let is_indented = before.len() > 3 || before.contains('\t');
+    before.trim().is_empty()
+        && !is_indented
+        && plain.get(ends..).is_some_and(|s| s.trim().is_empty())
 }
 
 struct Tag {
@@ -214,9 +226,13 @@ fn looks_like_a_tag(rest: &str) -> bool {
 }
 
 /// Reads what stands between the tags.
-fn signal(body: &str, found: &mut Found) {
+fn signal(body: &str, stands_alone: bool, found: &mut Found) {
     let (name, context) = body.split_once(':').unwrap_or((body, ""));
     let (name, context) = (name.trim(), context.trim());
+    // A question counts wherever it stands; "I did not write COMPLETE" must not complete anything.
+    if name == COMPLETE && !stands_alone {
+        return found.doubts(format!("{OPEN}{COMPLETE}{CLOSE} must stand alone on the last line"));
+    }
     if name == COMPLETE {
         let (summary, _) = found.completed.get_or_insert_default();
         if summary.is_empty() {

@@ -40,8 +40,18 @@ fn check_failed(message: &str, expected: &str) {
 fn a_signal_says_that_all_is_done() {
     assert_eq!(completed("Fixed it.\n\n<promise>COMPLETE</promise>"), ("Fixed it.".into(), None));
     assert_eq!(completed("<promise>COMPLETE: fixed ü ✓</promise>").0, "fixed ü ✓");
-    assert_eq!(completed("<promise> COMPLETE </promise> bye").0, "bye");
-    assert_eq!(completed("Done. <promise>COMPLETE</promise>\r\n").0, "Done.");
+    assert_eq!(completed("Done.\n<promise> COMPLETE </promise>\r\n").0, "Done.");
+    assert_eq!(completed("<promise>COMPLETE</promise>\n```\nit passes\n```").1, None);
+    for prose in [
+        "I will not print <promise>COMPLETE</promise> because tests fail.",
+        "I was to end with \"<promise>COMPLETE</promise>\" but I cannot.",
+        "<promise>COMPLETE</promise>\nI am not done yet.",
+        "For example:\n\n    <promise>COMPLETE</promise>",
+        "I cannot say <promise>COMPLETE</promise>",
+        "<promise>COMPLETE</promise> bye",
+    ] {
+        check_unclear(prose, "alone on the last line");
+    }
 }
 
 #[test]
@@ -125,7 +135,7 @@ fn examples_and_quotes_do_not_count() {
         check_unclear(message, "");
     }
     assert_eq!(completed("```\nx\n```\n<promise>COMPLETE</promise>").0, "```\nx\n```");
-    assert_eq!(completed("a ` b\n\n<promise>COMPLETE</promise> c `").0, "a ` b\n\n c `");
+    assert_eq!(completed("a ` b\n\nc `\n<promise>COMPLETE</promise>").0, "a ` b\n\nc `");
 }
 
 #[test]
@@ -181,7 +191,10 @@ fn of_several_results_the_last_counts() {
 #[test]
 fn contradictions_are_never_completed() {
     check_failed("{\"status\":\"failed\",\"summary\":\"s\"}\n<promise>COMPLETE</promise>", "s");
-    check_failed("<promise>COMPLETE</promise>\n{\"status\":\"failed\",\"summary\":\"s\"}", "s");
+    check_unclear(
+        "<promise>COMPLETE</promise>\n{\"status\":\"failed\",\"summary\":\"s\"}",
+        "alone",
+    );
     check_unclear("{\"status\":\"completed\"}\n<promise>complete</promise>", "write COMPLETE");
 }
 

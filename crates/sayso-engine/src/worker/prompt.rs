@@ -6,6 +6,7 @@
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::run::How;
 use sayso_core::task::{Note, Task};
+use sayso_core::text::harmless_line;
 use sayso_core::{Kind, Role, Threshold, Verdict};
 use std::fmt::Write;
 
@@ -105,7 +106,7 @@ fn standing(brief: &Brief<'_>) -> String {
 
 fn task(brief: &Brief<'_>) -> String {
     let task = brief.task;
-    let mut text = format!("{} {}\n", task.handle, task.title);
+    let mut text = format!("{} {}\n", task.handle, harmless_line(&task.title));
     if let Some(epic) = brief.epic {
         let _ = writeln!(text, "Part of: {epic}");
     }
@@ -113,11 +114,11 @@ fn task(brief: &Brief<'_>) -> String {
         return text;
     }
     if !task.body.is_empty() {
-        let _ = write!(text, "\n{}\n", task.body);
+        quoted(&mut text, "task", brief.code, &task.body);
     }
     text.push_str(
         "\nThis folder is a git worktree of the task's own, on a branch of its own. Work here and \
-         nowhere else. Do not commit, merge or push: that is done for you.\n",
+         nowhere else. Do not commit, switch branches or push: that is done for you.\n",
     );
     text
 }
@@ -198,7 +199,7 @@ fn endings(brief: &Brief<'_>) -> String {
     let Brief { threshold, .. } = brief;
     let mut text = format!(
         "How much to ask, on a scale of 0 to 5: {threshold}. {}\n\n\
-         End your last message of the turn with exactly one of these lines, outside of any code block:\n\n\
+         End your last message of the turn with exactly one of these, on a line of its own, outside of any code block:\n\n\
          <promise>COMPLETE</promise> when the task is done{}\n\
          <promise>EJECT: what to do by hand</promise> when only a person can do it\n",
         threshold.meaning(),

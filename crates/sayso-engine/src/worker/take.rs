@@ -1,6 +1,7 @@
 //! Taking a task: what is left of dead workers first, then what was signed off, then what is ready.
 
 use super::holder::is_gone;
+use super::turn::COMMIT;
 use super::{Came, Progress, Setup, Worker};
 use crate::worktree::{Merge, Worktree};
 use crate::{Error, NewRun, Result};
@@ -8,6 +9,7 @@ use sayso_agents::{Agent, process};
 use sayso_core::gate::{Delivery, Gate};
 use sayso_core::run::{Run, Spent};
 use sayso_core::task::{Status, Task};
+use sayso_core::text::harmless_line;
 use sayso_core::{Code, GateId, TaskId, Threshold, Timestamp, Verdict};
 use sayso_store::{GateFilter, TaskFilter, TaskRow};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +39,16 @@ pub(super) struct Taken<'a> {
     /// The runs before this one, newest first.
     pub(super) before: Vec<Run>,
     _busy: Busy<'a>,
+}
+
+/// How bringing work home went.
+pub(super) enum Landing {
+    /// It is where it is to be.
+    Home(String),
+    /// The same places were changed on both sides.
+    Conflict(String),
+    /// Something is in the way that is not the agent's.
+    InTheWay(String),
 }
 
 /// Counts as long as it is held.
@@ -261,12 +273,14 @@ impl Worker<'_> {
     }
 
     fn land_after_answer(&self, gate: &Gate, task: &Task) -> Result<()> {
-        let verdict = gate.answer().map(|(answer, _)| answer.verdict);
-        let is_wanted =
-            verdict == Some(Verdict::Approved) && task.verdict == Some(Verdict::Approved);
+        let is_yes = gate.answer().is_some_and(|(a, _)| a.verdict == Verdict::Approved);
+        let is_wanted = is_yes && task.verdict == Some(Verdict::Approved);
+        // A yes is for what was shown, not for what is in the tree by now.
+        let shown = gate.card.facts.iter().find(|f| f.verified && f.name == COMMIT);
+        let shown = shown.and_then(|fact| fact.value.as_str()).filter(|_| is_wanted);
         let tree = self.setup.repository.existing(&task.handle);
         let what = match tree {
-            Ok(Some(tree)) => self.put_away(task, &tree, is_wanted)?,
+            Ok(Some(tree)) => Some(self.put_away(task, &tree, shown)?),
             Ok(None) => None,
             Err(error) => Some(format!("its worktree cannot be read: {error}")),
         };
@@ -277,23 +291,36 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Keeps what is in a tree on its branch, brings it home if it is wanted, and takes the tree away.
-    fn put_away(&self, task: &Task, tree: &Worktree, is_wanted: bool) -> Result<Option<String>> {
-        if let Err(error) = tree.commit(&super::turn::commit_message(task), &self.setup.agent) {
-            return Ok(Some(format!("its work stays in {}: {error}", tree.folder.display())));
-        }
-        let landed = if is_wanted {
-            self.land(task, tree)
-        } else {
-            Ok(format!("its work is on {}", tree.branch))
+    /// Keeps what is in a tree on its branch, brings home what was approved of it, and takes the tree
+    /// away.
+    fn put_away(&self, task: &Task, tree: &Worktree, approved: Option<&str>) -> Result<String> {
+        let head = match tree.commit(&super::turn::commit_message(task), &self.setup.agent) {
+            Ok(head) => head,
+            Err(error) => {
+                return Ok(format!("its work stays in {}: {error}", tree.folder.display()));
+            }
         };
-        match landed {
-            Ok(what) => Ok(Some(self.and_remove(tree, what))),
-            Err(files) => {
+        let Some(commit) = approved else {
+            let what = format!("its work is on {}", tree.branch);
+            return Ok(self.and_remove(tree, what));
+        };
+        match self.land(task, tree, commit) {
+            Landing::Home(what) if head == commit => Ok(self.and_remove(tree, what)),
+            Landing::Home(what) => {
+                let what = format!("{what}; what came after it stays on {}", tree.branch);
+                Ok(self.and_remove(tree, what))
+            }
+            Landing::InTheWay(why) => {
+                let ask = self.by_hand(task, tree, commit, &why, None);
+                let gate = self.desk.ask(&self.setup.actor, ask)?;
+                let what = format!("its work stays on {}: see gate {}", tree.branch, gate.handle());
+                Ok(self.and_remove(tree, what))
+            }
+            Landing::Conflict(files) => {
                 let why = format!("{} cannot be merged: it conflicts in {files}", tree.branch);
                 self.desk.reopen_task(&self.setup.actor, task.id, &why)?;
                 self.desk.note(&self.setup.actor, task.id, &why, false)?;
-                Ok(Some(why))
+                Ok(why)
             }
         }
     }
@@ -306,39 +333,48 @@ impl Worker<'_> {
         }
     }
 
-    /// Does with completed work what the settings say. The error names what conflicts; everything
-    /// else that goes wrong leaves the work on its branch and says so.
-    pub(super) fn land(&self, task: &Task, tree: &Worktree) -> std::result::Result<String, String> {
+    /// Does with a commit what the settings say.
+    pub(super) fn land(&self, task: &Task, tree: &Worktree, commit: &str) -> Landing {
         let repository = &self.setup.repository;
         let branch = &tree.branch;
         match &self.setup.land {
-            super::Land::Leave => Ok(format!("its work is on {branch}")),
+            super::Land::Leave => Landing::Home(format!("its work is on {branch}")),
             super::Land::Merge => {
-                let message = format!("Merge {branch}: {}", task.title);
-                match repository.merge(branch, &message) {
-                    Ok(Merge::Merged) => Ok(format!("merged into {}", repository.base())),
-                    Ok(Merge::Nothing) => Ok("nothing was changed".into()),
-                    Ok(Merge::Conflict(files)) => Err(files),
-                    Ok(Merge::InTheWay(why)) => Ok(format!("its work stays on {branch}: {why}")),
-                    Err(error) => Ok(format!("its work stays on {branch}: {error}")),
+                let message = format!("Merge {branch}: {}", harmless_line(&task.title));
+                match repository.merge(commit, &message) {
+                    Ok(Merge::Merged) => {
+                        Landing::Home(format!("merged into {}", repository.base()))
+                    }
+                    Ok(Merge::Nothing) => Landing::Home("nothing was changed".into()),
+                    Ok(Merge::Conflict(files)) => Landing::Conflict(files),
+                    Ok(Merge::InTheWay(why)) => Landing::InTheWay(why),
+                    Err(error) => Landing::InTheWay(error.to_string()),
                 }
             }
-            super::Land::Command(command) => Ok(self.land_by_command(task, tree, command)),
+            super::Land::Command(command) => self.land_by_command(task, tree, commit, command),
         }
     }
 
-    fn land_by_command(&self, task: &Task, tree: &Worktree, command: &str) -> String {
+    fn land_by_command(
+        &self,
+        task: &Task,
+        tree: &Worktree,
+        commit: &str,
+        command: &str,
+    ) -> Landing {
         let mut shell = std::process::Command::new("sh");
         shell.arg("-c").arg(command).current_dir(&tree.folder).stdin(std::process::Stdio::null());
         shell.env("SAYSO_BRANCH", &tree.branch).env("SAYSO_BASE", self.setup.repository.base());
         shell.env("SAYSO_TASK", &task.handle).env("SAYSO_TITLE", &task.title);
-        match shell.output() {
-            Ok(output) if output.status.success() => format!("handed over by: {command}"),
+        match shell.env("SAYSO_COMMIT", commit).output() {
+            Ok(output) if output.status.success() => {
+                Landing::Home(format!("handed over by: {command}"))
+            }
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                format!("its work stays on {}: {command}: {}: {said}", tree.branch, output.status)
+                Landing::InTheWay(format!("{command}: {}: {said}", output.status))
             }
-            Err(error) => format!("its work stays on {}: {command}: {error}", tree.branch),
+            Err(error) => Landing::InTheWay(format!("{command}: {error}")),
         }
     }
 

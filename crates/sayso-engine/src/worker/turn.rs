@@ -1,7 +1,7 @@
 //! One turn: prompt, work, and what comes of it.
 
 use super::execute::{Executed, Stopped};
-use super::take::{Taken, label};
+use super::take::{Landing, Taken, label};
 use super::{Brief, Came, Progress, Worker, prompt};
 use crate::worktree::{GitError, Worktree};
 use crate::{Ask, Error, Result, Settlement};
@@ -10,7 +10,8 @@ use sayso_agents::{Request, Said, StartError, signal};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::run::{How, Run, Spent, State};
 use sayso_core::task::{Event, Note, Task};
-use sayso_core::{Choice, Kind, Shape, Threshold, Timestamp};
+use sayso_core::text::harmless_line;
+use sayso_core::{Choice, Kind, Shape, TaskId, Threshold, Timestamp};
 use std::time::Duration;
 
 /// How much of a change a person is shown on the card.
@@ -24,6 +25,9 @@ const REST: Duration = Duration::from_secs(15 * 60);
 
 /// What comes of a turn whose run is somebody else's by now.
 const NOT_OURS: &str = "the run is no longer ours";
+
+/// The fact that names what a yes brings home.
+pub(super) const COMMIT: &str = "commit";
 
 /// The role of an agent whose task names none.
 const USUAL_ROLE: &str = "code";
@@ -219,16 +223,16 @@ impl Worker<'_> {
 
     fn complete(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, done: Done) -> Result<()> {
         let task = &taken.task;
-        let facts = if task.requires.is_some() { facts(tree, true) } else { vec![] };
-        match self.commit(taken, tree, &commit_message(task))? {
-            Some(Ok(())) => {}
+        let commit = match self.commit(taken, tree, &commit_message(task))? {
+            Some(Ok(commit)) => commit,
             Some(Err(error)) => {
                 let why = format!("the work cannot be committed: {error}");
                 return self.settle(taken, spent, Settlement::Blocked { why });
             }
             None => return self.gone(taken, spent, NOT_OURS),
-        }
+        };
         let Done { summary, confidence } = done;
+        let facts = facts(tree, task.requires.is_some(), Some(&commit));
         if task.requires.is_some() {
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
         }
@@ -238,18 +242,23 @@ impl Worker<'_> {
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
         }
         if confidence.unwrap_or(0) < self.setup.sure_min {
-            return self.is_unsure(taken, tree, spent, &summary, confidence);
+            let facts = self::facts(tree, true, Some(&commit));
+            return self.is_unsure(taken, facts, spent, &summary, confidence);
         }
-        match self.keeping_the_lease(taken, || self.land(task, tree))? {
+        match self.keeping_the_lease(taken, || self.land(task, tree, &commit))? {
             None => self.gone(taken, spent, NOT_OURS),
-            Some(Ok(what)) => {
+            Some(Landing::InTheWay(why)) => {
+                let ask = self.by_hand(task, tree, &commit, &why, Some(task.id));
+                self.settle(taken, spent, Settlement::Asked(vec![ask]))
+            }
+            Some(Landing::Home(what)) => {
                 let summary = if summary.is_empty() { what.clone() } else { summary };
                 self.settle(taken, spent, Settlement::Completed { summary, facts })?;
                 let what = self.and_remove(tree, what);
                 self.tell(Progress::Landed { task: task.handle.clone(), what });
                 Ok(())
             }
-            Some(Err(files)) => {
+            Some(Landing::Conflict(files)) => {
                 let base = self.setup.repository.base();
                 let why = format!(
                     "the branch conflicts with {base} in {files}. Run `git merge {base}` in this folder, \
@@ -266,11 +275,11 @@ impl Worker<'_> {
         taken: &Taken<'_>,
         tree: &Worktree,
         message: &str,
-    ) -> Result<Option<std::result::Result<(), GitError>>> {
+    ) -> Result<Option<std::result::Result<String, GitError>>> {
         if !self.is_ours(taken)? {
             return Ok(None);
         }
-        let commit = || tree.commit(message, &taken.agent.name).map(drop);
+        let commit = || tree.commit(message, &taken.agent.name);
         self.keeping_the_lease(taken, commit)
     }
 
@@ -278,7 +287,7 @@ impl Worker<'_> {
     fn is_unsure(
         &self,
         taken: &Taken<'_>,
-        tree: &Worktree,
+        facts: Vec<Fact>,
         spent: Spent,
         summary: &str,
         confidence: Option<u8>,
@@ -293,7 +302,7 @@ impl Worker<'_> {
                 "{title}: the agent {sure}; {least} % are asked for. Do you approve it?"
             ),
             narrative: summary.into(),
-            facts: facts(tree, true),
+            facts,
             shape: Shape::Verdict,
         };
         let id = self.desk.new_gate_id();
@@ -308,11 +317,52 @@ impl Worker<'_> {
         spent: Spent,
         requests: &[Request],
     ) -> Result<()> {
-        let asks = requests.iter().map(|request| self.ask(taken, tree, request)).collect();
+        // What is to be signed off is what a yes is for, and nothing that comes after it.
+        let is_sign_off =
+            |r: &Request| matches!(r.kind, Kind::Approval | Kind::Review | Kind::Content);
+        let commit = match requests.iter().any(is_sign_off) {
+            false => None,
+            true => match self.commit(taken, tree, &commit_message(&taken.task))? {
+                Some(commit) => commit.ok(),
+                None => return self.gone(taken, spent, NOT_OURS),
+            },
+        };
+        let ask = |request: &Request| {
+            let commit = commit.as_deref().filter(|_| is_sign_off(request));
+            self.ask(taken, tree, request, commit)
+        };
+        let asks = requests.iter().map(ask).collect();
         self.settle(taken, spent, Settlement::Asked(asks))
     }
 
-    fn ask(&self, taken: &Taken<'_>, tree: &Worktree, request: &Request) -> Ask {
+    /// A job for hands: what is done could not be brought home.
+    pub(super) fn by_hand(
+        &self,
+        task: &Task,
+        tree: &Worktree,
+        commit: &str,
+        why: &str,
+        waits: Option<TaskId>,
+    ) -> Ask {
+        let (handle, branch, base) = (&task.handle, &tree.branch, self.setup.repository.base());
+        let card = Card {
+            question: format!(
+                "The work on {handle} is done but could not be brought home. Please make way, or merge {branch} into {base}."
+            ),
+            narrative: why.into(),
+            facts: facts(tree, false, Some(commit)),
+            shape: Shape::Verdict,
+        };
+        Ask::new(self.desk.new_gate_id(), Kind::Work, waits, card)
+    }
+
+    fn ask(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        request: &Request,
+        commit: Option<&str>,
+    ) -> Ask {
         let options: Vec<_> = request
             .options
             .iter()
@@ -330,7 +380,7 @@ impl Worker<'_> {
         let card = Card {
             question: request.question.clone(),
             narrative: request.context.clone(),
-            facts: facts(tree, shows_work),
+            facts: facts(tree, shows_work, commit),
             shape,
         };
         Ask::new(self.desk.new_gate_id(), request.kind, Some(taken.task.id), card)
@@ -340,7 +390,7 @@ impl Worker<'_> {
     fn fails(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, reason: &str) -> Result<()> {
         let message = format!("Work that failed: {}", taken.task.title);
         let kept = match self.commit(taken, tree, &message)? {
-            Some(Ok(())) => format!("its work is on {}", tree.branch),
+            Some(Ok(_)) => format!("its work is on {}", tree.branch),
             Some(Err(error)) => format!("its work is in {}: {error}", tree.folder.display()),
             None => return self.gone(taken, spent, NOT_OURS),
         };
@@ -374,7 +424,7 @@ impl Worker<'_> {
         let card = Card {
             question,
             narrative: format!("How the last turn ended: {why}"),
-            facts: facts(tree, true),
+            facts: facts(tree, true, None),
             shape: Shape::Verdict,
         };
         let id = self.desk.new_gate_id();
@@ -507,11 +557,12 @@ fn came(settlement: &Settlement) -> (Came, String) {
     }
 }
 
-/// What the trusted side saw of the work.
-fn facts(tree: &Worktree, with_diff: bool) -> Vec<Fact> {
+/// What the trusted side saw of the work. The commit is what a yes brings home.
+fn facts(tree: &Worktree, with_diff: bool, commit: Option<&str>) -> Vec<Fact> {
     let fact =
         |name: &str, value: String| Fact { name: name.into(), value: value.into(), verified: true };
     let mut facts = vec![fact("branch", tree.branch.clone())];
+    facts.extend(commit.map(|commit| fact(COMMIT, commit.to_owned())));
     if !with_diff {
         return facts;
     }
@@ -528,7 +579,7 @@ fn facts(tree: &Worktree, with_diff: bool) -> Vec<Fact> {
 }
 
 pub(super) fn commit_message(task: &Task) -> String {
-    format!("{}\n\nTask: {}", task.title, task.handle)
+    format!("{}\n\nTask: {}", harmless_line(&task.title), task.handle)
 }
 
 fn is_after(run: &Run, since: Option<Timestamp>) -> bool {

@@ -116,7 +116,7 @@ fn a_diff_shows_everything_and_touches_nothing() {
     let project = Project::new();
     let tree = project.open().prepare("t1", "x").unwrap();
     std::fs::write(tree.folder.join("a.txt"), "two\n").unwrap();
-    tree.commit("first", "agent").unwrap().unwrap();
+    tree.commit("first", "agent").unwrap();
     std::fs::write(tree.folder.join("new.txt"), "new\n").unwrap();
     let status = || {
         let output = Command::new("git")
@@ -134,8 +134,8 @@ fn a_diff_shows_everything_and_touches_nothing() {
     assert_eq!((status(), before.as_str()), (before.clone(), "?? new.txt\n"));
     let short = tree.diff(10).unwrap();
     assert!(short.is_cut && short.text.len() <= 10);
-    assert!(tree.commit("second", "agent").unwrap().is_some());
-    assert_eq!(tree.commit("third", "agent").unwrap(), None, "there was nothing more");
+    let second = tree.commit("second", "agent").unwrap();
+    assert_eq!(tree.commit("third", "agent").unwrap(), second, "there was nothing more");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_branch_comes_home_and_conflicts_are_named() {
     std::fs::write(first.folder.join("a.txt"), "first\n").unwrap();
     std::fs::write(second.folder.join("a.txt"), "second\n").unwrap();
     for tree in [&first, &second] {
-        tree.commit("change", "agent").unwrap().unwrap();
+        tree.commit("change", "agent").unwrap();
     }
     assert_eq!(repository.merge(&none.branch, "m").unwrap(), Merge::Nothing);
     assert_eq!(repository.merge(&first.branch, "m").unwrap(), Merge::Merged);
@@ -188,7 +188,7 @@ fn many_trees_at_once() {
             scope.spawn(move || {
                 let tree = repository.prepare(&format!("t{n}"), "at once").unwrap();
                 std::fs::write(tree.folder.join(format!("{n}.txt")), "x").unwrap();
-                tree.commit("x", "agent").unwrap().unwrap();
+                tree.commit("x", "agent").unwrap();
                 assert_eq!(repository.merge(&tree.branch, "m").unwrap(), Merge::Merged);
                 repository.remove(&tree).unwrap();
             });
@@ -196,5 +196,29 @@ fn many_trees_at_once() {
     });
     for n in 0..12 {
         assert_eq!(project.read(&format!("{n}.txt")), "x");
+    }
+}
+
+/// Wherever an agent leaves HEAD, what it committed is on the task's branch, or it is said that it is not.
+#[test]
+fn work_committed_off_the_branch_is_kept_on_it() {
+    for (leaves, is_kept) in [
+        (vec!["checkout", "--quiet", "--detach"], true),
+        (vec!["checkout", "--quiet", "-b", "other"], true),
+        (vec!["checkout", "--quiet", "--orphan", "nothing"], false),
+    ] {
+        let project = Project::new();
+        let repository = project.open();
+        let tree = repository.prepare("t1", "").unwrap();
+        std::fs::write(tree.folder.join("b.txt"), "first").unwrap();
+        tree.commit("first", "agent").unwrap();
+        Command::new("git").arg("-C").arg(&tree.folder).args(&leaves).status().unwrap();
+        std::fs::write(tree.folder.join("b.txt"), "second").unwrap();
+        let tree = repository.existing("t1").unwrap().unwrap();
+        assert_eq!(tree.branch, "sayso/t1");
+        let committed = tree.commit("second", "agent");
+        assert_eq!(committed.is_ok(), is_kept, "{leaves:?}: {committed:?}");
+        let kept = if is_kept { "second" } else { "first" };
+        assert_eq!(project.git(&["show", "sayso/t1:b.txt"]), kept, "{leaves:?}");
     }
 }

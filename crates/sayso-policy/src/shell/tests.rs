@@ -262,7 +262,8 @@ mod properties {
 
         #[test]
         fn quoted_words_come_back_as_they_were(words in prop::collection::vec("[ -~é]{1,12}", 1..6)) {
-            let text = format!("run {}", shell_words::join(&words));
+            let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+            let text = format!("run {}", quoted.collect::<Vec<_>>().join(" "));
             let line = Line::read(&text);
             prop_assert_eq!(line.unclear.as_deref(), None, "{}", text);
             let found: Vec<_> = line.commands[0].words[1..].iter().map(|w| w.text.clone()).collect();

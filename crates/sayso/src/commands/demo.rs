@@ -102,7 +102,8 @@ fn play(
             true => answer_all(context, desk, person, &view, &done),
             false => {
                 let (view, stop) = (&view, &*stop);
-                Attendant { context, desk, person, view, stop }.attend(&|_| true, &done)
+                let insists = true;
+                Attendant { context, desk, person, view, stop, insists }.attend(&|_| true, &done)
             }
         };
         stop.store(true, Ordering::SeqCst);

@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 A task file:
   ---
-  threshold: 4        how much the agent is to ask, from 0 to 5
-  requires: approval  what has to be signed off at the end
+  threshold: 4        # how much the agent is to ask, from 0 to 5
+  requires: approval  # what has to be signed off at the end
   ---
   # Fix the login page
   What is to be done.")]
@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let attended = match &person {
             Some(person) => {
                 let (desk, view, stop) = (&desk, &view, &*stop);
-                let attendant = Attendant { context, desk, person, view, stop };
+                let attendant = Attendant { context, desk, person, view, stop, insists: false };
                 let is_about_it = |gate: &sayso_core::gate::Gate| gate.opened.task == Some(task);
                 let attended = attendant.attend(&is_about_it, &|| is_done.load(Ordering::SeqCst));
                 // Nobody attends any more: what runs is ended, what waits stays.
@@ -145,7 +145,10 @@ fn from_file(desk: &Desk, actor: &Actor, file: &TaskFile, path: &Path) -> Result
     let filter = TaskFilter { label: Some(mark.clone()), limit: 1, ..TaskFilter::default() };
     if let Some(row) = desk.tasks(&filter)?.items.into_iter().next() {
         let (title, body) = (Some(file.title.clone()), Some(file.body.clone()));
-        let edit = Edit { title, body, add_labels: file.labels(), ..Edit::default() };
+        // A file can ask for a sign-off later on; that it no longer does takes none away.
+        let requires = file.requires().map(Some);
+        let add_labels = file.labels();
+        let edit = Edit { title, body, add_labels, requires, ..Edit::default() };
         desk.edit_task(actor, row.task.id, edit)?;
         return Ok(row.task.id);
     }

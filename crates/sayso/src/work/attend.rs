@@ -28,6 +28,8 @@ pub(crate) struct Attendant<'a> {
     pub(crate) person: &'a Actor,
     pub(crate) view: &'a View<'a>,
     pub(crate) stop: &'a AtomicBool,
+    /// Whether what was left open is asked again: where nobody else can answer it.
+    pub(crate) insists: bool,
 }
 
 /// What became of a question at this terminal.
@@ -54,6 +56,9 @@ impl Attendant<'_> {
             let Some(gate) = waiting else {
                 if was_done || self.is_stopped() {
                     return Ok(());
+                }
+                if self.insists {
+                    skipped.clear();
                 }
                 std::thread::sleep(LOOK_EVERY / 4);
                 continue;
@@ -98,10 +103,13 @@ impl Attendant<'_> {
                 }
                 Typed::Line(line) if line.trim().is_empty() => {
                     skipped.insert(gate.opened.id);
-                    out.talk(&format!(
-                        "left open; answer it later with: {}",
-                        card::how_to_answer(gate)[0]
-                    ));
+                    out.talk(&match self.insists {
+                        true => "left open for now (Ctrl+C ends)".to_owned(),
+                        false => format!(
+                            "left open; Ctrl+C ends, an answer from elsewhere goes on: {}",
+                            card::how_to_answer(gate)[0]
+                        ),
+                    });
                     return Ok(true);
                 }
                 Typed::Line(line) => match self.answer(gate, line.trim()) {

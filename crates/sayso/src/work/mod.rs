@@ -63,12 +63,13 @@ pub(crate) fn setup(
     wanted: Wanted,
 ) -> Result<Setup> {
     let work = &location.work;
-    let agents = in_full(config::agents(&location.agents)?, &config::start(&context.globals)?)?;
+    let start = config::start(&context.globals)?;
+    let project = location.folder.as_deref().and_then(Path::parent).unwrap_or(&start);
+    let agents = in_full(config::agents(&location.agents)?, project)?;
     let agent = wanted.agent.unwrap_or_else(|| work.agent.clone());
     check_agent(&agents, &agent)?;
     let folder = home(context, location)?;
     let base = Some(work.base.as_str()).filter(|base| !base.is_empty());
-    let start = config::start(&context.globals)?;
     let repository = Repository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
     Ok(Setup {
         actor: actor.clone(),
@@ -105,10 +106,12 @@ pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool
     Ok(tally?)
 }
 
-/// Set when the user presses Ctrl+C or the system ends the process; the second time it ends at once.
+/// Set when the user presses Ctrl+C, the terminal goes away or the system ends the process; the second
+/// time it ends at once.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
@@ -132,10 +135,10 @@ pub(crate) fn home(context: &Context<'_>, location: &Location) -> Result<PathBuf
     }
 }
 
-/// Programs named by a path are found from here, not from an agent's worktree.
-fn in_full(mut agents: BTreeMap<String, Agent>, here: &Path) -> Result<BTreeMap<String, Agent>> {
+/// Programs named by a path are found from the project, not from an agent's worktree.
+fn in_full(mut agents: BTreeMap<String, Agent>, project: &Path) -> Result<BTreeMap<String, Agent>> {
     for agent in agents.values_mut().filter(|agent| agent.program.contains('/')) {
-        agent.program = std::path::absolute(here.join(&agent.program))?.display().to_string();
+        agent.program = std::path::absolute(project.join(&agent.program))?.display().to_string();
     }
     Ok(agents)
 }

@@ -60,13 +60,15 @@ impl TaskFile {
     }
 
     fn parse(text: &str, name: &str) -> Result<Self> {
-        let (front, body) = split(text);
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let (front, body) = split(&text)
+            .map_err(|why| Failure::new(Code::TaskFile, format!("{name}: {why}")).hint(SETTINGS))?;
         let settings: Front = match front.trim() {
             "" => Front::default(),
-            _ => serde_saphyr::from_str(front).map_err(|error| wrong(name, &error))?,
+            _ => serde_saphyr::from_str(&front).map_err(|error| wrong(name, &error))?,
         };
         settings.check(name)?;
-        let (heading, rest) = heading(body);
+        let (heading, rest) = heading(&body);
         let title = settings.title.clone().or(heading);
         let title = title.filter(|title| !title.trim().is_empty()).ok_or_else(|| {
             Failure::new(Code::TaskFile, format!("{name} has no title"))
@@ -106,19 +108,21 @@ impl Front {
     }
 }
 
-/// The settings and the text behind them. Lines are kept, so that an error names the right one.
-fn split(text: &str) -> (&str, &str) {
-    let Some(rest) = text.strip_prefix("---\n") else { return ("", text) };
-    let end = rest.match_indices("\n---").find(|(at, _)| {
-        let behind = &rest[at + 4..];
-        behind.is_empty() || behind.starts_with('\n') || behind.starts_with("\r\n")
-    });
-    match end {
-        // The first line belongs to the settings: it makes their lines those of the file.
-        Some((at, _)) => (&text[..4 + at], &rest[at + 4..]),
-        None if rest.starts_with("---") => ("", &rest[3..]),
-        None => ("", text),
+/// The settings and the text behind them. Settings that are begun and not ended are a mistake: what
+/// they ask for, such as a sign-off, must not get lost. The lines before them are kept, so that an
+/// error names the right one.
+fn split(text: &str) -> std::result::Result<(String, String), &'static str> {
+    let is_fence = |line: &&str| matches!(line.trim_end(), "---" | "...");
+    let lines: Vec<_> = text.lines().collect();
+    let first = lines.iter().position(|line| !line.trim().is_empty()).unwrap_or(0);
+    if lines.get(first).is_none_or(|line| line.trim_end() != "---") {
+        return Ok((String::new(), text.to_owned()));
     }
+    let rest = &lines[first + 1..];
+    let end =
+        rest.iter().position(is_fence).ok_or("its settings are not closed with a line ---")?;
+    let blank = "\n".repeat(first + 1);
+    Ok((format!("{blank}{}", rest[..end].join("\n")), rest[end + 1..].join("\n")))
 }
 
 /// The first heading, and the text without it.
@@ -152,6 +156,30 @@ mod tests {
         assert_eq!(task.requires(), Some(Kind::Review));
         let bare = TaskFile::parse("Just do it\n\nplease", "x.md").unwrap();
         assert_eq!((bare.title.as_str(), bare.settings), ("Just do it", Front::default()));
+    }
+
+    #[test]
+    fn settings_count_however_the_file_was_saved() {
+        for text in [
+            "---\r\nrequires: approval\r\n---\r\n# X\r\n",
+            "\u{feff}---\nrequires: approval\n---\n# X\n",
+            "\n\n---\nrequires: approval\n---\n# X\n",
+            "--- \nrequires: approval\n---  \n# X\n",
+            "---\nrequires: approval\n...\n# X\n",
+        ] {
+            let task = TaskFile::parse(text, "x.md").unwrap();
+            assert_eq!(
+                (task.requires(), task.title.as_str()),
+                (Some(Kind::Approval), "X"),
+                "{text:?}"
+            );
+        }
+        for open in ["---\nrequires: approval\n# X\n", "---\n", "---\n# X"] {
+            assert_eq!(TaskFile::parse(open, "x.md").unwrap_err().code, Code::TaskFile, "{open:?}");
+        }
+        let late =
+            TaskFile::parse("\n---\nrole: code\nthreshold: 7\n---\n# X\n", "x.md").unwrap_err();
+        assert!(late.message.contains("line 4"), "{}", late.message);
     }
 
     #[test]

@@ -86,3 +86,16 @@ fn task(space: &Space) -> Option<String> {
     let list = space.ann(&["list", "--json"]).json();
     list["items"][0]["handle"].as_str().map(str::to_owned)
 }
+
+/// A sign-off that a task file asks for later on counts from then on.
+#[test]
+fn a_file_may_ask_for_a_sign_off_later() {
+    let space = Space::new(Backend::Sqlite);
+    let project = Project::new(&space, &turns(&[&says(ASKS), &says(COMPLETE)]), "");
+    project.write("door.md", "# Paint the door\n");
+    space.run(Who::Script, &["run", "door.md"]).exits(7);
+    project.write("door.md", "---\r\nrequires: approval\r\n---\r\n# Paint the door\r\n");
+    let task = task(&space).unwrap();
+    space.ann(&["respond", &task, "red"]).ok();
+    space.run(Who::Script, &["run", "door.md"]).says("Do you approve it?").exits(7);
+}

@@ -159,6 +159,7 @@ struct Counts {
     ended_politely: AtomicU64,
     answers: AtomicU64,
     begun_with_an_old_id: AtomicU64,
+    ended_before_they_listened: AtomicU64,
 }
 
 fn count(counter: &AtomicU64) {
@@ -323,7 +324,7 @@ impl<'a> Chaos<'a> {
         }
         self.workers.lock().unwrap().push(worker);
         for mut worker in leaving {
-            end(&mut worker);
+            self.end(&mut worker);
         }
     }
 
@@ -452,7 +453,7 @@ impl<'a> Chaos<'a> {
     fn check(self) {
         for mut worker in self.workers.lock().unwrap().drain(..) {
             signal(worker.id(), Signal::TERM);
-            end(&mut worker);
+            self.end(&mut worker);
         }
         let tasks = self.tasks();
         let mut runs = vec![];
@@ -567,6 +568,29 @@ impl<'a> Chaos<'a> {
         format!("{left:#?}\n{runs:#?}\n{:#?}\n{}", self.undelivered(), self.said())
     }
 
+    /// A worker that was asked to end ends well, and soon. One that was asked before it listened just
+    /// ends; then it must not have begun anything.
+    fn end(&self, worker: &mut Worker) {
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = worker.0.try_wait().unwrap() {
+                break status;
+            }
+            assert!(began.elapsed() < Duration::from_secs(40), "a worker does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        if status.signal() == Some(Signal::TERM.as_raw()) {
+            let prefix = format!("{}:", worker.id());
+            let is_its = |run: &Run| run.started.holder.process.starts_with(&prefix);
+            let of = |task: &Task| self.desk.runs_of(task.id, 1_000).unwrap();
+            let begun = self.tasks().iter().flat_map(of).filter(is_its).count();
+            assert_eq!(begun, 0, "{status}, and it had begun: {}", self.said());
+            count(&self.counts.ended_before_they_listened);
+            return;
+        }
+        assert_eq!(status.code(), Some(0), "{status}: {}", self.said());
+    }
+
     /// What the last workers said.
     fn said(&self) -> String {
         let files = std::fs::read_dir(&self.state).unwrap().flatten().map(|file| file.path());
@@ -575,19 +599,6 @@ impl<'a> Chaos<'a> {
         said.sort_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
         let last = said.iter().rev().take(4);
         last.map(|path| format!("{}:\n{}\n", path.display(), read(path))).collect()
-    }
-}
-
-/// A worker that was asked to end ends well, and soon.
-fn end(worker: &mut Worker) {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = worker.0.try_wait().unwrap() {
-            assert_eq!(status.code(), Some(0));
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(40), "a worker does not end");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

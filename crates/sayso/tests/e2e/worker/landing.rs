@@ -110,6 +110,7 @@ fn a_conflict_goes_back_to_the_agent() {
     assert_eq!(project.read("README.md").as_deref(), Some("both\n"));
 }
 
+/// What is in the way of a merge is somebody's: they are asked to make way, and then it comes home.
 #[test]
 fn nobodys_changes_are_overwritten_by_a_merge() {
     let space = Space::new(Backend::Sqlite);
@@ -117,10 +118,73 @@ fn nobodys_changes_are_overwritten_by_a_merge() {
         Project::new(&space, &turns(&[&writes("README.md", "agent", COMPLETE)]), "  land: merge");
     project.write("README.md", "my own, not committed\n");
     let task = space.create(&["Change the readme"]);
-    project.work(&[]).says("not committed").says("its work stays on").ok();
+    project.work(&[]).says("not committed").says("waits for a person").ok();
     assert_eq!(project.read("README.md").as_deref(), Some("my own, not committed\n"));
-    assert_eq!(space.state(&task), "closed");
+    let gate = space.gate(&task);
+    assert_eq!(space.show(&gate)["kind"], "work");
     assert_eq!(project.git(&["show", &format!("{}:README.md", project.branch(&task))]), "agent");
+    project.git(&["checkout", "--quiet", "README.md"]);
+    space.ann(&["done", &gate, "out of the way"]).ok();
+    project.work(&[]).says("merged into main").ok();
+    assert_eq!(project.read("README.md").as_deref(), Some("agent"));
+}
+
+on_both! {
+    /// A yes is for what was shown: what came into the tree or onto the branch since stays there.
+    fn only_what_was_shown_comes_home(space: &Space) {
+        let script = turns(&[&writes("good.txt", "good", COMPLETE)]);
+        let project = Project::new(space, &script, "  land: merge");
+        let tasks = ["First", "Second"].map(|title| space.create(&[title, "--requires", "approval"]));
+        project.work(&[]).ok();
+        std::fs::write(project.tree(&tasks[0]).join("evil.txt"), "evil").unwrap();
+        std::fs::write(project.tree(&tasks[1]).join("evil.txt"), "evil").unwrap();
+        let tree = project.tree(&tasks[1]);
+        let git = |args: &[&str]| {
+            let ran = std::process::Command::new("git").arg("-C").arg(&tree).args(args).output();
+            assert!(ran.unwrap().status.success());
+        };
+        git(&["add", "--all"]);
+        git(&["-c", "user.name=x", "-c", "user.email=x@x", "commit", "--quiet", "-m", "more"]);
+        for task in &tasks {
+            space.ann(&["approve", task]).ok();
+        }
+        project.work(&[]).says("what came after it stays on").ok();
+        assert_eq!(project.read("good.txt").as_deref(), Some("good"));
+        assert_eq!(project.read("evil.txt"), None);
+        for task in &tasks {
+            let branch = project.branch(task);
+            assert_eq!(project.git(&["show", &format!("{branch}:evil.txt")]), "evil", "nothing is lost");
+        }
+    }
+}
+
+/// An agent that asks for the sign-off in the middle of its turn gets no yes for what it does later.
+#[test]
+fn a_sign_off_without_a_commit_brings_nothing_home() {
+    let space = Space::new(Backend::Sqlite);
+    let turn = "- write: {a.txt: a}\n- run: sayso close \"$SAYSO_TASK\" 'a tiny change'\n- write: {b.txt: b}";
+    let script = turns(&[&format!("{turn}\n{}", says(COMPLETE))]);
+    let project = Project::new(&space, &script, "  land: merge");
+    let task = space.create(&["Do it", "--requires", "approval"]);
+    project.work(&[]).ok();
+    space.ann(&["approve", &task]).ok();
+    project.work(&[]).says("its work is on").ok();
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), (None, None));
+    assert_eq!(project.git(&["show", &format!("{}:b.txt", project.branch(&task))]), "b");
+}
+
+/// A sign-off cannot be shaken off by making another task of the rest.
+#[test]
+fn tasks_an_agent_makes_require_what_its_own_does() {
+    let space = Space::new(Backend::Sqlite);
+    let script = turns(&[&format!(
+        "- run: test -e made || {{ touch made; sayso create Helper; }}\n{}",
+        says(COMPLETE)
+    )]);
+    let project = Project::new(&space, &script, "  land: merge");
+    space.create(&["Do it", "--requires", "review"]);
+    project.work(&["--max-turns", "2"]).says("2 turns: 0 completed, 2 asked").ok();
+    assert_eq!(project.read("made"), None);
 }
 
 #[test]
