@@ -170,7 +170,7 @@ fn cautious() -> Policies {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6000, max_global_rejects: 100_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
     #[test]
     fn a_further_layer_never_makes_a_ruling_weaker(
