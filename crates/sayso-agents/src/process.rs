@@ -24,6 +24,18 @@ pub fn marked(mark: &str) -> Vec<u32> {
     numbers().filter(|pid| *pid != std::process::id()).filter(carries).collect()
 }
 
+/// Whether something that carries the mark is `sayso ask` or `sayso wait`, held up until a person has
+/// answered. An agent that has asked and works on is not held up.
+pub fn is_held_up(mark: &str) -> bool {
+    let asks = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        let program = words.next().and_then(|path| path.rsplit(|byte| *byte == b'/').next());
+        program == Some(b"sayso") && words.any(|word| word == b"ask" || word == b"wait")
+    };
+    marked(mark).iter().any(asks)
+}
+
 /// Ends everything that carries the mark, and says how many there were.
 pub fn end_marked(mark: &str, grace: Duration) -> usize {
     end(&|| marked(mark), grace)

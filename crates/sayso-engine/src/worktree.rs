@@ -175,22 +175,27 @@ impl Repository {
         let folder = self.worktrees.join(name);
         let branch = format!("sayso/{name}{}", slug(title));
         // Git itself stumbles over trees that others are just making or taking away.
-        let _turn = self.turn("trees.lock")?;
+        let turn = self.turn("trees.lock")?;
+        // Somebody may have made it while we waited.
+        if let Some(tree) = self.existing(name)? {
+            return Ok(tree);
+        }
+        let here = self.here().in_turn(&turn);
         if folder.exists() {
-            self.clear(&folder)?;
+            clear(here, &folder)?;
         }
         let (path, base) = (folder.as_os_str(), OsStr::new(&self.base));
         let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
-        let made = patiently(|| git(self.here(), new.into_iter().chain([path, base])));
+        let made = patiently(|| git(here, new.into_iter().chain([path, base])));
         made.or_else(|error| {
             // The branch is there from an earlier time, its tree is not: the work goes on.
             let name = format!("refs/heads/{branch}");
-            if git(self.here(), ["rev-parse", "--verify", "--quiet", &name]).is_err() {
+            if git(here, ["rev-parse", "--verify", "--quiet", &name]).is_err() {
                 return Err(error);
             }
-            self.clear(&folder)?;
+            clear(here, &folder)?;
             let old = ["worktree", "add"].map(OsStr::new);
-            patiently(|| git(self.here(), old.into_iter().chain([path, OsStr::new(&branch)])))
+            patiently(|| git(here, old.into_iter().chain([path, OsStr::new(&branch)])))
         })?;
         let mark = self.mark(name);
         std::fs::write(&mark, &branch)
@@ -204,23 +209,8 @@ impl Repository {
         self.worktrees.join(format!("{name}.ready"))
     }
 
-    /// Takes a tree away, whatever state it is in: there, half made, or only known to git.
-    fn clear(&self, folder: &Path) -> Result<()> {
-        let path = folder.as_os_str();
-        // Twice, since git locks a tree while it makes it.
-        let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
-        if patiently(|| git(self.here(), remove.into_iter().chain([path]))).is_ok() {
-            return Ok(());
-        }
-        if folder.exists() {
-            let why = |e| failed("remove a worktree", &format!("{}: {e}", folder.display()));
-            std::fs::remove_dir_all(folder).map_err(why)?;
-        }
-        git(self.here(), ["worktree", "prune"]).map(drop)
-    }
-
     fn here(&self) -> At<'_> {
-        At { folder: &self.root, run: self.run.as_deref() }
+        At { folder: &self.root, run: self.run.as_deref(), turn: None }
     }
 
     /// The tree a task has, if it has one.
@@ -241,20 +231,21 @@ impl Repository {
     /// Brings a branch home into the base. The main tree is touched only if the base is checked out
     /// there, and never over changes somebody made in it.
     pub fn merge(&self, branch: &str, message: &str) -> Result<Merge> {
-        let _turn = self.turn("merge.lock")?;
+        let turn = self.turn("merge.lock")?;
+        let here = At::from(&self.root).in_turn(&turn);
         let home = format!("refs/heads/{}", self.base);
-        let Ok(ours) = git(&self.root, ["rev-parse", "--verify", "--quiet", &home]) else {
+        let Ok(ours) = git(here, ["rev-parse", "--verify", "--quiet", &home]) else {
             return Ok(Merge::InTheWay(format!(
                 "{} is no branch that could be merged to",
                 self.base
             )));
         };
-        let theirs = git(&self.root, ["rev-parse", "--verify", branch])?;
-        if git(&self.root, ["merge-base", "--is-ancestor", &theirs, &ours]).is_ok() {
+        let theirs = git(here, ["rev-parse", "--verify", branch])?;
+        if git(here, ["merge-base", "--is-ancestor", &theirs, &ours]).is_ok() {
             return Ok(Merge::Nothing);
         }
         let merged = run(
-            &self.root,
+            here,
             ["merge-tree", "--write-tree", "--name-only", "--no-messages", &ours, &theirs],
         )?;
         let said = text(&merged.stdout);
@@ -266,19 +257,19 @@ impl Repository {
             _ => return Err(failed("merge", &text(&merged.stderr))),
         }
         let commit = with_identity(
-            &self.root,
+            here,
             &["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message],
         )?;
-        self.advance(&home, &ours, &commit)
+        self.advance(here, &home, &ours, &commit)
     }
 
-    fn advance(&self, home: &str, from: &str, to: &str) -> Result<Merge> {
-        let head = git(&self.root, ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
+    fn advance(&self, here: At<'_>, home: &str, from: &str, to: &str) -> Result<Merge> {
+        let head = git(here, ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
         if head != home {
-            git(&self.root, ["update-ref", home, to, from])?;
+            git(here, ["update-ref", home, to, from])?;
             return Ok(Merge::Merged);
         }
-        match patiently(|| git(&self.root, ["merge", "--ff-only", "--quiet", to])) {
+        match patiently(|| git(here, ["merge", "--ff-only", "--quiet", to])) {
             Ok(_) => Ok(Merge::Merged),
             Err(error) => Ok(Merge::InTheWay(error.to_string())),
         }
@@ -312,17 +303,19 @@ impl Repository {
 
     fn lock_file(&self, name: &str) -> Result<File> {
         let path = self.worktrees.join(name);
-        let file = std::fs::create_dir_all(&self.worktrees).and_then(|()| File::create(&path));
+        let file = std::fs::create_dir_all(&self.worktrees).and_then(|()| {
+            File::options().read(true).write(true).create(true).truncate(false).open(&path)
+        });
         file.map_err(|e| failed("wait for its turn", &format!("{}: {e}", path.display())))
     }
 
     /// Takes a tree away; its branch stays. Commit first what is to be kept.
     pub fn remove(&self, tree: &Worktree) -> Result<()> {
-        let _turn = self.turn("trees.lock")?;
+        let turn = self.turn("trees.lock")?;
         let name = tree.folder.file_name().unwrap_or_default().to_string_lossy();
         // From now on it is not whole any more, also if we die over it.
         let _ = std::fs::remove_file(self.mark(&name));
-        self.clear(&tree.folder)
+        clear(self.here().in_turn(&turn), &tree.folder)
     }
 }
 
@@ -387,20 +380,28 @@ impl Worktree {
     }
 
     fn here(&self) -> At<'_> {
-        At { folder: &self.folder, run: self.run.as_deref() }
+        At { folder: &self.folder, run: self.run.as_deref(), turn: None }
     }
 }
 
-/// Where git is to work, and for which run.
+/// Where git is to work, for which run, and whose turn it is.
 #[derive(Clone, Copy)]
 struct At<'a> {
     folder: &'a Path,
     run: Option<&'a str>,
+    turn: Option<&'a File>,
+}
+
+impl<'a> At<'a> {
+    /// Git holds the lock as we do: if we die, it is the next one's turn when git is done, not before.
+    fn in_turn(self, turn: &'a File) -> Self {
+        Self { turn: Some(turn), ..self }
+    }
 }
 
 impl<'a> From<&'a Path> for At<'a> {
     fn from(folder: &'a Path) -> Self {
-        Self { folder, run: None }
+        Self { folder, run: None, turn: None }
     }
 }
 
@@ -408,6 +409,21 @@ impl<'a> From<&'a PathBuf> for At<'a> {
     fn from(folder: &'a PathBuf) -> Self {
         folder.as_path().into()
     }
+}
+
+/// Takes a tree away, whatever state it is in: there, half made, or only known to git.
+fn clear(here: At<'_>, folder: &Path) -> Result<()> {
+    let path = folder.as_os_str();
+    // Twice, since git locks a tree while it makes it.
+    let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+    if patiently(|| git(here, remove.into_iter().chain([path]))).is_ok() {
+        return Ok(());
+    }
+    if folder.exists() {
+        let why = |e| failed("remove a worktree", &format!("{}: {e}", folder.display()));
+        std::fs::remove_dir_all(folder).map_err(why)?;
+    }
+    git(here, ["worktree", "prune"]).map(drop)
 }
 
 /// A branch should say what it is about.
@@ -475,7 +491,12 @@ fn command<S: AsRef<OsStr>>(at: At<'_>, args: &[S]) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(at.folder).args(HARMLESS).args(args);
     command.envs(at.run.map(|run| (MARK, run)));
-    command.stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    // A lock belongs to everybody who has the file open, and this is how git gets it.
+    let turn = at.turn.and_then(|file| file.try_clone().ok());
+    command
+        .stdin(turn.map_or_else(Stdio::null, Stdio::from))
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C");
     for inherited in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(inherited);
     }

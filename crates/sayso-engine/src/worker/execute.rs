@@ -4,7 +4,7 @@ use super::take::Taken;
 use super::{Progress, Worker};
 use crate::worktree::Worktree;
 use crate::{Error, Result};
-use sayso_agents::{Finished, Heard, Live, StartError, Turn, allowed};
+use sayso_agents::{Finished, Heard, Live, StartError, Turn, allowed, process};
 use sayso_core::gate::Gate;
 use sayso_core::run::Spent;
 use sayso_core::task::Status;
@@ -163,8 +163,10 @@ impl Worker<'_> {
             eye.waited += eye.looked.elapsed();
         }
         eye.looked = Instant::now();
-        if task.is_waiting() != eye.waits {
-            eye.waits = task.is_waiting();
+        let mark = taken.run.started.id.to_string();
+        let waits = task.is_waiting() && process::is_held_up(&mark);
+        if waits != eye.waits {
+            eye.waits = waits;
             self.tell(Progress::Waits { task: task.id, waits: eye.waits });
         }
         let is_ours = task.run == Some(taken.run.started.id)

@@ -65,6 +65,20 @@ on_both! {
     }
 }
 
+/// Who has asked and works on is at work.
+#[test]
+fn a_question_nobody_waits_for_stops_no_clock() {
+    let space = Space::new(Backend::Sqlite);
+    let script = turns(&["- run: sayso ask 'Anything?'\n- sleep: 30"]);
+    let project = Project::new(&space, &script, "  turn: 2s");
+    let task = space.create(&["Ask and work on"]);
+    let began = Instant::now();
+    project.work(&["--once"]).ok();
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(project.runs(&task)[0]["spent"]["waited_seconds"], 0.0);
+    assert_eq!(space.state(&task), "awaiting_input", "the question is still there");
+}
+
 #[test]
 fn a_turn_that_takes_too_long_is_ended_with_all_its_processes() {
     let space = Space::new(Backend::Sqlite);
