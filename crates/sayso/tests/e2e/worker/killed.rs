@@ -692,39 +692,73 @@ fn a_check_that_was_slept_through_is_ended_and_counts_for_nothing() {
 #[test]
 fn an_agent_whose_worker_slept_too_long_does_not_begin() {
     let space = Space::new(Backend::Sqlite);
-    let asks = super::says("<promise>INPUT_NEEDED: Which?</promise>");
-    let works = format!("- sleep: 4\n{}", super::says(super::COMPLETE));
-    let project = Project::new(&space, &super::turns(&[&asks, &works]), "  lease: 1s");
+    let agent = format!("- sleep: 2\n{}", super::says(super::COMPLETE));
+    let project = Project::new(&space, &super::turns(&[&agent]), "  lease: 1s");
     let task = space.create(&["Sleep first"]);
-    project.work(&[]).says("waits for a person").ok();
-    space.ann(&["respond", &task, "that one"]).ok();
-    // A git that takes its time to look at a tree.
-    let (folder, seen) = (space.path().join("xdg/bin"), space.path().join("xdg/seen"));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *worktrees/*symbolic-ref*) touch {}; sleep 3;; esac\n\
-         PATH='{path}' exec git \"$@\"\n",
-        seen.display()
-    );
-    std::fs::write(folder.join("git"), text).unwrap();
-    std::fs::set_permissions(folder.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = space.command(Who::Script, &["work"]);
-    command.env("PATH", format!("{}:{path}", folder.display()));
+    let seen = space.path().join("xdg/seen");
+    let mut command =
+        with_another_git(&space, &slow_tree(&format!("touch {}; sleep 3", seen.display()), ""));
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let sleeper = piped.spawn().unwrap();
     until(|| seen.exists().then_some(()));
     signal(sleeper.id(), Signal::STOP);
     std::thread::sleep(Duration::from_millis(1_500));
     let next = space.start(Who::Script, &["work"]);
-    let live = space.path().join(format!(".sayso/.scripted/{task}.live"));
-    let begun = || read(&live).lines().filter(|line| line.starts_with("begin")).count();
-    until(|| (begun() == 2).then_some(()));
+    until(|| (project.endings(&task)[0] == "lost").then_some(()));
     signal(sleeper.id(), Signal::CONT);
-    for worker in [sleeper, next] {
-        crate::harness::Ran::of(&worker.wait_with_output().unwrap()).ok();
-    }
-    assert_eq!(begun(), 2, "{}", read(&live));
-    assert_eq!(project.endings(&task), ["asked", "lost", "completed"]);
+    let [slept, _] = [sleeper, next].map(|worker| {
+        let ran = crate::harness::Ran::of(&worker.wait_with_output().unwrap());
+        ran.clone().ok();
+        ran
+    });
+    slept.says("no longer ours");
+    let live = read(&space.path().join(format!(".sayso/.scripted/{task}.live")));
+    assert_eq!(live.lines().filter(|line| line.starts_with("begin")).count(), 1, "{live}");
+    assert_eq!(project.endings(&task), ["lost", "completed"]);
     space.verify();
+}
+
+/// A worker dies while git makes a tree, and git, which nobody finds, goes on: the next worker waits
+/// until the tree is made instead of taking it apart in its hands.
+#[test]
+fn a_tree_that_is_still_being_made_is_waited_for() {
+    let space = Space::new(Backend::Sqlite);
+    let (seen, made) = (space.path().join("xdg/seen"), space.path().join("xdg/made"));
+    let agent = format!("- run: test -e {}\n{}", made.display(), super::says(super::COMPLETE));
+    let project = Project::new(&space, &super::turns(&[&agent]), "");
+    let task = space.create(&["Take your time"]);
+    let (before, after) =
+        (format!("touch {}; sleep 2", seen.display()), format!("; touch {}", made.display()));
+    let mut command = with_another_git(&space, &slow_tree(&before, &after));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut worker = Worker(command.spawn().unwrap());
+    until(|| seen.exists().then_some(()));
+    worker.0.kill().unwrap();
+    project.work(&[]).says("its worker is gone").says("completed").ok();
+    assert_eq!(project.endings(&task), ["lost", "completed"]);
+    space.verify();
+}
+
+/// Git takes its time to make a tree. Without its mark it is like one that was started just after
+/// somebody looked for marks.
+fn slow_tree(before: &str, after: &str) -> String {
+    format!(
+        "*'worktree add'*) exec env -u SAYSO_RUN PATH=\"$real\" sh -c '{before}; git \"$@\"{after}' sh \"$@\";;"
+    )
+}
+
+/// A worker for which some calls of git, as a case of the shell, are different.
+fn with_another_git(space: &Space, case: &str) -> std::process::Command {
+    let folder = space.path().join("xdg/bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let text = format!(
+        "#!/bin/sh\nreal='{path}'\ncase \"$*\" in {case} esac\nPATH=\"$real\" exec git \"$@\"\n"
+    );
+    let git = folder.join("git");
+    std::fs::write(&git, text).unwrap();
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = space.command(Who::Script, &["work"]);
+    command.env("PATH", format!("{}:{path}", folder.display()));
+    command
 }
