@@ -169,14 +169,11 @@ impl Repository {
 
     /// The tree of a task: the one it has, or a new one on a branch of its own.
     pub fn prepare(&self, name: &str, title: &str) -> Result<Worktree> {
-        if let Some(tree) = self.existing(name)? {
-            return Ok(tree);
-        }
         let folder = self.worktrees.join(name);
         let branch = format!("sayso/{name}{}", slug(title));
-        // Git itself stumbles over trees that others are just making or taking away.
+        // Git itself stumbles over trees that others are just making, and a tree that is there may be
+        // one that somebody is just taking away.
         let turn = self.turn("trees.lock")?;
-        // Somebody may have made it while we waited.
         if let Some(tree) = self.existing(name)? {
             return Ok(tree);
         }
@@ -309,9 +306,13 @@ impl Repository {
         file.map_err(|e| failed("wait for its turn", &format!("{}: {e}", path.display())))
     }
 
-    /// Takes a tree away; its branch stays. Commit first what is to be kept.
-    pub fn remove(&self, tree: &Worktree) -> Result<()> {
+    /// Takes a tree away if nobody needs it; its branch stays. Commit first what is to be kept. Whether
+    /// it is needed is looked up when it is our turn: a run that begins later waits until it is gone.
+    pub fn remove(&self, tree: &Worktree, is_needed: impl FnOnce() -> bool) -> Result<()> {
         let turn = self.turn("trees.lock")?;
+        if is_needed() {
+            return Ok(());
+        }
         let name = tree.folder.file_name().unwrap_or_default().to_string_lossy();
         // From now on it is not whole any more, also if we die over it.
         let _ = std::fs::remove_file(self.mark(&name));

@@ -244,7 +244,10 @@ impl Worker<'_> {
         };
         for name in self.setup.agents.keys() {
             for (id, task) in self.to_be_landed(name)? {
-                self.land_after_answer(&self.desk.gate(id)?, &task)?;
+                // An agent that is just being stopped still writes.
+                if !self.is_still_worked_on(task.id)? {
+                    self.land_after_answer(&self.desk.gate(id)?, &task)?;
+                }
             }
         }
         Ok(())
@@ -302,19 +305,19 @@ impl Worker<'_> {
         };
         let Some(commit) = approved else {
             let what = format!("its work is on {}", tree.branch);
-            return Ok(self.and_remove(tree, what));
+            return Ok(self.and_remove(task.id, tree, what));
         };
         match self.land(task, tree, commit) {
-            Landing::Home(what) if head == commit => Ok(self.and_remove(tree, what)),
+            Landing::Home(what) if head == commit => Ok(self.and_remove(task.id, tree, what)),
             Landing::Home(what) => {
                 let what = format!("{what}; what came after it stays on {}", tree.branch);
-                Ok(self.and_remove(tree, what))
+                Ok(self.and_remove(task.id, tree, what))
             }
             Landing::InTheWay(why) => {
                 let ask = self.by_hand(task, tree, commit, &why, None);
                 let gate = self.desk.ask(&self.setup.actor, ask)?;
                 let what = format!("its work stays on {}: see gate {}", tree.branch, gate.handle());
-                Ok(self.and_remove(tree, what))
+                Ok(self.and_remove(task.id, tree, what))
             }
             Landing::Conflict(files) => {
                 let why = format!("{} cannot be merged: it conflicts in {files}", tree.branch);
@@ -325,12 +328,20 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes away a tree whose work is safe; `what` says where.
-    pub(super) fn and_remove(&self, tree: &Worktree, what: String) -> String {
-        match self.setup.repository.remove(tree) {
+    /// Takes away a tree whose work is safe; `what` says where. We may have slept since it was ours, and
+    /// somebody else works in it.
+    pub(super) fn and_remove(&self, task: TaskId, tree: &Worktree, what: String) -> String {
+        let is_needed = || self.is_still_worked_on(task).unwrap_or(true);
+        match self.setup.repository.remove(tree, is_needed) {
             Ok(()) => what,
             Err(error) => format!("{what}; {error}"),
         }
+    }
+
+    fn is_still_worked_on(&self, task: TaskId) -> Result<bool> {
+        let is_over = self.desk.task(task)?.task.status.is_over();
+        let live = self.desk.live_runs()?;
+        Ok(!is_over || live.iter().any(|run| run.started.task == task))
     }
 
     /// Does with a commit what the settings say.

@@ -254,7 +254,7 @@ impl Worker<'_> {
             Some(Landing::Home(what)) => {
                 let summary = if summary.is_empty() { what.clone() } else { summary };
                 self.settle(taken, spent, Settlement::Completed { summary, facts })?;
-                let what = self.and_remove(tree, what);
+                let what = self.and_remove(task.id, tree, what);
                 self.tell(Progress::Landed { task: task.handle.clone(), what });
                 Ok(())
             }

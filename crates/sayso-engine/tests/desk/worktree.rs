@@ -190,7 +190,7 @@ fn many_trees_at_once() {
                 std::fs::write(tree.folder.join(format!("{n}.txt")), "x").unwrap();
                 tree.commit("x", "agent").unwrap();
                 assert_eq!(repository.merge(&tree.branch, "m").unwrap(), Merge::Merged);
-                repository.remove(&tree).unwrap();
+                repository.remove(&tree, || false).unwrap();
             });
         }
     });

@@ -202,7 +202,7 @@ fn shuffled(chance: &mut Chance) -> Vec<Blow> {
 }
 
 /// A worker; a test that fails leaves none behind.
-struct Worker(Child);
+pub struct Worker(pub Child);
 
 impl Worker {
     fn id(&self) -> u32 {

@@ -1,7 +1,12 @@
 //! What becomes of completed and failed work: checks, commits, merges, conflicts.
 
+use super::budgets::until;
+use super::killed::Worker;
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::{Backend, Space, on_both};
+use crate::harness::{Backend, Space, Who, on_both};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::Stdio;
+use std::time::Duration;
 
 #[test]
 fn failed_work_stays_on_its_branch() {
@@ -197,4 +202,48 @@ fn a_command_of_the_users_may_take_the_work() {
     project.work(&[]).says("handed over by").ok();
     let handed = project.read("handed").unwrap();
     assert_eq!(handed.trim(), format!("Fix $(it); now on {}", project.branch(&task)));
+}
+
+/// A worker that slept after it brought the work home wakes up when the task is another's: what it would
+/// have tidied away is where the other one works.
+#[test]
+fn a_tree_somebody_works_in_is_not_taken_away() {
+    let space = Space::new(Backend::Sqlite);
+    // The first time, bringing it home takes until the store is held.
+    let home = "test -e ../../held || { touch ../../landing; until test -e ../../held; do sleep 0.01; done; }";
+    let settings = format!("  lease: 4s\n  land: command\n  land_command: '{home}'");
+    let slow = writes("second.txt", "second", COMPLETE).replace(
+        "- final",
+        "- run: \"touch ../../begun; until test -e ../../go; do sleep 0.05; done\"\n- final",
+    );
+    let project =
+        Project::new(&space, &turns(&[&writes("first.txt", "first", COMPLETE), &slow]), &settings);
+    let task = space.create(&["Do it"]);
+    let start = || {
+        let mut command = space.command(Who::Script, &["work", "--watch"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Worker(command.spawn().unwrap())
+    };
+    let first = start();
+    let is_there = |file: &str| space.path().join(".sayso").join(file).exists().then_some(());
+    until(|| is_there("landing"));
+    let hold = rusqlite::Connection::open(space.file()).unwrap();
+    hold.execute_batch("BEGIN IMMEDIATE").unwrap();
+    project.write(".sayso/held", "");
+    // Now it is about to say that the task is done, and falls asleep over it.
+    std::thread::sleep(Duration::from_millis(500));
+    kill_process(Pid::from_child(&first.0), Signal::STOP).unwrap();
+    hold.execute_batch("ROLLBACK").unwrap();
+    let _second = start();
+    until(|| is_there("begun"));
+    kill_process(Pid::from_child(&first.0), Signal::CONT).unwrap();
+    // It sees that the run is not its own any more, and would tidy up.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(project.tree(&task).exists(), "the other one works there");
+    project.write(".sayso/go", "");
+    until(|| (space.state(&task) == "closed").then_some(()));
+    until(|| (!project.tree(&task).exists()).then_some(()));
+    assert_eq!(project.endings(&task), ["lost", "completed"]);
+    let files = project.git(&["ls-tree", "--name-only", &project.branch(&task)]);
+    assert!(files.contains("first.txt") && files.contains("second.txt"), "{files}");
 }
