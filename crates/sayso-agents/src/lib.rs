@@ -17,6 +17,7 @@ pub mod marks;
 pub mod process;
 pub mod scripted;
 pub mod signal;
+pub mod station;
 
 pub use agent::{Adapter, Agent, StartError, Turn};
 pub use ear::readable;
@@ -24,3 +25,4 @@ pub use environment::allowed;
 pub use heard::{Finished, Heard, Limit, Spent};
 pub use live::Live;
 pub use signal::{Request, Said};
+pub use station::{Backend, Station, StationError, Stations, Where};

@@ -59,6 +59,7 @@ impl Role {
             Deed::ReadAll => !matches!(self, Role::Agent),
             Deed::Mint => matches!(self, Role::Admin | Role::Human),
             Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
+            Deed::Govern => matches!(self, Role::Human | Role::Admin),
         }
     }
 }
@@ -78,6 +79,8 @@ pub enum Deed {
     Mint,
     /// Read the audit.
     Audit,
+    /// Set policies, agents, people and groups.
+    Govern,
 }
 
 /// How a caller showed to be who they say, from weak to strong.
@@ -190,7 +193,7 @@ impl Actor {
         let Actor { name, role, .. } = self;
         let role = role.as_str();
         Err(match deed {
-            Deed::Answer => Refusal::new(
+            Deed::Answer | Deed::Govern => Refusal::new(
                 Code::NotHuman,
                 format!("{role} {name} may not {what}: that is a person's say-so"),
             )
@@ -251,7 +254,15 @@ mod tests {
 
     #[test]
     fn what_each_role_may_do() {
-        let deeds = [Deed::Answer, Deed::Ask, Deed::Track, Deed::ReadAll, Deed::Mint, Deed::Audit];
+        let deeds = [
+            Deed::Answer,
+            Deed::Ask,
+            Deed::Track,
+            Deed::ReadAll,
+            Deed::Mint,
+            Deed::Audit,
+            Deed::Govern,
+        ];
         let page: String = Role::ALL
             .into_iter()
             .map(|role| {
@@ -262,9 +273,9 @@ mod tests {
             .collect();
         insta::assert_snapshot!(page, @r"
         agent     Ask Track
-        human     Answer Ask Track ReadAll Mint Audit
+        human     Answer Ask Track ReadAll Mint Audit Govern
         operator  Ask Track ReadAll
-        admin     Ask Track ReadAll Mint Audit
+        admin     Ask Track ReadAll Mint Audit Govern
         auditor   ReadAll Audit
         service   Ask Track ReadAll
         ");

@@ -30,11 +30,13 @@ pub enum Exit {
     AuditBroken = 10,
     /// The gate ended without an answer: expired, withdrawn or superseded.
     Unanswered = 11,
+    /// The policy asks a person first; nothing has been done yet.
+    Held = 12,
 }
 
 impl Exit {
     /// All exit codes, in order, with what each means. The reference page is made from it.
-    pub const TABLE: [(Exit, &'static str); 12] = [
+    pub const TABLE: [(Exit, &'static str); 13] = [
         (Exit::Ok, "it worked"),
         (Exit::Error, "something failed: the disk, the editor, a bug"),
         (Exit::Usage, "the command line, a file or a value given is wrong"),
@@ -47,6 +49,7 @@ impl Exit {
         (Exit::Unreachable, "the store cannot be reached; nothing was allowed"),
         (Exit::AuditBroken, "the audit chain does not verify"),
         (Exit::Unanswered, "the gate ended without an answer: expired, withdrawn or superseded"),
+        (Exit::Held, "the policy asks a person first; nothing has been done yet"),
     ];
 }
 
@@ -171,6 +174,16 @@ codes! {
     NoAgent = "SAY045", Usage, "the agent cannot be started";
     /// A task file is wrong.
     TaskFile = "SAY046", Usage, "the task file is wrong";
+    /// A policy has mistakes.
+    BadPolicy = "SAY047", Usage, "the policy has mistakes";
+    /// A test written in a policy fails.
+    PolicyTest = "SAY048", Error, "a test of the policy fails";
+    /// A file that was looked at is wrong.
+    Invalid = "SAY049", Usage, "something is wrong with a file";
+    /// The policy says no.
+    Denied = "SAY050", NotAllowed, "the policy does not allow this";
+    /// A person is asked first.
+    Held = "SAY051", Held, "it waits for a person's say-so";
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ impl Refusal {
                 | Code::ProofTooLow
                 | Code::NotAnApprover
                 | Code::NotAllowed
+                | Code::Denied
                 | Code::BadToken
                 | Code::Passphrase
         )

@@ -1,13 +1,14 @@
 //! A batch: decisions about several streams that count together or not at all.
 
 use crate::load::{self, gate_stream, task_stream};
+use crate::policy::Hold;
 use crate::{Desk, Error, Result};
 use sayso_core::audit::Entry;
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
 use sayso_core::task::{self, Task};
-use sayso_core::{Actor, Code, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp};
-use sayso_store::{Delivery, Handles, Notice, Write};
+use sayso_core::{Actor, Code, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp, Verdict};
+use sayso_store::{Delivery, Handles, Notice, RequestRow, Setting, Write};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,8 +18,17 @@ pub(crate) struct Batch<'w, 'c> {
     pub(crate) actor: &'w Actor,
     pub(crate) space: SpaceId,
     pub(crate) at: Timestamp,
-    space_name: &'w str,
-    channels: &'w [String],
+    pub(crate) desk: &'w Desk,
+    /// What is to be set.
+    pub(crate) sets: Vec<Setting>,
+    /// What was put before the policy, and what people said of what was put before it earlier.
+    pub(crate) requests: Vec<RequestRow>,
+    pub(crate) verdicts: Vec<(GateId, Verdict)>,
+    /// What the policy said no to, and what it asks a person about first. Either ends the batch.
+    pub(crate) denied: Option<RequestRow>,
+    pub(crate) hold: Option<Hold>,
+    /// Whether what happens was approved, or is time's doing: then the policy has had its say.
+    pub(crate) is_approved: bool,
     gates: BTreeMap<GateId, Option<Versioned<Gate>>>,
     tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
     runs: BTreeMap<RunId, Option<Versioned<Run>>>,
@@ -60,8 +70,13 @@ impl<'w, 'c> Batch<'w, 'c> {
             actor,
             space: desk.space,
             at: desk.world.now(),
-            space_name: &desk.space_name,
-            channels: &desk.channels,
+            desk,
+            sets: vec![],
+            requests: vec![],
+            verdicts: vec![],
+            denied: None,
+            hold: None,
+            is_approved: false,
             gates: BTreeMap::new(),
             tasks: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -74,10 +89,11 @@ impl<'w, 'c> Batch<'w, 'c> {
     /// Nothing new begins in a space that was deleted while the caller was on the way: nobody would
     /// look for it there.
     pub(crate) fn check_space_is_there(&mut self) -> Result<()> {
-        let space = self.write.space(self.space_name)?;
+        let name = &self.desk.space_name;
+        let space = self.write.space(name)?;
         match space.is_some_and(|space| space.deleted_at.is_none()) {
             true => Ok(()),
-            false => Err(crate::spaces::deleted(self.space_name).into()),
+            false => Err(crate::spaces::deleted(name).into()),
         }
     }
 
@@ -133,7 +149,12 @@ impl<'w, 'c> Batch<'w, 'c> {
     /// Decides a command about a task. Returns whether anything happened.
     pub(crate) fn on_task(&mut self, id: TaskId, command: &task::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
-        let events = task::decide(self.task(id)?, command, actor, at)?;
+        let before = self.task(id)?;
+        let from = before.map(|task| task.status);
+        let events = match task::decide(before, command, actor, at) {
+            Ok(events) => events,
+            Err(refusal) => return Err(self.or_held(id, command, refusal)?.into()),
+        };
         let mut versioned = self.tasks.remove(&id).flatten();
         for event in &events {
             let (task, version) = advance(versioned.take(), |task| task::apply(task, event, at))?;
@@ -141,15 +162,21 @@ impl<'w, 'c> Batch<'w, 'c> {
             self.about(event.name(), &task.handle, None, "");
             versioned = Some(Versioned { now: task, version, changed: true });
         }
+        let to = versioned.as_ref().map(|v| v.now.status);
         self.tasks.insert(id, versioned);
+        if let (Some(from), Some(to)) = (from, to.filter(|to| Some(*to) != from)) {
+            self.rule_on_move(id, command, from, to)?;
+        }
         Ok(!events.is_empty())
     }
 
     /// Judges a command about a task without doing it.
     pub(crate) fn may_task(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
         let (actor, at) = (self.actor, self.at);
-        task::decide(self.task(id)?, command, actor, at)?;
-        Ok(())
+        match task::decide(self.task(id)?, command, actor, at) {
+            Ok(_) => Ok(()),
+            Err(refusal) => Err(self.or_held(id, command, refusal)?.into()),
+        }
     }
 
     /// Decides a command about a run. Returns whether anything happened.
@@ -230,6 +257,10 @@ impl<'w, 'c> Batch<'w, 'c> {
 
     /// Writes everything that was decided, and the one audit entry that covers it.
     pub(crate) fn commit(self) -> sayso_store::Result<Option<Trace>> {
+        // What was put before the policy is on record also where nothing came of it.
+        for request in &self.requests {
+            self.write.add_request(self.space, request)?;
+        }
         let Some(entry) = self.entry else { return Ok(None) };
         let seq = self.write.append(entry.clone(), &self.events)?;
         for task in changed(&self.tasks) {
@@ -247,8 +278,14 @@ impl<'w, 'c> Batch<'w, 'c> {
         for run in changed(&self.runs) {
             self.write.put_run(&run.now, run.version)?;
         }
+        for setting in self.sets {
+            self.write.put_setting(self.space, &Setting { seq, ..setting })?;
+        }
+        for (gate, verdict) in self.verdicts {
+            self.write.settle_request(&gate.to_string(), verdict)?;
+        }
         for (gate, revision, effect) in &self.effects {
-            for channel in self.channels {
+            for channel in &self.desk.channels {
                 if let Some(notice) = notice(self.space, channel, *gate, *revision, effect) {
                     self.write.add_notice(&notice, self.at)?;
                 }

@@ -1,6 +1,7 @@
 //! The desk is the only place that writes. Everything else asks it to.
 
 use crate::batch::{Batch, Trace};
+use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, TokenId};
@@ -20,6 +21,8 @@ pub struct Desk {
     pub(crate) space_name: String,
     /// The ways people are told. None means that nothing is put into the outbox.
     pub(crate) channels: Vec<String>,
+    /// What holds in the space, as it was read last.
+    pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
 }
 
 impl Desk {
@@ -143,7 +146,14 @@ impl Desk {
                 }
                 Err(Error::Store(error)) => Err(error),
                 // Nothing has been written yet: a batch writes when it is committed.
-                Err(Error::Refused(refusal)) => Ok(Err(refusal)),
+                Err(Error::Refused(refusal)) => {
+                    let (request, hold) = (batch.denied.take(), batch.hold.take());
+                    request.iter().try_for_each(|row| write.add_request(desk.space, row))?;
+                    match hold {
+                        Some(hold) => hold.open(&desk, &actor, write),
+                        None => Ok(Err(refusal)),
+                    }
+                }
             }
         })?;
         outcome.map_err(Error::Refused)?;

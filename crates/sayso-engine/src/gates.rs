@@ -1,13 +1,14 @@
 //! What can be done with gates.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Error, Result, load};
-use sayso_core::gate::{self, Card, Command, Ending, Gate, Opened};
+use crate::{Desk, Error, Result, clock, load, policy};
+use sayso_core::gate::{self, Card, Command, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
-    Actor, Answer, Approvers, Code, Content, Deed, GateId, Kind, Proof, Refusal, Role, Shape,
-    TaskId, Timestamp, Verdict,
+    Actor, Answer, AtEnd, Code, Content, Deed, GateId, Kind, Proof, Refusal, Role, Shape, TaskId,
+    Timestamp, Verdict,
 };
+use sayso_policy::Demands;
 use sayso_store::{GateFilter, Handles, Page, Topic};
 use std::time::{Duration, Instant};
 
@@ -22,19 +23,18 @@ pub struct Ask {
     pub task: Option<TaskId>,
     /// What the person sees.
     pub card: Card,
-    /// Whose yes is needed.
-    pub approvers: Approvers,
-    /// The least proof a verdict needs.
-    pub least_proof: Proof,
-    /// When it expires.
-    pub deadline: Option<Timestamp>,
+    /// Whose yes is needed, how sure it must be theirs, and how long it may take. The policy may demand
+    /// more.
+    pub demands: Demands,
+    /// What is done when it is approved. The policy has had its say on that already.
+    pub held: Option<Held>,
 }
 
 impl Ask {
     /// A question anyone may answer, whenever they come to it.
     pub fn new(id: GateId, kind: Kind, task: Option<TaskId>, card: Card) -> Self {
-        let (approvers, least_proof, deadline) = (Approvers::Anyone, Proof::Token, None);
-        Self { id, kind, task, card, approvers, least_proof, deadline }
+        let demands = Demands { proof: Proof::Token, ..Demands::default() };
+        Self { id, kind, task, card, demands, held: None }
     }
 }
 
@@ -95,12 +95,9 @@ impl Desk {
         self.on_gate(actor, id, Command::Claim { until })
     }
 
-    /// Ends a gate whose time ran out.
-    pub fn expire(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        self.submit(actor, move |batch| {
-            let changed = batch.on_gate(id, &Command::Expire)?;
-            settle_task(batch, id, changed)
-        })
+    /// Says "not mine any more".
+    pub fn release(&self, actor: &Actor, id: GateId) -> Result<Gate> {
+        self.on_gate(actor, id, Command::Release)
     }
 
     /// Answers a gate. The first answer wins; every other caller is told who was first.
@@ -236,11 +233,17 @@ impl Desk {
             if !gate.is_open() {
                 return Ok(Waited::Ended(Box::new(gate)));
             }
+            // Whoever waits looks at the clock as well: there may be nobody else.
+            let due = gate.next_due().map(|(when, _)| until(self.now(), when));
+            if due.is_some_and(|due| due.is_zero()) {
+                self.tick(id)?;
+                continue;
+            }
             let left = timeout.map(|t| t.saturating_sub(began.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(Waited::TimedOut(Box::new(gate)));
             }
-            watch.wait(left.unwrap_or(Duration::MAX));
+            watch.wait(left.into_iter().chain(due).min().unwrap_or(Duration::MAX));
         }
     }
 
@@ -269,18 +272,14 @@ pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
     if let Some(task) = ask.task {
         batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
     }
-    let opened = Opened {
-        id: ask.id,
-        space: batch.space,
-        handle: handle.clone(),
-        kind: ask.kind,
-        task: ask.task,
-        card: ask.card.clone(),
-        lineage: batch.actor.lineage(),
-        approvers: ask.approvers.clone(),
-        least_proof: ask.least_proof,
-        launcher_excluded: false,
-        deadline: ask.deadline,
+    let lineage = batch.actor.lineage();
+    let opened = match batch.gate(ask.id)?.map(|gate| gate.opened.clone()) {
+        // Asked again: what was demanded then stands.
+        Some(opened) => {
+            let Ask { kind, task, card, .. } = ask.clone();
+            Opened { kind, task, card, lineage, ..opened }
+        }
+        None => opened(batch, ask, &handle)?,
     };
     let is_new = batch.on_gate(ask.id, &Command::Open(Box::new(opened)))?;
     if let Some(task) = ask.task.filter(|_| is_new) {
@@ -290,6 +289,34 @@ pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
     gate_in(batch, ask.id)
 }
 
+/// The gate as the asker and the policy want it.
+fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> {
+    if ask.held.is_none() && ask.demands.at_end == AtEnd::Approve {
+        let message = "silence counts as a yes only where a policy says so";
+        return Err(Refusal::new(Code::NotAllowed, message).into());
+    }
+    let demands = match ask.held {
+        Some(_) => ask.demands.clone(),
+        None => batch.rule_on_ask(ask)?,
+    };
+    let rules = batch.desk.rules(batch.write)?;
+    let (deadline, schedule) = clock::schedule(&demands, batch.at, &rules.calendar());
+    let (card, lineage) = (ask.card.clone(), batch.actor.lineage());
+    Ok(Opened {
+        task: ask.task,
+        approvers: demands.approvers,
+        least_proof: demands.proof,
+        launcher_excluded: demands.not_launcher,
+        deadline,
+        schedule,
+        veto: demands.veto,
+        risk: demands.risk,
+        held: ask.held.clone(),
+        policy: (!rules.policies.is_empty()).then(|| rules.policies.digest().clone()),
+        ..Opened::new(ask.id, batch.space, handle, ask.kind, card, lineage)
+    })
+}
+
 pub(crate) fn withdraw(batch: &mut Batch<'_, '_>, id: GateId, reason: &str) -> Result<Gate> {
     let changed = batch.on_gate(id, &Command::Withdraw { reason: reason.into() })?;
     settle_task(batch, id, changed)
@@ -297,11 +324,12 @@ pub(crate) fn withdraw(batch: &mut Batch<'_, '_>, id: GateId, reason: &str) -> R
 
 /// Tells the task that its gate ended. What the person wrote becomes a note before the verdict
 /// counts, so that whoever takes the task next finds it.
-fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) -> Result<Gate> {
+pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) -> Result<Gate> {
     let gate = gate_in(batch, id)?;
-    let (Some(ending), Some(task), true) = (&gate.ending, gate.opened.task, changed) else {
-        return Ok(gate);
-    };
+    let (Some(ending), true) = (&gate.ending, changed) else { return Ok(gate) };
+    batch.verdicts.extend(gate.verdict().map(|verdict| (id, verdict)));
+    let Some(task) = gate.opened.task else { return Ok(gate) };
+    let was = batch.task(task)?.map(|task| task.status);
     if let Some(text) = words(ending) {
         batch.on_task(task, &task::Command::Note { text, as_agent: false })?;
     }
@@ -310,9 +338,22 @@ fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) -> Result<G
         handle: gate.handle().to_owned(),
         kind: gate.opened.kind,
         ending: ending.as_str(),
-        verdict: gate.answer().map(|(answer, _)| answer.verdict),
+        // That nobody answered is not a no of theirs: the agent hears it and goes on without. And what
+        // was said of a move moves the task by that move or not at all.
+        verdict: gate
+            .verdict()
+            .filter(|v| gate.answer().is_some() || *v == Verdict::Approved)
+            .filter(|_| gate.opened.held.is_none()),
     };
     batch.on_task(task, &settle)?;
+    if let Ending::Expired { at_end: AtEnd::Fail, .. } = ending {
+        let reason = format!("nobody answered gate {} in time", gate.handle());
+        batch.on_task(task, &task::Command::Fail { reason })?;
+    }
+    if gate.is_to_be_done() {
+        policy::perform(batch, &gate, was)?;
+        return gate_in(batch, id);
+    }
     Ok(gate)
 }
 
@@ -362,8 +403,14 @@ fn notes_since(history: &load::History, gate: GateId) -> Vec<String> {
     noted.cloned().collect()
 }
 
-fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
+pub(crate) fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
     Ok(batch.gate(id)?.cloned().ok_or_else(|| not_found("gate", &id))?)
+}
+
+/// How long it is until a moment.
+fn until(now: Timestamp, moment: Timestamp) -> Duration {
+    let micros = moment.as_micros().saturating_sub(now.as_micros());
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
 pub(crate) fn nothing_waits(handle: &str) -> Refusal {

@@ -1,6 +1,6 @@
 //! Messages to agents: durable, per agent, acknowledged.
 
-use crate::batch::not_found;
+use crate::batch::{Batch, not_found};
 use crate::{Desk, Page, Result};
 use sayso_core::message::Message;
 use sayso_core::{Actor, Code, Deed, MessageId, Refusal};
@@ -17,27 +17,7 @@ impl Desk {
             }
             batch.check_space_is_there()?;
             batch.check_is_free(&format!("message/{id}"))?;
-            let handle = batch.free_handle(Handles::Messages, |len| id.handle(len))?;
-            let message = Message {
-                id,
-                space: batch.space,
-                handle,
-                to: to.clone(),
-                from: batch.actor.name.clone(),
-                from_role: batch.actor.role,
-                text: text.clone(),
-                sent_at: batch.at,
-                read_at: None,
-            };
-            message.check(batch.actor)?;
-            batch.record(
-                &format!("message/{id}"),
-                1,
-                &json!({"event": "sent", "message": message}),
-            )?;
-            batch.about("message.sent", &message.handle, None, "");
-            batch.write.put_message(&message)?;
-            Ok(message)
+            write(batch, id, &to, &text)
         })
     }
 
@@ -70,6 +50,32 @@ impl Desk {
         let to = if actor.role.may(Deed::ReadAll) { to } else { Some(actor.name.as_str()) };
         self.read(|read| Ok(read.messages(self.space, to, unread, limit)?))
     }
+}
+
+/// Tells an agent what came of something, in the same breath.
+pub(crate) fn send(batch: &mut Batch<'_, '_>, to: &str, text: &str) -> Result<()> {
+    let id = batch.desk.new_message_id();
+    write(batch, id, to, text).map(drop)
+}
+
+fn write(batch: &mut Batch<'_, '_>, id: MessageId, to: &str, text: &str) -> Result<Message> {
+    let handle = batch.free_handle(Handles::Messages, |len| id.handle(len))?;
+    let message = Message {
+        id,
+        space: batch.space,
+        handle,
+        to: to.into(),
+        from: batch.actor.name.clone(),
+        from_role: batch.actor.role,
+        text: text.into(),
+        sent_at: batch.at,
+        read_at: None,
+    };
+    message.check(batch.actor)?;
+    batch.record(&format!("message/{id}"), 1, &json!({"event": "sent", "message": message}))?;
+    batch.about("message.sent", &message.handle, None, "");
+    batch.write.put_message(&message)?;
+    Ok(message)
 }
 
 /// The same message again is a success without effect; another one needs an id of its own.

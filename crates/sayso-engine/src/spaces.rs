@@ -42,6 +42,7 @@ impl Desk {
             space: space.id,
             space_name: space.name.clone(),
             channels: vec![],
+            rules: Arc::default(),
         }
     }
 

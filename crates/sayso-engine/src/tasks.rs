@@ -317,6 +317,26 @@ fn finish(
     Ok(())
 }
 
+/// Moves a task to a status, as the command for that would.
+pub(crate) fn move_to(
+    batch: &mut Batch<'_, '_>,
+    id: TaskId,
+    to: Status,
+    reason: &str,
+) -> Result<()> {
+    let why = || reason.to_owned();
+    let command = match to {
+        Status::Closed => return finish(batch, id, End::Close, reason, false),
+        Status::Deleted => return finish(batch, id, End::Delete, reason, false),
+        Status::Open => Command::Reopen { reason: why() },
+        Status::InProgress => Command::Start { run: None },
+        Status::Deferred => Command::Defer { until: None },
+        Status::Failed => Command::Fail { reason: why() },
+        Status::Blocked => Command::Block { reason: why() },
+    };
+    batch.on_task(id, &command).map(drop)
+}
+
 /// A person is asked to sign off what is whole.
 fn check_nothing_left(batch: &mut Batch<'_, '_>, task: &Task) -> Result<()> {
     match batch.write.open_children(task.id)?.len() {

@@ -2,11 +2,12 @@
 
 use crate::glob::Pattern;
 use crate::mistake::{Mistake, Mistakes, nearest};
+use crate::parse;
 use crate::people::{Groups, Who};
 use crate::policy::{Layer, Policy, Rule, Terms};
 use crate::ruling::Policies;
 use sayso_core::task::Status;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The names that exist. What is `None` is not known, and nothing is said about it.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,8 @@ pub struct Known {
     pub people: Option<BTreeSet<String>>,
     /// Agents.
     pub agents: Option<BTreeSet<String>>,
+    /// Groups that are kept elsewhere; every policy can name them.
+    pub groups: BTreeMap<String, Vec<String>>,
 }
 
 impl Known {
@@ -27,6 +30,34 @@ impl Known {
         let statuses = Status::ALL.iter().map(|status| status.as_str().to_owned()).collect();
         Self { statuses: Some(statuses), ..Self::default() }
     }
+}
+
+/// Everything that is wrong with these files, each by itself and all of them in the world they are
+/// for, so that a person mends it at once. A file is its layer, its name and its text.
+pub fn mistakes<'a>(
+    files: impl IntoIterator<Item = (Layer, &'a str, &'a str)>,
+    known: &Known,
+) -> Vec<Mistake> {
+    let (mut names, mut policies, mut found, mut is_whole) = (vec![], vec![], vec![], true);
+    for (layer, file, text) in files {
+        let (policy, mistakes) = parse::as_far_as_possible(layer, file, text, true);
+        names.push(file);
+        is_whole &= policy.is_some();
+        policies.extend(policy);
+        found.extend(mistakes);
+    }
+    // The names that others define are not known while one of the files is not.
+    if is_whole {
+        let is_news = |mistake: &Mistake, found: &[Mistake]| {
+            found.iter().all(|other| (&other.file, other.line) != (&mistake.file, mistake.line))
+        };
+        let in_the_world = Policies::with_groups(policies, &known.groups).check(known);
+        let news: Vec<_> = in_the_world.into_iter().filter(|m| is_news(m, &found)).collect();
+        found.extend(news);
+    }
+    let place = |file: &str| names.iter().position(|name| *name == file);
+    found.sort_by_key(|mistake| (place(&mistake.file), mistake.line));
+    found
 }
 
 impl Policies {

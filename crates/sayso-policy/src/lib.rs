@@ -71,15 +71,16 @@ mod suggest;
 mod view;
 mod yaml;
 
-pub use check::Known;
-pub use demands::{AtEnd, Demands, Effect, Escalation, Risk};
+pub use check::{Known, mistakes};
+pub use demands::{Demands, Effect, Escalation};
 pub use mistake::Mistake;
 pub use policy::{FILE_BYTES_MAX, Layer, Policy, RULES_MAX, TESTS_MAX, Test, TestOutcome};
 pub use preset::Preset;
 pub use replay::{Change, Changed, Example, Recorded, Replay};
 pub use request::{
-    Action, Agent, Ask, Counts, History, Lifecycle, On, Report, Request, Subject, Task, Time,
-    ToolCall, Transition,
+    Agent, Ask, Counts, History, Lifecycle, On, Report, Request, Subject, Task, Time, ToolCall,
+    Transition,
 };
 pub use ruling::{Because, Explanation, Looked, Policies, Ruling};
+pub use sayso_core::{Action, AtEnd, Risk};
 pub use suggest::{Decided, Suggestion, suggest};

@@ -5,9 +5,9 @@
 
 use crate::command::{CommandPattern, Fit};
 use crate::glob::{For, Pattern};
-use crate::request::{Action, Subject};
+use crate::request::Subject;
 use crate::view::{PathSeen, PathSource, View};
-use sayso_core::Kind;
+use sayso_core::{Action, Kind};
 
 /// The plain conditions of a rule. What is not named does not matter.
 #[derive(Debug, Default)]

@@ -47,10 +47,6 @@ impl Mistakes {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
-
     /// All of them, in the order of lines.
     pub(crate) fn into_sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|mistake| mistake.line);

@@ -1,7 +1,7 @@
 //! From YAML to a policy. Goes on after a mistake, so that a person sees them all.
 
 use crate::command::CommandPattern;
-use crate::demands::{AtEnd, Effect, Risk};
+use crate::demands::Effect;
 use crate::expression::{self, Expression};
 use crate::glob::{For, Pattern};
 use crate::matching::{Match, PathPattern};
@@ -10,9 +10,9 @@ use crate::people::{Who, parse_groups, parse_who};
 use crate::policy::{
     FILE_BYTES_MAX, Layer, Otherwise, Policy, RULES_MAX, Rule, TESTS_MAX, Terms, Test,
 };
-use crate::request::{Action, On, Request};
+use crate::request::{On, Request};
 use crate::yaml::{self, Fields, Node, Tree};
-use sayso_core::{Kind, Proof};
+use sayso_core::{Action, AtEnd, Kind, Proof, Risk};
 use std::collections::BTreeMap;
 
 /// The longest deadline: a year.
@@ -24,25 +24,36 @@ pub(crate) fn policy(
     text: &str,
     checks_all: bool,
 ) -> Result<Policy, Vec<Mistake>> {
+    match as_far_as_possible(layer, file, text, checks_all) {
+        (Some(policy), mistakes) if mistakes.is_empty() => Ok(policy),
+        (_, mistakes) => Err(mistakes),
+    }
+}
+
+/// What could be read of a policy, if it is YAML, and everything that is wrong with it. A policy with
+/// mistakes is good for finding more of them, and for nothing else.
+pub(crate) fn as_far_as_possible(
+    layer: Layer,
+    file: &str,
+    text: &str,
+    checks_all: bool,
+) -> (Option<Policy>, Vec<Mistake>) {
     let mut mistakes = Mistakes::of(file);
     if text.len() > FILE_BYTES_MAX {
         let what = format!("the file has {} bytes, {FILE_BYTES_MAX} are allowed", text.len());
         mistakes.add(0, what, "split it, or drop rules that nothing needs");
-        return Err(mistakes.into_sorted());
+        return (None, mistakes.into_sorted());
     }
     let node = match yaml::read(text) {
         Ok(node) => node,
         Err((line, message)) => {
             mistakes.add(line, format!("this is no YAML that can be used: {message}"), "mend it");
-            return Err(mistakes.into_sorted());
+            return (None, mistakes.into_sorted());
         }
     };
     let mut reader = Reader { layer, checks_all, mistakes };
     let policy = reader.policy(file, &node);
-    match reader.mistakes.is_empty() {
-        true => Ok(policy),
-        false => Err(reader.mistakes.into_sorted()),
-    }
+    (Some(policy), reader.mistakes.into_sorted())
 }
 
 struct Reader {

@@ -1,6 +1,6 @@
 //! One policy file, read: groups, rules, what holds otherwise, and its own tests.
 
-use crate::demands::{AtEnd, Demands, Effect, Escalation, Risk};
+use crate::demands::{Demands, Effect, Escalation};
 use crate::expression::Expression;
 use crate::judge::{Opened, Trace, judge};
 use crate::matching::Match;
@@ -9,7 +9,7 @@ use crate::parse;
 use crate::people::{Group, Groups, Who};
 use crate::request::{On, Request};
 use crate::view::View;
-use sayso_core::Proof;
+use sayso_core::{AtEnd, Proof, Risk};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -3,7 +3,7 @@
 //! The words a request is written in (in tests of policies, in `policy explain`, in records that
 //! are replayed) are those of [`Request`]'s JSON: flat, with `on` first.
 
-use sayso_core::Kind;
+use sayso_core::{Action, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -146,38 +146,6 @@ pub struct Lifecycle {
     pub action: Action,
     /// To whom.
     pub target: String,
-}
-
-/// What can be done to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    /// It is started.
-    Spawn,
-    /// It is started anew.
-    Restart,
-    /// It is ended.
-    Stop,
-}
-
-impl Action {
-    /// All of them.
-    pub const ALL: [Action; 3] = [Action::Spawn, Action::Restart, Action::Stop];
-
-    /// Its name in policies.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Action::Spawn => "spawn",
-            Action::Restart => "restart",
-            Action::Stop => "stop",
-        }
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// What an agent says it has achieved.

@@ -66,8 +66,20 @@ pub struct Gate {
     pub approvers: String,
     /// The least proof an answer needs.
     pub least_proof: String,
-    /// When it expires.
+    /// Whose no counts, though their yes does not.
+    pub veto: Vec<String>,
+    /// low, medium, high or critical.
+    pub risk: String,
+    /// When its time is over.
     pub deadline: Option<String>,
+    /// What happens then: deny, fail, approve, escalate, defer or keep.
+    pub at_end: String,
+    /// The level it was escalated to; 0 is where it began.
+    pub level: u32,
+    /// Who is on it, if somebody said so.
+    pub claimed_by: Option<String>,
+    /// The version of the policy that had a say in it.
+    pub policy: Option<String>,
     /// Hidden from the inbox until then.
     pub snoozed_until: Option<String>,
     /// Who has seen it.
@@ -82,8 +94,23 @@ pub struct Gate {
     pub withdrawn_by: Option<String>,
     /// Why it was withdrawn.
     pub withdrawn_because: Option<String>,
+    /// Yes or no, by a person or by what the policy makes of silence: approved or rejected.
+    pub verdict: Option<String>,
+    /// What became of what was held behind it.
+    pub acted: Option<Acted>,
     /// Where the ending is on its way to the asker.
     pub delivery: Delivery,
+}
+
+/// What became of what was held behind a gate.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Acted {
+    /// Whether it was done.
+    pub done: bool,
+    /// What, or why not.
+    pub what: String,
+    /// When.
+    pub at: String,
 }
 
 /// Something known about what is asked.
@@ -490,9 +517,15 @@ impl Gate {
             asked_at: time(gate.opened_at),
             revision: gate.revision,
             digest: gate.digest.to_string(),
-            approvers: opened.approvers.in_words(),
+            approvers: gate.approvers().map(|a| a.in_words()).collect::<Vec<_>>().join(", or "),
             least_proof: name(&opened.least_proof),
-            deadline: opened.deadline.map(time),
+            veto: opened.veto.iter().cloned().collect(),
+            risk: name(&opened.risk),
+            deadline: gate.deadline().map(time),
+            at_end: gate.at_end().as_str().into(),
+            level: gate.escalation,
+            claimed_by: gate.claim.as_ref().map(|claim| claim.by.clone()),
+            policy: opened.policy.as_ref().map(ToString::to_string),
             snoozed_until: gate.snoozed_until.map(time),
             seen: gate.seen.iter().map(|s| Seen::of(s, time)).collect(),
             votes: gate.votes.iter().map(|v| Answer::of(&v.answer, &v.by, time)).collect(),
@@ -500,6 +533,12 @@ impl Gate {
             ended_at: gate.ended_at().map(time),
             withdrawn_by,
             withdrawn_because,
+            verdict: gate.verdict().map(|verdict| verdict.to_string()),
+            acted: gate.acted.as_ref().map(|acted| Acted {
+                done: acted.done,
+                what: acted.what.clone(),
+                at: time(acted.at),
+            }),
             delivery: Delivery::of(&gate.delivery, time),
         }
     }

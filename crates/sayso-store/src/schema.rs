@@ -7,8 +7,14 @@ use crate::{Error, Result};
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// The files whose checksums are recorded: a migration that was released is never changed.
-pub const CHECKSUMMED: &[&str] =
-    &["0001_spine.sql", "0001_spine.sqlite.sql", "0001_spine.postgres.sql"];
+pub const CHECKSUMMED: &[&str] = &[
+    "0001_spine.sql",
+    "0001_spine.sqlite.sql",
+    "0001_spine.postgres.sql",
+    "0002_time_and_policy.sql",
+    "0002_time_and_policy.sqlite.sql",
+    "0002_time_and_policy.postgres.sql",
+];
 
 struct Migration {
     common: &'static str,
@@ -16,11 +22,18 @@ struct Migration {
     postgres: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    common: include_str!("../migrations/0001_spine.sql"),
-    sqlite: include_str!("../migrations/0001_spine.sqlite.sql"),
-    postgres: include_str!("../migrations/0001_spine.postgres.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        common: include_str!("../migrations/0001_spine.sql"),
+        sqlite: include_str!("../migrations/0001_spine.sqlite.sql"),
+        postgres: include_str!("../migrations/0001_spine.postgres.sql"),
+    },
+    Migration {
+        common: include_str!("../migrations/0002_time_and_policy.sql"),
+        sqlite: include_str!("../migrations/0002_time_and_policy.sqlite.sql"),
+        postgres: include_str!("../migrations/0002_time_and_policy.postgres.sql"),
+    },
+];
 
 /// A database that knows which schema it has.
 pub(crate) trait Versioned: Conn {

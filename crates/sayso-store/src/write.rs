@@ -85,7 +85,7 @@ impl<'a> Write<'a> {
         Ok(self.topics)
     }
 
-    fn exec(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
+    pub(crate) fn exec(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
         self.read.conn.exec(sql, args)
     }
 
@@ -150,11 +150,11 @@ impl<'a> Write<'a> {
     pub fn put_gate(&mut self, gate: &Gate, version: u64) -> Result<()> {
         let opened = &gate.opened;
         let sql = "INSERT INTO gates (id, space, handle, kind, state, task, asker, opened_at, \
-                     snoozed_until, ended_at, version, body) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+                     snoozed_until, ended_at, version, body, due_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
                    ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
                      snoozed_until = excluded.snoozed_until, ended_at = excluded.ended_at, \
-                     version = excluded.version, body = excluded.body";
+                     version = excluded.version, body = excluded.body, due_at = excluded.due_at";
         let task = opened.task.map(|t| t.to_string());
         self.exec(
             sql,
@@ -171,6 +171,7 @@ impl<'a> Write<'a> {
                 gate.ended_at().map(Timestamp::as_micros),
                 version as i64,
                 &text(gate)?,
+                gate.next_due().map(|(at, _)| at.as_micros()),
             ],
         )
         .map(drop)

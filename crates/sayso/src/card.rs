@@ -5,7 +5,7 @@ use crate::out::{Look, Out};
 use crate::when;
 use sayso_core::gate::{Delivery, Ending, Gate};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Approvers, Kind, Proof, Role, Shape, Timestamp, Verdict};
+use sayso_core::{Approvers, AtEnd, Kind, Proof, Risk, Role, Shape, Timestamp, Verdict};
 use sayso_engine::TaskRow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -131,14 +131,36 @@ fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
         return None;
     }
     let opened = &gate.opened;
+    let who: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
     let people = (opened.approvers != Approvers::Anyone)
-        .then(|| format!("it takes the say of {}", harmless_line(&opened.approvers.in_words())));
+        .then(|| format!("it takes the say of {}", harmless_line(&who.join(", or "))));
+    let veto: Vec<_> = opened.veto.iter().map(String::as_str).collect();
+    let veto = (!veto.is_empty()).then(|| format!("a no of {} counts", veto.join(", ")));
+    let launcher = opened.lineage.launcher.as_ref().filter(|_| opened.launcher_excluded);
+    let others = launcher.map(|name| format!("not {name}, who launched the agent"));
+    let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
+    let claim = claim.map(|claim| format!("{} is on it", claim.by));
     let proof = (opened.least_proof > Proof::Token)
         .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
-    let deadline =
-        opened.deadline.map(|deadline| format!("it expires {}", when::relative(deadline, now)));
-    let all: Vec<_> = [people, proof, deadline].into_iter().flatten().collect();
+    let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
+    let all = [people, veto, others, proof, risk, silence(gate, now), claim];
+    let all: Vec<_> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// What comes if nobody answers, and when.
+fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
+    let deadline = gate.deadline()?;
+    let when = when::relative(deadline, now);
+    Some(match gate.at_end() {
+        AtEnd::Deny => format!("without an answer it is a no {when}"),
+        AtEnd::Fail => format!("without an answer the task fails {when}"),
+        AtEnd::Approve => format!("without an answer it is a YES {when}"),
+        AtEnd::Escalate => format!("without an answer it goes one level up {when}"),
+        AtEnd::Defer => format!("without an answer it is asked again {when}"),
+        AtEnd::Keep if gate.is_overdue => format!("it was due {when}"),
+        AtEnd::Keep => format!("it is due {when}"),
+    })
 }
 
 /// The commands that answer a gate, ready to be typed.
@@ -223,7 +245,13 @@ pub(crate) fn ending_in_words(gate: &Gate) -> String {
                 why.unwrap_or_default()
             )
         }
-        Some(Ending::Expired { .. }) => "expired without an answer".into(),
+        Some(Ending::Expired { at_end: AtEnd::Approve, .. }) => {
+            "expired without an answer, which the policy takes for a yes".into()
+        }
+        Some(Ending::Expired { at_end: AtEnd::Fail, .. }) => {
+            "expired without an answer, so the task failed".into()
+        }
+        Some(Ending::Expired { .. }) => "expired without an answer, which is a no".into(),
         Some(Ending::Withdrawn { by, reason, .. }) => {
             format!("withdrawn by {} ({})", harmless_line(by), harmless_line(reason))
         }

@@ -99,6 +99,12 @@ pub(crate) enum Command {
     Answer(c::answer::Args),
     /// Say that work by hand is done.
     Done(c::done::Args),
+    /// Say that you are on it.
+    Claim(c::claim::Args),
+    /// Put a gate off.
+    Snooze(c::snooze::Args),
+    /// Give a gate more time.
+    Extend(c::extend::Args),
 
     /// Ask a person.
     Ask(c::ask::Args),
@@ -149,6 +155,14 @@ pub(crate) enum Command {
     /// See it all in a minute, in a space that is thrown away.
     Demo(c::demo::Args),
 
+    /// Set up a space from a fleet file.
+    Apply(c::apply::Args),
+    /// Write what is set as a fleet file.
+    Export(c::export::Args),
+    /// Policies: what agents may do, what a person is asked, what never happens.
+    Policy(c::policy::Args),
+    /// Check settings, task files, roles and policies, and name every mistake.
+    Validate(c::validate::Args),
     /// Credentials for agents, people and services.
     Token(c::token::Args),
     /// Unlock this terminal with your passphrase.

@@ -34,6 +34,7 @@ impl Context<'_> {
     /// The same, and who asks.
     pub(crate) fn sit_down_to_look(&self) -> Result<(Desk, Actor)> {
         let desk = self.kept_desk()?;
+        look_at_the_clock(&desk)?;
         let actor = who::actor(&desk)?;
         Ok((desk, actor))
     }
@@ -48,6 +49,7 @@ impl Context<'_> {
     /// The desk, and a person who may give a verdict.
     pub(crate) fn sit_down_as_person(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
+        look_at_the_clock(&desk)?;
         let actor = who::person(self, &desk)?;
         Ok((desk, actor))
     }
@@ -79,5 +81,14 @@ impl Context<'_> {
             [only] => self.text(only),
             many => Ok(many.join(" ")),
         }
+    }
+}
+
+/// Lets happen what is due. There may be no other process that does: whoever comes looks.
+fn look_at_the_clock(desk: &Desk) -> Result<()> {
+    match desk.fire_due() {
+        // Where nothing can be written, one may still look.
+        Err(error) if error.code() != Code::ReadOnly => Err(error.into()),
+        _ => Ok(()),
     }
 }

@@ -26,6 +26,23 @@ pub(crate) fn write_below(question: &str, context: &str) -> Result<String> {
     Ok(below.trim().to_owned())
 }
 
+/// Opens the editor on a text and returns what became of it.
+pub(crate) fn change(text: &str, suffix: &str) -> Result<String> {
+    let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.flush()?;
+    run_editor(file.path())?;
+    Ok(std::fs::read_to_string(file.path())?)
+}
+
+/// Keeps a text that could not be used, and says where.
+pub(crate) fn keep(text: &str, suffix: &str) -> Result<std::path::PathBuf> {
+    let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
+    file.write_all(text.as_bytes())?;
+    let (_, path) = file.keep().map_err(|e| e.error)?;
+    Ok(path)
+}
+
 /// The editor may be a command with arguments, as in `code --wait`; it never sees a shell.
 fn run_editor(path: &std::path::Path) -> Result<()> {
     let chosen = ["SAYSO_EDITOR", "GIT_EDITOR", "VISUAL", "EDITOR"]

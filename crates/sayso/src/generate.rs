@@ -44,7 +44,10 @@ Made by `cargo xtask generate` from the program itself; do not edit.
   `ask` and every other command about a gate a `gate`; `show` of a task a `task-detail`; `list` and
   `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `token` a
   `token` or `token-page`; `audit list` an `audit`; `audit verify` an `audit-verified`; `doctor` a
-  `doctor`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
+  `doctor`; `policy check` and `validate` a `mistakes`; `policy explain` a `policy-explained`;
+  `policy test` a `policy-tested`; `policy show` and `set` a `policy`; `policy replay` a
+  `policy-replayed`; `policy suggest` a `policy-suggestions`; `policy presets` a `policy-presets`, or with a name a
+  `policy-preset`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
   `error` on stderr.
 ";
 
@@ -130,6 +133,14 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("doctor", schema_for!(commands::doctor::Report)),
         ("init", schema_for!(commands::init::Made)),
         ("space-deleted", schema_for!(commands::delete::Deleted)),
+        ("mistakes", schema_for!(commands::mistakes::Report)),
+        ("policy-explained", schema_for!(commands::policy::wire::Explained)),
+        ("policy-tested", schema_for!(commands::policy::wire::Tested)),
+        ("policy-preset", schema_for!(commands::policy::wire::Preset)),
+        ("policy", schema_for!(commands::policy::wire::InForce)),
+        ("policy-replayed", schema_for!(commands::policy::wire::Replayed)),
+        ("policy-suggestions", schema_for!(Vec<commands::policy::wire::Suggestion>)),
+        ("policy-presets", schema_for!(Vec<commands::policy::wire::Preset>)),
         ("error", schema_for!(crate::exit::Report)),
     ]
 }

@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod editor;
 mod exit;
+mod fleet;
 mod generate;
 mod out;
 mod when;

@@ -58,6 +58,23 @@ pub(crate) fn moment(text: &str, now: Timestamp) -> Result<Timestamp> {
     Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
 }
 
+/// A moment that was: `30d` ago, `2026-12-24`, `2026-12-24T18:00`.
+pub(crate) fn past(text: &str, now: Timestamp) -> Result<Timestamp> {
+    let wrong = || {
+        Failure::new(Code::BadValue, format!("{text:?} is no time that was"))
+            .hint("write 2h, 30d, 2026-12-24 or 2026-12-24T18:00")
+    };
+    let at = jiff::Timestamp::from_microsecond(now.as_micros()).map_err(|_| wrong())?;
+    let at = at.to_zoned(jiff::tz::TimeZone::system());
+    match text.parse::<Span>() {
+        Ok(span) => {
+            let at = at.checked_sub(span).map_err(|_| wrong())?;
+            Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
+        }
+        Err(_) => moment(text, now).map_err(|_| wrong()),
+    }
+}
+
 fn to_come(text: &str, now: &Zoned) -> Option<Zoned> {
     if text == "tomorrow" {
         return now.tomorrow().ok()?.start_of_day().ok();
@@ -106,5 +123,8 @@ mod tests {
         assert!(moment("2030-01-01", now).is_ok());
         assert!(moment("2030-01-01T10:00", now).is_ok());
         assert!(moment("whenever", now).is_err());
+        assert!(past("2h", now).is_ok_and(|at| at == now.plus_micros(-7_200_000_000)));
+        assert!(past("2020-01-01", now).is_ok());
+        assert!(past("whenever", now).is_err());
     }
 }

@@ -1,12 +1,18 @@
-//! The core names no clock, no chance, no I/O and nothing asynchronous: all that is handed in.
+//! Core and policy name no clock, no chance, no I/O and nothing asynchronous: all that is handed in.
 
 use super::Findings;
 use super::source::{code_lines, grouped_std_names, names};
 use super::tree::{Tree, crate_of_source};
 
+/// The crates that are pure, and what they are called in findings.
+const PURE: &[(&str, &str)] = &[("sayso-core", "the core"), ("sayso-policy", "policy")];
+
 const IMPURE: &[&str] = &[
     "SystemTime",
     "Instant::now",
+    "Zoned::now",
+    "Timestamp::now",
+    "TimeZone::system",
     "std::fs",
     "std::net",
     "std::process",
@@ -21,17 +27,21 @@ const IMPURE: &[&str] = &[
 
 pub(super) fn check(tree: &Tree) -> Findings {
     let mut findings = Findings::default();
-    for (path, text) in tree.rust(|path| crate_of_source(path) == Some("sayso-core")) {
-        if tree.is_for_tests(path) {
-            continue;
-        }
+    for (path, text) in tree.rust(|path| who(path).is_some()) {
+        let Some(who) = who(path).filter(|_| !tree.is_for_tests(path)) else { continue };
         findings.seen += 1;
         for (line, name) in impurities(&text) {
             let fix = "take the time, id or content as an argument";
-            findings.problem(path, line, format!("the core names `{name}`"), fix);
+            findings.problem(path, line, format!("{who} names `{name}`"), fix);
         }
     }
     findings
+}
+
+/// What the pure crate of a source file is called, if it is in one.
+fn who(path: &str) -> Option<&'static str> {
+    let name = crate_of_source(path)?;
+    PURE.iter().find(|(pure, _)| *pure == name).map(|(_, who)| *who)
 }
 
 fn impurities(text: &str) -> Vec<(usize, &'static str)> {
@@ -54,9 +64,11 @@ mod tests {
     fn each_impure_name_is_found() {
         for name in IMPURE {
             let text = format!("//! Doc.\n\nfn f() {{ {name} }}\n");
-            let tree = Tree::of(&[("crates/sayso-core/src/gate.rs", &text)]);
-            let problem = format!("crates/sayso-core/src/gate.rs:3: the core names `{name}`");
-            expect(check, &tree, &[&problem]);
+            for (pure, who) in PURE {
+                let path = format!("crates/{pure}/src/gate.rs");
+                let tree = Tree::of(&[(&path, &text)]);
+                expect(check, &tree, &[&format!("{path}:3: {who} names `{name}`")]);
+            }
         }
     }
 

@@ -4,3 +4,4 @@
 
 mod clients;
 mod process;
+mod station;

@@ -1,7 +1,8 @@
 //! What may happen to a gate: who may answer, when it is too late, what is the same again.
 
+use super::schedule::tick;
 use super::{Card, Delivery, Ending, Event, Gate, Opened, Signature};
-use crate::{Actor, Answer, Code, Deed, GateId, Refusal, Role, Timestamp, Verdict};
+use crate::{Actor, Answer, Approvers, Code, Deed, GateId, Refusal, Role, Timestamp, Verdict};
 use std::collections::BTreeSet;
 
 /// The longest text of a card, all of it together.
@@ -45,8 +46,13 @@ pub enum Command {
         /// The digest of what was shown, whole or shortened.
         digest: String,
     },
-    /// End it because its time ran out.
-    Expire,
+    /// Let happen what is due.
+    Tick,
+    /// Give it more time.
+    Extend {
+        /// Until when.
+        until: Timestamp,
+    },
     /// Take it back.
     Withdraw {
         /// Why.
@@ -56,6 +62,13 @@ pub enum Command {
     Supersede {
         /// Which.
         by: GateId,
+    },
+    /// Note what became of what was held; comes with the deed itself, in the same breath or after it.
+    Act {
+        /// Whether it was done.
+        done: bool,
+        /// What, or why not.
+        what: String,
     },
     /// Note that the asker was handed the ending.
     Deliver,
@@ -90,12 +103,15 @@ pub fn decide(
         Command::Snooze { until } => snooze(gate, *until, actor, at),
         Command::Remind => nudge(gate, Event::Reminded, actor, at),
         Command::Escalate => {
-            nudge(gate, Event::Escalated { level: gate.escalation.saturating_add(1) }, actor, at)
+            let level = gate.escalation.saturating_add(1);
+            nudge(gate, Event::Escalated { level, until: None }, actor, at)
         }
         Command::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
-        Command::Expire => expire(gate, actor, at),
+        Command::Tick => actor.check(Deed::Track, "let time pass").map(|()| tick(gate, at)),
+        Command::Extend { until } => extend(gate, *until, actor, at),
         Command::Withdraw { reason } => withdraw(gate, reason, actor),
         Command::Supersede { by } => supersede(gate, *by, actor),
+        Command::Act { done, what } => act(gate, *done, what, actor),
         Command::Deliver => deliver(gate, actor),
         Command::Acknowledge => acknowledge(gate, actor),
         Command::FailDelivery { why } => fail_delivery(gate, why, actor),
@@ -220,7 +236,10 @@ fn answer(
     actor: &Actor,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    check_may_decide(gate, actor, "answer")?;
+    match has_veto(gate, answer, actor) {
+        true => check_proof(gate, actor)?,
+        false => check_may_decide(gate, actor, "answer")?,
+    }
     if let Some(ending) = &gate.ending {
         return after_the_end(gate, ending, answer, actor);
     }
@@ -250,12 +269,22 @@ fn answer(
 fn suffices(gate: &Gate, answer: &Answer, name: &str) -> bool {
     let agreed = gate.votes.iter().filter(|v| v.answer.content == answer.content);
     let yes: BTreeSet<&str> = agreed.map(|v| v.by.name.as_str()).chain([name]).collect();
-    gate.opened.approvers.satisfied_by(&yes)
+    gate.approvers().any(|approvers| approvers.satisfied_by(&yes))
 }
 
 /// Whether a verdict of this actor counts; `verb` is what they try to do.
 fn check_may_decide(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     check_is_for(gate, actor, verb)?;
+    check_proof(gate, actor)
+}
+
+/// Whether this no comes from somebody whose no counts though their yes does not.
+fn has_veto(gate: &Gate, answer: &Answer, actor: &Actor) -> bool {
+    let is_named = gate.opened.veto.contains(&actor.name);
+    is_named && answer.verdict == Verdict::Rejected && actor.role.may(Deed::Answer)
+}
+
+fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
     let Gate { opened, .. } = gate;
     if actor.proof < opened.least_proof {
         let (has, needs) = (actor.proof.as_str(), opened.least_proof.as_str());
@@ -280,8 +309,8 @@ fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
         )
         .hint("somebody else has to answer it"));
     }
-    if !opened.approvers.admits(&actor.name) {
-        let who = opened.approvers.in_words();
+    if !gate.approvers().any(|approvers| approvers.admits(&actor.name)) {
+        let who = gate.approvers().map(Approvers::in_words).collect::<Vec<_>>().join(" or ");
         return Err(Refusal::new(
             Code::NotAnApprover,
             format!("gate {} is for {who}, not for {}", opened.handle, actor.name),
@@ -336,13 +365,13 @@ fn check_waits(gate: &Gate, at: Timestamp) -> Result<(), Refusal> {
         return Err(closed(gate, ending));
     }
     if is_late(gate, at) {
-        return Err(closed(gate, &Ending::Expired { at }));
+        return Err(closed(gate, &Ending::Expired { at, at_end: gate.at_end() }));
     }
     Ok(())
 }
 
 fn is_late(gate: &Gate, at: Timestamp) -> bool {
-    gate.opened.deadline.is_some_and(|deadline| at >= deadline)
+    gate.ends_at().is_some_and(|end| at >= end)
 }
 
 /// Reminding and escalating is for timers and people: an agent would wear people down.
@@ -358,17 +387,22 @@ fn nudge(gate: &Gate, event: Event, actor: &Actor, at: Timestamp) -> Result<Vec<
     check_waits(gate, at).map(|()| vec![event])
 }
 
-/// That time ran out is a fact, whoever notes it.
-fn expire(gate: &Gate, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    actor.check(Deed::Track, "end gates")?;
-    match &gate.ending {
-        Some(Ending::Expired { .. }) => Ok(vec![]),
-        Some(ending) => Err(closed(gate, ending)),
-        None if is_late(gate, at) => Ok(vec![Event::Expired]),
-        None => {
-            Err(Refusal::new(Code::WrongState, format!("gate {} still has time", gate.handle())))
-        }
+/// More time is given by those who are asked: whoever asks would never have to hear a no.
+fn extend(
+    gate: &Gate,
+    until: Timestamp,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    check_is_for(gate, actor, "extend")?;
+    check_waits(gate, at)?;
+    if until <= at {
+        return Err(Refusal::new(Code::BadValue, "a gate is extended to a time to come"));
     }
+    if gate.deadline() == Some(until) {
+        return Ok(vec![]);
+    }
+    Ok(vec![Event::Extended { by: actor.name.clone(), until }])
 }
 
 /// The asker may take its own question back. For anybody else that is a verdict.
@@ -400,6 +434,19 @@ fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refus
         Some(ending) => Err(closed(gate, ending)),
         None => Ok(vec![Event::Superseded { by }]),
     }
+}
+
+/// What was held is done by our side: no agent says that it was.
+fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    if actor.role == Role::Agent {
+        let message =
+            format!("agent {} may not say what became of gate {}", actor.name, gate.handle());
+        return Err(Refusal::new(Code::NotAllowed, message));
+    }
+    Ok(match gate.is_to_be_done() {
+        true => vec![Event::Acted { done, what: what.into() }],
+        false => vec![],
+    })
 }
 
 fn deliver(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {

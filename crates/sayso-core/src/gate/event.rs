@@ -1,12 +1,13 @@
 //! What can happen to a gate, as it is written to the log.
 
-use super::Card;
+use super::{Card, Held, Schedule};
 use crate::{
-    Actor, Answer, Approvers, Digest, Door, GateId, Kind, Level, Lineage, Proof, SpaceId, TaskId,
-    Timestamp,
+    Actor, Answer, Approvers, AtEnd, Digest, Door, GateId, Kind, Level, Lineage, Proof, Risk,
+    SpaceId, TaskId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// What can happen to a gate. Events are never changed, only added to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,13 +47,34 @@ pub enum Event {
         /// Until when.
         until: Timestamp,
     },
+    /// It was put off until now.
+    Woken,
     /// People were reminded.
     Reminded,
     /// It went one level up.
     Escalated {
         /// The level.
         level: u32,
+        /// Until when that level has time, if its time began anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
+    /// People were told that its time is nearly over.
+    Warned,
+    /// Somebody gave it more time.
+    Extended {
+        /// Who.
+        by: String,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Its time was over and began anew.
+    Deferred {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Its time was over; it waits all the same.
+    Overdue,
     /// One of several needed said yes.
     Voted {
         /// What they said.
@@ -68,7 +90,11 @@ pub enum Event {
         by: Signature,
     },
     /// Its time ran out.
-    Expired,
+    Expired {
+        /// What that means.
+        #[serde(default)]
+        at_end: AtEnd,
+    },
     /// It was taken back.
     Withdrawn {
         /// By whom.
@@ -80,6 +106,13 @@ pub enum Event {
     Superseded {
         /// Which.
         by: GateId,
+    },
+    /// What was held was done, or could not be done any more.
+    Acted {
+        /// Whether it was done.
+        done: bool,
+        /// What, or why not.
+        what: String,
     },
     /// The asker was handed the ending.
     Delivered,
@@ -107,13 +140,19 @@ impl Event {
             Event::Claimed { .. } => "gate.claimed",
             Event::Released => "gate.released",
             Event::Snoozed { .. } => "gate.snoozed",
+            Event::Woken => "gate.woken",
             Event::Reminded => "gate.reminded",
             Event::Escalated { .. } => "gate.escalated",
             Event::Voted { .. } => "gate.voted",
             Event::Answered { .. } => "gate.answered",
-            Event::Expired => "gate.expired",
+            Event::Warned => "gate.warned",
+            Event::Extended { .. } => "gate.extended",
+            Event::Deferred { .. } => "gate.deferred",
+            Event::Overdue => "gate.overdue",
+            Event::Expired { .. } => "gate.expired",
             Event::Withdrawn { .. } => "gate.withdrawn",
             Event::Superseded { .. } => "gate.superseded",
+            Event::Acted { .. } => "gate.acted",
             Event::Delivered => "gate.delivered",
             Event::Acknowledged => "gate.acknowledged",
             Event::DeliveryFailed { .. } => "gate.delivery_failed",
@@ -151,13 +190,61 @@ pub struct Opened {
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// What else time does.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub schedule: Schedule,
+    /// Whose no counts, though their yes does not.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub veto: BTreeSet<String>,
+    /// How bad it would be to be wrong.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub risk: Risk,
+    /// What happens when it is approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+    /// The version of the policy that had a say in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Digest>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Opened {
+    /// A question anyone with a credential may answer, whenever they come to it.
+    pub fn new(
+        id: GateId,
+        space: SpaceId,
+        handle: &str,
+        kind: Kind,
+        card: Card,
+        lineage: Lineage,
+    ) -> Self {
+        Self {
+            id,
+            space,
+            handle: handle.into(),
+            kind,
+            task: None,
+            card,
+            lineage,
+            approvers: Approvers::Anyone,
+            least_proof: Proof::Token,
+            launcher_excluded: false,
+            deadline: None,
+            schedule: Schedule::default(),
+            veto: BTreeSet::new(),
+            risk: Risk::default(),
+            held: None,
+            policy: None,
+        }
+    }
+
     /// Names everything a verdict binds to. Who may answer is part of it: a verdict given under one
     /// set of rules does not count under another.
     pub fn digest(&self, card: &Card, revision: u32) -> Digest {
-        Digest::of(&json!({
+        let mut names = json!({
             "id": self.id,
             "revision": revision,
             "kind": self.kind,
@@ -166,7 +253,16 @@ impl Opened {
             "approvers": self.approvers,
             "least_proof": self.least_proof,
             "launcher_excluded": self.launcher_excluded,
-        }))
+        });
+        // What was added later is named where it is there, so that gates from before keep their names.
+        let is_governed = self.policy.is_some() || self.held.is_some() || !self.veto.is_empty();
+        if is_governed || self.risk != Risk::default() {
+            names["held"] = json!(self.held);
+            names["veto"] = json!(self.veto);
+            names["risk"] = json!(self.risk);
+            names["policy"] = json!(self.policy);
+        }
+        Digest::of(&names)
     }
 }
 

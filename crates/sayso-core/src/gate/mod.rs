@@ -5,13 +5,17 @@
 
 mod decide;
 mod event;
+mod held;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
 pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, decide};
 pub use event::{Event, Opened, Signature};
+pub use held::{Action, Held};
+pub use schedule::{Due, Level, Schedule};
 
-use crate::{Answer, Digest, GateId, Shape, Timestamp};
+use crate::{Answer, AtEnd, Digest, GateId, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,14 +38,29 @@ pub struct Gate {
     pub claim: Option<Claim>,
     /// Hidden from the inbox until then.
     pub snoozed_until: Option<Timestamp>,
-    /// How often the people of this level were reminded.
+    /// How often the people of this level were told again.
     pub reminders: u32,
+    /// When they were reminded last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reminded_at: Option<Timestamp>,
     /// The level it was escalated to; 0 is where it began.
     pub escalation: u32,
+    /// When its time is over, if that is not what it was at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_to: Option<Timestamp>,
+    /// Whether people were told that its time is nearly over.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_warned: bool,
+    /// Whether its time is over and it waits all the same.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_overdue: bool,
     /// The yeses so far, when more than one is needed.
     pub votes: Vec<Vote>,
     /// How it ended, once it has.
     pub ending: Option<Ending>,
+    /// What became of what was held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acted: Option<Acted>,
     /// Where the ending is on its way to the asker.
     pub delivery: Delivery,
     /// How often handing it over failed; a later success does not set it back.
@@ -73,6 +92,22 @@ impl Gate {
         }
     }
 
+    /// Yes or no, by a person, or by what the policy makes of silence.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self.ending.as_ref()? {
+            Ending::Answered { answer, .. } => Some(answer.verdict),
+            Ending::Expired { at_end: AtEnd::Approve, .. } => Some(Verdict::Approved),
+            Ending::Expired { .. } => Some(Verdict::Rejected),
+            Ending::Withdrawn { .. } | Ending::Superseded { .. } => None,
+        }
+    }
+
+    /// Whether something was held that may be done now and was not yet.
+    pub fn is_to_be_done(&self) -> bool {
+        let is_yes = self.verdict() == Some(Verdict::Approved);
+        is_yes && self.opened.held.is_some() && self.acted.is_none()
+    }
+
     /// When it ended.
     pub fn ended_at(&self) -> Option<Timestamp> {
         self.ending.as_ref().map(Ending::at)
@@ -82,6 +117,10 @@ impl Gate {
     pub fn seen_by(&self, name: &str) -> Option<&Seen> {
         self.seen.iter().rev().find(|s| s.by == name)
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What a person sees. Facts were captured by the trusted side; the narrative is the asker's.
@@ -140,6 +179,17 @@ pub struct Vote {
     pub answer: Answer,
 }
 
+/// What became of what was held behind a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acted {
+    /// Whether it was done.
+    pub done: bool,
+    /// What, or why not.
+    pub what: String,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// How a gate ended. Each is a different result for the asker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -155,6 +205,9 @@ pub enum Ending {
     Expired {
         /// When.
         at: Timestamp,
+        /// What that means.
+        #[serde(default)]
+        at_end: AtEnd,
     },
     /// It was taken back.
     Withdrawn {
@@ -189,7 +242,7 @@ impl Ending {
     pub const fn at(&self) -> Timestamp {
         match self {
             Ending::Answered { by, .. } => by.at,
-            Ending::Expired { at }
+            Ending::Expired { at, .. }
             | Ending::Withdrawn { at, .. }
             | Ending::Superseded { at, .. } => *at,
         }
@@ -286,10 +339,28 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
         }
         Event::Released => gate.claim = None,
         Event::Snoozed { until, .. } => gate.snoozed_until = Some(*until),
-        Event::Reminded => gate.reminders += 1,
-        Event::Escalated { level } => {
+        Event::Woken | Event::Reminded => {
+            gate.reminders += 1;
+            gate.reminded_at = Some(at);
+            gate.snoozed_until = None;
+        }
+        Event::Escalated { level, until } => {
             (gate.escalation, gate.reminders) = (*level, 0);
             gate.snoozed_until = None;
+            until.iter().for_each(|until| extend(&mut gate, *until));
+        }
+        Event::Warned => {
+            gate.reminders += 1;
+            gate.is_warned = true;
+        }
+        Event::Extended { until, .. } => extend(&mut gate, *until),
+        Event::Deferred { until } => {
+            gate.reminders += 1;
+            extend(&mut gate, *until);
+        }
+        Event::Overdue => {
+            gate.reminders += 1;
+            gate.is_overdue = true;
         }
         Event::Voted { answer, by } => {
             gate.votes.retain(|v| v.by.name != by.name);
@@ -298,11 +369,16 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
         Event::Answered { answer, by } => {
             end(&mut gate, Ending::Answered { answer: answer.clone(), by: by.clone() }, at);
         }
-        Event::Expired => end(&mut gate, Ending::Expired { at }, at),
+        Event::Expired { at_end } => {
+            end(&mut gate, Ending::Expired { at, at_end: *at_end }, at);
+        }
         Event::Withdrawn { by, reason } => {
             end(&mut gate, Ending::Withdrawn { by: by.clone(), reason: reason.clone(), at }, at);
         }
         Event::Superseded { by } => end(&mut gate, Ending::Superseded { by: *by, at }, at),
+        Event::Acted { done, what } => {
+            gate.acted = Some(Acted { done: *done, what: what.clone(), at });
+        }
         Event::Delivered => gate.delivery = Delivery::Delivered { at },
         Event::Acknowledged => gate.delivery = Delivery::Acknowledged { at },
         Event::DeliveryFailed { why, attempts } => {
@@ -324,9 +400,14 @@ fn open(opened: &Opened, at: Timestamp) -> Gate {
         claim: None,
         snoozed_until: None,
         reminders: 0,
+        reminded_at: None,
         escalation: 0,
+        extended_to: None,
+        is_warned: false,
+        is_overdue: false,
         votes: vec![],
         ending: None,
+        acted: None,
         delivery: Delivery::None,
         attempts: 0,
     }
@@ -337,6 +418,8 @@ fn open(opened: &Opened, at: Timestamp) -> Gate {
 fn counts(gate: &Gate, event: &Event) -> bool {
     match event {
         Event::Opened(_) | Event::Unknown => false,
+        // What was held is done once.
+        Event::Acted { .. } => gate.is_to_be_done(),
         Event::Delivered | Event::Acknowledged | Event::DeliveryFailed { .. } => {
             !gate.is_open() && !matches!(gate.delivery, Delivery::Acknowledged { .. })
         }
@@ -345,14 +428,25 @@ fn counts(gate: &Gate, event: &Event) -> bool {
         | Event::Claimed { .. }
         | Event::Released
         | Event::Snoozed { .. }
+        | Event::Woken
         | Event::Reminded
         | Event::Escalated { .. }
+        | Event::Warned
+        | Event::Extended { .. }
+        | Event::Deferred { .. }
+        | Event::Overdue
         | Event::Voted { .. }
         | Event::Answered { .. }
-        | Event::Expired
+        | Event::Expired { .. }
         | Event::Withdrawn { .. }
         | Event::Superseded { .. } => gate.is_open(),
     }
+}
+
+/// More time: the warning before the end comes again.
+fn extend(gate: &mut Gate, until: Timestamp) {
+    gate.extended_to = Some(until);
+    (gate.is_warned, gate.is_overdue) = (false, false);
 }
 
 fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
@@ -363,18 +457,27 @@ fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
 /// What an event makes the world do; `gate` is the state after it.
 pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
     match event {
-        Event::Opened(_) | Event::Revised { .. } | Event::Reminded | Event::Escalated { .. } => {
+        Event::Opened(_)
+        | Event::Revised { .. }
+        | Event::Woken
+        | Event::Reminded
+        | Event::Escalated { .. }
+        | Event::Warned
+        | Event::Deferred { .. }
+        | Event::Overdue => {
             vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders }]
         }
         Event::Answered { .. }
-        | Event::Expired
+        | Event::Expired { .. }
         | Event::Withdrawn { .. }
         | Event::Superseded { .. } => vec![Effect::Retract, Effect::Deliver],
         Event::Seen { .. }
         | Event::Claimed { .. }
         | Event::Released
         | Event::Snoozed { .. }
+        | Event::Extended { .. }
         | Event::Voted { .. }
+        | Event::Acted { .. }
         | Event::Delivered
         | Event::Acknowledged
         | Event::DeliveryFailed { .. }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod props;
+mod time;
 
 use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, page, space, task_id, through_json, who};
@@ -24,20 +25,12 @@ fn card(question: &str) -> Card {
 }
 
 fn opened(asker: &Actor) -> Opened {
-    Opened {
-        id: GateId::mint(at(0), 1),
-        space: space(),
-        handle: "g0001".into(),
-        // A tool call: a yes may change its arguments.
-        kind: Kind::Tool,
-        task: Some(task_id(1)),
-        card: card("Ship it?"),
-        lineage: asker.lineage(),
-        approvers: Approvers::Anyone,
-        least_proof: Proof::Token,
-        launcher_excluded: false,
-        deadline: Some(at(DEADLINE)),
-    }
+    let id = GateId::mint(at(0), 1);
+    let (task, deadline) = (Some(task_id(1)), Some(at(DEADLINE)));
+    // A tool call: a yes may change its arguments.
+    let kind = Kind::Tool;
+    let opened = Opened::new(id, space(), "g0001", kind, card("Ship it?"), asker.lineage());
+    Opened { task, deadline, ..opened }
 }
 
 fn two_of_three() -> Approvers {
@@ -115,7 +108,9 @@ impl Play {
             }
             "yes stale" => answer(Answer::approved(), &"0".repeat(64)),
             "no" => answer(no, &digest),
-            "expire" => Command::Expire,
+            "tick" => Command::Tick,
+            "extend" => Command::Extend { until: at(900) },
+            "extend past" => Command::Extend { until: at(0) },
             "withdraw" => Command::Withdraw { reason: "not needed".into() },
             "supersede" => Command::Supersede { by: GateId::mint(at(0), 2) },
             "supersede itself" => Command::Supersede { by: GateId::mint(at(0), 1) },
@@ -169,13 +164,13 @@ fn the_gate_on_a_page() {
         ("answered, delivered", "fixer open | ann yes | fixer deliver"),
         ("answered, acknowledged", "fixer open | ann yes | fixer acknowledge"),
         ("answered, delivery failed", "fixer open | ann yes | opal fail delivery"),
-        ("expired", "fixer open | @100 | relay expire"),
+        ("expired", "fixer open | @100 | relay tick"),
         ("withdrawn", "fixer open | fixer withdraw"),
         ("superseded", "fixer open | fixer supersede"),
     ];
     let verbs = "open, open other, see stale, see, claim past, snooze past, claim, snooze, release, remind, \
-                 escalate, yes stale, yes, yes but, no, withdraw, expire, revise same, revise, \
-                 supersede itself, supersede, deliver, acknowledge, fail delivery";
+                 escalate, yes stale, yes, yes but, no, withdraw, tick, revise same, revise, \
+                 extend past, extend, supersede itself, supersede, deliver, acknowledge, fail delivery";
     let section = |(state, script): (&str, &str)| {
         let play = || {
             let mut play = Play::with(|rules| {
@@ -372,17 +367,17 @@ fn every_rule_of_a_verdict_is_in_the_digest() {
 #[test]
 fn an_answer_in_time_counts_and_a_late_one_does_not() {
     check(
-        "fixer open | @99 | relay expire | ann yes | @100 | relay expire",
-        &["opened", "SAY018", "answered", "SAY004"],
+        "fixer open | @99 | relay tick | ann yes | @100 | relay tick",
+        &["opened", "=", "answered", "="],
     );
     check(
-        "fixer open | @100 | ann yes | ann no | relay expire | relay expire | ann yes",
+        "fixer open | @100 | ann yes | ann no | relay tick | relay tick | ann yes",
         &["opened", "SAY003", "SAY003", "expired", "=", "SAY003"],
     );
     check_with(
         |rules| rules.deadline = None,
-        "fixer open | @9999 | relay expire | ann yes",
-        &["opened", "SAY018", "answered"],
+        "fixer open | @9999 | relay tick | ann yes",
+        &["opened", "=", "answered"],
     );
 }
 
@@ -438,7 +433,7 @@ fn several_yeses_open_it_and_one_no_closes_it() {
 
 #[test]
 fn asking_again_is_the_same_question_or_a_clash() {
-    for state in ["@10", "fixer revise", "ann yes", "fixer withdraw", "@100 | relay expire"] {
+    for state in ["@10", "fixer revise", "ann yes", "fixer withdraw", "@100 | relay tick"] {
         let mut play = Play::with(|_| {});
         play.play(&format!("fixer open | {state}"));
         let again = play.play("fixer open | fixer open other | rival open | ann open");
@@ -486,7 +481,7 @@ fn what_each_event_makes_the_world_do() {
     let expected =
         [notify(0, 0), notify(0, 1), notify(1, 0), notify(1, 1), vec![], settled.clone(), vec![]];
     assert_eq!(heard, expected);
-    for end in ["ann no", "fixer withdraw", "fixer supersede", "@100 | relay expire"] {
+    for end in ["ann no", "fixer withdraw", "fixer supersede", "@100 | relay tick"] {
         let mut play = Play::with(|_| {});
         play.play(&format!("fixer open | {end}"));
         assert_eq!(effects(play.gate(), &play.log.last().unwrap().0), settled, "{end}");
@@ -500,7 +495,7 @@ fn every_event() -> Vec<Event> {
          | relay escalate | ann yes | bob yes but | bob yes | opal fail delivery | fixer acknowledge",
         "fixer open | fixer withdraw",
         "fixer open | fixer supersede",
-        "fixer open | @100 | relay expire",
+        "fixer open | @100 | relay tick",
     ];
     let mut events: Vec<Event> = vec![];
     for script in scripts {
@@ -539,7 +534,7 @@ fn an_event_of_a_later_version_changes_nothing() {
 
 #[test]
 fn what_stands_in_the_log_behind_the_end_does_not_undo_it() {
-    for end in ["ann yes", "ann no", "fixer withdraw", "fixer supersede", "@100 | relay expire"] {
+    for end in ["ann yes", "ann no", "fixer withdraw", "fixer supersede", "@100 | relay tick"] {
         let mut play = Play::with(|_| {});
         play.play(&format!("fixer open | {end}"));
         let ended = play.gate.clone();

@@ -354,7 +354,8 @@ fn settle(
     let Some(kind) = task.waits_for.get(&gate).copied() else {
         return Ok(vec![]);
     };
-    if verdict.is_some() {
+    // What silence means was said by the policy, not by whoever looked at the clock.
+    if verdict.is_some() && ending != "expired" {
         actor.check(Deed::Answer, &format!("answer gate {handle}"))?;
     }
     let by = actor.name.clone();

@@ -158,6 +158,8 @@ impl Worker<'_> {
         if eye.looked.elapsed() < LOOK_EVERY {
             return Ok(None);
         }
+        // Agents may work for hours, and there may be nobody else who looks at the clock.
+        self.desk.fire_due()?;
         let task = self.desk.task(taken.task.id)?.task;
         if eye.waits {
             eye.waited += eye.looked.elapsed();

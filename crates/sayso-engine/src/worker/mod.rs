@@ -332,6 +332,7 @@ impl<'a> Worker<'a> {
 
     /// Takes a task and gives it a turn. Whether there was one.
     fn step(&self) -> Result<bool> {
+        self.desk.fire_due()?;
         self.recover()?;
         self.land_what_was_approved(false)?;
         let Some(taken) = self.take()? else { return Ok(false) };

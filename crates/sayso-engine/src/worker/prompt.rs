@@ -7,7 +7,7 @@ use sayso_core::gate::{Ending, Gate};
 use sayso_core::run::How;
 use sayso_core::task::{Note, Task};
 use sayso_core::text::harmless_line;
-use sayso_core::{Kind, Role, Threshold, Verdict};
+use sayso_core::{AtEnd, Kind, Role, Threshold, Verdict};
 use std::fmt::Write;
 
 /// Everything a prompt is made of.
@@ -150,6 +150,11 @@ fn answered(text: &mut String, code: &str, kind: Kind, ending: &Ending) {
             }
             text.push('\n');
         }
+        Ending::Expired { at_end: AtEnd::Approve, .. } => {
+            text.push_str(
+                "Nobody answered in time. The policy of this space takes that for a yes here.\n\n",
+            );
+        }
         Ending::Expired { .. } => {
             text.push_str("Nobody answered in time. That is not a yes: decide what can be done without one.\n\n");
         }
@@ -252,9 +257,7 @@ mod tests {
     use super::*;
     use sayso_core::gate::{Card, Opened};
     use sayso_core::task::{Command, Created, Event};
-    use sayso_core::{
-        Actor, Approvers, Door, GateId, Level, Proof, Shape, SpaceId, TaskId, Timestamp,
-    };
+    use sayso_core::{Actor, Door, GateId, Level, Proof, Shape, SpaceId, TaskId, Timestamp};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_micros(second * 1_000_000)
@@ -286,24 +289,14 @@ mod tests {
     fn gate(question: &str, answer: Option<sayso_core::Answer>) -> Gate {
         let agent = Actor::new(Role::Agent, "painter", Proof::Token, Level::S0, Door::Worker);
         let ann = Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli);
-        let opened = Opened {
-            id: GateId::mint(at(1), 3),
-            space: SpaceId::mint(at(1), 2),
-            handle: "g1abc".into(),
-            kind: Kind::Input,
-            task: None,
-            lineage: agent.lineage(),
-            approvers: Approvers::Anyone,
-            launcher_excluded: false,
-            least_proof: Proof::Token,
-            deadline: None,
-            card: Card {
-                question: question.into(),
-                narrative: String::new(),
-                facts: vec![],
-                shape: Shape::Text,
-            },
+        let card = Card {
+            question: question.into(),
+            narrative: String::new(),
+            facts: vec![],
+            shape: Shape::Text,
         };
+        let (id, space) = (GateId::mint(at(1), 3), SpaceId::mint(at(1), 2));
+        let opened = Opened::new(id, space, "g1abc", Kind::Input, card, agent.lineage());
         let open = sayso_core::gate::Command::Open(Box::new(opened));
         let mut gate = None;
         let mut play = |command: &sayso_core::gate::Command, who: &Actor| {

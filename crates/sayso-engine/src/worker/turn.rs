@@ -3,6 +3,7 @@
 use super::execute::{Executed, Stopped};
 use super::take::{Landing, Taken, label};
 use super::{Brief, Came, Progress, Worker, prompt};
+use crate::policy::because;
 use crate::worktree::{GitError, Worktree};
 use crate::{Ask, Error, Result, Settlement};
 use sayso_agents::process::MARK;
@@ -12,6 +13,7 @@ use sayso_core::run::{How, Run, Spent, State};
 use sayso_core::task::{Event, Note, Task};
 use sayso_core::text::harmless_line;
 use sayso_core::{Choice, Kind, Shape, TaskId, Threshold, Timestamp};
+use sayso_policy::{Effect, Ruling};
 use std::time::Duration;
 
 /// How much of a change a person is shown on the card.
@@ -232,6 +234,15 @@ impl Worker<'_> {
             None => return self.gone(taken, spent, NOT_OURS),
         };
         let Done { summary, confidence } = done;
+        let ruling = self.desk.rule_on_completion(&taken.run, confidence)?;
+        match ruling.effect {
+            Effect::Allow => {}
+            Effect::Deny => {
+                let why = format!("the policy does not accept it: {}", ruling.reason());
+                return self.fruitless(taken, tree, spent, &why);
+            }
+            Effect::Ask => return self.is_ruled_on(taken, tree, spent, &commit, &summary, &ruling),
+        }
         let facts = facts(tree, task.requires.is_some(), Some(&commit));
         if task.requires.is_some() {
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
@@ -281,6 +292,30 @@ impl Worker<'_> {
         }
         let commit = || tree.commit(message, &taken.agent.name);
         self.keeping_the_lease(taken, commit)
+    }
+
+    /// The agent is done, but the policy wants a person to look before it counts.
+    fn is_ruled_on(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        spent: Spent,
+        commit: &str,
+        summary: &str,
+        ruling: &Ruling,
+    ) -> Result<()> {
+        let kind = taken.task.requires.unwrap_or(Kind::Approval);
+        let mut facts = facts(tree, true, Some(commit));
+        facts.extend(because(ruling));
+        let card = Card {
+            question: format!("{}: {}", taken.task.title, kind.default_question()),
+            narrative: summary.into(),
+            facts,
+            shape: Shape::Verdict,
+        };
+        let mut ask = Ask::new(self.desk.new_gate_id(), kind, Some(taken.task.id), card);
+        ask.demands = ruling.demands.clone().unwrap_or_default();
+        self.settle(taken, spent, Settlement::Asked(vec![ask]))
     }
 
     /// The agent is done, but not sure enough: a person looks before it counts.

@@ -3,8 +3,7 @@
 use sayso_core::gate::{Card, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{
-    Actor, Answer, Approvers, Code, Door, GateId, Kind, Level, Proof, Role, RunId, Shape, TaskId,
-    Timestamp,
+    Actor, Answer, Code, Door, GateId, Kind, Level, Proof, Role, RunId, Shape, TaskId, Timestamp,
 };
 use sayso_engine::{Ask, Desk, NewRun, NewTask, Place, Result, World};
 use std::collections::BTreeSet;
@@ -176,15 +175,8 @@ pub fn worker() -> Actor {
 
 pub fn question(id: GateId, text: &str) -> Ask {
     let (narrative, facts, shape) = (String::new(), vec![], Shape::Text);
-    Ask {
-        id,
-        kind: Kind::Decision,
-        task: None,
-        card: Card { question: text.into(), narrative, facts, shape },
-        approvers: Approvers::Anyone,
-        least_proof: Proof::Token,
-        deadline: None,
-    }
+    let card = Card { question: text.into(), narrative, facts, shape };
+    Ask::new(id, Kind::Decision, None, card)
 }
 
 pub fn new_task(id: TaskId, title: &str) -> NewTask {

@@ -51,11 +51,12 @@ on_each! {
         let desk = &bench.desk;
         let deadline = bench.clock.at().plus_micros(60 * SECOND);
         let ask = |text| {
-            let ask = Ask { deadline: Some(deadline), ..question(desk.new_gate_id(), text) };
+            let mut ask = question(desk.new_gate_id(), text);
+            ask.demands.deadline_ms = Some(60_000);
             desk.ask(&coder(), ask).unwrap().opened.id
         };
         let (late, in_time, noted) = (ask("Late?"), ask("In time?"), ask("Noted?"));
-        fails(desk.expire(&coder(), late), Code::WrongState);
+        assert!(desk.tick(late).unwrap().is_open());
         bench.clock.set(deadline.as_micros());
         fails(say(desk, &ann(), late, "Yes"), Code::NotWaiting);
         assert!(desk.gate(late).unwrap().is_open(), "nobody noted it yet");
@@ -63,10 +64,10 @@ on_each! {
         bench.clock.set(deadline.as_micros() - 10 * SECOND);
         say(desk, &ann(), in_time, "Yes").unwrap();
         bench.clock.set(deadline.as_micros() + SECOND);
-        fails(desk.expire(&coder(), in_time), Code::AlreadyAnswered);
-        desk.expire(&coder(), noted).unwrap();
+        assert!(desk.tick(in_time).unwrap().answer().is_some());
+        desk.tick(noted).unwrap();
         let before = bench.entries();
-        desk.expire(&coder(), noted).unwrap();
+        desk.tick(noted).unwrap();
         assert_eq!(bench.entries(), before, "once");
         // What has expired stays so, however far the clock is set back.
         bench.clock.set(NOON);

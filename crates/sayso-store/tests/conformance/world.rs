@@ -92,17 +92,8 @@ impl World {
             shape: Shape::Verdict,
         };
         let mut opened = Opened {
-            id,
-            space: self.space,
-            handle: String::new(),
-            kind: Kind::Approval,
-            task: None,
-            card,
-            lineage: bot.lineage(),
-            approvers: Approvers::Anyone,
             least_proof: Proof::None,
-            launcher_excluded: false,
-            deadline: None,
+            ..Opened::new(id, self.space, "", Kind::Approval, card, bot.lineage())
         };
         shape(&mut opened);
         let (id, space) = (opened.id, self.space);

@@ -2,8 +2,11 @@
 
 use super::shared::{self, Which};
 use crate::context::Context;
-use crate::exit::Result;
-use sayso_core::{Answer, Exit};
+use crate::exit::{Failure, Result};
+use crate::when;
+use sayso_core::text::harmless_line;
+use sayso_core::{Answer, Code, Exit, Timestamp};
+use sayso_engine::{Scope, World};
 
 /// Say yes to a gate, or to the task that waits for one.
 ///
@@ -16,10 +19,64 @@ pub(crate) struct Args {
     /// Something to say with it.
     #[arg(value_name = "NOTE")]
     note: Vec<String>,
+    /// Let the same again by the same agent happen without asking, for so long: 8h, 2d. Not for what is
+    /// risky; `sayso policy remembered` lists it, `sayso policy forget` ends it.
+    #[arg(long, value_name = "TIME")]
+    remember: Option<String>,
+    /// For whom it is remembered: task (the agent on this task), agent, or space (every agent).
+    #[arg(long = "for", value_name = "SCOPE", default_value = "agent", requires = "remember")]
+    scope: String,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let note = context.words(&args.note)?;
     let reason = Some(note).filter(|note| !note.trim().is_empty());
-    shared::answer(context, &args.which, |_| Ok(Answer { reason, ..Answer::approved() }))
+    let remember = args.remember.map(|time| Remember::parse(&time, &args.scope)).transpose()?;
+    if let Some(remember) = &remember {
+        remember.check(context, &args.which)?;
+    }
+    let exit =
+        shared::answer(context, &args.which, |_| Ok(Answer { reason, ..Answer::approved() }))?;
+    match remember {
+        Some(remember) => remember.carry_out(context, &args.which),
+        None => Ok(exit),
+    }
+}
+
+/// What is to be remembered of a yes.
+struct Remember {
+    until: Timestamp,
+    scope: Scope,
+}
+
+impl Remember {
+    fn parse(time: &str, scope: &str) -> Result<Self> {
+        let until = when::moment(time, World::real().now())?;
+        let scope = match scope {
+            "task" => Scope::Task,
+            "agent" => Scope::Agent,
+            "space" => Scope::Space,
+            other => {
+                let message = format!("{other:?} is not for whom a decision can be remembered");
+                return Err(Failure::new(Code::BadValue, message).hint("take task, agent or space"));
+            }
+        };
+        Ok(Self { until, scope })
+    }
+
+    /// Whoever asks for more than can be had hears it before anything is approved.
+    fn check(&self, context: &Context<'_>, which: &Which) -> Result<()> {
+        let desk = context.desk()?;
+        Ok(desk.check_can_be_remembered(desk.find_gate(&which.id)?)?)
+    }
+
+    fn carry_out(&self, context: &Context<'_>, which: &Which) -> Result<Exit> {
+        let (desk, actor) = context.sit_down_as_person()?;
+        let gate = desk.find_gate(&which.id)?;
+        let remembered = desk.remember(&actor, gate, self.scope, self.until)?;
+        let until = when::local(self.until);
+        let request = harmless_line(&remembered.request);
+        context.out.remark(&format!("remembered until {until}: {request}"));
+        Ok(Exit::Ok)
+    }
 }

@@ -8,8 +8,8 @@ use crate::when;
 use clap::ArgGroup;
 use clap_complete::ArgValueCompleter;
 use sayso_core::gate::{Card, Fact, Gate};
-use sayso_core::{Actor, Approvers, Choice, Code, Exit, GateId, Kind, Proof, Shape, TaskId};
-use sayso_engine::{Ask, Desk, Waited};
+use sayso_core::{Actor, Approvers, AtEnd, Choice, Code, Exit, GateId, Kind, Proof, Shape, TaskId};
+use sayso_engine::{Ask, Demands, Desk, Waited};
 use sayso_server::wire;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use std::time::Duration;
   sayso ask \"Which colour?\" --option \"red=loud\" --option blue --other
   sayso ask \"May I drop the table?\" --verdict --task t7k2 --context \"It is empty since May.\"
   sayso ask \"Which port?\" --wait --timeout 10m || echo \"no answer yet\"
+  sayso ask \"May I restart the database?\" --verdict --deadline 2h --remind 1h --wait
 
 A wait that times out (exit code 7) leaves the question open; a rejection has exit code 8.")]
 pub(crate) struct Args {
@@ -66,6 +67,15 @@ pub(crate) struct Args {
     /// The least proof an answer needs: token, tty or passphrase.
     #[arg(long, value_name = "PROOF", default_value = "token")]
     proof: String,
+    /// How long people have: 30m, 2h, 1d. What happens then is said with --at-end.
+    #[arg(long, value_name = "TIME", value_parser = when::duration)]
+    deadline: Option<Duration>,
+    /// What silence means: deny, fail (the task, too), defer (ask again) or keep (wait on).
+    #[arg(long, value_name = "END", default_value = "deny", requires = "deadline")]
+    at_end: String,
+    /// Remind people after this long; may be given several times.
+    #[arg(long, value_name = "TIME", value_parser = when::duration)]
+    remind: Vec<Duration>,
     /// Wait for the answer and print only that.
     #[arg(short, long, conflicts_with = "async_")]
     wait: bool,
@@ -121,9 +131,8 @@ fn open(args: &Args, context: &Context<'_>, desk: &Desk, actor: &Actor) -> Resul
         kind,
         task,
         card: card(args, context, kind)?,
-        approvers: approvers(args),
-        least_proof: proof(&args.proof)?,
-        deadline: None,
+        demands: demands(args)?,
+        held: None,
     };
     Ok(desk.ask(actor, ask)?)
 }
@@ -183,6 +192,27 @@ fn approvers(args: &Args) -> Approvers {
         1 if args.quorum <= 1 => people.remove(0),
         _ => Approvers::Some { least: args.quorum.max(1), of: people },
     }
+}
+
+fn demands(args: &Args) -> Result<Demands> {
+    let ms = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Ok(Demands {
+        approvers: approvers(args),
+        proof: proof(&args.proof)?,
+        deadline_ms: args.deadline.as_ref().map(ms),
+        remind_ms: args.remind.iter().map(ms).collect(),
+        at_end: at_end(&args.at_end)?,
+        ..Demands::default()
+    })
+}
+
+/// What silence may mean to the asker: anything but a yes.
+fn at_end(typed: &str) -> Result<AtEnd> {
+    let known = [AtEnd::Deny, AtEnd::Fail, AtEnd::Defer, AtEnd::Keep];
+    known.into_iter().find(|end| end.as_str() == typed).ok_or_else(|| {
+        Failure::new(Code::BadValue, format!("{typed:?} is nothing that silence can mean"))
+            .hint("take deny, fail, defer or keep; only a policy may do more")
+    })
 }
 
 fn proof(typed: &str) -> Result<Proof> {

@@ -1,10 +1,12 @@
 //! The verbs, one file each: what can be typed, and what the desk is asked to do.
 
 pub(crate) mod answer;
+pub(crate) mod apply;
 pub(crate) mod approve;
 pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod choose;
+pub(crate) mod claim;
 pub(crate) mod close;
 pub(crate) mod completions;
 pub(crate) mod create;
@@ -14,6 +16,8 @@ pub(crate) mod demo;
 pub(crate) mod dep;
 pub(crate) mod doctor;
 pub(crate) mod done;
+pub(crate) mod export;
+pub(crate) mod extend;
 pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod list;
@@ -21,9 +25,11 @@ pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod messages;
+pub(crate) mod mistakes;
 pub(crate) mod next;
 pub(crate) mod note;
 pub(crate) mod notes;
+pub(crate) mod policy;
 pub(crate) mod ready;
 pub(crate) mod reject;
 pub(crate) mod reopen;
@@ -33,11 +39,13 @@ pub(crate) mod runs;
 pub(crate) mod scripted;
 mod shared;
 pub(crate) mod show;
+pub(crate) mod snooze;
 pub(crate) mod tell;
 pub(crate) mod token;
 pub(crate) mod tree;
 pub(crate) mod unlock;
 pub(crate) mod update;
+pub(crate) mod validate;
 pub(crate) mod wait;
 mod welcome;
 pub(crate) mod withdraw;
@@ -66,6 +74,9 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Choose(args) => choose::run(args, &context),
         Command::Answer(args) => answer::run(args, &context),
         Command::Done(args) => done::run(args, &context),
+        Command::Claim(args) => claim::run(args, &context),
+        Command::Snooze(args) => snooze::run(args, &context),
+        Command::Extend(args) => extend::run(args, &context),
         Command::Ask(args) => ask::run(args, &context),
         Command::Wait(args) => wait::run(args, &context),
         Command::Withdraw(args) => withdraw::run(args, &context),
@@ -89,6 +100,10 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Runs(args) => runs::run(args, &context),
         Command::Logs(args) => logs::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
+        Command::Apply(args) => apply::run(args, &context),
+        Command::Export(args) => export::run(args, &context),
+        Command::Policy(args) => policy::run(args, &context),
+        Command::Validate(args) => validate::run(args, &context),
         Command::Token(args) => token::run(args, &context),
         Command::Unlock(args) => unlock::run(args, &context),
         Command::Lock(args) => lock::run(args, &context),

@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Write it in $EDITOR.
     #[arg(short, long)]
     edit: bool,
+    /// Take this ready answer; `show` names those that fit.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["text", "edit", "all"])]
+    template: Option<String>,
     /// Go through everything that waits, one after the other.
     #[arg(long, conflicts_with_all = ["id", "edit"])]
     all: bool,
@@ -44,11 +47,27 @@ fn ids(typed: &OsStr) -> Vec<clap_complete::CompletionCandidate> {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let Some(id) = args.id else { return walk(context) };
     let which = Which { id, digest: args.digest };
+    if let Some(name) = &args.template {
+        let text = template(context, name)?;
+        return shared::answer(context, &which, |gate| as_answer(gate, &text));
+    }
     if args.edit || args.text.is_empty() {
         return edit_and_answer(context, &which);
     }
     let typed = context.words(&args.text)?;
     shared::answer(context, &which, |gate| as_answer(gate, &typed))
+}
+
+fn template(context: &Context<'_>, name: &str) -> Result<String> {
+    let all = context.desk()?.templates()?;
+    let known: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let hint = match known.is_empty() {
+        true => "there are none; they are set in a fleet file: sayso apply --help".into(),
+        false => format!("there are {}", known.join(", ")),
+    };
+    let found = all.iter().find(|(known, _)| known == name);
+    let missing = || Failure::new(Code::NotFound, format!("there is no template {name}"));
+    Ok(found.ok_or_else(|| missing().hint(hint))?.1.answer.clone())
 }
 
 /// The card is in the editor, so that is the card which was seen. What somebody took the time to

@@ -88,6 +88,12 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
     out.line(&format!("{tick} gate {handle} {}", card::ending_in_words(gate)));
+    if let Some(acted) = &gate.acted {
+        let look = if acted.done { Look::Good } else { Look::Warn };
+        let mark = out.paint(look, if acted.done { out.icon("✓", "ok:") } else { "!" });
+        out.line(&format!("  {mark} {}", harmless_line(&acted.what)));
+        return Ok(Exit::Ok);
+    }
     if let Some(task) = gate.opened.task {
         let row = desk.task(task)?;
         out.line(&format!("  {}", task_went(&row)));
@@ -97,6 +103,18 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
             harmless_line(&gate.opened.lineage.asker)
         ));
     }
+    Ok(Exit::Ok)
+}
+
+/// Says how an open gate stands now.
+pub(super) fn report_waiting(context: &Context<'_>, gate: &Gate, how: &str) -> Result<Exit> {
+    let out = context.out;
+    if out.json {
+        out.json(&wire::Gate::of(gate, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    out.line(&format!("{tick} gate {} {how}", out.paint(Look::Name, gate.handle())));
     Ok(Exit::Ok)
 }
 
@@ -282,7 +300,7 @@ pub(super) fn hand_over(
 }
 
 /// Live ids of open gates, for completion.
-fn open_gates(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub(super) fn open_gates(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, |desk, actor| {
         let filter = GateFilter { limit: 100, ..GateFilter::default() };
         let page = desk.gates(actor, filter).map_err(Failure::from)?;

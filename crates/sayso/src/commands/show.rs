@@ -9,8 +9,8 @@ use crate::when;
 use clap_complete::ArgValueCompleter;
 use sayso_core::gate::Gate;
 use sayso_core::run::{Run, Spent, State};
-use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Exit, GateId, TaskId, Timestamp};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Exit, GateId, Shape, TaskId, Timestamp};
 use sayso_engine::{Desk, Found, History, TaskRow};
 use sayso_server::wire;
 
@@ -37,11 +37,34 @@ fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> R
     let gate = desk.gate_for(actor, id)?;
     match context.out.json {
         true => context.out.json(&wire::Gate::of(&gate, &when::rfc3339)),
-        false => context.out.line(&card::gate_card(context.out, &gate, desk.now())),
+        false => {
+            context.out.line(&card::gate_card(context.out, &gate, desk.now()));
+            show_templates(context, desk, &gate)?;
+        }
     }
     // Shown first: only what was really printed counts as seen.
     desk.see(actor, &[gate])?;
     Ok(Exit::Ok)
+}
+
+/// The ready answers that fit a question.
+fn show_templates(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<()> {
+    if !gate.is_open() || gate.card.shape == Shape::Verdict {
+        return Ok(());
+    }
+    let out = context.out;
+    for (name, template) in desk.templates()? {
+        if template.fits(&gate.card.question) {
+            let answer = shorten(&harmless_line(&template.answer), 60);
+            let command = format!("sayso respond {} --template {name}", gate.handle());
+            out.line(&format!(
+                "  {} {}",
+                out.paint(Look::Name, &command),
+                out.paint(Look::Faint, &answer)
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn show_task(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Result<Exit> {

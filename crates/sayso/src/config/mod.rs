@@ -1,5 +1,6 @@
 //! Configuration: `.sayso/config.yaml` of the project. The default file is the reference.
 
+pub(crate) mod check;
 mod work;
 
 pub(crate) use work::{AgentFile, Work, agents};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const FOLDER: &str = ".sayso";
 
 /// The most that is read of the settings.
-const CONFIG_BYTES_MAX: u64 = 64 * 1024;
+pub(crate) const CONFIG_BYTES_MAX: u64 = 64 * 1024;
 
 /// What `sayso init` writes; every setting is in it.
 pub(crate) const DEFAULT: &str = include_str!("default.yaml");
@@ -55,7 +56,7 @@ pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
 /// settings. A store given by hand comes first.
 pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let start = start(globals)?;
-    let found = start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir());
+    let found = folder_above(&start);
     let file = match found.as_deref() {
         Some(folder) => read(folder)?,
         None => user_folder().as_deref().map(read).transpose()?.unwrap_or_default(),
@@ -68,6 +69,11 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let place = place(given.as_deref(), found.as_deref());
     let File { work, agents, .. } = file;
     Ok(Location { place, space, folder: found, work, agents })
+}
+
+/// The folder of the space in this folder or the nearest one above it.
+pub(crate) fn folder_above(start: &Path) -> Option<PathBuf> {
+    start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir())
 }
 
 /// Where a store is: `postgres://…` names a database, everything else a file.
@@ -112,6 +118,11 @@ pub(crate) fn settings(folder: &Path) -> Result<(Option<String>, Option<String>)
     Ok((file.space, file.store))
 }
 
+/// The agents that the settings in a folder leave to choose from.
+pub(crate) fn agents_of(folder: &Path) -> Result<BTreeMap<String, sayso_engine::agents::Agent>> {
+    agents(&read(folder)?.agents)
+}
+
 fn read(folder: &Path) -> Result<File> {
     let path = folder.join("config.yaml");
     match read_file(&path) {
@@ -129,8 +140,12 @@ fn parse(text: &str, path: &Path) -> Result<File> {
             why = "this is not a list of settings".into();
         }
         Failure::new(Code::BadConfig, format!("{}: {why}", path.display()))
-            .hint("the settings there are: space, store, work, agents; docs/reference/configuration.md has them all")
+            .hint(settings_in_words())
     })
+}
+
+const fn settings_in_words() -> &'static str {
+    "the settings there are: space, store, work, agents; docs/reference/configuration.md has them all"
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {

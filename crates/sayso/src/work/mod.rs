@@ -30,7 +30,7 @@ const ROLES: [(&str, &str); 5] = [
 ];
 
 /// The most that is read of a role or a preamble.
-const ROLE_BYTES_MAX: u64 = 256 * 1024;
+pub(crate) const ROLE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What the command line says about the work; everything else is in the settings.
 #[derive(Default)]
@@ -201,7 +201,7 @@ fn absolute(path: &str) -> String {
 }
 
 /// The roles: ours, and those in files of the space, which come before ours.
-fn roles(folder: &Path) -> Result<BTreeMap<String, String>> {
+pub(crate) fn roles(folder: &Path) -> Result<BTreeMap<String, String>> {
     let ours = ROLES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
     let mut roles: BTreeMap<_, _> = ours.collect();
     let Ok(files) = std::fs::read_dir(folder.join("roles")) else { return Ok(roles) };

@@ -1,13 +1,15 @@
 //! Task files: a task as markdown, with settings in front.
 
+use crate::config::check;
 use crate::exit::{Failure, Result};
 use sayso_core::{Code, Kind, Threshold};
+use sayso_policy::Mistake;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The most that is read of a task file.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
+pub(crate) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 const SETTINGS: &str = "the settings of a task file are: title, role, agent, threshold, priority, \
                         labels, requires, parent, blocked-by, size, type";
@@ -95,17 +97,70 @@ impl TaskFile {
 
 impl Front {
     fn check(&self, name: &str) -> Result<()> {
-        let wrong = |why: String| {
-            Err(Failure::new(Code::TaskFile, format!("{name}: {why}")).hint(SETTINGS))
-        };
-        if let Some(Err(error)) = self.requires.as_deref().map(str::parse::<Kind>) {
-            return wrong(format!("requires: {error}"));
+        match self.flaws().into_iter().next() {
+            Some((_, why)) => {
+                Err(Failure::new(Code::TaskFile, format!("{name}: {why}")).hint(SETTINGS))
+            }
+            None => Ok(()),
         }
-        if let Some(priority) = self.priority.filter(|priority| *priority > 4) {
-            return wrong(format!("priority: {priority} is not one of 0 to 4"));
-        }
-        Ok(())
     }
+
+    /// The settings that cannot be, and why.
+    fn flaws(&self) -> Vec<(&'static str, String)> {
+        let kind = self.requires.as_deref().map(str::parse::<Kind>);
+        let kind =
+            kind.and_then(std::result::Result::err).map(|error| format!("requires: {error}"));
+        let priority = self.priority.filter(|priority| *priority > 4);
+        let priority = priority.map(|given| format!("priority: {given} is not one of 0 to 4"));
+        let all = [("requires", kind), ("priority", priority)];
+        all.into_iter().filter_map(|(key, why)| Some((key, why?))).collect()
+    }
+}
+
+/// Everything that is wrong with a task file, at once. `roles` and `agents` are those there are, if that
+/// is known.
+pub(crate) fn mistakes(
+    file: &str,
+    text: &str,
+    roles: Option<&BTreeSet<String>>,
+    agents: Option<&BTreeSet<String>>,
+) -> Vec<Mistake> {
+    let mistake = |line: Option<u64>, what: String, fix: String| {
+        let file = file.to_owned();
+        Mistake { file, line, what, fix }
+    };
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let (front, body) = match split(&text) {
+        Ok(parts) => parts,
+        Err(why) => return vec![mistake(None, why.into(), "add the line ---".into())],
+    };
+    let (settings, mut found) = match front.trim() {
+        "" => (Some(Front::default()), vec![]),
+        _ => check::read::<Front>(file, &front, SETTINGS),
+    };
+    let line = |key: &str| check::line_of(&front, key, key);
+    if let Some(settings) = &settings {
+        for (key, why) in settings.flaws() {
+            let (what, fix) = check::parted(&why, SETTINGS);
+            found.push(mistake(line(key), what, fix));
+        }
+        let named = [("role", &settings.role, roles), ("agent", &settings.agent, agents)];
+        for (key, name, known) in named {
+            let (Some(name), Some(known)) = (name, known) else { continue };
+            if !known.contains(name) {
+                let all: Vec<_> = known.iter().map(String::as_str).collect();
+                let fix = format!("take one of {}", all.join(", "));
+                found.push(mistake(line(key), format!("there is no {key} {name:?}"), fix));
+            }
+        }
+    }
+    let title = settings.and_then(|settings| settings.title).or_else(|| heading(&body).0);
+    if title.is_none_or(|title| title.trim().is_empty()) {
+        let fix = "begin it with a heading: # What is to be done".into();
+        found.push(mistake(None, "it has no title".into(), fix));
+    }
+    found.sort_by_key(|mistake| mistake.line);
+    found
 }
 
 /// The settings and the text behind them. Settings that are begun and not ended are a mistake: what

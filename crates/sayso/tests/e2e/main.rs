@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod clients;
+mod governed;
 mod harness;
+mod policy;
 mod reliability;
 mod scenarios;
 mod smoke;

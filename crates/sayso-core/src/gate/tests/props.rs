@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const PEOPLE: &str = "ann, bob, cid, dan, lea";
 const PROGRAMS: &str = "fixer, rival, opal, adam, aude, relay";
 const VERBS: &str = "open, open other, revise same, revise, see, claim, release, snooze, remind, escalate, \
-                     yes, yes but, yes stale, no, expire, withdraw, supersede, deliver, acknowledge, \
+                     yes, yes but, yes stale, no, tick, withdraw, supersede, deliver, acknowledge, \
                      fail delivery";
 /// Saying any but these twice must be as good as saying it once.
 const COUNTED: &str = "remind, escalate, fail delivery";
@@ -103,7 +103,7 @@ impl Model {
                     self.end("answered");
                 }
             }
-            "expire" if is_late && actor != "aude" => self.end("expired"),
+            "tick" if is_late && actor != "aude" => self.end("expired"),
             "withdraw" if is_asker || is_approver => self.end("withdrawn"),
             "supersede" if is_asker => self.end("superseded"),
             _ => {}
@@ -229,7 +229,7 @@ fn is_ending(event: &Event) -> bool {
     matches!(
         event,
         Event::Answered { .. }
-            | Event::Expired
+            | Event::Expired { .. }
             | Event::Withdrawn { .. }
             | Event::Superseded { .. }
     )

@@ -19,9 +19,7 @@ mod wake;
 
 use crate::harness::{Backend, Space, Who};
 use sayso_core::gate::Card;
-use sayso_core::{
-    Actor, Approvers, Door, GateId, Kind, Level, Proof, Role, Shape, TaskId, Timestamp,
-};
+use sayso_core::{Actor, Door, GateId, Kind, Level, Proof, Role, Shape, TaskId, Timestamp};
 use sayso_engine::{Ask, Desk, Place, World};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -57,15 +55,8 @@ fn furnish(space: &Space) {
 /// A question in words, from an agent, as the desk takes it.
 fn question(id: GateId, text: &str) -> Ask {
     let (narrative, facts, shape) = (String::new(), vec![], Shape::Text);
-    Ask {
-        id,
-        kind: Kind::Decision,
-        task: None,
-        card: Card { question: text.into(), narrative, facts, shape },
-        approvers: Approvers::Anyone,
-        least_proof: Proof::Token,
-        deadline: None,
-    }
+    let card = Card { question: text.into(), narrative, facts, shape };
+    Ask::new(id, Kind::Decision, None, card)
 }
 
 /// An agent as the desk knows it from its token.

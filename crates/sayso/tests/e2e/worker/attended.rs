@@ -36,6 +36,8 @@ on_both! {
         let _keys = child.stdin.take();
         let task = until(|| task(space));
         let gate = until(|| space.gates(&task).pop());
+        // It is on the screen when it has been seen.
+        until(|| space.show(&gate)["seen"].as_array().filter(|seen| !seen.is_empty()).cloned());
         space.ann(&["respond", &gate, "red"]).ok();
         let ran = Ran::of(&child.wait_with_output().unwrap());
         ran.says("by ann").says("meanwhile").exits(0);

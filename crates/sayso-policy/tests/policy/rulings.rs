@@ -1,7 +1,5 @@
 //! What policies say of requests: the examples of the design, layers, conditions, exceptions.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use sayso_policy::{Effect, Explanation, Layer, Policies, Policy, Request};
 use serde_json::{Value, json};
 

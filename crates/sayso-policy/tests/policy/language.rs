@@ -1,7 +1,5 @@
 //! The language of policies: what it takes, and how it says what is wrong.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use sayso_policy::{Known, Layer, Mistake, Policies, Policy, RULES_MAX};
 use std::collections::BTreeSet;
 
@@ -175,6 +173,29 @@ rules:
     let said: String = policies.check(&known).iter().map(|m| format!("{m}\n")).collect();
     insta::assert_snapshot!(said);
     assert_eq!(Policies::new(vec![]).check(&known), []);
+}
+
+#[test]
+fn a_file_with_mistakes_is_checked_against_the_world_all_the_same() {
+    let space = "groups: {a: [], b: [ann]}\nrules:\n  - {name: x, on: transition, match: {from: review}, then: akss}\n  - {name: y, on: transition, match: {to: done}, then: ask, ask: {of: '@c'}}\n";
+    let rex = "rules:\n  - {name: z, on: tool, then: ask, ask: {of: '@b'}}\n";
+    let files = |space| {
+        [(Layer::Agent("rex".into()), "rex.yaml", rex), (Layer::Space, "space.yaml", space)]
+    };
+    let said = |space| -> String {
+        let found = sayso_policy::mistakes(files(space), &Known::of_every_space());
+        found.iter().map(|m| format!("{m}\n")).collect()
+    };
+    insta::assert_snapshot!(said(space), @r"
+    space.yaml:1: the group `a` is an empty list; name one, or drop it
+    space.yaml:3: `then` cannot be `akss`; write `ask`
+    space.yaml:4: there is no status `done`; there are blocked, closed, deferred, deleted, failed, in_progress, open
+    space.yaml:4: there is no group `@c`; write `@a`
+    ");
+    // What one file defines is not known while it cannot be read: nothing is guessed about the others.
+    let torn = said("rules: [");
+    assert!(torn.starts_with("space.yaml:1: this is no YAML"), "{torn}");
+    assert_eq!(torn.lines().count(), 1, "{torn}");
 }
 
 #[test]

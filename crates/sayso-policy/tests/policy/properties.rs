@@ -1,7 +1,5 @@
 //! What must hold of any policy and any request.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use proptest::prelude::*;
 use sayso_policy::{
     Decided, Demands, Effect, Layer, Policies, Policy, Preset, Recorded, Request, suggest,

@@ -1,7 +1,5 @@
 //! The policies people start from have no mistakes, and their own tests pass.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use sayso_policy::{Known, Layer, Policies, Policy, Preset};
 
 #[test]

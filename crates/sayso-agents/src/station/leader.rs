@@ -1,0 +1,74 @@
+//! Which process an agent is. A number alone would some day mean another one.
+
+use serde::{Deserialize, Serialize};
+
+/// Which start of the system this is.
+pub(super) const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// One process, never mistaken for another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// Its number, which is also that of its session and its group.
+    pub pid: u32,
+    /// When it was started, in the system's own ticks.
+    pub started: u64,
+    /// The start of the system these are counted from.
+    pub boot: String,
+}
+
+impl Leader {
+    /// From what `/proc` says of a process, and behind it the start of the system.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let (stat, boot) = text.trim_end().rsplit_once('\n')?;
+        let pid = stat.split_once(' ')?.0.parse().ok()?;
+        // The name in brackets may hold anything, so we read behind the last one.
+        let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+        Some(Self { pid, started, boot: boot.to_owned() })
+    }
+
+    /// The process that has this number now.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
+        let has_ended = matches!(state, 'Z' | 'X' | 'x');
+        let boot = std::fs::read_to_string(BOOT).ok()?;
+        Self::read(&format!("{stat}{boot}")).filter(|_| !has_ended)
+    }
+
+    /// Whether it runs.
+    pub fn is_alive(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_more_than_its_number() {
+        let me = Leader::of(std::process::id()).unwrap();
+        assert!(me.is_alive());
+        for other in [
+            Leader { started: me.started + 1, ..me.clone() },
+            Leader { boot: "another".into(), ..me.clone() },
+            Leader { pid: 1, ..me.clone() },
+        ] {
+            assert!(!other.is_alive(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_processes_may_hold_anything() {
+        let rest = "S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 2 1";
+        for name in ["sh", "a b", ") S 1 (", "a\nb"] {
+            let leader = Leader::read(&format!("7 ({name}) {rest}\nboot\n")).unwrap();
+            assert_eq!((leader.pid, leader.started, leader.boot.as_str()), (7, 12345, "boot"));
+        }
+        for text in ["", "\n", "7 (sh) S 1\nboot\n", "7 (sh)"] {
+            assert_eq!(Leader::read(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Who and what belongs to a space, as people set it.
+
+use crate::{Calendar, Desk, Result, SettingKind};
+use sayso_core::text::harmless_line;
+use serde::{Deserialize, Serialize};
+
+/// A person: when they work, and when they are left alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Person {
+    /// Their calendar; without one, that of the space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<Calendar>,
+}
+
+/// An agent that can be spawned.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSpec {
+    /// The program.
+    pub program: String,
+    /// What it is started with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// How it is kept running.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub backend: Backend,
+    /// The machine it runs on; without one, wherever it is spawned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Where it works, from the folder of the space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The role it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+}
+
+/// How an agent is kept running.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// A process of its own.
+    #[default]
+    Process,
+    /// A session of tmux, which people can attach to.
+    Tmux,
+}
+
+/// An answer to a question that comes again and again. A person picks it; it answers nothing by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Template {
+    /// The questions it fits; `*` stands for anything.
+    pub question: String,
+    /// The answer.
+    pub answer: String,
+}
+
+impl Template {
+    /// Whether it fits a question.
+    pub fn fits(&self, question: &str) -> bool {
+        let (pattern, text) =
+            (self.question.to_lowercase(), harmless_line(question).to_lowercase());
+        let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+        let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+        let inner = text.strip_prefix(first).and_then(|text| text.strip_suffix(last));
+        let Some(mut inner) = inner else { return false };
+        middle.split('*').all(|part| match inner.find(part) {
+            Some(at) => {
+                inner = &inner[at + part.len()..];
+                true
+            }
+            None => false,
+        })
+    }
+}
+
+impl Desk {
+    /// The answers people have ready, by name.
+    pub fn templates(&self) -> Result<Vec<(String, Template)>> {
+        let rules = self.read(|read| self.rules(read))?;
+        let all = rules.of::<Template>(SettingKind::Template).into_iter();
+        Ok(all.map(|(name, template)| (name.to_owned(), template)).collect())
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_questions_a_template_fits() {
+        for (pattern, question, fits) in [
+            ("Which port?", "which PORT?", true),
+            ("Which port?", "Which port? And why?", false),
+            ("Which port*", "Which port? And why?", true),
+            ("*port*", "Which port?", true),
+            ("*port?", "Which port? Which port?", true),
+            ("May I * the *?", "May I restart the database?", true),
+            ("May I * the *?", "May I restart the database", false),
+            ("ab*b", "ab", false),
+            ("*", "", true),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            let template = Template { question: pattern.into(), answer: String::new() };
+            assert_eq!(template.fits(question), fits, "{pattern} {question}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! What people set for a space: its policies, agents, people, groups. It lives in the store, out of
+//! reach of what agents can edit; every change is a person's, checked as a whole and audited.
+
+use crate::batch::Batch;
+use crate::{AgentSpec, Calendar, Desk, Person, Remembered, Result, Template};
+use sayso_core::text::shorten;
+use sayso_core::{Actor, Code, Deed, Refusal};
+use sayso_policy::{Known, Layer, Mistake, Policies, Policy};
+use sayso_store::{Read, Setting};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// More than this is not set in one space.
+const SETTINGS_MAX: usize = 10_000;
+
+/// The longest text of a setting.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// How much of what was set stands in the audit entry; the events have all of it.
+const REASON_CHARS_MAX: usize = 1_000;
+
+/// The name of the space's own policy; an agent's is `agent/NAME`.
+pub const SPACE_POLICY: &str = "space";
+
+/// The name of the policy of whoever looks after the installation: it may say what no other may.
+pub const ADMIN_POLICY: &str = "admin";
+
+/// What can be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SettingKind {
+    /// A policy, as YAML: the space's, or one agent's.
+    Policy,
+    /// An agent that can be spawned.
+    Agent,
+    /// A role: what an agent in it is told.
+    Role,
+    /// A person: calendar and quiet hours.
+    Person,
+    /// People under one name.
+    Group,
+    /// The working hours and the time zone of the space, under the name `space`.
+    Calendar,
+    /// An answer to a question that comes again and again.
+    Template,
+    /// A decision that holds for the same request again.
+    Remembered,
+    /// Where a spawned agent runs.
+    Station,
+}
+
+impl SettingKind {
+    /// All of them.
+    pub const ALL: [SettingKind; 9] = [
+        SettingKind::Policy,
+        SettingKind::Agent,
+        SettingKind::Role,
+        SettingKind::Person,
+        SettingKind::Group,
+        SettingKind::Calendar,
+        SettingKind::Template,
+        SettingKind::Remembered,
+        SettingKind::Station,
+    ];
+
+    /// Its name in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SettingKind::Policy => "policy",
+            SettingKind::Agent => "agent",
+            SettingKind::Role => "role",
+            SettingKind::Person => "person",
+            SettingKind::Group => "group",
+            SettingKind::Calendar => "calendar",
+            SettingKind::Template => "template",
+            SettingKind::Remembered => "remembered",
+            SettingKind::Station => "station",
+        }
+    }
+}
+
+/// Something to be set, or to be taken away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What sort of thing.
+    pub kind: SettingKind,
+    /// Its name among those.
+    pub name: String,
+    /// What it is to be; none takes it away.
+    pub body: Option<String>,
+}
+
+/// What holds in a space, read once and kept until something is set.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    seq: u64,
+    settings: Vec<Setting>,
+    pub(crate) policies: Arc<Policies>,
+}
+
+impl Rules {
+    fn read(read: &mut Read<'_>, space: sayso_core::SpaceId, seq: u64) -> Result<Self> {
+        let settings = match seq {
+            0 => vec![],
+            _ => read.settings(space, SETTINGS_MAX)?,
+        };
+        let policies = Arc::new(policies(&settings, Policy::parse_again).map_err(unreadable)?);
+        Ok(Self { seq, settings, policies })
+    }
+
+    /// Everything of a kind, read from JSON.
+    pub(crate) fn of<T: DeserializeOwned>(&self, kind: SettingKind) -> Vec<(&str, T)> {
+        let all = self.settings.iter().filter(|setting| setting.kind == kind.as_str());
+        all.filter_map(|s| Some((s.name.as_str(), serde_json::from_str(s.body.as_deref()?).ok()?)))
+            .collect()
+    }
+}
+
+impl Desk {
+    /// Everything that is set, by kind and name.
+    pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<Setting>> {
+        let all = self.read(|read| Ok(read.settings(self.space, SETTINGS_MAX)?))?;
+        let is_wanted = |setting: &Setting| kind.is_none_or(|kind| setting.kind == kind.as_str());
+        Ok(all.into_iter().filter(is_wanted).collect())
+    }
+
+    /// The policies in force.
+    pub fn policies(&self) -> Result<Arc<Policies>> {
+        let rules = self.read(|read| self.rules(read))?;
+        Ok(rules.policies.clone())
+    }
+
+    /// Sets and takes away, all of it or nothing. What came of it is checked as a whole first; what is
+    /// as it was stays untouched. Only people do this: whoever is governed does not govern.
+    pub fn set(&self, actor: &Actor, changes: Vec<Change>) -> Result<usize> {
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Govern, "change what is set for the space")?;
+            batch.check_space_is_there()?;
+            if changes.len() > 1 {
+                let names = changes.iter().map(|c| format!("{} {}", c.kind.as_str(), c.name));
+                let all = shorten(&names.collect::<Vec<_>>().join(", "), REASON_CHARS_MAX);
+                let space = batch.desk.space_name.clone();
+                batch.about("fleet.applied", &space, None, &all);
+            }
+            let changed = batch.set(&changes)?;
+            check(&batch.settings()?)?;
+            Ok(changed)
+        })
+    }
+
+    /// Whether these changes could be set, without setting them.
+    pub fn check_settings(&self, changes: &[Change]) -> Result<()> {
+        let before = self.settings(None)?;
+        let after = changes.iter().map(|change| Setting {
+            kind: change.kind.as_str().into(),
+            name: change.name.clone(),
+            seq: 0,
+            set_by: String::new(),
+            set_at: self.now(),
+            body: change.body.clone(),
+        });
+        changes.iter().try_for_each(|c| check_name(c.kind, &c.name, c.body.as_deref()))?;
+        check(&together(before, after))
+    }
+
+    /// What holds now: kept from last time unless something was set since.
+    pub(crate) fn rules(&self, read: &mut Read<'_>) -> Result<Arc<Rules>> {
+        let seq = read.settings_seq(self.space)?;
+        let mut kept = self.rules.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(rules) = kept.as_ref().filter(|rules| rules.seq == seq) {
+            return Ok(rules.clone());
+        }
+        let rules = Arc::new(Rules::read(read, self.space, seq)?);
+        *kept = Some(rules.clone());
+        Ok(rules)
+    }
+}
+
+impl Batch<'_, '_> {
+    /// Notes what is to be set; how many differ from what is there.
+    pub(crate) fn set(&mut self, changes: &[Change]) -> Result<usize> {
+        let mut changed = 0;
+        for Change { kind, name, body } in changes {
+            check_name(*kind, name, body.as_deref())?;
+            let before = self.write.setting(self.space, kind.as_str(), name)?;
+            if before.as_ref().and_then(|setting| setting.body.as_ref()) == body.as_ref() {
+                continue;
+            }
+            changed += 1;
+            let stream = format!("setting/{}/{}/{name}", self.space, kind.as_str());
+            let version = self.write.events(&stream)?.len() as u64 + 1;
+            let (event, action) = match body {
+                Some(body) => (json!({"event": "set", "body": body}), "set"),
+                None => (json!({"event": "removed"}), "removed"),
+            };
+            self.record(&stream, version, &event)?;
+            self.about(&format!("{}.{action}", kind.as_str()), name, None, "");
+            self.sets.push(Setting {
+                kind: kind.as_str().into(),
+                name: name.clone(),
+                seq: 0,
+                set_by: self.actor.name.clone(),
+                set_at: self.at,
+                body: body.clone(),
+            });
+        }
+        Ok(changed)
+    }
+
+    /// Everything as it will be set.
+    fn settings(&mut self) -> Result<Vec<Setting>> {
+        let before = self.write.settings(self.space, SETTINGS_MAX)?;
+        let all = together(before, self.sets.iter().cloned());
+        if all.len() > SETTINGS_MAX {
+            let message = format!("at most {SETTINGS_MAX} things are set in a space");
+            return Err(Refusal::new(Code::TooLarge, message).into());
+        }
+        Ok(all)
+    }
+}
+
+/// What is set, with what is to be set in its place.
+fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<Setting> {
+    let key = |setting: &Setting| (setting.kind.clone(), setting.name.clone());
+    let all = before.into_iter().chain(after).map(|setting| (key(&setting), setting));
+    let all: BTreeMap<_, _> = all.collect();
+    all.into_values().filter(|setting| setting.body.is_some()).collect()
+}
+
+fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.@/+".contains(c);
+    let is_short = !name.is_empty() && name.len() <= 200;
+    if !is_short || !name.chars().all(is_plain) {
+        let message = format!("{name:?} cannot be the name of a {}", kind.as_str());
+        let hint = "take letters, digits, dashes, dots and underscores";
+        return Err(Refusal::new(Code::BadValue, message).hint(hint).into());
+    }
+    match body.map_or(0, str::len) {
+        0..=BODY_BYTES_MAX => Ok(()),
+        size => {
+            let what = kind.as_str();
+            let message =
+                format!("{what} {name} has {size} bytes; at most {BODY_BYTES_MAX} are taken");
+            Err(Refusal::new(Code::TooLarge, message).into())
+        }
+    }
+}
+
+/// All settings together must make sense: policies that name people and groups that exist.
+fn check(settings: &[Setting]) -> Result<()> {
+    let texts = policy_texts(settings);
+    let files = texts.iter().map(|(layer, file, text)| (layer.clone(), file.as_str(), *text));
+    let mut mistakes = sayso_policy::mistakes(files, &known(settings));
+    for setting in settings {
+        if let Some(what) = unreadable_body(setting) {
+            let file = format!("{} {}", setting.kind, setting.name);
+            let fix = "see the guide to fleets for what belongs there".into();
+            mistakes.push(Mistake { file, line: None, what, fix });
+        }
+    }
+    match mistakes.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(&mistakes).into()),
+    }
+}
+
+/// Why a body cannot be read, if it cannot.
+fn unreadable_body(setting: &Setting) -> Option<String> {
+    fn wrong<T: DeserializeOwned>(text: &str) -> Option<String> {
+        serde_json::from_str::<T>(text).err().map(|error| error.to_string())
+    }
+    let body = setting.body.as_deref()?;
+    let kind = SettingKind::ALL.into_iter().find(|kind| kind.as_str() == setting.kind)?;
+    match kind {
+        SettingKind::Agent => wrong::<AgentSpec>(body),
+        SettingKind::Person => wrong::<Person>(body),
+        SettingKind::Group => wrong::<Vec<String>>(body),
+        SettingKind::Calendar => wrong::<Calendar>(body),
+        SettingKind::Template => wrong::<Template>(body),
+        SettingKind::Remembered => wrong::<Remembered>(body),
+        SettingKind::Policy | SettingKind::Role | SettingKind::Station => None,
+    }
+}
+
+/// What exists here, as far as it is known: where no people are set, any name may be one.
+fn known(settings: &[Setting]) -> Known {
+    let names = |kind: SettingKind| -> Option<BTreeSet<String>> {
+        let all = settings.iter().filter(|setting| setting.kind == kind.as_str());
+        let names: BTreeSet<_> = all.map(|setting| setting.name.clone()).collect();
+        (!names.is_empty()).then_some(names)
+    };
+    Known {
+        people: names(SettingKind::Person),
+        agents: names(SettingKind::Agent),
+        groups: groups(settings),
+        ..Known::of_every_space()
+    }
+}
+
+fn groups(settings: &[Setting]) -> BTreeMap<String, Vec<String>> {
+    let all = settings.iter().filter(|setting| setting.kind == SettingKind::Group.as_str());
+    all.filter_map(|s| Some((s.name.clone(), serde_json::from_str(s.body.as_deref()?).ok()?)))
+        .collect()
+}
+
+/// The policies with their layers, and what they are called in messages.
+fn policy_texts(settings: &[Setting]) -> Vec<(Layer, String, &str)> {
+    let all = settings.iter().filter(|setting| setting.kind == SettingKind::Policy.as_str());
+    all.filter_map(|setting| {
+        let layer = match (setting.name.as_str(), setting.name.strip_prefix("agent/")) {
+            (_, Some(agent)) => Layer::Agent(agent.into()),
+            (ADMIN_POLICY, None) => Layer::Admin,
+            (_, None) => Layer::Space,
+        };
+        Some((layer, format!("policy {}", setting.name), setting.body.as_deref()?))
+    })
+    .collect()
+}
+
+fn policies(
+    settings: &[Setting],
+    parse: fn(Layer, &str, &str) -> std::result::Result<Policy, Vec<Mistake>>,
+) -> std::result::Result<Policies, Vec<Mistake>> {
+    let all: std::result::Result<Vec<_>, _> = policy_texts(settings)
+        .into_iter()
+        .map(|(layer, file, text)| parse(layer, &file, text))
+        .collect();
+    Ok(Policies::with_groups(all?, &groups(settings)))
+}
+
+/// A policy that cannot be read allows nothing.
+fn unreadable(mistakes: Vec<Mistake>) -> Refusal {
+    let refusal = wrong(&mistakes);
+    let message =
+        format!("the policy in force cannot be read, so nothing is allowed: {}", refusal.message);
+    Refusal::new(Code::BadPolicy, message).hint("see it with: sayso policy check")
+}
+
+fn wrong(mistakes: &[Mistake]) -> Refusal {
+    let all: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    Refusal::new(Code::BadPolicy, all.join("\n"))
+        .hint("nothing was changed; mend it and set it again")
+}

@@ -1,0 +1,164 @@
+//! A fleet file: everything that is set for a space, as people write it and keep it under version
+//! control.
+
+use sayso_engine::{
+    ADMIN_POLICY, AgentSpec, Calendar, Change, Person, SPACE_POLICY, Setting, SettingKind, Template,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A space and what is set for it. Texts of policies and roles are kept as they are, comments included.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// The space; without one, the one the command works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// Its time zone, working hours and quiet hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<Calendar>,
+    /// People.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub people: BTreeMap<String, Option<Person>>,
+    /// People under one name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// Agents that can be spawned.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, AgentSpec>,
+    /// Roles: what an agent in them is told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub roles: BTreeMap<String, Text>,
+    /// Answers to questions that come again and again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, Template>,
+    /// The policy of the space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Text>,
+    /// The policy of whoever looks after the installation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin_policy: Option<Text>,
+    /// The policies of agents, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agent_policies: BTreeMap<String, Text>,
+}
+
+/// A text, or the file it is in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a text (behind `|`), or a file as {file: policy.yaml}")]
+pub enum Text {
+    /// A file, from the folder of the fleet file.
+    File {
+        /// Its name.
+        file: String,
+    },
+    /// The text itself.
+    Text(String),
+}
+
+impl Fleet {
+    /// Everything in it as it is to be set. `read` gives the text of a file.
+    pub fn settings<E>(
+        &self,
+        mut read: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<Vec<Change>, E> {
+        let mut all = vec![];
+        let mut set = |kind, name: &str, body: String| {
+            all.push(Change { kind, name: name.into(), body: Some(body) });
+        };
+        if let Some(calendar) = &self.calendar {
+            set(SettingKind::Calendar, "space", json(calendar));
+        }
+        for (name, person) in &self.people {
+            set(SettingKind::Person, name, json(&person.clone().unwrap_or_default()));
+        }
+        for (name, people) in &self.groups {
+            set(SettingKind::Group, name, json(people));
+        }
+        for (name, agent) in &self.agents {
+            set(SettingKind::Agent, name, json(agent));
+        }
+        for (name, template) in &self.templates {
+            set(SettingKind::Template, name, json(template));
+        }
+        let mut text = |text: &Text| match text {
+            Text::Text(text) => Ok(with_one_end(text)),
+            Text::File { file } => read(file).map(|text| with_one_end(&text)),
+        };
+        for (name, role) in &self.roles {
+            set(SettingKind::Role, name, text(role)?);
+        }
+        if let Some(policy) = &self.policy {
+            set(SettingKind::Policy, SPACE_POLICY, text(policy)?);
+        }
+        if let Some(policy) = &self.admin_policy {
+            set(SettingKind::Policy, ADMIN_POLICY, text(policy)?);
+        }
+        for (agent, policy) in &self.agent_policies {
+            set(SettingKind::Policy, &format!("agent/{agent}"), text(policy)?);
+        }
+        Ok(all)
+    }
+
+    /// What is set, as a fleet file.
+    pub fn of(space: &str, settings: &[Setting]) -> Self {
+        let mut fleet = Self { space: Some(space.into()), ..Self::default() };
+        for Setting { kind, name, body, .. } in settings {
+            let Some(body) = body else { continue };
+            let Some(kind) = SettingKind::ALL.into_iter().find(|k| k.as_str() == kind) else {
+                continue;
+            };
+            fleet.put(kind, name, body);
+        }
+        fleet
+    }
+
+    fn put(&mut self, kind: SettingKind, name: &str, body: &str) {
+        let text = || Text::Text(body.into());
+        let name = name.to_owned();
+        match kind {
+            SettingKind::Calendar => self.calendar = from_json(body),
+            SettingKind::Person => {
+                let person = from_json(body).filter(|person| *person != Person::default());
+                self.people.insert(name, person);
+            }
+            SettingKind::Group => {
+                self.groups.insert(name, from_json(body).unwrap_or_default());
+            }
+            SettingKind::Agent => {
+                self.agents.extend(from_json(body).map(|agent| (name, agent)));
+            }
+            SettingKind::Template => {
+                self.templates.extend(from_json(body).map(|template| (name, template)));
+            }
+            SettingKind::Role => {
+                self.roles.insert(name, text());
+            }
+            SettingKind::Policy => match name.strip_prefix("agent/") {
+                Some(agent) => drop(self.agent_policies.insert(agent.into(), text())),
+                None if name == ADMIN_POLICY => self.admin_policy = Some(text()),
+                None => self.policy = Some(text()),
+            },
+            // What came of people's answers and of what agents did is not for a file.
+            SettingKind::Remembered | SettingKind::Station => {}
+        }
+    }
+}
+
+/// Whether a kind of setting is what a fleet file is about.
+pub fn is_declared(kind: &str) -> bool {
+    kind != SettingKind::Remembered.as_str() && kind != SettingKind::Station.as_str()
+}
+
+/// Texts end with one line break, however they were written.
+fn with_one_end(text: &str) -> String {
+    format!("{}\n", text.trim_end())
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(body: &str) -> Option<T> {
+    serde_json::from_str(body).ok()
+}

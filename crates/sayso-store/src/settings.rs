@@ -1,0 +1,194 @@
+//! What people set for a space, and what was put before its policy.
+
+use crate::read::{Read, rows_max};
+use crate::tx::{Row, args};
+use crate::write::Write;
+use crate::{Page, Result};
+use sayso_core::{GateId, SpaceId, Timestamp, Verdict};
+
+/// Something that was set for a space: a policy, an agent, a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// What sort of thing.
+    pub kind: String,
+    /// Its name among those.
+    pub name: String,
+    /// The audit entry it was set with.
+    pub seq: u64,
+    /// Who set it.
+    pub set_by: String,
+    /// When.
+    pub set_at: Timestamp,
+    /// What was set; none if it was taken away.
+    pub body: Option<String>,
+}
+
+/// Something that was put before the policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestRow {
+    /// Its id; the gate's, if one was opened for it.
+    pub id: String,
+    /// When.
+    pub at: Timestamp,
+    /// Which agent wanted it.
+    pub agent: String,
+    /// What the policy said.
+    pub ruling: String,
+    /// What people said, once they have.
+    pub verdict: Option<String>,
+    /// The request itself.
+    pub body: String,
+}
+
+/// How often an agent asked, and what it was told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often a person was to be asked.
+    pub asked: u64,
+    /// How often the person said yes.
+    pub approved: u64,
+    /// How often a person or the policy said no.
+    pub denied: u64,
+}
+
+const COLUMNS: &str = "kind, name, seq, set_by, set_at, body";
+
+impl Read<'_> {
+    /// The number of the last setting of a space; 0 if nothing was ever set.
+    pub fn settings_seq(&mut self, space: SpaceId) -> Result<u64> {
+        let sql = "SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1";
+        Ok(self.one(sql, args![&space.to_string()])?.map_or(0, |row| row.int(0) as u64))
+    }
+
+    /// Everything that is set in a space, by kind and name.
+    pub fn settings(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Setting>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM settings WHERE space = ?1 AND body IS NOT NULL \
+             ORDER BY kind, name LIMIT ?2"
+        );
+        let rows = self.conn.query(&sql, args![&space.to_string(), rows_max(limit)])?;
+        Ok(rows.iter().map(setting).collect())
+    }
+
+    /// One setting, also if it was taken away.
+    pub fn setting(&mut self, space: SpaceId, kind: &str, name: &str) -> Result<Option<Setting>> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM settings WHERE space = ?1 AND kind = ?2 AND name = ?3");
+        Ok(self.one(&sql, args![&space.to_string(), kind, name])?.as_ref().map(setting))
+    }
+
+    /// Open gates that time has something to do to, those that are due longest first.
+    pub fn gates_due(
+        &mut self,
+        space: SpaceId,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<GateId>> {
+        let sql =
+            "SELECT id FROM gates WHERE space = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3";
+        let space = space.to_string();
+        let args = args![&space, at.as_micros(), rows_max(limit)];
+        self.conn.query(sql, args)?.iter().map(|row| crate::read::id(row.text(0))).collect()
+    }
+
+    /// When time has something to do next.
+    pub fn next_due(&mut self, space: SpaceId) -> Result<Option<Timestamp>> {
+        let sql = "SELECT due_at FROM gates WHERE space = ?1 AND due_at IS NOT NULL \
+                   ORDER BY due_at LIMIT 1";
+        let row = self.one(sql, args![&space.to_string()])?;
+        Ok(row.and_then(|row| row.maybe_int(0)).map(Timestamp::from_micros))
+    }
+
+    /// What was put before the policy since a moment, oldest first; `after` is the last one of the
+    /// page before.
+    pub fn requests(
+        &mut self,
+        space: SpaceId,
+        since: Timestamp,
+        after: Option<&RequestRow>,
+        limit: usize,
+    ) -> Result<Page<RequestRow>> {
+        let sql = "SELECT id, at, agent, ruling, verdict, body FROM requests \
+                   WHERE space = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
+        let (at, id) = match after {
+            Some(row) => (row.at.as_micros(), row.id.as_str()),
+            None => (since.as_micros().saturating_sub(1), "~"),
+        };
+        let rows = self.conn.query(sql, args![&space.to_string(), at, id, rows_max(limit)])?;
+        Ok(Page::of(rows.iter().map(request).collect(), limit))
+    }
+
+    /// What was put before the policy under this id.
+    pub fn request(&mut self, id: &str) -> Result<Option<RequestRow>> {
+        let sql = "SELECT id, at, agent, ruling, verdict, body FROM requests WHERE id = ?1";
+        Ok(self.one(sql, args![id])?.as_ref().map(request))
+    }
+
+    /// How an agent fared since a moment.
+    pub fn tally(&mut self, space: SpaceId, agent: &str, since: Timestamp) -> Result<Tally> {
+        let sql = "SELECT ruling, verdict, count(*) FROM requests \
+                   WHERE space = ?1 AND agent = ?2 AND at >= ?3 AND ruling <> 'allow' \
+                   GROUP BY ruling, verdict";
+        let rows = self.conn.query(sql, args![&space.to_string(), agent, since.as_micros()])?;
+        let mut tally = Tally::default();
+        for row in rows {
+            let count = row.int(2) as u64;
+            let (is_asked, verdict) = (row.text(0) == "ask", row.maybe_text(1));
+            tally.asked += count * u64::from(is_asked);
+            tally.approved += count * u64::from(is_asked && verdict == Some("approved"));
+            tally.denied += count * u64::from(!is_asked || verdict == Some("rejected"));
+        }
+        Ok(tally)
+    }
+}
+
+impl Write<'_> {
+    /// Writes what was set.
+    pub fn put_setting(&mut self, space: SpaceId, setting: &Setting) -> Result<()> {
+        let sql = "INSERT INTO settings (space, kind, name, seq, set_by, set_at, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                   ON CONFLICT (space, kind, name) DO UPDATE SET seq = excluded.seq, \
+                     set_by = excluded.set_by, set_at = excluded.set_at, body = excluded.body";
+        let Setting { kind, name, seq, set_by, set_at, body } = setting;
+        let (space, at) = (space.to_string(), set_at.as_micros());
+        let args = args![&space, kind, name, *seq as i64, set_by, at, body.as_deref()];
+        self.exec(sql, args).map(drop)
+    }
+
+    /// Notes what was put before the policy; the same again changes nothing.
+    pub fn add_request(&mut self, space: SpaceId, request: &RequestRow) -> Result<()> {
+        let sql = "INSERT INTO requests (id, space, at, agent, ruling, verdict, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
+        let RequestRow { id, at, agent, ruling, verdict, body } = request;
+        let (space, at) = (space.to_string(), at.as_micros());
+        self.exec(sql, args![id, &space, at, agent, ruling, verdict.as_deref(), body]).map(drop)
+    }
+
+    /// Notes what people said of a request.
+    pub fn settle_request(&mut self, id: &str, verdict: Verdict) -> Result<()> {
+        let sql = "UPDATE requests SET verdict = ?2 WHERE id = ?1 AND verdict IS NULL";
+        self.exec(sql, args![id, verdict.as_str()]).map(drop)
+    }
+}
+
+fn setting(row: &Row) -> Setting {
+    Setting {
+        kind: row.text(0).into(),
+        name: row.text(1).into(),
+        seq: row.int(2) as u64,
+        set_by: row.text(3).into(),
+        set_at: Timestamp::from_micros(row.int(4)),
+        body: row.maybe_text(5).map(str::to_owned),
+    }
+}
+
+fn request(row: &Row) -> RequestRow {
+    RequestRow {
+        id: row.text(0).into(),
+        at: Timestamp::from_micros(row.int(1)),
+        agent: row.text(2).into(),
+        ruling: row.text(3).into(),
+        verdict: row.maybe_text(4).map(str::to_owned),
+        body: row.text(5).into(),
+    }
+}

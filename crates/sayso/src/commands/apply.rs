@@ -1,0 +1,146 @@
+//! `sayso apply`: put what a fleet file says in force.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::fleet::{self, Difference, Plan};
+use crate::out::{Look, Out};
+use sayso_core::text::harmless_line;
+use sayso_core::{Code, Exit};
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+use std::path::PathBuf;
+
+/// Set up a space from a file: people, groups, agents, roles, calendar, templates, policy.
+///
+/// The whole file is checked first, and set as a whole or not at all. What the file does not name
+/// stays, unless `--prune` takes it away. `export` writes such a file.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso apply fleet.yaml --dry-run    what would be added, changed and removed
+  sayso apply fleet.yaml
+  sayso apply fleet.yaml --prune      also take away what the file does not name")]
+pub(crate) struct Args {
+    /// The file; several spaces are told apart by `---`. A dash reads standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only show what would change.
+    #[arg(long)]
+    dry_run: bool,
+    /// Take away what the file does not name.
+    #[arg(long)]
+    prune: bool,
+}
+
+/// What changes in one space.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Applied {
+    /// The space.
+    space: String,
+    /// Whether the space itself is new.
+    new_space: bool,
+    /// Whether it was only looked at.
+    dry_run: bool,
+    /// What changes.
+    changes: Vec<Changed>,
+}
+
+/// One thing that changes.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Changed {
+    /// policy, agent, role, person, group, calendar or template.
+    kind: String,
+    /// Its name.
+    name: String,
+    /// added, changed, removed or kept; what is kept is not in the file.
+    how: &'static str,
+    /// What it was.
+    before: Option<String>,
+    /// What it is then.
+    after: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let plans = fleet::plans(context, &args.file, args.prune)?;
+    let mut applied = vec![];
+    for plan in plans {
+        if !args.dry_run {
+            plan.carry_out(context)?;
+        }
+        applied.push(Applied::of(&plan, args.dry_run));
+        if !context.out.json {
+            print(context.out, &plan, args.dry_run, args.prune);
+        }
+    }
+    if context.out.json {
+        context.out.json(&applied);
+    }
+    if applied.is_empty() {
+        let message = format!("{} is empty", args.file.display());
+        return Err(Failure::new(Code::BadValue, message));
+    }
+    Ok(Exit::Ok)
+}
+
+impl Applied {
+    fn of(plan: &Plan, dry_run: bool) -> Self {
+        let changes = plan.differences.iter().map(|difference| Changed {
+            kind: difference.kind.as_str().into(),
+            name: difference.name.clone(),
+            how: difference.how(plan.prunes),
+            before: difference.before.clone(),
+            after: difference.after.clone(),
+        });
+        let (space, new_space) = (plan.space.clone(), plan.is_new);
+        Self { space, new_space, dry_run, changes: changes.collect() }
+    }
+}
+
+fn print(out: &Out, plan: &Plan, dry_run: bool, prunes: bool) {
+    let space = out.paint(Look::Strong, &harmless_line(&plan.space));
+    let is_new = if plan.is_new { " (new)" } else { "" };
+    out.line(&format!("space {space}{is_new}"));
+    for difference in &plan.differences {
+        print_one(out, difference, prunes);
+    }
+    let count = |how: &str| plan.differences.iter().filter(|d| d.how(prunes) == how).count();
+    let [added, changed, removed, kept] = ["added", "changed", "removed", "kept"].map(count);
+    let would = if dry_run { "would be " } else { "" };
+    match added + changed + removed {
+        0 => out.line("  nothing changes"),
+        _ => out.line(&format!("  {would}added {added}, changed {changed}, removed {removed}")),
+    }
+    if kept > 0 {
+        out.remark(&format!("{kept} that the file does not name stay; --prune takes them away"));
+    }
+    if dry_run {
+        out.remark("nothing was changed: this was a dry run");
+    }
+}
+
+fn print_one(out: &Out, difference: &Difference, prunes: bool) {
+    let (mark, look) = match difference.how(prunes) {
+        "added" => ("+", Look::Good),
+        "removed" => ("-", Look::Bad),
+        "kept" => ("=", Look::Faint),
+        _ => ("~", Look::Warn),
+    };
+    let what = format!("{mark} {} {}", difference.kind.as_str(), harmless_line(&difference.name));
+    out.line(&format!("  {}", out.paint(look, &what)));
+    if mark == "=" {
+        return;
+    }
+    let texts =
+        [&difference.before, &difference.after].map(|text| fleet::readable(text.as_deref()));
+    let [before, after] = texts;
+    for change in TextDiff::from_lines(&before, &after).iter_all_changes() {
+        let (sign, look) = match change.tag() {
+            ChangeTag::Insert => ("+", Look::Good),
+            ChangeTag::Delete => ("-", Look::Bad),
+            ChangeTag::Equal => (" ", Look::Faint),
+        };
+        let text = change.value().trim_end();
+        let indent = &text[..text.len() - text.trim_start().len()];
+        let line = format!("{sign} {indent}{}", harmless_line(text));
+        out.line(&format!("      {}", out.paint(look, &line)));
+    }
+}

@@ -1,0 +1,40 @@
+//! `sayso claim`: say "mine".
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::when;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Say that you are on it, so that nobody else begins to look at the same gate.
+///
+/// Others can still answer: a claim tells them that somebody is on it, and ends by itself.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso claim g7k2
+  sayso claim g7k2 --until 2h
+  sayso claim g7k2 --release")]
+pub(crate) struct Args {
+    /// The gate, or the task that waits for it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::open_gates))]
+    id: String,
+    /// Until then: 2h, tomorrow, 2026-12-24T18:00.
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    until: String,
+    /// Say that you are not on it any more.
+    #[arg(long)]
+    release: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    let id = desk.find_gate(&args.id)?;
+    if args.release {
+        let gate = desk.release(&actor, id)?;
+        return shared::report_waiting(context, &gate, "is nobody's any more");
+    }
+    let until = when::moment(&args.until, desk.now())?;
+    let gate = desk.claim(&actor, id, until)?;
+    shared::report_waiting(context, &gate, &format!("is yours until {}", when::local(until)))
+}

@@ -1,0 +1,78 @@
+//! Mistakes in files, as people and scripts see them: where, what, and the fix.
+
+use crate::card;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::{Look, Out};
+use sayso_core::text::harmless_line;
+use sayso_core::{Code, Exit};
+use sayso_policy as policy;
+use serde::Serialize;
+
+/// What was looked at, and what is wrong with it.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Report {
+    /// Whether nothing is wrong.
+    fine: bool,
+    /// How many files were looked at.
+    files: usize,
+    /// Everything that is wrong.
+    mistakes: Vec<Mistake>,
+}
+
+/// Something that cannot stand.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Mistake {
+    /// The file.
+    file: String,
+    /// The line, counted from 1, where it can be told.
+    line: Option<u64>,
+    /// What is wrong.
+    what: String,
+    /// What to do about it.
+    fix: String,
+}
+
+impl Report {
+    pub(crate) fn new(files: usize, mistakes: Vec<policy::Mistake>) -> Self {
+        let of = |policy::Mistake { file, line, what, fix }| Mistake { file, line, what, fix };
+        let mistakes: Vec<_> = mistakes.into_iter().map(of).collect();
+        Self { fine: mistakes.is_empty(), files, mistakes }
+    }
+
+    /// Prints it, and ends the command accordingly.
+    pub(crate) fn show(&self, context: &Context<'_>, code: Code) -> Result<Exit> {
+        let out = context.out;
+        match out.json {
+            true => out.json(self),
+            false => self.mistakes.iter().for_each(|mistake| mistake.print(out)),
+        }
+        let files = count(self.files, "file");
+        if self.fine {
+            if !out.json {
+                let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+                out.line(&format!("{tick} {files}, no mistakes"));
+            }
+            return Ok(Exit::Ok);
+        }
+        let what = format!("{} in {files}", count(self.mistakes.len(), "mistake"));
+        Err(Failure::new(code, what).hint("mend what is named above, and check again"))
+    }
+}
+
+impl Mistake {
+    fn print(&self, out: &Out) {
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let place = out.paint(Look::Name, &harmless_line(&format!("{}{line}", self.file)));
+        out.line(&format!("{place}: {}", harmless_line(&self.what)));
+        for line in card::indented(out, &self.fix, "    ") {
+            out.line(&out.paint(Look::Faint, &line));
+        }
+    }
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
+}

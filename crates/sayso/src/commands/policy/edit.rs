@@ -1,0 +1,51 @@
+//! `sayso policy edit`: change the policy in force.
+
+use super::files::name_of;
+use super::show;
+use crate::context::Context;
+use crate::editor;
+use crate::exit::{Failure, Result};
+use sayso_core::{Code, Exit};
+use sayso_engine::{Change, SettingKind};
+use sayso_policy::Layer;
+
+/// Change the policy in force in your editor. What has mistakes is not set.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The policy of this agent, not of the space.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+}
+
+const EMPTY: &str = "# What agents may do by themselves, what a person is asked, what never happens.\n\
+                     # For something to start from: sayso policy presets\nrules: []\n";
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    if context.globals.no_input {
+        return Err(Failure::new(Code::NoInput, "no editor may be opened")
+            .hint("put a file in force with: sayso policy set FILE"));
+    }
+    let layer = args.agent.map_or(Layer::Space, Layer::Agent);
+    let name = name_of(&layer)?;
+    let set = desk.settings(Some(SettingKind::Policy))?.into_iter().find(|s| s.name == name);
+    let before = set.and_then(|setting| setting.body).unwrap_or_else(|| EMPTY.to_owned());
+    let after = editor::change(&before, ".yaml")?;
+    if after == before {
+        context.out.remark("nothing changed");
+        return Ok(Exit::Ok);
+    }
+    let change = Change { kind: SettingKind::Policy, name, body: Some(after.clone()) };
+    if let Err(error) = desk.set(&actor, vec![change]) {
+        // What somebody took the time to write is not lost.
+        let kept = editor::keep(&after, ".yaml")?;
+        let failure = Failure::from(error);
+        let hint = format!(
+            "what you wrote is in {0}; mend it, then: sayso policy set {0}",
+            kept.display()
+        );
+        return Err(failure.hint(hint));
+    }
+    show::print(context, &desk, &show::in_force(&desk)?);
+    Ok(Exit::Ok)
+}

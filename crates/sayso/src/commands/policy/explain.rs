@@ -1,0 +1,156 @@
+//! `sayso policy explain`: what policies make of a request, by which rule, and why.
+
+use super::files::{self, Source};
+use super::request;
+use super::wire::{Because, Demands, Explained, Looked, place, short};
+use crate::card;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::{Look, Out};
+use sayso_core::Exit;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_policy::Layer;
+
+/// Say what policies make of a request, by which rule, and why.
+///
+/// Shows the ruling, the rules that decided with file and line, what is demanded of whom, every rule
+/// that was looked at and why it does or does not speak of the request, and, in red, what silence would
+/// approve.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso policy explain --command 'git push origin main' --agent rex
+  sayso policy explain --from in_progress --to closed --label release
+  sayso policy explain --result completed --confidence 40 --file policy.yaml
+  sayso policy explain --spawn rex --agent max --file policy.yaml --file agent:rex=rex.yaml
+  sayso policy explain '{\"on\": \"ask\", \"kind\": \"input\"}'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    request: request::Typed,
+
+    /// The policy, in place of what is in force: of the space, unless written admin=FILE or
+    /// agent:NAME=FILE. Can be repeated.
+    #[arg(long = "file", value_name = "FILE")]
+    files: Vec<Source>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let request = args.request.read(context)?;
+    let policies = files::read_or_in_force(context, &args.files, &Layer::Space)?;
+    let explained = Explained::of(policies.explain(&request));
+    match context.out.json {
+        true => context.out.json(&explained),
+        false => print(context.out, &explained),
+    }
+    Ok(Exit::Ok)
+}
+
+fn print(out: &Out, explained: &Explained) {
+    let (icon, look) = effect(out, &explained.effect);
+    let word = out.paint(look, &explained.effect);
+    out.line(&format!("{icon} {word}  {}", harmless_line(&explained.request)));
+    if let Some(unclear) = &explained.unclear {
+        let text = format!("it cannot be told what it runs: {unclear}");
+        wrapped(out, Look::Warn, &text, "  ");
+    }
+    commands(out, &explained.commands);
+    because(out, &explained.because);
+    if let Some(demands) = &explained.demands {
+        demanded(out, demands);
+    }
+    for alarm in &explained.alarms {
+        out.line("");
+        wrapped(out, Look::Bad, &format!("{} {alarm}", out.icon("⚠", "!!")), "  ");
+    }
+    looked(out, &explained.looked);
+    out.line("");
+    out.line(&out.paint(Look::Faint, &format!("policy {}", short(&explained.policy))));
+}
+
+/// The symbol and the colour of a ruling.
+fn effect(out: &Out, effect: &str) -> (String, Look) {
+    let (icon, look) = match effect {
+        "allow" => (out.icon("✓", "[x]"), Look::Good),
+        "ask" => (out.icon("❓", "[?]"), Look::Warn),
+        _ => (out.icon("✗", "[!]"), Look::Bad),
+    };
+    (out.paint(look, icon), look)
+}
+
+fn title(out: &Out, text: &str) {
+    out.line("");
+    out.line(&out.paint(Look::Strong, text));
+}
+
+fn wrapped(out: &Out, look: Look, text: &str, margin: &str) {
+    card::indented(out, text, margin).iter().for_each(|line| out.line(&out.paint(look, line)));
+}
+
+/// What a line of several commands comes down to.
+fn commands(out: &Out, commands: &[String]) {
+    if commands.len() < 2 {
+        return;
+    }
+    title(out, "It would run:");
+    for command in commands {
+        card::indented(out, command, "  ").iter().for_each(|line| out.line(line));
+    }
+}
+
+fn because(out: &Out, because: &[Because]) {
+    title(out, "Because:");
+    if because.is_empty() {
+        out.line("  there is no policy that says otherwise");
+    }
+    for Because { layer, file, line, rule, reason, note, .. } in because {
+        let rule = rule.as_deref().unwrap_or("otherwise: no rule decides");
+        let place =
+            out.paint(Look::Faint, &format!("{}, {}", place(file, *line), harmless_line(layer)));
+        out.line(&format!("  {}  {place}", out.paint(Look::Name, &harmless_line(rule))));
+        card::indented(out, reason, "    ").iter().for_each(|line| out.line(line));
+        if let Some(note) = note {
+            wrapped(out, Look::Warn, note, "    ");
+        }
+    }
+}
+
+fn demanded(out: &Out, demands: &Demands) {
+    title(out, "Demands:");
+    for part in demands.words.split("; ") {
+        card::indented(out, part, "  ").iter().for_each(|line| out.line(line));
+    }
+    for ms in &demands.remind_ms {
+        out.line(&format!("  a reminder after {}", crate::work::seconds(*ms)));
+    }
+}
+
+/// Every rule that was looked at; those that did not decide stay in the background.
+fn looked(out: &Out, looked: &[Looked]) {
+    if looked.is_empty() {
+        return;
+    }
+    title(out, "Looked at:");
+    let name = |entry: &Looked| {
+        let rule = entry.rule.as_deref().unwrap_or("otherwise");
+        (shorten(&harmless_line(rule), 30), place(&entry.file, entry.line))
+    };
+    let width = |pick: fn(&(String, String)) -> &String| {
+        looked.iter().map(|entry| pick(&name(entry)).chars().count()).max().unwrap_or(0)
+    };
+    let (rules, places) = (width(|(rule, _)| rule), width(|(_, place)| place));
+    for entry in looked {
+        let (rule, place) = name(entry);
+        let mark = match (entry.decided, entry.matched) {
+            (true, _) => out.icon("▸", ">"),
+            (false, true) => out.icon("·", "+"),
+            (false, false) => " ",
+        };
+        let says = card::pad(&entry.says, 5);
+        let says = if entry.matched { out.paint(effect(out, &entry.says).1, &says) } else { says };
+        let rule = card::pad(&rule, rules);
+        let room = out.width().saturating_sub(rules + places + 11).max(20);
+        let (place, why) = (card::pad(&place, places), shorten(&harmless_line(&entry.why), room));
+        let row = format!("{rule}  {place}  {why}");
+        let row = if entry.decided { row } else { out.paint(Look::Faint, &row) };
+        out.line(&format!("{mark} {says}  {row}"));
+    }
+}

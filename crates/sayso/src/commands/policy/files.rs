@@ -1,0 +1,202 @@
+//! Where policies come from: files that were named, each with its layer, or what is in force.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use sayso_core::Code;
+use sayso_engine::{ADMIN_POLICY, Desk, SPACE_POLICY, SettingKind};
+use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake, Policies, Policy};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What the names of agents' policies begin with.
+const AGENT: &str = "agent/";
+
+/// A policy file and its layer, as it is typed: `FILE`, `admin=FILE`, `space=FILE`,
+/// `agent:NAME=FILE`; `-` is standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The layer, if one was named.
+    layer: Option<Layer>,
+    path: String,
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(typed: &str) -> std::result::Result<Self, String> {
+        let whole = || Self { layer: None, path: typed.into() };
+        let Some((head, path)) = typed.split_once('=') else { return Ok(whole()) };
+        let layer = match (head, head.strip_prefix("agent:")) {
+            ("admin", _) => Layer::Admin,
+            ("space", _) => Layer::Space,
+            (_, Some("")) => return Err("an agent's policy is written agent:NAME=FILE".into()),
+            (_, Some(name)) => Layer::Agent(name.into()),
+            // A name of a file may hold an equals sign.
+            (_, None) => return Ok(whole()),
+        };
+        Ok(Self { layer: Some(layer), path: path.into() })
+    }
+}
+
+/// The text of a policy file.
+pub(crate) struct Text {
+    pub(crate) layer: Layer,
+    pub(crate) file: String,
+    pub(crate) text: String,
+}
+
+impl Text {
+    fn parse(&self) -> std::result::Result<Policy, Vec<Mistake>> {
+        Policy::parse(self.layer.clone(), &self.file, &self.text)
+    }
+}
+
+/// Reads files; those whose layer is not named are of `usual`.
+pub(crate) fn read(context: &Context<'_>, sources: &[Source], usual: &Layer) -> Result<Vec<Text>> {
+    let read = |Source { layer, path }: &Source| {
+        let layer = layer.clone().unwrap_or_else(|| usual.clone());
+        let (file, text) = match path.as_str() {
+            "-" => ("stdin".to_owned(), context.text("-")?),
+            path => (path.to_owned(), read_text(Path::new(path), FILE_BYTES_MAX)?),
+        };
+        Ok(Text { layer, file, text })
+    };
+    sources.iter().map(read).collect()
+}
+
+/// The policies in these files; without any, those in force.
+pub(crate) fn read_or_in_force(
+    context: &Context<'_>,
+    sources: &[Source],
+    usual: &Layer,
+) -> Result<Arc<Policies>> {
+    match sources.is_empty() {
+        true => in_force(context),
+        false => {
+            let texts = read(context, sources, usual)?;
+            Ok(Arc::new(parse(&texts, &known(context).groups)?))
+        }
+    }
+}
+
+/// The policies in force.
+pub(crate) fn in_force(context: &Context<'_>) -> Result<Arc<Policies>> {
+    Ok(context.kept_desk()?.policies()?)
+}
+
+/// The policies as they would be in force, were these files set: each takes the place of its layer.
+pub(crate) fn as_if_set(desk: &Desk, mut texts: Vec<Text>) -> Result<Policies> {
+    let given: Vec<Layer> = texts.iter().map(|text| text.layer.clone()).collect();
+    for setting in desk.settings(Some(SettingKind::Policy))? {
+        let layer = layer_of(&setting.name);
+        if let Some(text) = setting.body.filter(|_| !given.contains(&layer)) {
+            texts.push(Text { layer, file: format!("policy {}", setting.name), text });
+        }
+    }
+    parse(&texts, &groups(desk)?)
+}
+
+/// The names that policies may use: those of every space, and the groups of the one here, if there is
+/// one. Files are looked at without a space as well.
+pub(crate) fn known(context: &Context<'_>) -> Known {
+    let groups = context.kept_desk().and_then(|desk| groups(&desk)).unwrap_or_default();
+    Known { groups, ..Known::of_every_space() }
+}
+
+fn groups(desk: &Desk) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut groups = BTreeMap::new();
+    for setting in desk.settings(Some(SettingKind::Group))? {
+        let people = serde_json::from_str(&setting.body.unwrap_or_default());
+        groups.extend(people.ok().map(|people| (setting.name, people)));
+    }
+    Ok(groups)
+}
+
+/// The name a layer's policy is set under, and back.
+pub(crate) fn name_of(layer: &Layer) -> Result<String> {
+    match layer {
+        Layer::Space => Ok(SPACE_POLICY.into()),
+        Layer::Admin => Ok(ADMIN_POLICY.into()),
+        Layer::Agent(name) => Ok(format!("{AGENT}{name}")),
+        Layer::Floor | Layer::Task(_) => {
+            let what = format!("a policy of the {layer} is not set here");
+            Err(Failure::new(Code::BadValue, what)
+                .hint("set the space's, or an agent's with: --agent NAME"))
+        }
+    }
+}
+
+fn layer_of(name: &str) -> Layer {
+    match (name, name.strip_prefix(AGENT)) {
+        (_, Some(agent)) => Layer::Agent(agent.into()),
+        (ADMIN_POLICY, None) => Layer::Admin,
+        (_, None) => Layer::Space,
+    }
+}
+
+/// The policies in these texts, which must have no mistakes of their own.
+fn parse(texts: &[Text], groups: &BTreeMap<String, Vec<String>>) -> Result<Policies> {
+    let (mut policies, mut mistakes) = (vec![], vec![]);
+    for text in texts {
+        match text.parse() {
+            Ok(policy) => policies.push(policy),
+            Err(found) => mistakes.extend(found),
+        }
+    }
+    match mistakes.is_empty() {
+        true => Ok(Policies::with_groups(policies, groups)),
+        false => Err(cannot_be_used(&mistakes)),
+    }
+}
+
+fn cannot_be_used(mistakes: &[Mistake]) -> Failure {
+    let all: String = mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect();
+    Failure::new(Code::BadPolicy, format!("the policy cannot be used:{all}"))
+        .hint("mend it, then see with: sayso policy check FILE")
+}
+
+/// The text of a file, of which a little more than `bytes_max` is read, so that whoever judges it sees
+/// that it is too long.
+pub(crate) fn read_text(path: &Path, bytes_max: usize) -> Result<String> {
+    let shown = path.display();
+    let file = std::fs::File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Failure::new(Code::NotFound, format!("there is no file {shown}"))
+        }
+        _ => Failure::new(Code::Failure, format!("{shown}: {error}")),
+    })?;
+    let (mut bytes, most) = (vec![], bytes_max as u64 + 4);
+    file.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Code::Failure, format!("{shown}: {error}")))?;
+    // Cut short, the last character may be half there; it is too long anyway.
+    let is_cut = bytes.len() > bytes_max;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) if is_cut && error.utf8_error().error_len().is_none() => {
+            Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        Err(_) => Err(Failure::new(Code::InvalidText, format!("{shown} is not UTF-8 text"))
+            .hint("convert it first, for example with: iconv -t utf-8")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_names_its_layer() {
+        let source = |typed: &str| typed.parse::<Source>().map(|s| (s.layer, s.path));
+        let plain = |path: &str| Ok((None, path.to_owned()));
+        assert_eq!(source("p.yaml"), plain("p.yaml"));
+        assert_eq!(source("a=b.yaml"), plain("a=b.yaml"));
+        assert_eq!(source("admin=p.yaml"), Ok((Some(Layer::Admin), "p.yaml".into())));
+        let rex = Some(Layer::Agent("rex".into()));
+        assert_eq!(source("agent:rex=a=b.yaml"), Ok((rex, "a=b.yaml".into())));
+        assert!(source("agent:=p.yaml").is_err());
+    }
+}

@@ -1,0 +1,169 @@
+//! `sayso policy replay`: what a policy would have changed, over what was really asked.
+
+use super::files::{self, Source};
+use super::wire::{Change, Example, Replayed};
+use crate::card;
+use crate::commands::mistakes::count;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::{Look, Out};
+use crate::when;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Exit, GateId, Timestamp};
+use sayso_engine::{Desk, Recorded};
+use sayso_policy::Layer;
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// How many records are read at a time.
+const PAGE: usize = 500;
+
+/// Show what a policy would have changed, over what was really asked.
+///
+/// Puts every recorded request before the policy in force and before the one given, and shows which
+/// gates would open, which would not, and which would ask otherwise, with examples. Each file takes the
+/// place of its layer; the other layers stay as they are. Nothing is changed.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  sayso policy replay policy.yaml --since 30d")]
+pub(crate) struct Args {
+    /// Policy files; `-` for standard input.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<Source>,
+    /// The files are the policy of this agent, not of the space.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Look at requests from this moment on: 30d, 2026-11-01.
+    #[arg(long, value_name = "TIME", default_value = "30d")]
+    since: String,
+    /// Show this many examples of each sort of change.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
+    examples: usize,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let usual = args.agent.map_or(Layer::Space, Layer::Agent);
+    let texts = files::read(context, &args.files, &usual)?;
+    let (desk, actor) = context.sit_down_to_look()?;
+    let since = when::past(&args.since, desk.now())?;
+    let (now, new) = (desk.policies()?, files::as_if_set(&desk, texts)?);
+    let records = Records::since(&desk, &actor, since);
+    let requests = records
+        .iter()
+        .map(|Recorded { id, request, .. }| sayso_policy::Recorded { name: id, request });
+    let replay = new.replay(&now, requests, args.examples);
+    records.end()?;
+    let mut replayed = Replayed::of(when::rfc3339(since), replay);
+    let examples = replayed.changes.iter_mut().flat_map(|change| &mut change.examples);
+    examples.for_each(|example| name(&desk, example));
+    match context.out.json {
+        true => context.out.json(&replayed),
+        false => print(context.out, &replayed, since),
+    }
+    Ok(Exit::Ok)
+}
+
+/// A gate is called by its handle.
+fn name(desk: &Desk, example: &mut Example) {
+    let gate = example.name.parse::<GateId>().ok().and_then(|id| desk.gate(id).ok());
+    if let Some(gate) = gate {
+        example.name = gate.handle().to_owned();
+    }
+}
+
+fn print(out: &Out, replayed: &Replayed, since: Timestamp) {
+    let looked = count(usize::try_from(replayed.looked).unwrap_or(usize::MAX), "request");
+    let (since, changed) = (when::local(since), replayed.changed);
+    out.line(&format!("{looked} since {since}, {changed} would be decided otherwise"));
+    for change in replayed.changes.iter().filter(|change| !change.is_none()) {
+        out.line("");
+        out.line(&head(out, change));
+        for Example { name, request, before, after } in &change.examples {
+            let request = shorten(&harmless_line(request), out.width().saturating_sub(12));
+            out.line(&format!("  {}  {request}", out.paint(Look::Name, &short(name))));
+            let rules = |rules: &[String]| match rules.is_empty() {
+                true => "no policy".to_owned(),
+                false => harmless_line(&rules.join(", ")),
+            };
+            let arrow = out.icon("→", "->");
+            let why = format!("{} {arrow} {}", rules(before), rules(after));
+            for line in card::indented(out, &why, "    ") {
+                out.line(&out.paint(Look::Faint, &line));
+            }
+        }
+    }
+}
+
+/// What is no gate is called by the moment it was asked, which begins its id.
+fn short(name: &str) -> String {
+    match name.split_once('/').and_then(|(at, _)| at.parse().ok()) {
+        Some(micros) => when::local(Timestamp::from_micros(micros)),
+        None => harmless_line(name),
+    }
+}
+
+fn head(out: &Out, change: &Change) -> String {
+    let Change { before, after, count, .. } = change;
+    let (look, meaning) = match (before.as_str(), after.as_str()) {
+        ("ask", "ask") => (Look::Warn, "would be asked otherwise"),
+        (_, "ask") => (Look::Warn, "gates would open"),
+        ("ask", "allow") => (Look::Good, "gates would not be there"),
+        (_, "allow") => (Look::Good, "would go through"),
+        (_, _) => (Look::Bad, "would be refused"),
+    };
+    let arrow = out.icon("→", "->");
+    format!("{} {count} {meaning}", out.paint(look, &format!("{before} {arrow} {after}:")))
+}
+
+/// What was put before the policy, read a page at a time, with a word to whoever waits for long.
+pub(super) struct Records<'a> {
+    desk: &'a Desk,
+    actor: &'a Actor,
+    since: Timestamp,
+    failure: RefCell<Option<sayso_engine::Error>>,
+    began: Instant,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn since(desk: &'a Desk, actor: &'a Actor, since: Timestamp) -> Self {
+        Self { desk, actor, since, failure: RefCell::new(None), began: Instant::now() }
+    }
+
+    /// All of them, oldest first. A failure ends it, and is told by [`Records::end`].
+    pub(super) fn iter(&self) -> impl Iterator<Item = Recorded> {
+        let (mut last, mut is_over, mut seen) = (None, false, 0);
+        let pages = std::iter::from_fn(move || {
+            if is_over {
+                return None;
+            }
+            match self.desk.requests(self.actor, self.since, last.as_ref(), PAGE) {
+                Ok(page) => {
+                    is_over = !page.more || page.items.is_empty();
+                    last = page.items.last().cloned();
+                    seen += page.items.len();
+                    self.show(&format!("\rreading… {seen} requests"));
+                    Some(page.items)
+                }
+                Err(error) => {
+                    *self.failure.borrow_mut() = Some(error);
+                    None
+                }
+            }
+        });
+        pages.flatten()
+    }
+
+    /// Ends the reading, and says how it went.
+    pub(super) fn end(self) -> Result<()> {
+        self.show("\r\x1b[K");
+        self.failure.into_inner().map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn show(&self, text: &str) {
+        let is_long = self.began.elapsed() > Duration::from_secs(1);
+        if is_long && std::io::stderr().is_terminal() {
+            let _ = write!(std::io::stderr(), "{text}");
+        }
+    }
+}

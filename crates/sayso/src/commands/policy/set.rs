@@ -1,0 +1,59 @@
+//! `sayso policy set`: puts a policy in force, or takes it away.
+
+use super::files::{self, Source, name_of};
+use super::show;
+use crate::context::Context;
+use crate::exit::Result;
+use sayso_core::Exit;
+use sayso_engine::{Change, SettingKind};
+use sayso_policy::Layer;
+
+/// Put a policy in force, or take it away.
+///
+/// It holds from now on for everybody in the space; the files themselves are not looked at again. A
+/// policy with mistakes is refused as a whole. Only people do this, and each change has its entry in
+/// the audit.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso policy set policy.yaml
+  sayso policy set agent:rex=rex.yaml
+  sayso policy set --remove --agent rex")]
+pub(crate) struct Args {
+    /// Policy files; `-` for standard input. Each takes the place of its layer.
+    #[arg(value_name = "FILE", required_unless_present = "remove")]
+    files: Vec<Source>,
+    /// The policy of this agent, not of the space.
+    #[arg(long, value_name = "NAME", conflicts_with = "admin")]
+    agent: Option<String>,
+    /// The policy of whoever looks after the installation.
+    #[arg(long)]
+    admin: bool,
+    /// Take the policy away instead.
+    #[arg(long, conflicts_with = "files")]
+    remove: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let layer = match (args.agent, args.admin) {
+        (Some(name), _) => Layer::Agent(name),
+        (None, true) => Layer::Admin,
+        (None, false) => Layer::Space,
+    };
+    let change = |layer: &Layer, body: Option<String>| -> Result<Change> {
+        Ok(Change { kind: SettingKind::Policy, name: name_of(layer)?, body })
+    };
+    let changes = match args.remove {
+        true => vec![change(&layer, None)?],
+        false => {
+            let texts = files::read(context, &args.files, &layer)?;
+            let all = texts.into_iter().map(|text| change(&text.layer, Some(text.text)));
+            all.collect::<Result<_>>()?
+        }
+    };
+    let (desk, actor) = context.sit_down_as_person()?;
+    if desk.set(&actor, changes)? == 0 {
+        context.out.remark("nothing changed: it is so already");
+    }
+    show::print(context, &desk, &show::in_force(&desk)?);
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,98 @@
+//! `sayso policy show`: what is in force.
+
+use super::files::name_of;
+use super::wire::{InForce, Layer, short};
+use crate::card;
+use crate::commands::mistakes::count;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::when;
+use sayso_core::text::harmless_line;
+use sayso_core::{Code, Exit};
+use sayso_engine::{Desk, SettingKind};
+
+/// Show what is in force, layer by layer, with its digest.
+///
+/// With `--text` or `--agent` the policy itself is printed, as it was set.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  sayso policy show --text > policy.yaml      to change it, then: sayso policy set policy.yaml")]
+pub(crate) struct Args {
+    /// Print the policy of the space, as it was set.
+    #[arg(long)]
+    text: bool,
+    /// Print the policy of this agent, as it was set.
+    #[arg(long, value_name = "NAME", conflicts_with = "text")]
+    agent: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let desk = context.kept_desk()?;
+    let wanted = match (args.agent, args.text) {
+        (Some(name), _) => Some(sayso_policy::Layer::Agent(name)),
+        (None, true) => Some(sayso_policy::Layer::Space),
+        (None, false) => None,
+    };
+    let mut policy = in_force(&desk)?;
+    if let Some(layer) = wanted {
+        let layer = layer.to_string();
+        policy.layers.retain(|found| found.layer == layer);
+        let Some(found) = policy.layers.first() else {
+            return Err(Failure::new(
+                Code::NotFound,
+                format!("no policy of the {layer} is in force"),
+            )
+            .hint("see what is with: sayso policy show"));
+        };
+        if !context.out.json {
+            context.out.deliver(found.text.trim_end());
+            return Ok(Exit::Ok);
+        }
+    }
+    print(context, &desk, &policy);
+    Ok(Exit::Ok)
+}
+
+/// What is in force, with who put it there.
+pub(super) fn in_force(desk: &Desk) -> Result<InForce> {
+    let policies = desk.policies()?;
+    let settings = desk.settings(Some(SettingKind::Policy))?;
+    let mut layers = vec![];
+    for policy in policies.files() {
+        let name = name_of(policy.layer())?;
+        let Some(setting) = settings.iter().find(|setting| setting.name == name) else { continue };
+        layers.push(Layer {
+            layer: policy.layer().to_string(),
+            rules: policy.rules().count(),
+            tests: policy.tests().len(),
+            set_by: setting.set_by.clone(),
+            set_at: when::rfc3339(setting.set_at),
+            text: setting.body.clone().unwrap_or_default(),
+        });
+    }
+    Ok(InForce { digest: policies.digest().to_string(), layers })
+}
+
+pub(super) fn print(context: &Context<'_>, desk: &Desk, policy: &InForce) {
+    let out = context.out;
+    if out.json {
+        return out.json(policy);
+    }
+    if policy.layers.is_empty() {
+        out.line("no policy is in force: nothing is asked that nobody asked for");
+        out.remark("start with: sayso policy presets balanced > policy.yaml");
+        return;
+    }
+    let width = policy.layers.iter().map(|layer| layer.layer.chars().count()).max().unwrap_or(0);
+    for layer in &policy.layers {
+        let name = out.paint(Look::Name, &card::pad(&harmless_line(&layer.layer), width));
+        let (rules, tests) = (count(layer.rules, "rule"), count(layer.tests, "test"));
+        let at = layer.set_at.parse::<jiff::Timestamp>().map(|at| at.as_microsecond());
+        let at = at.map(sayso_core::Timestamp::from_micros).unwrap_or_else(|_| desk.now());
+        let set =
+            format!("set {} by {}", when::relative(at, desk.now()), harmless_line(&layer.set_by));
+        out.line(&format!("{name}  {rules}, {tests}  {}", out.paint(Look::Faint, &set)));
+    }
+    out.line(&out.paint(Look::Faint, &format!("policy {}", short(&policy.digest))));
+}

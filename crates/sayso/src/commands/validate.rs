@@ -1,0 +1,174 @@
+//! `sayso validate`: everything that is wrong with settings, task files, roles and policies.
+
+use super::mistakes::Report;
+use super::policy::files::{self, read_text};
+use crate::config::{self, check};
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::work::{ROLE_BYTES_MAX, roles, task_file};
+use sayso_core::{Code, Exit};
+use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The longest file that is read; each sort has its own limit below it.
+const READ_BYTES_MAX: usize = 1024 * 1024;
+/// The most files that are found by themselves.
+const FILES_MAX: usize = 10_000;
+
+/// Check settings, task files, roles and policies, and name file, line and fix of every mistake.
+///
+/// Without FILE it looks at what it finds in the project: `.sayso/config.yaml`, `.sayso/roles/*.md`,
+/// `policy.yaml` beside `.sayso` or in it, and `tasks/*.md`. Given files are told apart by their names:
+/// `config.yaml` in `.sayso` is settings, `.md` in a folder `roles` is a role, any other `.md` a task,
+/// `.yaml` a policy of the space. Nothing is changed. What is in force is checked by `policy check`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso validate
+  sayso validate tasks/*.md policy.yaml")]
+pub(crate) struct Args {
+    /// The files to look at.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Settings,
+    Role,
+    Task,
+    Policy,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let start = config::start(&context.globals)?;
+    let folder = config::folder_above(&start);
+    let files = match args.files.is_empty() {
+        false => args.files.into_iter().map(sorted).collect::<Result<Vec<_>>>()?,
+        true => found(folder.as_deref(), &start)?,
+    };
+    if files.is_empty() {
+        return Err(Failure::new(Code::NotFound, "there is nothing here to look at")
+            .hint("name files, as in: sayso validate tasks/*.md, or make a space: sayso init"));
+    }
+    let world = World::of(context, folder.as_deref());
+    let mut mistakes = vec![];
+    for (sort, path) in &files {
+        mistakes.extend(world.mistakes(*sort, path, &shown(path, &start)));
+    }
+    Report::new(files.len(), mistakes).show(context, Code::Invalid)
+}
+
+/// A path as short as it can be typed.
+fn shown(path: &Path, start: &Path) -> String {
+    path.strip_prefix(start).unwrap_or(path).display().to_string()
+}
+
+/// What a given file is, by its name.
+fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
+    let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let sort = match (folder, name.rsplit_once('.').map(|(_, ending)| ending)) {
+        (Some(config::FOLDER), _) if name == "config.yaml" => Sort::Settings,
+        (Some("roles"), Some("md")) => Sort::Role,
+        (_, Some("md")) => Sort::Task,
+        (_, Some("yaml" | "yml")) => Sort::Policy,
+        _ => {
+            let what = format!("it cannot be told what {} is", path.display());
+            return Err(Failure::new(Code::BadValue, what)
+                .hint("name tasks and roles .md, policies and settings .yaml"));
+        }
+    };
+    Ok((sort, path))
+}
+
+/// What is found in the project.
+fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
+    let project = folder.and_then(Path::parent).unwrap_or(start);
+    let mut files = vec![];
+    let mut add = |sort: Sort, path: PathBuf| {
+        if path.is_file() {
+            files.push((sort, path));
+        }
+    };
+    if let Some(folder) = folder {
+        add(Sort::Settings, folder.join("config.yaml"));
+        add(Sort::Policy, folder.join("policy.yaml"));
+        texts_in(&folder.join("roles"))?.into_iter().for_each(|path| add(Sort::Role, path));
+    }
+    add(Sort::Policy, project.join("policy.yaml"));
+    texts_in(&project.join("tasks"))?.into_iter().for_each(|path| add(Sort::Task, path));
+    Ok(files)
+}
+
+/// The `.md` files of a folder, by name.
+fn texts_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(vec![]) };
+    let mut paths = vec![];
+    for entry in entries.take(FILES_MAX) {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "md") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The names that files may use, as far as they are known here.
+struct World {
+    roles: Option<BTreeSet<String>>,
+    agents: Option<BTreeSet<String>>,
+    /// What policies may name.
+    known: Known,
+}
+
+impl World {
+    fn of(context: &Context<'_>, folder: Option<&Path>) -> Self {
+        let roles = folder.and_then(|folder| roles(folder).ok());
+        let agents = folder.and_then(|folder| config::agents_of(folder).ok());
+        let roles: Option<BTreeSet<_>> = roles.map(|roles| roles.into_keys().collect());
+        let known = Known { roles: roles.clone(), ..files::known(context) };
+        Self { roles, agents: agents.map(|agents| agents.into_keys().collect()), known }
+    }
+
+    fn mistakes(&self, sort: Sort, path: &Path, file: &str) -> Vec<Mistake> {
+        let text = match read_text(path, READ_BYTES_MAX) {
+            Ok(text) => text,
+            Err(Failure { message, hint, .. }) => {
+                let fix = hint.unwrap_or_else(|| "see that it is there and can be read".into());
+                return vec![mistake(file, message, fix)];
+            }
+        };
+        let bytes_max = match sort {
+            Sort::Settings => config::CONFIG_BYTES_MAX,
+            Sort::Role => ROLE_BYTES_MAX,
+            Sort::Task => task_file::FILE_BYTES_MAX,
+            // Says so itself.
+            Sort::Policy => FILE_BYTES_MAX as u64 + text.len() as u64,
+        };
+        if text.len() as u64 > bytes_max {
+            let what = format!("it is longer than the {bytes_max} bytes that are read");
+            return vec![mistake(file, what, "shorten it".into())];
+        }
+        match sort {
+            Sort::Settings => check::mistakes(file, &text),
+            Sort::Role if text.trim().is_empty() => {
+                let fix = "write what an agent in this role is to do, or drop the file";
+                vec![mistake(file, "nothing is in it".into(), fix.into())]
+            }
+            Sort::Role => vec![],
+            Sort::Task => {
+                task_file::mistakes(file, &text, self.roles.as_ref(), self.agents.as_ref())
+            }
+            Sort::Policy => {
+                sayso_policy::mistakes([(Layer::Space, file, text.as_str())], &self.known)
+            }
+        }
+    }
+}
+
+fn mistake(file: &str, what: String, fix: String) -> Mistake {
+    Mistake { file: file.into(), line: None, what, fix }
+}

@@ -1,0 +1,179 @@
+//! Everything that is wrong with a file of settings, at once, each with its line and a fix. For
+//! `sayso validate`; a command that needs the settings stops at the first.
+
+use super::{AgentFile, File, agents, settings_in_words};
+use crate::exit::Failure;
+use sayso_policy::Mistake;
+use serde::de::DeserializeOwned;
+
+/// The most mistakes that are looked for in one file.
+const MISTAKES_MAX: usize = 100;
+
+/// What is wrong with the settings of a space.
+pub(crate) fn mistakes(file: &str, text: &str) -> Vec<Mistake> {
+    let (settings, mut found) = read::<File>(file, text, settings_in_words());
+    let Some(File { work, agents: own, .. }) = settings else { return found };
+    let mut note = |section: &str, key: &str, failure: Option<Failure>| {
+        let Some(Failure { message, hint, .. }) = failure else { return };
+        let (what, fix) = parted(&message, hint.as_deref().unwrap_or(settings_in_words()));
+        let line = line_of(text, section, key);
+        found.push(Mistake { file: file.into(), line, what, fix });
+    };
+    note("work", "turn", work.turn().err());
+    note("work", "lease", work.lease().err());
+    note("work", "retry", work.retry().err());
+    note("work", "land", work.land().err());
+    for (name, agent) in &own {
+        note("agents", name, agents(&[(name.clone(), agent.clone())].into()).err());
+    }
+    if !is_agent(&own, &work.agent) {
+        let known = agents(&Default::default()).unwrap_or_default();
+        let known: Vec<_> = known.keys().chain(own.keys()).map(String::as_str).collect();
+        let what = format!("there is no agent {:?}", work.agent);
+        let fix = format!("take one of {}, or add it to `agents`", known.join(", "));
+        let line = line_of(text, "work", "agent");
+        found.push(Mistake { file: file.into(), line, what, fix });
+    }
+    found.sort_by_key(|mistake| mistake.line);
+    found
+}
+
+fn is_agent(own: &std::collections::BTreeMap<String, AgentFile>, name: &str) -> bool {
+    let known = agents(&Default::default()).unwrap_or_default();
+    own.contains_key(name) || known.contains_key(name)
+}
+
+/// Reads YAML and goes on after a mistake: the entry it is in is taken out, and the rest is read again.
+/// What could be read in the end comes along, if anything could.
+pub(crate) fn read<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    settings: &str,
+) -> (Option<T>, Vec<Mistake>) {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut found: Vec<Mistake> = vec![];
+    while found.len() < MISTAKES_MAX {
+        let error = match serde_saphyr::from_str::<T>(&lines.join("\n")) {
+            Ok(value) => return (Some(value), found),
+            Err(error) => error,
+        };
+        let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
+        let (what, fix) = in_words(&error, settings);
+        let is_known = found.iter().any(|mistake| mistake.line == line);
+        if !is_known {
+            found.push(Mistake { file: file.into(), line, what, fix });
+        }
+        let at = line.and_then(|line| usize::try_from(line).ok()).filter(|at| *at <= lines.len());
+        match at {
+            // Without a key it is no entry, and the next line is no better.
+            Some(at) if !is_known && lines[at - 1].contains(':') => take_out(&mut lines, at - 1),
+            _ => break,
+        }
+    }
+    (None, found)
+}
+
+/// Takes an entry out, with everything that belongs to it; the lines below keep their numbers.
+fn take_out(lines: &mut [&str], at: usize) {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let depth = indent(lines[at]);
+    lines[at] = "";
+    let below = lines[at + 1..].iter_mut();
+    below
+        .take_while(|line| line.trim().is_empty() || indent(line) > depth)
+        .for_each(|line| *line = "");
+}
+
+/// What an error says, and what is expected instead. Never a line of the file: the address of a
+/// database may hold a password.
+fn in_words(error: &serde_saphyr::Error, settings: &str) -> (String, String) {
+    let said = error.without_snippet().to_string();
+    let said = said.lines().next().unwrap_or_default();
+    // `error: line 9 column 1: …`: the line is told apart from it.
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let said = match said.split_once(": ") {
+        Some((place, rest)) if place.starts_with("line ") => rest,
+        _ => said,
+    };
+    let said = said.split(" at line ").next().unwrap_or(said);
+    if said.contains("://") {
+        return ("this is not a list of settings".into(), settings.into());
+    }
+    if let Some((what, expected)) = said.split_once(", expected ") {
+        return (what.into(), format!("write {expected}"));
+    }
+    // The parser's own words are about the parser.
+    let (what, fix) = match said {
+        "expected mapping start" => ("settings are needed here", "write them as `name: value`"),
+        "expected string scalar" => ("a text is needed here", "put it in quotes"),
+        "expected sequence start" => ("a list is needed here", "write it as `[one, two]`"),
+        _ if said.starts_with("invalid u") => {
+            ("this is no number that can be", "write a whole number")
+        }
+        _ => return parted(said, settings),
+    };
+    (what.into(), fix.into())
+}
+
+/// What is wrong and what to do, where a message says both: `what; fix`.
+pub(crate) fn parted(message: &str, fallback: &str) -> (String, String) {
+    let (what, fix) = message.split_once("; ").unwrap_or((message, fallback));
+    (what.into(), fix.into())
+}
+
+/// The line of a key in a section, or of the section where they share a line.
+pub(crate) fn line_of(text: &str, section: &str, key: &str) -> Option<u64> {
+    let is = |line: &str, key: &str| {
+        let rest = line.trim_start().trim_start_matches(['"', '\'']).strip_prefix(key);
+        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).starts_with(':'))
+    };
+    let lines = || text.lines().zip(1_u64..);
+    let (_, start) = lines().find(|(line, _)| !line.starts_with(' ') && is(line, section))?;
+    let inside = lines().skip(usize::try_from(start).ok()?);
+    let inside = inside.take_while(|(line, _)| {
+        line.starts_with(' ') || line.starts_with('#') || line.trim().is_empty()
+    });
+    let found = inside.into_iter().find(|(line, _)| is(line, key)).map(|(_, number)| number);
+    found.or(Some(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        mistakes("c.yaml", text).iter().map(|m| format!("{m}\n")).collect()
+    }
+
+    #[test]
+    fn all_mistakes_are_told_with_line_and_fix() {
+        let fine = super::super::DEFAULT.replace("{space}", "x").replace("{store}", "sqlite");
+        assert_eq!(said(&fine), "");
+        let text = "space: x\nstoer: y\nwork:\n  jobs: many\n  threshold: 7\n  turn: soon\n  \
+                    land: command\n  agent: nobody\nagents:\n  mine: {adapter: magic}\n  \
+                    yours:\n    adapter: command\n    program: x\n    modle: x\n";
+        let said = said(text);
+        for expected in [
+            "c.yaml:2: unknown field `stoer`; write one of",
+            "c.yaml:4: this is no number that can be; write a whole number",
+            "c.yaml:5: 7 is no threshold; take 0 (never)",
+            "c.yaml:6: work.turn: \"soon\" is no duration; write 30s",
+            "c.yaml:7: land is command",
+            "c.yaml:8: there is no agent \"nobody\"; take one of",
+            "c.yaml:10: agent mine",
+            "c.yaml:14: unknown field `modle`; write one of adapter",
+        ] {
+            assert!(said.contains(expected), "{expected}:\n{said}");
+        }
+        assert_eq!(said.lines().count(), 8, "{said}");
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_one_mistake_and_no_secret_is_told() {
+        for text in ["work: [", "store: [postgres://ann:secret@db/x", "- a\n- b\n"] {
+            let said = said(text);
+            assert_eq!(said.lines().count(), 1, "{said}");
+            assert!(!said.contains("secret"), "{said}");
+        }
+    }
+}

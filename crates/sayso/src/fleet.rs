@@ -1,0 +1,163 @@
+//! Fleet files: read, compared with what is set, and carried out.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::{config, who};
+use sayso_core::Code;
+use sayso_engine::{Change, Desk, SettingKind, World};
+use sayso_server::fleet::{Fleet, is_declared};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The longest fleet file.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What a file would do to one space.
+pub(crate) struct Plan {
+    pub(crate) space: String,
+    pub(crate) is_new: bool,
+    pub(crate) prunes: bool,
+    pub(crate) differences: Vec<Difference>,
+    changes: Vec<Change>,
+}
+
+/// One thing that differs between what is set and what the file says.
+pub(crate) struct Difference {
+    pub(crate) kind: SettingKind,
+    pub(crate) name: String,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+impl Difference {
+    /// In one word; what is not in the file goes only where it is pruned.
+    pub(crate) fn how(&self, prunes: bool) -> &'static str {
+        match (&self.before, &self.after) {
+            (None, _) => "added",
+            (Some(_), Some(_)) => "changed",
+            (Some(_), None) if prunes => "removed",
+            (Some(_), None) => "kept",
+        }
+    }
+}
+
+impl Plan {
+    fn of(space: &str, is_new: bool, prunes: bool, set: &Set, wanted: Vec<Change>) -> Self {
+        let mut left = set.clone();
+        let mut differences = vec![];
+        let mut changes = vec![];
+        for change in wanted {
+            let before = left.remove(&(change.kind.as_str().to_owned(), change.name.clone()));
+            if before != change.body {
+                let (kind, name, after) = (change.kind, change.name.clone(), change.body.clone());
+                differences.push(Difference { kind, name, before, after });
+                changes.push(change);
+            }
+        }
+        for ((kind, name), before) in left {
+            let Some(kind) = SettingKind::ALL.into_iter().find(|k| k.as_str() == kind) else {
+                continue;
+            };
+            if prunes {
+                changes.push(Change { kind, name: name.clone(), body: None });
+            }
+            differences.push(Difference { kind, name, before: Some(before), after: None });
+        }
+        differences.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        Self { space: space.into(), is_new, prunes, differences, changes }
+    }
+
+    /// Does it: as a whole, or not at all.
+    pub(crate) fn carry_out(&self, context: &Context<'_>) -> Result<()> {
+        let desk = match self.is_new {
+            true => {
+                let location = config::locate(&context.globals)?;
+                let here = context.desk()?;
+                let actor = who::person(context, &here)?;
+                Desk::create(location.place, &self.space, &actor, World::real())?.0
+            }
+            false => desk_of(context, Some(&self.space))?,
+        };
+        let actor = who::person(context, &desk)?;
+        desk.set(&actor, self.changes.clone())?;
+        Ok(())
+    }
+}
+
+type Set = BTreeMap<(String, String), String>;
+
+/// What a file would do, space by space.
+pub(crate) fn plans(context: &Context<'_>, file: &Path, prunes: bool) -> Result<Vec<Plan>> {
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let mut plans = vec![];
+    for fleet in read(context, file)? {
+        let wanted = fleet.settings(|name| read_text(&folder.join(name)))?;
+        let here = context.desk()?;
+        let space = fleet.space.clone().unwrap_or_else(|| here.space_name().to_owned());
+        let spaces = here.spaces()?;
+        let is_new = spaces.iter().all(|known| known.name != space);
+        let plan = match is_new {
+            true => Plan::of(&space, is_new, prunes, &Set::new(), wanted),
+            false => {
+                let desk = desk_of(context, Some(&space))?;
+                let plan = Plan::of(&space, is_new, prunes, &set_in(&desk)?, wanted);
+                desk.check_settings(&plan.changes)?;
+                plan
+            }
+        };
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+fn set_in(desk: &Desk) -> Result<Set> {
+    let settings = desk.settings(None)?.into_iter().filter(|s| is_declared(&s.kind));
+    Ok(settings.filter_map(|s| Some(((s.kind, s.name), s.body?))).collect())
+}
+
+/// The desk of a space of this store.
+pub(crate) fn desk_of(context: &Context<'_>, space: Option<&str>) -> Result<Desk> {
+    let location = config::locate(&context.globals)?;
+    let space = space.unwrap_or(&location.space);
+    Ok(Desk::open(location.place, space, World::real())?)
+}
+
+fn read(context: &Context<'_>, file: &Path) -> Result<Vec<Fleet>> {
+    let text = match file.to_str() {
+        Some("-") => context.text("-")?,
+        _ => read_text(file)?,
+    };
+    serde_saphyr::from_multiple(&text).map_err(|error| {
+        let why = error.without_snippet().to_string();
+        let why = why.lines().next().unwrap_or_default().to_owned();
+        Failure::new(Code::Invalid, format!("{}: {why}", file.display())).hint(
+            "a fleet file has space, calendar, people, groups, agents, roles, templates, policy and \
+             agent_policies; see docs/guide/fleet.md",
+        )
+    })
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    let wrong = |why: String| Failure::new(Code::Invalid, format!("{}: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(wrong(format!("it has {size} bytes; at most {FILE_BYTES_MAX} are taken")));
+    }
+    std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))
+}
+
+/// Fleets as a file.
+pub(crate) fn write(fleets: &[Fleet]) -> Result<String> {
+    let texts: std::result::Result<Vec<_>, _> =
+        fleets.iter().map(serde_saphyr::to_string).collect();
+    let texts = texts.map_err(|e| Failure::new(Code::Failure, e.to_string()))?;
+    Ok(texts.join("---\n"))
+}
+
+/// A setting as people read it: texts as they are, the rest as YAML.
+pub(crate) fn readable(body: Option<&str>) -> String {
+    let Some(body) = body else { return String::new() };
+    let value = serde_json::from_str::<serde_json::Value>(body).ok();
+    let text = value.and_then(|value| serde_saphyr::to_string(&value).ok());
+    text.unwrap_or_else(|| body.to_owned())
+}
