@@ -26,7 +26,7 @@ type Check = (&'static str, fn(&Tree) -> Findings);
 const CHECKS: &[Check] = &[
     ("module docs", module_docs::check),
     ("edges between crates", edges::check),
-    ("purity of the core", purity::check),
+    ("purity of core and policy", purity::check),
     ("databases only in the store", databases::check),
     ("printing, exit and environment only in the program", doors::check),
     ("migrations only added", migrations::check),

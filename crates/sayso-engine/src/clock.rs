@@ -4,7 +4,8 @@
 use crate::{Calendar, Desk, Result, gates};
 use sayso_core::gate::{Command, Gate, Level, Schedule};
 use sayso_core::{Actor, Door, GateId, Proof, Role, Timestamp};
-use sayso_policy::Demands;
+use sayso_policy::{Demands, Hours};
+use std::time::Duration;
 
 /// How many gates are looked at together.
 const AT_ONCE: usize = 200;
@@ -65,7 +66,7 @@ pub(crate) fn schedule(
     at: Timestamp,
     calendar: &Calendar,
 ) -> (Option<Timestamp>, Schedule) {
-    let after = |ms: u64| moment(demands, at, ms, calendar);
+    let after = |ms: u64| moment(demands.hours, at, ms, calendar);
     let deadline = demands.deadline_ms.map(after);
     let period = deadline.map_or(0, |end| end.as_micros().saturating_sub(at.as_micros()));
     let warn = if period < WARNED_FROM_MICROS { 0 } else { period / 10 };
@@ -84,7 +85,12 @@ pub(crate) fn schedule(
     (deadline, schedule)
 }
 
-/// The moment so much time after another.
-fn moment(_demands: &Demands, at: Timestamp, ms: u64, _calendar: &Calendar) -> Timestamp {
-    at.plus_micros(i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX))
+/// The moment so much time after another. Who has no working hours has all of them.
+fn moment(hours: Hours, at: Timestamp, ms: u64, calendar: &Calendar) -> Timestamp {
+    let working = match hours {
+        Hours::Working => calendar.working_after(at, Duration::from_millis(ms)),
+        Hours::All => None,
+    };
+    let micros = i64::try_from(ms.saturating_mul(1_000)).unwrap_or(i64::MAX);
+    working.unwrap_or_else(|| at.plus_micros(micros))
 }

@@ -1,6 +1,7 @@
 //! Who and what belongs to a space, as people set it.
 
 use crate::{Calendar, Desk, Result, SettingKind};
+use sayso_agents::Backend;
 use sayso_core::text::harmless_line;
 use serde::{Deserialize, Serialize};
 
@@ -34,17 +35,6 @@ pub struct AgentSpec {
     /// The role it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-}
-
-/// How an agent is kept running.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Backend {
-    /// A process of its own.
-    #[default]
-    Process,
-    /// A session of tmux, which people can attach to.
-    Tmux,
 }
 
 /// An answer to a question that comes again and again. A person picks it; it answers nothing by itself.

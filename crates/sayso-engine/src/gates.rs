@@ -1,7 +1,7 @@
 //! What can be done with gates.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Error, Result, clock, load, policy};
+use crate::{Desk, Error, Result, clock, lifecycle, load, policy};
 use sayso_core::gate::{self, Card, Command, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
@@ -300,7 +300,7 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
         None => batch.rule_on_ask(ask)?,
     };
     let rules = batch.desk.rules(batch.write)?;
-    let (deadline, schedule) = clock::schedule(&demands, batch.at, &rules.calendar());
+    let (deadline, schedule) = clock::schedule(&demands, batch.at, &rules.calendar_for(&demands.approvers));
     let (card, lineage) = (ask.card.clone(), batch.actor.lineage());
     Ok(Opened {
         task: ask.task,
@@ -328,7 +328,10 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
     let gate = gate_in(batch, id)?;
     let (Some(ending), true) = (&gate.ending, changed) else { return Ok(gate) };
     batch.verdicts.extend(gate.verdict().map(|verdict| (id, verdict)));
-    let Some(task) = gate.opened.task else { return Ok(gate) };
+    if gate.is_to_be_done() {
+        lifecycle::approve(batch, &gate)?;
+    }
+    let Some(task) = gate.opened.task else { return gate_in(batch, id) };
     let was = batch.task(task)?.map(|task| task.status);
     if let Some(text) = words(ending) {
         batch.on_task(task, &task::Command::Note { text, as_agent: false })?;

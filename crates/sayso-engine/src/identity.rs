@@ -7,7 +7,7 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash}
 use sayso_core::{
     Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp, TokenId,
 };
-use sayso_store::Handles;
+use sayso_store::{Handles, Read};
 use subtle::ConstantTimeEq;
 
 /// How long a terminal stays unlocked.
@@ -227,6 +227,42 @@ pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun
         revoked_at: None,
     };
     Ok(batch.write.add_token(&token)?)
+}
+
+/// Writes the credential of an agent that was spawned: the weakest there is, it dies with the agent.
+/// The same secret again is the same credential.
+pub(crate) fn add_agent_token(
+    batch: &mut Batch<'_, '_>,
+    id: TokenId,
+    agent: &str,
+    launcher: &str,
+    secret: &str,
+) -> Result<TokenId> {
+    check_token_name(agent)?;
+    if let Some(token) = token_by_secret(batch.write, secret)? {
+        return Ok(token.id);
+    }
+    let token = Token {
+        id,
+        space: batch.space,
+        handle: batch.free_handle(Handles::Tokens, |len| id.handle(len))?,
+        hash: hash(secret),
+        role: Role::Agent,
+        name: agent.to_owned(),
+        task: None,
+        run: None,
+        launcher: launcher.to_owned(),
+        created_at: batch.at,
+        expires_at: None,
+        revoked_at: None,
+    };
+    batch.about("token.minted", &token.handle, None, &format!("agent for {agent}"));
+    batch.write.add_token(&token)?;
+    Ok(id)
+}
+
+pub(crate) fn token_by_secret(read: &mut Read<'_>, secret: &str) -> Result<Option<Token>> {
+    Ok(read.token_by_hash(&hash(secret))?)
 }
 
 fn check_may_mint(actor: &Actor) -> Result<()> {

@@ -14,11 +14,14 @@ const LEASE_MICROS: i64 = 60_000_000;
 const BACK_OFF_MICROS_MAX: i64 = 3_600_000_000;
 
 impl Desk {
-    /// Takes notices that are due.
+    /// Takes notices that are due on the channels of this desk.
     pub fn claim_notices(&self, limit: usize) -> Result<Vec<Notice>> {
-        let now = self.now();
+        let (space, channels, now) = (self.space, self.channels.clone(), self.now());
         let lease = now.plus_micros(LEASE_MICROS);
-        Ok(self.store.write(move |write| write.claim_notices(now, lease, limit))?)
+        Ok(self.store.write(move |write| {
+            let channels: Vec<_> = channels.iter().map(String::as_str).collect();
+            write.claim_notices(space, &channels, now, lease, limit)
+        })?)
     }
 
     /// A notice was sent.
@@ -29,8 +32,12 @@ impl Desk {
 
     /// A notice could not be sent; the pause before the next try doubles each time.
     pub fn fail_notice(&self, notice: &Notice, error: &str) -> Result<()> {
-        let retry = retry_at(self.now(), notice.attempts);
-        let (id, error) = (notice.id.clone(), error.to_owned());
+        self.put_off_notice(&notice.id, notice.attempts, error)
+    }
+
+    pub(crate) fn put_off_notice(&self, id: &str, attempts: u32, error: &str) -> Result<()> {
+        let retry = retry_at(self.now(), attempts);
+        let (id, error) = (id.to_owned(), error.to_owned());
         Ok(self.store.write(move |write| write.fail_notice(&id, &error, retry))?)
     }
 }

@@ -4,12 +4,12 @@
 use crate::batch::Batch;
 use crate::gates::{self, Ask};
 use crate::settings::{Change, Rules, SettingKind};
-use crate::{Calendar, Desk, Error, Result, messages, tasks};
+use crate::{Calendar, Desk, Error, Person, Result, messages, tasks};
 use sayso_core::gate::{Card, Command, Fact, Gate, Held};
 use sayso_core::run::Run;
 use sayso_core::task::{self, Status, Task};
 use sayso_core::{
-    Actor, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, TaskId, Timestamp,
+    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, TaskId, Timestamp,
     Verdict,
 };
 use sayso_policy::{
@@ -152,7 +152,7 @@ impl Hold {
 }
 
 /// That a person is asked first, and where.
-fn is_held(gate: &Gate) -> Refusal {
+pub(crate) fn is_held(gate: &Gate) -> Refusal {
     let who = gate.opened.approvers.in_words();
     let because = gate.card.facts.iter().find(|fact| fact.name == POLICY);
     let why = because.and_then(|fact| fact.value.as_str()).unwrap_or_default();
@@ -261,7 +261,7 @@ impl Batch<'_, '_> {
         Ok(ruling)
     }
 
-    fn deny<T>(&mut self, request: &Request, ruling: &Ruling) -> Result<T> {
+    pub(crate) fn deny<T>(&mut self, request: &Request, ruling: &Ruling) -> Result<T> {
         let name = format!("{}/{}", self.at.as_micros(), self.desk.new_gate_id());
         self.denied = Some(self.row(&name, request, ruling)?);
         let (what, why) = (request.in_words(), ruling.reason());
@@ -320,7 +320,7 @@ impl Batch<'_, '_> {
         Ok(History { hour: since(1)?, day: since(24)? })
     }
 
-    fn row(&mut self, id: &str, request: &Request, ruling: &Ruling) -> Result<RequestRow> {
+    pub(crate) fn row(&mut self, id: &str, request: &Request, ruling: &Ruling) -> Result<RequestRow> {
         let policies = self.desk.rules(self.write)?.policies.clone();
         let record = Record {
             request: request.clone(),
@@ -341,6 +341,18 @@ impl Batch<'_, '_> {
 }
 
 impl Rules {
+    /// The calendar of the person who is asked, if it is one and they have one; else that of the space.
+    pub(crate) fn calendar_for(&self, approvers: &Approvers) -> Calendar {
+        let own = match approvers {
+            Approvers::Person(name) => {
+                let people = self.of::<Person>(SettingKind::Person).into_iter();
+                people.filter(|(known, _)| known == name).find_map(|(_, person)| person.calendar)
+            }
+            Approvers::Anyone | Approvers::All(_) | Approvers::Some { .. } => None,
+        };
+        own.unwrap_or_else(|| self.calendar())
+    }
+
     /// The clock of the space.
     pub(crate) fn calendar(&self) -> Calendar {
         let set = self.of::<Calendar>(SettingKind::Calendar).into_iter().next();
@@ -533,7 +545,7 @@ fn recorded(row: RequestRow) -> Option<Recorded> {
 }
 
 /// Who the policy has a say about: programs. The worker asks it before it acts for an agent.
-fn is_governed(actor: &Actor) -> bool {
+pub(crate) fn is_governed(actor: &Actor) -> bool {
     matches!(actor.role, Role::Agent | Role::Service) && actor.door != Door::Worker
 }
 
@@ -596,7 +608,7 @@ pub(crate) fn because(ruling: &Ruling) -> Option<Fact> {
     (!places.is_empty()).then(|| fact(POLICY, format!("{}: {reason}", places.join(", ")).trim()))
 }
 
-fn fact(name: &str, value: &str) -> Fact {
+pub(crate) fn fact(name: &str, value: &str) -> Fact {
     Fact { name: name.into(), value: value.into(), verified: true }
 }
 
@@ -606,7 +618,8 @@ fn role_of(task: &Task) -> &str {
 }
 
 /// Does what was held, now that it may be done. The world is looked at again: what has moved in the
-/// meantime is reported and left alone. Lifecycle is done by whoever looks after the agent.
+/// meantime is reported and left alone. What is to be done to agents
+/// is ordered elsewhere.
 pub(crate) fn perform(batch: &mut Batch<'_, '_>, gate: &Gate, was: Option<Status>) -> Result<()> {
     let Some(Held::Move { task, handle, from, to, reason }) = &gate.opened.held else {
         return Ok(());

@@ -2,9 +2,9 @@
 //! reach of what agents can edit; every change is a person's, checked as a whole and audited.
 
 use crate::batch::Batch;
-use crate::{AgentSpec, Calendar, Desk, Person, Remembered, Result, Template};
+use crate::{AgentSpec, Calendar, Desk, Person, Remembered, Result, Template, lifecycle};
 use sayso_core::text::shorten;
-use sayso_core::{Actor, Code, Deed, Refusal};
+use sayso_core::{Actor, Code, Deed, Refusal, Role};
 use sayso_policy::{Known, Layer, Mistake, Policies, Policy};
 use sayso_store::{Read, Setting};
 use serde::de::DeserializeOwned;
@@ -136,6 +136,7 @@ impl Desk {
     pub fn set(&self, actor: &Actor, changes: Vec<Change>) -> Result<usize> {
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Govern, "change what is set for the space")?;
+            check_may_set(batch.actor, &changes)?;
             batch.check_space_is_there()?;
             if changes.len() > 1 {
                 let names = changes.iter().map(|c| format!("{} {}", c.kind.as_str(), c.name));
@@ -143,9 +144,7 @@ impl Desk {
                 let space = batch.desk.space_name.clone();
                 batch.about("fleet.applied", &space, None, &all);
             }
-            let changed = batch.set(&changes)?;
-            check(&batch.settings()?)?;
-            Ok(changed)
+            batch.change(&changes, "")
         })
     }
 
@@ -178,6 +177,18 @@ impl Desk {
 }
 
 impl Batch<'_, '_> {
+    /// Sets what is right as a whole, and lets go of agents that are taken away.
+    pub(crate) fn change(&mut self, changes: &[Change], reason: &str) -> Result<usize> {
+        let changed = self.set(changes)?;
+        check(&self.settings()?)?;
+        let is_gone = |c: &&Change| c.kind == SettingKind::Agent && c.body.is_none();
+        let gone: Vec<_> = changes.iter().filter(is_gone).collect();
+        // All of them first: nothing is written before the last word that could be a no.
+        gone.iter().try_for_each(|agent| lifecycle::dismiss(self, &agent.name, reason))?;
+        gone.iter().try_for_each(|agent| lifecycle::forget(self, &agent.name, reason))?;
+        Ok(changed)
+    }
+
     /// Notes what is to be set; how many differ from what is there.
     pub(crate) fn set(&mut self, changes: &[Change]) -> Result<usize> {
         let mut changed = 0;
@@ -226,6 +237,17 @@ fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<S
     let all = before.into_iter().chain(after).map(|setting| (key(&setting), setting));
     let all: BTreeMap<_, _> = all.collect();
     all.into_values().filter(|setting| setting.body.is_some()).collect()
+}
+
+/// What only the admin's policy may say, such as that silence is a yes, only an admin may put there.
+fn check_may_set(actor: &Actor, changes: &[Change]) -> Result<()> {
+    let is_admins = |c: &Change| c.kind == SettingKind::Policy && c.name == ADMIN_POLICY;
+    if actor.role == Role::Admin || !changes.iter().any(is_admins) {
+        return Ok(());
+    }
+    let message = format!("{} may not change the admin's policy", actor.name);
+    let hint = "use an admin's token: sayso token create --role admin --name NAME";
+    Err(Refusal::new(Code::NotAllowed, message).hint(hint).into())
 }
 
 fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {

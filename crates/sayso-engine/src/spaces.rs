@@ -1,6 +1,6 @@
 //! Spaces: opening, making and deleting them.
 
-use crate::{Desk, Result, World, gates};
+use crate::{Desk, Result, World, gates, lifecycle};
 use sayso_core::{Actor, Code, Deed, Refusal, SpaceId};
 use sayso_store::{GateFilter, Place, Space, Store};
 use std::sync::Arc;
@@ -93,6 +93,7 @@ impl Desk {
         };
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Answer, "delete a space")?;
+            lifecycle::check_none_runs(batch)?;
             batch.about("space.deleted", &name, None, &why);
             let mut withdrawn = 0;
             let mut filter = GateFilter { limit: WITHDRAWN_AT_ONCE, ..GateFilter::default() };
@@ -107,6 +108,7 @@ impl Desk {
                     break;
                 }
             }
+            lifecycle::cancel(batch, &why, |_| true)?;
             batch.write.delete_space(id, batch.at)?;
             Ok(withdrawn)
         })

@@ -39,6 +39,32 @@ impl std::fmt::Display for Effect {
     }
 }
 
+/// Which hours count towards deadlines, reminders and levels. The order is the order of strictness.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Hours {
+    /// Those in the calendar of the one who is asked, or of the space.
+    Working,
+    /// Every hour.
+    #[default]
+    All,
+}
+
+impl Hours {
+    /// Both of them.
+    pub const ALL: [Hours; 2] = [Hours::Working, Hours::All];
+
+    /// Its name in policies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Hours::Working => "working",
+            Hours::All => "all",
+        }
+    }
+}
+
 /// What an ask demands, with people in the place of groups.
 ///
 /// Whether enough people are left once the launcher is out is for whoever opens the gate to see:
@@ -63,6 +89,9 @@ pub struct Demands {
     pub escalate: Vec<Escalation>,
     /// What happens at the deadline.
     pub at_end: AtEnd,
+    /// Which hours count.
+    #[serde(default)]
+    pub hours: Hours,
 }
 
 impl Default for Demands {
@@ -78,6 +107,7 @@ impl Default for Demands {
             remind_ms: vec![],
             escalate: vec![],
             at_end: AtEnd::default(),
+            hours: Hours::default(),
         }
     }
 }
@@ -129,9 +159,18 @@ impl Demands {
             deadline_ms,
             remind_ms: remind.into_iter().collect(),
             escalate,
+            hours: match (self.has_times(), other.has_times()) {
+                (true, false) => self.hours,
+                (false, true) => other.hours,
+                (true, true) | (false, false) => self.hours.max(other.hours),
+            },
             // An ask without a deadline has no end of its own, yet it never agreed to a silent yes.
             at_end: self.at_end.max(other.at_end),
         }
+    }
+
+    fn has_times(&self) -> bool {
+        self.deadline_ms.is_some() || !self.remind_ms.is_empty() || !self.escalate.is_empty()
     }
 
     /// In words, for cards and explanations.
@@ -154,6 +193,9 @@ impl Demands {
         }
         if let Some(ms) = self.deadline_ms {
             parts.push(format!("after {} {}", in_words(ms), self.at_end.as_str()));
+        }
+        if self.hours == Hours::Working && self.has_times() {
+            parts.push("in working hours".into());
         }
         parts.join("; ")
     }

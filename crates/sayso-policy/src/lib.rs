@@ -72,7 +72,7 @@ mod view;
 mod yaml;
 
 pub use check::{Known, mistakes};
-pub use demands::{Demands, Effect, Escalation};
+pub use demands::{Demands, Effect, Escalation, Hours};
 pub use mistake::Mistake;
 pub use policy::{FILE_BYTES_MAX, Layer, Policy, RULES_MAX, TESTS_MAX, Test, TestOutcome};
 pub use preset::Preset;

@@ -1,7 +1,7 @@
 //! From YAML to a policy. Goes on after a mistake, so that a person sees them all.
 
 use crate::command::CommandPattern;
-use crate::demands::Effect;
+use crate::demands::{Effect, Hours};
 use crate::expression::{self, Expression};
 use crate::glob::{For, Pattern};
 use crate::matching::{Match, PathPattern};
@@ -301,6 +301,7 @@ impl Reader {
             "remind",
             "escalate",
             "at_end",
+            "hours",
         ];
         const PROOFS: [Proof; 5] =
             [Proof::Token, Proof::Tty, Proof::Passphrase, Proof::Presence, Proof::TwoPeople];
@@ -332,6 +333,9 @@ impl Reader {
             at_end: fields
                 .get("at_end")
                 .and_then(|n| self.one_of(n, "`at_end`", AtEnd::ALL, AtEnd::as_str)),
+            hours: fields
+                .get("hours")
+                .and_then(|n| self.one_of(n, "`hours`", Hours::ALL, Hours::as_str)),
             line: node.line,
         }
     }

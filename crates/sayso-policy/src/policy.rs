@@ -1,6 +1,6 @@
 //! One policy file, read: groups, rules, what holds otherwise, and its own tests.
 
-use crate::demands::{Demands, Effect, Escalation};
+use crate::demands::{Demands, Effect, Escalation, Hours};
 use crate::expression::Expression;
 use crate::judge::{Opened, Trace, judge};
 use crate::matching::Match;
@@ -200,6 +200,7 @@ pub(crate) struct Terms {
     pub(crate) remind_ms: Option<Vec<u64>>,
     pub(crate) escalate: Option<Vec<(u64, Who)>>,
     pub(crate) at_end: Option<AtEnd>,
+    pub(crate) hours: Option<Hours>,
     /// Where it is written.
     pub(crate) line: u64,
 }
@@ -217,6 +218,7 @@ impl Terms {
             remind_ms: self.remind_ms.clone().or_else(|| file.remind_ms.clone()),
             escalate: self.escalate.clone().or_else(|| file.escalate.clone()),
             at_end: self.at_end.or(file.at_end),
+            hours: self.hours.or(file.hours),
             line: if self.line > 0 { self.line } else { file.line },
         }
     }
@@ -252,6 +254,7 @@ impl Terms {
             remind_ms: self.remind_ms.clone().unwrap_or_default(),
             escalate,
             at_end: self.at_end.unwrap_or_default(),
+            hours: self.hours.unwrap_or_default(),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod error;
 mod explain;
+mod outbox;
 mod page;
 mod place;
 mod postgres;
@@ -22,6 +23,7 @@ mod write;
 mod writer;
 
 pub use error::{Error, Result};
+pub use outbox::{Notice, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
 pub use place::Place;
 pub use read::{AuditRow, EventRow, Found, Read, Space, Token};
@@ -29,4 +31,4 @@ pub use schema::{CHECKSUMMED, VERSION};
 pub use settings::{RequestRow, Setting, Tally};
 pub use store::Store;
 pub use watch::{Topic, Watch};
-pub use write::{Delivery, Handles, Notice, Write};
+pub use write::{Delivery, Handles, Write};

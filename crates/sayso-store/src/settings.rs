@@ -114,7 +114,9 @@ impl Read<'_> {
             Some(row) => (row.at.as_micros(), row.id.as_str()),
             None => (since.as_micros().saturating_sub(1), "~"),
         };
-        let rows = self.conn.query(sql, args![&space.to_string(), at, id, rows_max(limit)])?;
+        // One more tells whether there are more.
+        let rows_max = rows_max(limit.saturating_add(1));
+        let rows = self.conn.query(sql, args![&space.to_string(), at, id, rows_max])?;
         Ok(Page::of(rows.iter().map(request).collect(), limit))
     }
 

@@ -1,6 +1,6 @@
 //! Writing: events, their audit entry, views, deliveries and notices, all in one transaction.
 
-use crate::read::{Read, rows_max};
+use crate::read::Read;
 use crate::tx::{Conn, Dialect, args};
 use crate::watch::{Topic, payload};
 use crate::{Result, Space, Token};
@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 
 /// A transaction that writes. It reads, too, and sees what it wrote.
 pub struct Write<'a> {
-    read: Read<'a>,
+    pub(crate) read: Read<'a>,
     topics: Vec<Topic>,
     /// Where the chains of the spaces that are locked end, and whether that has moved.
     heads: BTreeMap<SpaceId, (Head, bool)>,
@@ -31,21 +31,6 @@ pub struct Delivery<'a> {
     pub asker: &'a str,
     /// Where it stands.
     pub state: &'a str,
-}
-
-/// Something the world is to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// The same for the same thing, so that it is told once.
-    pub id: String,
-    /// The space it is about.
-    pub space: SpaceId,
-    /// The way it goes.
-    pub channel: String,
-    /// What is told.
-    pub body: String,
-    /// How often it was tried.
-    pub attempts: u32,
 }
 
 impl<'a> Deref for Write<'a> {
@@ -374,6 +359,13 @@ impl<'a> Write<'a> {
         self.exec(sql, args![&run.to_string(), at.as_micros()]).map(drop)
     }
 
+    /// Revokes every credential of an agent.
+    pub fn revoke_tokens_for(&mut self, space: SpaceId, agent: &str, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE tokens SET revoked_at = ?3 \
+                   WHERE space = ?1 AND name = ?2 AND role = 'agent' AND revoked_at IS NULL";
+        self.exec(sql, args![&space.to_string(), agent, at.as_micros()]).map(drop)
+    }
+
     /// Sets the hash of a person's passphrase.
     pub fn put_passphrase(&mut self, space: SpaceId, name: &str, hash: &str) -> Result<()> {
         let sql = "INSERT INTO passphrases (space, name, hash) VALUES (?1, ?2, ?3) \
@@ -392,60 +384,6 @@ impl<'a> Write<'a> {
         let sql = "INSERT INTO unlocks (space, name, terminal, until) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name, terminal) DO UPDATE SET until = excluded.until";
         self.exec(sql, args![&space.to_string(), name, terminal, until.as_micros()]).map(drop)
-    }
-
-    /// Adds something to tell the world. The same id again is told once.
-    pub fn add_notice(&mut self, notice: &Notice, due_at: Timestamp) -> Result<()> {
-        let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
-        let Notice { id, space, channel, body, .. } = notice;
-        self.exec(sql, args![id, &space.to_string(), channel, body, due_at.as_micros()]).map(drop)
-    }
-
-    /// Takes notices that are due. They come back at `lease_until` unless they are settled.
-    pub fn claim_notices(
-        &mut self,
-        now: Timestamp,
-        lease_until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<Notice>> {
-        let skip = match self.read.conn.dialect() {
-            Dialect::Sqlite => "",
-            // Several senders take different notices instead of waiting for each other.
-            Dialect::Postgres => " FOR UPDATE SKIP LOCKED",
-        };
-        let sql = format!(
-            "SELECT id, space, channel, body, attempts FROM outbox \
-             WHERE settled_at IS NULL AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2{skip}"
-        );
-        let rows = self.read.conn.query(&sql, args![now.as_micros(), rows_max(limit)])?;
-        let mut taken = vec![];
-        for row in rows {
-            let sql = "UPDATE outbox SET due_at = ?2, attempts = attempts + 1 WHERE id = ?1";
-            self.exec(sql, args![row.text(0), lease_until.as_micros()])?;
-            taken.push(Notice {
-                id: row.text(0).into(),
-                space: crate::read::id(row.text(1))?,
-                channel: row.text(2).into(),
-                body: row.text(3).into(),
-                attempts: row.int(4) as u32 + 1,
-            });
-        }
-        Ok(taken)
-    }
-
-    /// A notice was sent.
-    pub fn settle_notice(&mut self, id: &str, at: Timestamp) -> Result<()> {
-        let sql = "UPDATE outbox SET settled_at = ?2, error = NULL WHERE id = ?1";
-        self.exec(sql, args![id, at.as_micros()]).map(drop)
-    }
-
-    /// A notice could not be sent; it is tried again at `retry_at`.
-    pub fn fail_notice(&mut self, id: &str, error: &str, retry_at: Timestamp) -> Result<()> {
-        let sql = "UPDATE outbox SET due_at = ?2, error = ?3 WHERE id = ?1 AND settled_at IS NULL";
-        // The error is a stranger's text, and must not keep the notice from being tried again.
-        let error = error.replace('\0', "\u{2400}");
-        self.exec(sql, args![id, retry_at.as_micros(), &error]).map(drop)
     }
 
     /// A handle nobody has yet: as short as possible, and longer where that is taken.

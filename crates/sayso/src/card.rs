@@ -206,6 +206,9 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     if let Some(ending) = &gate.ending {
         receipt(&ending_in_words(gate), ending.at());
     }
+    if let Some(acted) = &gate.acted {
+        receipt(&harmless_line(&acted.what), acted.at);
+    }
     match &gate.delivery {
         Delivery::None | Delivery::Pending { .. } => {}
         Delivery::Delivered { at } => receipt("delivered", *at),

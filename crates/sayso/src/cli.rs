@@ -155,6 +155,8 @@ pub(crate) enum Command {
     /// See it all in a minute, in a space that is thrown away.
     Demo(c::demo::Args),
 
+    /// Agents that live long: spawn, restart, stop, look at them.
+    Agent(c::agent::Args),
     /// Set up a space from a fleet file.
     Apply(c::apply::Args),
     /// Write what is set as a fleet file.

@@ -37,10 +37,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What an agent can run in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
     /// A process without a terminal.
+    #[default]
     Process,
     /// A tmux session, which people can look at and type into.
     Tmux,

@@ -164,6 +164,11 @@ fn check_may_open(opened: &Opened, actor: &Actor) -> Result<(), Refusal> {
 
 fn revise(gate: &Gate, card: &Card, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     check_asker(gate, actor, "change the question of")?;
+    if gate.opened.held.is_some() {
+        let message = format!("gate {} says what would be done: nobody words it", gate.handle());
+        return Err(Refusal::new(Code::NotAllowed, message)
+            .hint("withdraw it and ask again, if it is not what you want"));
+    }
     check_waits(gate, at)?;
     check_card(card)?;
     if gate.card == *card {

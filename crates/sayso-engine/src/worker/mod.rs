@@ -14,7 +14,7 @@ pub use holder::holder;
 pub use prompt::{Brief, prompt};
 
 use crate::worktree::Repository;
-use crate::{Desk, Result};
+use crate::{Desk, Keeper, Result};
 use sayso_agents::{Agent, Heard};
 use sayso_core::run::{Holder, Spent};
 use sayso_core::task::Task;
@@ -78,6 +78,8 @@ pub struct Setup {
     pub budget: Budget,
     /// What to work on.
     pub scope: Scope,
+    /// How it keeps agents on its machine, if it does.
+    pub keeper: Option<Keeper>,
 }
 
 /// What must pass before work counts as complete.
@@ -333,6 +335,7 @@ impl<'a> Worker<'a> {
     /// Takes a task and gives it a turn. Whether there was one.
     fn step(&self) -> Result<bool> {
         self.desk.fire_due()?;
+        self.setup.keeper.iter().try_for_each(|keeper| self.desk.carry_out(keeper).map(drop))?;
         self.recover()?;
         self.land_what_was_approved(false)?;
         let Some(taken) = self.take()? else { return Ok(false) };

@@ -49,13 +49,13 @@ on_each! {
     /// whatever the clock showed in between.
     fn a_deadline_is_judged_when_somebody_answers(bench: &Bench) {
         let desk = &bench.desk;
-        let deadline = bench.clock.at().plus_micros(60 * SECOND);
         let ask = |text| {
             let mut ask = question(desk.new_gate_id(), text);
             ask.demands.deadline_ms = Some(60_000);
             desk.ask(&coder(), ask).unwrap().opened.id
         };
         let (late, in_time, noted) = (ask("Late?"), ask("In time?"), ask("Noted?"));
+        let deadline = desk.gate(noted).unwrap().opened.deadline.unwrap();
         assert!(desk.tick(late).unwrap().is_open());
         bench.clock.set(deadline.as_micros());
         fails(say(desk, &ann(), late, "Yes"), Code::NotWaiting);
@@ -99,6 +99,68 @@ on_each! {
         let next = desk.ask(&coder(), Ask { kind: Kind::Input, task: Some(task), ..ask }).unwrap();
         let bare = desk.answer(&ann(), next.opened.id, Answer::approved(), next.digest.as_str());
         fails(bare, Code::EmptyAnswer);
+        bench.entries();
+    }
+}
+
+/// An answer and the end of the time, at the same moment, from many sides: one of them counts, and
+/// everybody is told the same.
+#[test]
+fn an_answer_and_the_end_race() {
+    // With a real clock, and a file that many write to.
+    let bench = Bench::sqlite();
+    let desk = &bench.shared();
+    let (mut answered, mut expired) = (0, 0);
+    for round in 0..60 {
+        let mut ask = question(desk.new_gate_id(), &format!("Question {round}?"));
+        ask.demands.deadline_ms = Some(15);
+        let gate = desk.ask(&coder(), ask).unwrap().opened.id;
+        std::thread::scope(|scope| {
+            for racer in 0..4 {
+                scope.spawn(move || {
+                    // Some come a little before the end, some after it.
+                    std::thread::sleep(std::time::Duration::from_millis(11 + racer * 2));
+                    let outcome = match racer % 2 {
+                        0 => desk.tick(gate).map(drop),
+                        _ => say(desk, &ann(), gate, "Yes").map(drop),
+                    };
+                    let is_told =
+                        outcome.as_ref().err().is_none_or(|e| e.code() == Code::NotWaiting);
+                    assert!(is_told, "{outcome:?}");
+                });
+            }
+        });
+        let gate = desk.tick(gate).unwrap();
+        match gate.ending {
+            Some(Ending::Answered { .. }) => answered += 1,
+            Some(Ending::Expired { .. }) => expired += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(answered > 0 && expired > 0, "{answered} answered, {expired} expired: no race");
+    bench.entries();
+}
+
+on_each! {
+    /// However the clock jumps, what is due happens once, in order, and what was done is not undone.
+    fn timers_and_jumps_of_the_clock(bench: &Bench) {
+        let desk = &bench.desk;
+        let mut ask = question(desk.new_gate_id(), "Ship?");
+        ask.demands.deadline_ms = Some(100_000);
+        ask.demands.remind_ms = vec![10_000, 20_000];
+        let gate = desk.ask(&coder(), ask).unwrap().opened.id;
+        let begin = bench.clock.at().as_micros();
+        let reminders = || desk.gate(gate).unwrap().reminders;
+        for (seconds, expected) in [(9, 0), (11, 1), (5, 1), (12, 1), (-100_000, 1), (25, 2), (3, 2), (26, 2)] {
+            bench.clock.set(begin + seconds * SECOND);
+            desk.fire_due().unwrap();
+            assert_eq!(reminders(), expected, "{seconds} s after it was asked");
+        }
+        bench.clock.set(begin + 101 * SECOND);
+        assert_eq!(desk.fire_due().unwrap(), 1);
+        bench.clock.set(begin);
+        assert_eq!(desk.fire_due().unwrap(), 0);
+        assert!(!desk.gate(gate).unwrap().is_open(), "what has ended stays so");
         bench.entries();
     }
 }

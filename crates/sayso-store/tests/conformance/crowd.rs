@@ -82,6 +82,7 @@ pub(crate) fn many_stores_write_to_one_place(world: &World) {
 
 pub(crate) fn two_senders_never_take_the_same_notice(world: &World) {
     const NOTICES: usize = 120;
+    let space = world.space;
     let all: Vec<_> = (0..NOTICES).map(|n| notice(world, &format!("n{n:03}"))).collect();
     world.write(move |write| all.iter().try_for_each(|notice| write.add_notice(notice, at(1))));
     let claimed: Vec<Vec<String>> = thread::scope(|scope| {
@@ -92,7 +93,9 @@ pub(crate) fn two_senders_never_take_the_same_notice(world: &World) {
                     let store = own.as_ref().unwrap_or(&world.store);
                     let mut taken = vec![];
                     loop {
-                        let claim = store.write(|write| write.claim_notices(at(2), at(60), 7));
+                        let claim = store.write(move |write| {
+                            write.claim_notices(space, &["web"], at(2), at(60), 7)
+                        });
                         let some = claim.unwrap();
                         // None left, or all that are left are being taken by others right now.
                         if some.is_empty() {

@@ -14,6 +14,7 @@ mod log;
 mod plans;
 mod schema;
 mod server;
+mod settings;
 mod site;
 mod tasks;
 mod views;
@@ -91,6 +92,10 @@ exercise_everywhere! {
         notices_come_back_until_they_are_settled
         runs_are_what_they_were_told_last
         no_column_takes_a_nul;
+    settings:
+        the_last_word_counts_and_what_is_gone_leaves_its_number
+        requests_are_read_in_pages_and_counted
+        what_is_due_comes_by_its_time;
     crowd:
         many_threads_share_one_writer
         many_stores_write_to_one_place

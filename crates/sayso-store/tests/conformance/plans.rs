@@ -60,6 +60,22 @@ fn lists_of_gates() {
 }
 
 #[test]
+fn settings_requests_and_what_is_due() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let due = plan(&world, move |write| {
+        write.gates_due(space, at(1), 50)?;
+        write.next_due(space).map(drop)
+    });
+    assert_in_order(&due, "gates_due");
+    assert_in_order(&plan(&world, move |w| w.settings_seq(space).map(drop)), "settings_seq");
+    let requests = plan(&world, move |w| w.requests(space, at(1), None, 50).map(drop));
+    assert_in_order(&requests, "requests_at");
+    let tally = plan(&world, move |write| write.tally(space, "bot", at(1)).map(drop));
+    assert_searches(&tally, "requests_agent");
+}
+
+#[test]
 fn lists_of_tasks() {
     let world = World::new(Site::sqlite());
     let space = world.space;
@@ -121,7 +137,7 @@ fn everything_else_that_is_read() {
     check("PRIMARY KEY", &|write| write.audit_last(space, 9).map(drop));
     check("tokens_all", &|write| write.tokens(space, 9).map(drop));
     check("sqlite_autoindex_tokens", &|write| write.token_by_hash("x").map(drop));
-    check("outbox_due", &|write| write.claim_notices(at(1), at(2), 9).map(drop));
+    check("outbox_due", &|write| write.claim_notices(space, &["web"], at(1), at(2), 9).map(drop));
     let some = TaskId::mint(at(0), 1);
     assert_searches(&plan(&world, |write| write.open_children(some).map(drop)), "tasks_parent");
     // Whoever looks for a circle walks from task to task.
@@ -181,7 +197,7 @@ fn postgres_has_an_index_for_every_list() {
         write.find(space, "g7k")?;
         write.messages(space, Some("bot"), true, 9)?;
         write.deliveries_under_way(space, "bot", 9)?;
-        write.claim_notices(at(1), at(2), 9)?;
+        write.claim_notices(space, &["web"], at(1), at(2), 9)?;
         write.revoke_tokens_of(RunId::mint(at(0), 1), at(1))
     });
     assert!(!plan.contains("Seq Scan"), "{plan}");

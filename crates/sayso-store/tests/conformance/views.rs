@@ -150,8 +150,15 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
         let notice = notice(world, id);
         world.write(move |write| write.add_notice(&notice, at(due)));
     };
+    let space = world.space;
+    let claim_of = move |channel: &'static str, now, limit| {
+        move |write: &mut sayso_store::Write<'_>| {
+            write.claim_notices(space, &[channel], at(now), at(now + 30), limit)
+        }
+    };
     let claim = |now, limit| {
-        let taken = world.write(move |write| write.claim_notices(at(now), at(now + 30), limit));
+        assert_eq!(world.write(claim_of("mail", now, limit)), [], "another channel's");
+        let taken = world.write(claim_of("web", now, limit));
         taken.into_iter().map(|n| (n.id, n.attempts)).collect::<Vec<_>>()
     };
     let told = |list: &[(&str, u32)]| -> Vec<_> {
@@ -186,7 +193,7 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
     let again = Notice { attempts: 1, ..whole.clone() };
     world.write(move |write| write.add_notice(&whole, at(2_000)));
     assert_eq!(
-        world.write(|write| write.claim_notices(at(2_000), at(2_001), 1)).pop(),
+        world.write(claim_of("web", 2_000, 1)).pop(),
         Some(again)
     );
 }

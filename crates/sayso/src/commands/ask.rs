@@ -1,6 +1,6 @@
 //! `sayso ask`: ask a person.
 
-use super::shared;
+use super::{agent, shared};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
@@ -235,11 +235,15 @@ pub(super) fn wait(
         context.out.remark(&format!("gate {} waits for a person", gate.handle()));
     }
     match desk.wait(gate.opened.id, timeout)? {
-        Waited::Ended(gate) => shared::hand_over(context, desk, actor, &gate),
-        Waited::TimedOut(gate) => {
-            let handle = gate.handle();
-            Err(Failure::new(Code::TimedOut, format!("nobody has answered gate {handle} yet"))
-                .hint(format!("it stays open; wait on with: sayso wait {handle}")))
+        Waited::Ended(gate) => {
+            let gate = agent::carry_out(context, desk, *gate)?;
+            shared::hand_over(context, desk, actor, &gate)
         }
+        Waited::TimedOut(gate) => Err(nobody_yet(gate.handle())),
     }
+}
+
+pub(super) fn nobody_yet(handle: &str) -> Failure {
+    Failure::new(Code::TimedOut, format!("nobody has answered gate {handle} yet"))
+        .hint(format!("it stays open; wait on with: sayso wait {handle}"))
 }

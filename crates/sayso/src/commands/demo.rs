@@ -245,6 +245,7 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
         jobs: 3,
         budget: Budget::default(),
         scope,
+        keeper: None,
         repository,
     })
 }

@@ -6,8 +6,9 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
 use crate::who;
+use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Deed, Exit, Level};
-use sayso_engine::{Desk, Place};
+use sayso_engine::{Desk, Member, Place};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 
@@ -107,6 +108,7 @@ fn store_checks(
     }
     checks.push(agents(context)?);
     checks.push(runs(desk)?);
+    checks.extend(spawned(context, desk)?);
     if args.quick {
         return Ok(());
     }
@@ -148,6 +150,28 @@ fn runs(desk: &Desk) -> Result<Check> {
             Check::warning("runs", &seen, "take them up again with: sayso work")
         }
     })
+}
+
+/// Whether the agents that were spawned here are alive.
+fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
+    let location = config::locate(&context.globals)?;
+    let Ok(keeper) = crate::work::keeper(context, &location) else { return Ok(None) };
+    let members = desk.members()?;
+    let alive = |member: &&Member| keeper.is_alive(member.stationed.as_ref()?);
+    let here: Vec<_> = members.iter().filter(|member| alive(member).is_some()).collect();
+    let dead = here.iter().filter(|member| alive(member) == Some(false));
+    let dead: Vec<_> = dead.map(|member| harmless_line(&member.name)).collect();
+    if here.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(match dead.as_slice() {
+        [] => Check::ok("spawned", &format!("{} alive", here.len())),
+        [first, ..] => {
+            let seen = format!("not alive any more: {}", dead.join(", "));
+            let hint = format!("start it anew with: sayso agent restart {first}");
+            Check::warning("spawned", &seen, &hint)
+        }
+    }))
 }
 
 /// Whether others on the machine can read the questions and answers.

@@ -1,5 +1,6 @@
 //! The verbs, one file each: what can be typed, and what the desk is asked to do.
 
+pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod apply;
 pub(crate) mod approve;
@@ -100,6 +101,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Runs(args) => runs::run(args, &context),
         Command::Logs(args) => logs::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),
+        Command::Agent(args) => agent::run(args, &context),
         Command::Apply(args) => apply::run(args, &context),
         Command::Export(args) => export::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),

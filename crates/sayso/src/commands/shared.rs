@@ -1,5 +1,6 @@
 //! What several commands need: ids with live completion, kinds, answering and showing the result.
 
+use super::agent;
 use crate::card;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -52,7 +53,8 @@ pub(super) fn answer(
     let digest = shown_digest(&gate, &actor, which.digest.as_deref());
     let answer = make(&gate)?;
     let answered = desk.answer(&actor, id, answer, &digest);
-    report(context, &desk, &answered.map_err(|error| naming(&gate, error))?)
+    let answered = answered.map_err(|error| naming(&gate, error))?;
+    report(context, &desk, &agent::carry_out(context, &desk, answered)?)
 }
 
 /// A refusal whose hint can be typed as it stands.
@@ -92,6 +94,10 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         let look = if acted.done { Look::Good } else { Look::Warn };
         let mark = out.paint(look, if acted.done { out.icon("✓", "ok:") } else { "!" });
         out.line(&format!("  {mark} {}", harmless_line(&acted.what)));
+        return Ok(Exit::Ok);
+    }
+    if let Some(pending) = desk.pending(gate.opened.id)? {
+        out.line(&format!("  {}", agent::outlook(&pending)));
         return Ok(Exit::Ok);
     }
     if let Some(task) = gate.opened.task {
@@ -327,7 +333,7 @@ pub(super) fn live_ids(typed: &OsStr) -> Vec<CompletionCandidate> {
     both
 }
 
-fn candidates(
+pub(super) fn candidates(
     typed: &OsStr,
     list: impl FnOnce(&Desk, &Actor) -> Result<Vec<(String, String)>>,
 ) -> Vec<CompletionCandidate> {

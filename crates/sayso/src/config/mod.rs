@@ -8,7 +8,7 @@ pub(crate) use work::{AgentFile, Work, agents};
 use crate::cli::Globals;
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
-use sayso_engine::Place;
+use sayso_engine::{Keeper, Place};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ pub(crate) const DEFAULT: &str = include_str!("default.yaml");
 struct File {
     space: Option<String>,
     store: Option<String>,
+    host: String,
     work: Work,
     agents: BTreeMap<String, AgentFile>,
 }
@@ -36,6 +37,8 @@ struct File {
 pub(crate) struct Location {
     pub(crate) place: Place,
     pub(crate) space: String,
+    /// What this machine is called.
+    pub(crate) host: String,
     /// The `.sayso` folder, when there is one.
     pub(crate) folder: Option<PathBuf>,
     /// How agents are to work.
@@ -67,8 +70,9 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
         return Err(no_space(&start, given.is_some()));
     };
     let place = place(given.as_deref(), found.as_deref());
-    let File { work, agents, .. } = file;
-    Ok(Location { place, space, folder: found, work, agents })
+    let File { host, work, agents, .. } = file;
+    let host = if host.is_empty() { Keeper::machine() } else { host };
+    Ok(Location { place, space, host, folder: found, work, agents })
 }
 
 /// The folder of the space in this folder or the nearest one above it.
@@ -145,7 +149,7 @@ fn parse(text: &str, path: &Path) -> Result<File> {
 }
 
 const fn settings_in_words() -> &'static str {
-    "the settings there are: space, store, work, agents; docs/reference/configuration.md has them all"
+    "the settings there are: space, store, host, work, agents; docs/reference/configuration.md has them all"
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {

@@ -14,7 +14,7 @@ use sayso_core::{Actor, Code, Digest, Role, Threshold};
 use sayso_engine::agents::Agent;
 use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
 use sayso_engine::worktree::{GitError, Repository};
-use sayso_engine::{Desk, World};
+use sayso_engine::{Desk, Keeper, World};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,7 +94,24 @@ pub(crate) fn setup(
         jobs: wanted.jobs.unwrap_or(work.jobs),
         budget: wanted.budget,
         scope: wanted.scope,
+        keeper: Some(keeper(context, location)?),
         repository,
+    })
+}
+
+/// How this process keeps agents on its machine.
+pub(crate) fn keeper(context: &Context<'_>, location: &Location) -> Result<Keeper> {
+    let home = home(context, location)?;
+    let start = std::path::absolute(config::start(&context.globals)?)?;
+    let folder = location.folder.as_ref().and_then(|_| home.parent()).unwrap_or(&start);
+    Ok(Keeper {
+        host: location.host.clone(),
+        home: home.join("agents"),
+        folder: folder.to_owned(),
+        logs: home.join("logs"),
+        environment: environment(),
+        lets_through: location.work.environment.clone(),
+        variables: variables(context, location),
     })
 }
 

@@ -4,6 +4,7 @@
 mod clients;
 mod governed;
 mod harness;
+mod lifecycle;
 mod policy;
 mod reliability;
 mod scenarios;

@@ -1,0 +1,468 @@
+//! Carrying out what was ordered, on the machine it is for.
+//!
+//! An order is taken under a lease, done under its mark, and settled together with what came of it.
+//! Who dies in between leaves an order that somebody else takes up, and a mark under which nothing is
+//! started twice.
+
+use crate::lifecycle::{self, Order, Pending, Stationed, notice_id, past};
+use crate::{Desk, Error, Result, identity};
+use sayso_agents::process::MARK;
+use sayso_agents::{Adapter, Station, StationError, Stations, allowed};
+use sayso_core::gate::Action;
+use sayso_core::{Actor, Code, Deed, Door, GateId, Proof, Refusal, Role, TokenId};
+use sayso_store::Topic;
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long whoever took an order is left alone with it. Taking longer does no harm: on one machine two
+/// under one mark come to one agent.
+const LEASE_MICROS: i64 = 10_000_000;
+
+/// How often an order is tried.
+const TRIES_MAX: u32 = 3;
+
+/// How long an agent gets to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// An order that others carry out is looked at again after this long even if nothing woke us.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// What a process has at hand to keep agents on its machine.
+#[derive(Debug, Clone)]
+pub struct Keeper {
+    /// What the machine is called.
+    pub host: String,
+    /// Where what is needed to find agents again is kept.
+    pub home: PathBuf,
+    /// The folder of the space: where agents work, and where their folders are looked for.
+    pub folder: PathBuf,
+    /// Where what they write is kept.
+    pub logs: PathBuf,
+    /// The environment of the process, of which agents get what they may have.
+    pub environment: Vec<(String, String)>,
+    /// Patterns of names of variables that agents may have, too.
+    pub lets_through: Vec<String>,
+    /// Variables all agents get.
+    pub variables: Vec<(String, String)>,
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    /// Which.
+    pub id: GateId,
+    /// Whether it was done. What was not may be tried again.
+    pub done: bool,
+    /// What, or why not.
+    pub what: String,
+}
+
+/// Why an order was not carried out.
+enum Unable {
+    /// The world is not what it was: it can never be.
+    Never(String),
+    /// Something did not work that may work the next time.
+    Now(String),
+    /// The same, but the one before was stopped.
+    Halfway(String),
+}
+
+impl Desk {
+    /// Carries out everything that is to be done on this machine and that nobody else is at.
+    pub fn carry_out(&self, keeper: &Keeper) -> Result<Vec<Carried>> {
+        let mut carried = vec![];
+        for pending in self.orders()? {
+            if self.is_for(keeper, &pending)? && self.take_order(keeper, &pending)? {
+                carried.extend(self.carry_out_one(keeper, &pending)?);
+            }
+        }
+        Ok(carried)
+    }
+
+    /// Where what an agent wrote is kept, the last time it ran here.
+    pub fn log_of(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<PathBuf> {
+        self.check(actor, Deed::ReadAll, "read what other agents wrote")?;
+        let log = match self.member(name)?.stationed {
+            Some(at) => Some(keeper.here(name, at)?.log),
+            None => keeper.last_log(name),
+        };
+        let none = || format!("{name} has not run on {} yet", keeper.host);
+        Ok(log.ok_or_else(|| Refusal::new(Code::NotFound, none()))?)
+    }
+
+    /// What is on the screen of an agent. Hostile: to be made harmless before it is shown.
+    pub fn screen(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<String> {
+        self.check(actor, Deed::ReadAll, "look at other agents")?;
+        let at = keeper.here(name, self.running(name)?)?;
+        Ok(keeper.stations().capture(&at.place).map_err(|error| out_of_reach(name, &error))?)
+    }
+
+    /// What a person types to look at an agent; nothing for one without a screen.
+    pub fn attach(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<Vec<String>> {
+        self.check(actor, Deed::Answer, "type to other agents")?;
+        let at = keeper.here(name, self.running(name)?)?;
+        Ok(at.place.attach().unwrap_or_default())
+    }
+
+    /// Types a line to an agent. No agent types to another: whoever types may say anything.
+    pub fn nudge(&self, actor: &Actor, keeper: &Keeper, name: &str, text: &str) -> Result<()> {
+        self.check(actor, Deed::ReadAll, "type to other agents")?;
+        self.check(actor, Deed::Track, "type to agents")?;
+        let at = keeper.here(name, self.running(name)?)?;
+        keeper.stations().nudge(&at.place, text).map_err(|error| out_of_reach(name, &error))?;
+        let (name, text) = (name.to_owned(), text.to_owned());
+        self.submit(actor, move |batch| {
+            batch.about("agent.nudged", &name, None, &text);
+            Ok(())
+        })
+    }
+
+    fn running(&self, name: &str) -> Result<Stationed> {
+        let none = || Refusal::new(Code::WrongState, format!("{name} does not run"));
+        Ok(self.member(name)?.stationed.ok_or_else(none)?)
+    }
+
+    /// Waits until an order is carried out, by us or by others, and says what came of it here.
+    pub fn wait_for_order(
+        &self,
+        keeper: &Keeper,
+        id: GateId,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Carried>> {
+        let began = Instant::now();
+        let mut last = None;
+        // Watch first, look second: a commit in between wakes us.
+        let mut watch = self.store.watch(&[Topic::Space(self.space)])?;
+        loop {
+            last = self.carry_out(keeper)?.into_iter().find(|carried| carried.id == id).or(last);
+            if self.pending(id)?.is_none() {
+                return Ok(last);
+            }
+            let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(last);
+            }
+            watch.wait(left.map_or(LOOK_AGAIN, |left| left.min(LOOK_AGAIN)));
+        }
+    }
+
+    /// Whether an order is one for us, now.
+    fn is_for(&self, keeper: &Keeper, pending: &Pending) -> Result<bool> {
+        let is_here = pending.order.host.as_ref().is_none_or(|host| *host == keeper.host);
+        if !is_here || pending.due_at > self.now() {
+            return Ok(false);
+        }
+        // Who would end with the agent cannot start it anew.
+        let agent = self.stationed(&pending.order.agent)?;
+        Ok(agent.is_none_or(|agent| !keeper.is_part_of(agent.mark)))
+    }
+
+    fn take_order(&self, keeper: &Keeper, pending: &Pending) -> Result<bool> {
+        let (id, channel) = (notice_id(pending.order.id), lifecycle::channel(Some(&keeper.host)));
+        let now = self.now();
+        let until = now.plus_micros(LEASE_MICROS);
+        Ok(self.store.write(move |write| write.claim_notice(&id, &channel, now, until))?)
+    }
+
+    fn carry_out_one(&self, keeper: &Keeper, pending: &Pending) -> Result<Option<Carried>> {
+        let order = &pending.order;
+        let before = self.stationed(&order.agent)?;
+        let outcome = self.act(keeper, order, before.as_ref())?;
+        let attempts = pending.attempts + 1;
+        if let Err(Unable::Now(why) | Unable::Halfway(why)) = &outcome
+            && attempts < TRIES_MAX
+        {
+            self.put_off_notice(&notice_id(order.id), attempts, why)?;
+            let what = format!("{} could not be {}: {why}", order.agent, past(order.action));
+            return Ok(Some(Carried { id: order.id, done: false, what }));
+        }
+        self.settle_order(keeper, order, before, outcome)
+    }
+
+    fn act(
+        &self,
+        keeper: &Keeper,
+        order: &Order,
+        before: Option<&Stationed>,
+    ) -> Result<std::result::Result<Option<Stationed>, Unable>> {
+        if let Err(Error::Refused(refusal)) =
+            lifecycle::check_is_possible(order.action, &order.agent, before)
+        {
+            return Ok(Err(Unable::Never(refusal.message)));
+        }
+        if let Some(before) = before
+            && let Err(why) = keeper.stop(before.mark)
+        {
+            return Ok(Err(why));
+        }
+        match order.action {
+            Action::Stop => Ok(Ok(None)),
+            Action::Spawn => Ok(self.start(keeper, order)?.map(Some)),
+            Action::Restart => Ok(self.start(keeper, order)?.map(Some).map_err(Unable::halfway)),
+        }
+    }
+
+    /// Starts the agent, or finds the one that was started by this order.
+    fn start(
+        &self,
+        keeper: &Keeper,
+        order: &Order,
+    ) -> Result<std::result::Result<Stationed, Unable>> {
+        let secret = match keeper.secret(order.id, &self.new_agent_secret()) {
+            Ok(secret) => secret,
+            Err(error) => return Ok(Err(Unable::Now(error.to_string()))),
+        };
+        let token = match self.admit(order, &secret) {
+            Ok(token) => token,
+            Err(Error::Refused(refusal)) => return Ok(Err(Unable::Never(refusal.message))),
+            Err(error) => return Err(error),
+        };
+        let log = keeper.log(&order.agent, order.id);
+        let place = keeper.spawn(order, &secret, &log);
+        Ok(place.map_err(unable).map(|place| Stationed {
+            mark: order.id,
+            host: keeper.host.clone(),
+            place,
+            log,
+            token,
+            since: self.now(),
+        }))
+    }
+
+    /// Gives the agent a credential of its own; the one it has, if it has one.
+    fn admit(&self, order: &Order, secret: &str) -> Result<TokenId> {
+        let (id, order, secret) = (self.new_token_id(), order.clone(), secret.to_owned());
+        self.submit(&self.keeper(), move |batch| {
+            identity::add_agent_token(batch, id, &order.agent, &order.launcher, &secret)
+        })
+    }
+
+    /// Writes down what came of an order, once.
+    fn settle_order(
+        &self,
+        keeper: &Keeper,
+        order: &Order,
+        before: Option<Stationed>,
+        outcome: std::result::Result<Option<Stationed>, Unable>,
+    ) -> Result<Option<Carried>> {
+        let failed = self.token_of(keeper, order)?.filter(|_| outcome.is_err());
+        if outcome.is_err() {
+            // Nothing that was not done is to run.
+            let _ = keeper.stop(order.id);
+        }
+        let carried = in_words(keeper, order, &outcome);
+        let (done, what) = (carried.done, carried.what.clone());
+        let is_changed = done || matches!(outcome, Err(Unable::Halfway(_)));
+        let after = outcome.unwrap_or_default();
+        let ordered = order.clone();
+        let is_noted = self.submit(&self.keeper(), move |batch| {
+            let Order { id, action, agent, asker, .. } = &ordered;
+            if batch.write.notice_under_way(&notice_id(*id))?.is_none() {
+                return Ok(false);
+            }
+            let event = if done { past(*action) } else { "failed" };
+            batch.about(&format!("agent.{event}"), agent, None, &what);
+            if is_changed {
+                batch.set(&[lifecycle::station(agent, after.as_ref())])?;
+            }
+            let ended = before.as_ref().filter(|_| is_changed).map(|before| before.token);
+            lifecycle::note(batch, *id, asker.as_deref(), done, &what)?;
+            for token in ended.into_iter().chain(failed) {
+                batch.write.revoke_token(token, batch.at)?;
+            }
+            batch.write.settle_notice(&notice_id(*id), batch.at)?;
+            Ok(true)
+        })?;
+        if !is_noted {
+            self.undo(keeper, order)?;
+        }
+        keeper.forget_secret(order.id);
+        Ok(is_noted.then_some(carried))
+    }
+
+    /// Somebody else settled it: noted the same, or took it back.
+    fn undo(&self, keeper: &Keeper, order: &Order) -> Result<()> {
+        let is_noted = |agent: Stationed| agent.mark == order.id;
+        if self.stationed(&order.agent)?.is_some_and(is_noted) {
+            return Ok(());
+        }
+        let _ = keeper.stop(order.id);
+        let Some(token) = self.token_of(keeper, order)? else { return Ok(()) };
+        self.submit(&self.keeper(), move |batch| Ok(batch.write.revoke_token(token, batch.at)?))
+    }
+
+    fn token_of(&self, keeper: &Keeper, order: &Order) -> Result<Option<TokenId>> {
+        let Ok(secret) = std::fs::read_to_string(keeper.secret_file(order.id)) else {
+            return Ok(None);
+        };
+        self.read(|read| Ok(identity::token_by_secret(read, &secret)?.map(|token| token.id)))
+    }
+
+    fn stationed(&self, agent: &str) -> Result<Option<Stationed>> {
+        self.read(|read| lifecycle::stationed(read, self.space, agent))
+    }
+
+    /// Who carries out orders, in the audit.
+    fn keeper(&self) -> Actor {
+        Actor::new(Role::Service, "keeper", Proof::None, self.level(), Door::Worker)
+    }
+}
+
+impl Keeper {
+    /// What the machine calls itself.
+    pub fn machine() -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
+    /// The agents of this machine.
+    pub fn stations(&self) -> Stations {
+        Stations::new(&self.home, self.variable("PATH").unwrap_or_default())
+    }
+
+    fn log(&self, agent: &str, id: GateId) -> PathBuf {
+        self.logs.join(format!("{}{id}.log", log_start(agent)))
+    }
+
+    /// The newest log of an agent: ids are in order of time.
+    fn last_log(&self, agent: &str) -> Option<PathBuf> {
+        let start = log_start(agent);
+        let names = std::fs::read_dir(&self.logs).ok()?.flatten().map(|entry| entry.file_name());
+        let is_its = |name: &String| {
+            let id = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(".log"));
+            id.is_some_and(|id| id.parse::<GateId>().is_ok())
+        };
+        let last = names.filter_map(|name| name.into_string().ok()).filter(is_its).max()?;
+        Some(self.logs.join(last))
+    }
+
+    /// Where an agent runs, if that is on this machine.
+    fn here(&self, agent: &str, at: Stationed) -> Result<Stationed> {
+        if at.host == self.host {
+            return Ok(at);
+        }
+        let message = format!("{agent} runs on {}, and this is {}", at.host, self.host);
+        Err(Refusal::new(Code::WrongState, message).hint("look at it there").into())
+    }
+
+    /// Whether the agent runs; what cannot be looked at from here is nothing.
+    pub fn is_alive(&self, agent: &Stationed) -> Option<bool> {
+        (agent.host == self.host).then(|| self.stations().is_alive(&agent.place).unwrap_or(false))
+    }
+
+    fn spawn(
+        &self,
+        order: &Order,
+        secret: &str,
+        log: &Path,
+    ) -> std::result::Result<sayso_agents::Where, StationError> {
+        let spec = &order.spec;
+        let folder = self.folder.join(spec.folder.as_deref().unwrap_or_default());
+        let station = Station {
+            name: &order.agent,
+            program: &spec.program,
+            args: &spec.args,
+            folder: &folder,
+            variables: &self.variables_of(&spec.program, secret),
+            mark: &order.id.to_string(),
+            log,
+        };
+        self.stations().spawn(spec.backend, &station)
+    }
+
+    fn stop(&self, mark: GateId) -> std::result::Result<(), Unable> {
+        self.stations().stop(&mark.to_string(), GRACE).map_err(unable)
+    }
+
+    /// What an agent may have of ours, and its own credential.
+    fn variables_of(&self, program: &str, secret: &str) -> Vec<(String, String)> {
+        let name = Path::new(program).file_name().unwrap_or_default();
+        let known = Adapter::ALL.into_iter().find(|adapter| name == adapter.program());
+        let adapter = known.unwrap_or(Adapter::Command);
+        let may = |name: &str| allowed(name, adapter, &self.lets_through);
+        let ours = self.environment.iter().filter(|(name, _)| may(name)).cloned();
+        let own = [("SAYSO_TOKEN".to_owned(), secret.to_owned())];
+        ours.chain(self.variables.iter().cloned()).chain(own).collect()
+    }
+
+    /// The secret of the agent of an order. It is kept until the agent is known to run: whoever takes the
+    /// order up after a crash must not give it another one than it has.
+    fn secret(&self, id: GateId, new: &str) -> io::Result<String> {
+        for folder in [&self.home, &self.logs] {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let file = self.secret_file(id);
+        let made = self.home.join(format!("{id}.{}", std::process::id()));
+        let mut options = std::fs::OpenOptions::new();
+        let mut draft = options.write(true).create(true).truncate(true).mode(0o600).open(&made)?;
+        draft.write_all(new.as_bytes())?;
+        // Whole or not at all, and the first one stays.
+        let linked = std::fs::hard_link(&made, &file);
+        std::fs::remove_file(&made)?;
+        match linked {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => std::fs::read_to_string(&file),
+        }
+    }
+
+    fn secret_file(&self, id: GateId) -> PathBuf {
+        self.home.join(format!("{id}.token"))
+    }
+
+    fn forget_secret(&self, id: GateId) {
+        // There may be none.
+        let _ = std::fs::remove_file(self.secret_file(id));
+    }
+
+    /// Whether this process belongs to the agent of this mark.
+    fn is_part_of(&self, mark: GateId) -> bool {
+        self.variable(MARK) == Some(&mark.to_string())
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.environment.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+impl Unable {
+    fn halfway(self) -> Self {
+        match self {
+            Unable::Now(why) => Unable::Halfway(why),
+            other => other,
+        }
+    }
+}
+
+fn in_words(
+    keeper: &Keeper,
+    order: &Order,
+    outcome: &std::result::Result<Option<Stationed>, Unable>,
+) -> Carried {
+    let Order { id, action, agent, .. } = order;
+    let (done, what) = match outcome {
+        Ok(_) => (true, format!("{agent} was {} on {}", past(*action), keeper.host)),
+        Err(Unable::Never(why)) => (false, format!("{agent} was not {}: {why}", past(*action))),
+        Err(Unable::Now(why)) => {
+            (false, format!("{agent} was not {}, tried {TRIES_MAX} times: {why}", past(*action)))
+        }
+        Err(Unable::Halfway(why)) => {
+            (false, format!("{agent} was stopped, but not started, tried {TRIES_MAX} times: {why}"))
+        }
+    };
+    Carried { id: *id, done, what }
+}
+
+fn log_start(agent: &str) -> String {
+    format!("{}-", agent.replace('/', "-"))
+}
+
+fn out_of_reach(name: &str, error: &StationError) -> Refusal {
+    Refusal::new(Code::WrongState, format!("{name} cannot be reached: {error}"))
+}
+
+fn unable(error: StationError) -> Unable {
+    Unable::Now(error.to_string())
+}

@@ -1,0 +1,546 @@
+//! Agents that live long: who may have them spawned, restarted and stopped, and what is then to be done.
+//!
+//! What may be done is an order in the outbox, written in the transaction of the yes. Whoever comes
+//! first on the right machine carries it out (see `keeper`), under a mark that stays the same. So a
+//! crash anywhere leads to one agent.
+
+use crate::batch::Batch;
+use crate::gates::{self, Ask};
+use crate::policy::{because, fact, is_governed, is_held};
+use crate::settings::{Change, SettingKind};
+use crate::{AgentSpec, Desk, Error, Result, messages};
+use sayso_agents::Where;
+use sayso_core::gate::{Action, Card, Command, Fact, Gate, Held};
+use sayso_core::text::shorten;
+use sayso_core::{Actor, Code, Deed, GateId, Kind, Refusal, Role, Shape, Timestamp, TokenId};
+use sayso_policy::{Effect, Lifecycle, Ruling, Subject};
+use sayso_store::{GateFilter, Notice, Read, UnderWay};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// The channel of orders; behind it stands the machine, or nothing where any will do.
+const CHANNEL: &str = "lifecycle@";
+
+/// The most orders that are looked at.
+const ORDERS_MAX: usize = 10_000;
+
+/// How many gates are looked at together.
+const GATES_AT_ONCE: usize = 500;
+
+/// How much of a reason goes into a message.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Requested {
+    /// It may be done.
+    Ordered(Order),
+    /// A person is asked first.
+    Held(Box<Gate>),
+}
+
+/// What is to be done to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The gate it was approved at, or an id of its own. It is the mark of the agent it starts.
+    pub id: GateId,
+    /// What is to be done.
+    pub action: Action,
+    /// To which agent.
+    pub agent: String,
+    /// What is started: what was shown to whoever said yes.
+    pub spec: AgentSpec,
+    /// The machine it is done on; none is any.
+    pub host: Option<String>,
+    /// Who is told what came of it.
+    pub asker: Option<String>,
+    /// The person who stands behind it.
+    pub launcher: String,
+}
+
+/// Where a spawned agent runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stationed {
+    /// Its mark: the order it was started by.
+    pub mark: GateId,
+    /// The machine.
+    pub host: String,
+    /// Where on it.
+    pub place: Where,
+    /// Where what it writes is kept.
+    pub log: PathBuf,
+    /// Its credential.
+    pub token: TokenId,
+    /// When it was started.
+    pub since: Timestamp,
+}
+
+/// An order that was not carried out yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// What is to be done.
+    pub order: Order,
+    /// When it may be taken.
+    pub due_at: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it did not work the last time.
+    pub error: Option<String>,
+}
+
+/// An agent that can be spawned, and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// What people call it.
+    pub name: String,
+    /// What it is.
+    pub spec: AgentSpec,
+    /// Where it was started.
+    pub stationed: Option<Stationed>,
+    /// What is to be done to it.
+    pub pending: Option<Pending>,
+}
+
+impl Requested {
+    /// The order, or that a person is asked first, and where.
+    pub fn ordered(self) -> Result<Order> {
+        match self {
+            Requested::Ordered(order) => Ok(order),
+            Requested::Held(gate) => Err(is_held(&gate).into()),
+        }
+    }
+}
+
+impl Desk {
+    /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own terminal
+    /// is their say-so; of everybody else the policy has its say.
+    pub fn request_lifecycle(
+        &self,
+        actor: &Actor,
+        action: Action,
+        agent: &str,
+        reason: &str,
+    ) -> Result<Requested> {
+        let (id, agent, reason) = (self.new_gate_id(), agent.to_owned(), reason.to_owned());
+        self.submit(actor, move |batch| request(batch, id, action, &agent, &reason))
+    }
+
+    /// The agents that can be spawned, by name.
+    pub fn members(&self) -> Result<Vec<Member>> {
+        self.read(|read| {
+            let rules = self.rules(read)?;
+            let mut stationed = rules.of::<Stationed>(SettingKind::Station);
+            let mut orders = orders(read, self.space)?;
+            let member = |(name, spec): (&str, AgentSpec)| {
+                let stationed = take(&mut stationed, |(of, _)| *of == name).map(|(_, at)| at);
+                let pending = take(&mut orders, |pending| pending.order.agent == name);
+                Member { name: name.to_owned(), spec, stationed, pending }
+            };
+            Ok(rules.of(SettingKind::Agent).into_iter().map(member).collect())
+        })
+    }
+
+    /// One of them.
+    pub fn member(&self, name: &str) -> Result<Member> {
+        let mut all = self.members()?;
+        let found = take(&mut all, |member| member.name == name);
+        let known = || unknown(name, all.iter().map(|member| member.name.as_str()));
+        found.ok_or_else(|| known().into())
+    }
+
+    /// An order that was not carried out yet.
+    pub fn pending(&self, id: GateId) -> Result<Option<Pending>> {
+        let name = notice_id(id);
+        self.read(|read| Ok(read.notice_under_way(&name)?.and_then(pending)))
+    }
+
+    /// Everything that is to be done.
+    pub(crate) fn orders(&self) -> Result<Vec<Pending>> {
+        self.read(|read| orders(read, self.space))
+    }
+
+    /// Takes an agent away: what it asked and what was asked about it is withdrawn, its credentials end,
+    /// evidence stays. One that runs has to be stopped first; `force` gives it up, for a machine that is
+    /// gone.
+    pub fn delete_agent(&self, actor: &Actor, name: &str, reason: &str, force: bool) -> Result<()> {
+        let (name, reason) = (name.to_owned(), reason.to_owned());
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Govern, "delete an agent")?;
+            batch.check_space_is_there()?;
+            spec_of(batch, &name)?;
+            batch.about("agent.deleted", &name, None, &reason);
+            let mut changes = vec![change(SettingKind::Agent, &name, None)];
+            if force {
+                changes.push(change(SettingKind::Station, &name, None));
+            }
+            batch.change(&changes, &reason).map(drop)
+        })
+    }
+}
+
+fn request(
+    batch: &mut Batch<'_, '_>,
+    id: GateId,
+    action: Action,
+    agent: &str,
+    reason: &str,
+) -> Result<Requested> {
+    batch.actor.check(Deed::Track, "have agents spawned, restarted or stopped")?;
+    batch.check_space_is_there()?;
+    let spec = spec_of(batch, agent)?;
+    if let Some(gate) = open_gate(batch, action, agent)? {
+        return Ok(Requested::Held(Box::new(gate)));
+    }
+    let host = host_for(batch, action, agent, &spec)?;
+    let Actor { name, launcher, .. } = batch.actor.clone();
+    let is_told = is_governed(batch.actor);
+    let order = Order {
+        id,
+        action,
+        agent: agent.to_owned(),
+        spec,
+        host,
+        asker: is_told.then(|| name.clone()),
+        launcher: launcher.unwrap_or(name),
+    };
+    if !is_governed(batch.actor) {
+        return order.issue(batch, reason).map(Requested::Ordered);
+    }
+    let subject = Subject::Lifecycle(Lifecycle { action, target: agent.to_owned() });
+    let request = batch.request(subject, batch.actor.task.map(|task| (task, None)))?;
+    let ruling = batch.rule(&request)?;
+    if ruling.effect == Effect::Deny {
+        return batch.deny(&request, &ruling);
+    }
+    let row = batch.row(&id.to_string(), &request, &ruling)?;
+    batch.requests.push(row);
+    match ruling.effect {
+        Effect::Ask => ask(batch, &order, &ruling, reason).map(|gate| Requested::Held(gate.into())),
+        Effect::Allow | Effect::Deny => order.issue(batch, reason).map(Requested::Ordered),
+    }
+}
+
+/// The open gate at which the caller has asked the same.
+fn open_gate(batch: &mut Batch<'_, '_>, action: Action, agent: &str) -> Result<Option<Gate>> {
+    let actor = batch.actor;
+    let filter = GateFilter {
+        kinds: vec![Kind::Lifecycle],
+        asker: Some(actor.name.clone()),
+        limit: GATES_AT_ONCE,
+        ..GateFilter::default()
+    };
+    let wanted = Held::Lifecycle { action, agent: agent.to_owned() };
+    let is_it = |gate: &Gate| {
+        gate.opened.held.as_ref() == Some(&wanted) && gate.opened.lineage.role == actor.role
+    };
+    Ok(batch.write.gates(batch.space, &filter)?.items.into_iter().find(is_it))
+}
+
+fn ask(batch: &mut Batch<'_, '_>, order: &Order, ruling: &Ruling, reason: &str) -> Result<Gate> {
+    let Order { id, action, agent, .. } = order;
+    let mut facts = vec![fact("agent", agent), fact("action", action.as_str())];
+    facts.extend(description(&order.spec));
+    facts.extend(because(ruling));
+    let card = Card {
+        question: format!("May {agent} be {}?", past(*action)),
+        narrative: reason.to_owned(),
+        facts,
+        shape: Shape::Verdict,
+    };
+    let mut ask = Ask::new(*id, Kind::Lifecycle, None, card);
+    ask.demands = ruling.demands.clone().unwrap_or_default();
+    ask.held = Some(Held::Lifecycle { action: *action, agent: agent.clone() });
+    gates::open(batch, &ask)
+}
+
+/// What would be started, as it is shown to people.
+fn description(spec: &AgentSpec) -> Vec<Fact> {
+    let AgentSpec { program, args, backend, host, folder, role } = spec;
+    let words = Fact { name: "arguments".into(), value: json!(args), verified: true };
+    let mut facts = vec![fact("program", program)];
+    facts.extend((!args.is_empty()).then_some(words));
+    facts.push(fact("backend", backend.as_str()));
+    facts.push(fact("host", host.as_deref().unwrap_or("any")));
+    facts.extend(folder.iter().map(|folder| fact("folder", folder)));
+    facts.extend(role.iter().map(|role| fact("role", role)));
+    facts
+}
+
+/// Lets be done what was approved: the order is written with the yes. The world is looked at again; if
+/// it is not what was shown any more, nothing is done, and the asker is told.
+pub(crate) fn approve(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> {
+    let Some(Held::Lifecycle { action, agent }) = &gate.opened.held else { return Ok(()) };
+    match approved_order(batch, gate, *action, agent) {
+        Ok(order) => order.send(batch),
+        Err(Error::Refused(refusal)) => {
+            let what = format!("{agent} was not {}: {}", past(*action), refusal.message);
+            note(batch, gate.opened.id, Some(&gate.opened.lineage.asker), false, &what)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn approved_order(
+    batch: &mut Batch<'_, '_>,
+    gate: &Gate,
+    action: Action,
+    agent: &str,
+) -> Result<Order> {
+    let spec = spec_of(batch, agent)?;
+    let is_as_shown = |fact| gate.opened.card.facts.contains(fact);
+    if !description(&spec).iter().all(is_as_shown) {
+        let message = format!("{agent} is set up otherwise than it was when this was asked");
+        return Err(Refusal::new(Code::Stale, message).into());
+    }
+    let host = host_for(batch, action, agent, &spec)?;
+    let lineage = &gate.opened.lineage;
+    let approver = gate.answer().map(|(_, by)| by.name.clone());
+    let launcher = lineage.launcher.clone().or(approver).unwrap_or_else(|| lineage.asker.clone());
+    let (id, agent, asker) = (gate.opened.id, agent.to_owned(), Some(lineage.asker.clone()));
+    Ok(Order { id, action, agent, spec, host, asker, launcher })
+}
+
+/// The machine it is done on, if it can be done at all.
+fn host_for(
+    batch: &mut Batch<'_, '_>,
+    action: Action,
+    agent: &str,
+    spec: &AgentSpec,
+) -> Result<Option<String>> {
+    let is_busy = |pending: &&Pending| pending.order.agent == agent;
+    if let Some(Pending { order, .. }) = orders(batch.write, batch.space)?.iter().find(is_busy) {
+        let message = format!("{agent} is about to be {} already", past(order.action));
+        return Err(wrong_state(message, "see how it stands with: sayso agent list"));
+    }
+    let stationed = stationed(batch.write, batch.space, agent)?;
+    check_is_possible(action, agent, stationed.as_ref())?;
+    let set = spec.host.clone();
+    let Some(Stationed { host, .. }) = stationed else { return Ok(set) };
+    if action == Action::Restart && set.as_ref().is_some_and(|set| *set != host) {
+        let message = format!("{agent} runs on {host} and is to run on another machine now");
+        return Err(wrong_state(message, "have it stopped, then spawned"));
+    }
+    Ok(Some(host))
+}
+
+/// What runs is not spawned, and what does not run is neither restarted nor stopped: who may do the one
+/// may not the other.
+pub(crate) fn check_is_possible(
+    action: Action,
+    agent: &str,
+    stationed: Option<&Stationed>,
+) -> Result<()> {
+    match (action, stationed) {
+        (Action::Spawn, Some(Stationed { host, .. })) => {
+            let message = format!("{agent} was spawned before, on {host}");
+            Err(wrong_state(message, &format!("start it anew with: sayso agent restart {agent}")))
+        }
+        (Action::Restart | Action::Stop, None) => {
+            let hint = format!("start it with: sayso agent spawn {agent}");
+            Err(wrong_state(format!("{agent} does not run"), &hint))
+        }
+        (Action::Spawn, None) | (Action::Restart | Action::Stop, Some(_)) => Ok(()),
+    }
+}
+
+impl Order {
+    /// Orders what nobody has to be asked about.
+    fn issue(self, batch: &mut Batch<'_, '_>, reason: &str) -> Result<Self> {
+        batch.about(&format!("agent.{}", self.action), &self.agent, None, reason);
+        self.send(batch)?;
+        Ok(self)
+    }
+
+    fn send(&self, batch: &mut Batch<'_, '_>) -> Result<()> {
+        let body = serde_json::to_string(self)
+            .map_err(|e| sayso_store::Error::Other(format!("an order cannot be written: {e}")))?;
+        let (space, channel) = (batch.space, channel(self.host.as_deref()));
+        let notice = Notice { id: notice_id(self.id), space, channel, body, attempts: 0 };
+        Ok(batch.write.add_notice(&notice, batch.at)?)
+    }
+}
+
+/// Notes what became of an order, where it was asked about, and tells the asker.
+pub(crate) fn note(
+    batch: &mut Batch<'_, '_>,
+    id: GateId,
+    asker: Option<&str>,
+    done: bool,
+    what: &str,
+) -> Result<()> {
+    let handle = batch.gate(id)?.map(|gate| gate.handle().to_owned());
+    if handle.is_some() {
+        batch.on_gate(id, &Command::Act { done, what: what.to_owned() })?;
+    }
+    let Some(asker) = asker else { return Ok(()) };
+    let about = handle.map(|handle| format!("Gate {handle}: ")).unwrap_or_default();
+    messages::send(batch, asker, &format!("{about}{}.", shorten(what, REASON_CHARS_MAX)))
+}
+
+/// Withdraws what agents that are taken away have asked and what was asked about them. May refuse, so
+/// it comes before [`forget`].
+pub(crate) fn dismiss(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
+    let is_given_up = batch.sets.iter().any(|setting| {
+        let is_its = setting.kind == SettingKind::Station.as_str() && setting.name == agent;
+        is_its && setting.body.is_none()
+    });
+    let stationed = stationed(batch.write, batch.space, agent)?;
+    if let Some(Stationed { host, .. }) = stationed.filter(|_| !is_given_up) {
+        let hint = format!("stop it first with: sayso agent stop {agent}");
+        return Err(wrong_state(format!("{agent} runs on {host}"), &hint));
+    }
+    let why = why(&format!("agent {agent} was deleted"), reason);
+    let asker = Some(agent.to_owned());
+    let kinds = vec![Kind::Lifecycle];
+    let limit = GATES_AT_ONCE;
+    withdraw_each(batch, GateFilter { asker, limit, ..GateFilter::default() }, &why, |gate| {
+        gate.opened.lineage.role == Role::Agent
+    })?;
+    withdraw_each(batch, GateFilter { kinds, limit, ..GateFilter::default() }, &why, |gate| {
+        let held = gate.opened.held.as_ref();
+        matches!(held, Some(Held::Lifecycle { agent: about, .. }) if about == agent)
+    })
+}
+
+fn withdraw_each(
+    batch: &mut Batch<'_, '_>,
+    mut filter: GateFilter,
+    why: &str,
+    is_meant: impl Fn(&Gate) -> bool,
+) -> Result<()> {
+    loop {
+        let page = batch.write.gates(batch.space, &filter)?;
+        for gate in page.items.iter().filter(|gate| is_meant(gate)) {
+            gates::withdraw(batch, gate.opened.id, why)?;
+        }
+        filter.after = page.items.last().map(|gate| gate.opened.id);
+        if !page.more {
+            return Ok(());
+        }
+    }
+}
+
+/// Ends the credentials of an agent that is taken away, and what was to be done to it.
+pub(crate) fn forget(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
+    let why = why(&format!("agent {agent} was deleted"), reason);
+    cancel(batch, &why, |order| order.agent == agent)?;
+    Ok(batch.write.revoke_tokens_for(batch.space, agent, batch.at)?)
+}
+
+/// Lets not be done what was ordered.
+pub(crate) fn cancel(
+    batch: &mut Batch<'_, '_>,
+    why: &str,
+    is_meant: impl Fn(&Order) -> bool,
+) -> Result<()> {
+    let all = orders(batch.write, batch.space)?.into_iter().map(|pending| pending.order);
+    for Order { id, action, agent, asker, .. } in all.filter(is_meant) {
+        let what = format!("{agent} was not {}: {why}", past(action));
+        note(batch, id, asker.as_deref(), false, &what)?;
+        batch.write.settle_notice(&notice_id(id), batch.at)?;
+    }
+    Ok(())
+}
+
+/// Nobody could stop an agent of a space that is gone.
+pub(crate) fn check_none_runs(batch: &mut Batch<'_, '_>) -> Result<()> {
+    let rules = batch.desk.rules(batch.write)?;
+    let running: Vec<_> =
+        rules.of::<Stationed>(SettingKind::Station).into_iter().map(|(name, _)| name).collect();
+    match running.is_empty() {
+        true => Ok(()),
+        false => Err(wrong_state(
+            format!("agents of this space run: {}", running.join(", ")),
+            "stop them first with: sayso agent stop NAME",
+        )),
+    }
+}
+
+/// Where an agent runs.
+pub(crate) fn stationed(
+    read: &mut Read<'_>,
+    space: sayso_core::SpaceId,
+    agent: &str,
+) -> Result<Option<Stationed>> {
+    let setting = read.setting(space, SettingKind::Station.as_str(), agent)?;
+    let Some(body) = setting.and_then(|setting| setting.body) else { return Ok(None) };
+    let unreadable =
+        |e| sayso_store::Error::Other(format!("where {agent} runs is unreadable: {e}"));
+    Ok(Some(serde_json::from_str(&body).map_err(unreadable)?))
+}
+
+/// Sets where an agent runs, or that it does not.
+pub(crate) fn station(agent: &str, at: Option<&Stationed>) -> Change {
+    let body = at.map(|at| serde_json::to_string(at).unwrap_or_default());
+    change(SettingKind::Station, agent, body)
+}
+
+fn change(kind: SettingKind, name: &str, body: Option<String>) -> Change {
+    Change { kind, name: name.to_owned(), body }
+}
+
+fn orders(read: &mut Read<'_>, space: sayso_core::SpaceId) -> Result<Vec<Pending>> {
+    let all = read.notices_under_way(space, CHANNEL, ORDERS_MAX)?;
+    Ok(all.into_iter().filter_map(pending).collect())
+}
+
+fn pending(under_way: UnderWay) -> Option<Pending> {
+    let UnderWay { notice, due_at, error } = under_way;
+    let order: Order = serde_json::from_str(&notice.body).ok()?;
+    // Whoever took it first on any machine goes on with it.
+    let host = notice.channel.strip_prefix(CHANNEL).filter(|host| !host.is_empty());
+    let order = Order { host: host.map(str::to_owned), ..order };
+    Some(Pending { order, due_at, attempts: notice.attempts, error })
+}
+
+fn spec_of(batch: &mut Batch<'_, '_>, agent: &str) -> Result<AgentSpec> {
+    let rules = batch.desk.rules(batch.write)?;
+    let mut all = rules.of::<AgentSpec>(SettingKind::Agent);
+    let found = take(&mut all, |(name, _)| *name == agent);
+    let missing = || unknown(agent, all.iter().map(|(name, _)| *name));
+    found.map(|(_, spec)| spec).ok_or_else(|| missing().into())
+}
+
+fn unknown<'a>(agent: &str, known: impl Iterator<Item = &'a str>) -> Refusal {
+    let known: Vec<_> = known.collect();
+    let there_are = match known.is_empty() {
+        true => "none is set".to_owned(),
+        false => format!("there are {}", known.join(", ")),
+    };
+    Refusal::new(Code::NotFound, format!("there is no agent {agent:?}: {there_are}"))
+        .hint("agents are set in a fleet file: sayso apply FILE")
+}
+
+pub(crate) fn channel(host: Option<&str>) -> String {
+    format!("{CHANNEL}{}", host.unwrap_or_default())
+}
+
+pub(crate) fn notice_id(id: GateId) -> String {
+    format!("lifecycle/{id}")
+}
+
+/// What was done then.
+pub(crate) const fn past(action: Action) -> &'static str {
+    match action {
+        Action::Spawn => "spawned",
+        Action::Restart => "restarted",
+        Action::Stop => "stopped",
+    }
+}
+
+fn why(what: &str, reason: &str) -> String {
+    match reason {
+        "" => what.to_owned(),
+        _ => format!("{what}: {reason}"),
+    }
+}
+
+fn wrong_state(message: String, hint: &str) -> Error {
+    Refusal::new(Code::WrongState, message).hint(hint).into()
+}
+
+fn take<T>(all: &mut Vec<T>, is_it: impl FnMut(&T) -> bool) -> Option<T> {
+    let at = all.iter().position(is_it)?;
+    Some(all.remove(at))
+}

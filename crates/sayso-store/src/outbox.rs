@@ -1,0 +1,144 @@
+//! The outbox: what the world is to be told or to do, kept until it is settled.
+
+use crate::Result;
+use crate::read::{Query, Read, rows_max};
+use crate::tx::{Dialect, Row, args};
+use crate::write::Write;
+use sayso_core::{SpaceId, Timestamp};
+
+/// Something the world is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The same for the same thing, so that it is told once.
+    pub id: String,
+    /// The space it is about.
+    pub space: SpaceId,
+    /// The way it goes.
+    pub channel: String,
+    /// What is told.
+    pub body: String,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// A notice that is not settled yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderWay {
+    /// What is told.
+    pub notice: Notice,
+    /// When it may be taken.
+    pub due_at: Timestamp,
+    /// Why it was not told when it was tried last.
+    pub error: Option<String>,
+}
+
+const COLUMNS: &str = "id, space, channel, body, attempts, due_at, error";
+
+impl Read<'_> {
+    /// Notices of a space that are not settled, on channels that begin like this, oldest first.
+    pub fn notices_under_way(
+        &mut self,
+        space: SpaceId,
+        channels: &str,
+        limit: usize,
+    ) -> Result<Vec<UnderWay>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL AND space = ?1 \
+             AND channel LIKE ?2 ORDER BY due_at, id LIMIT ?3"
+        );
+        let (space, like) = (space.to_string(), format!("{channels}%"));
+        let rows = self.conn.query(&sql, args![&space, &like, rows_max(limit)])?;
+        rows.iter().map(under_way).collect()
+    }
+
+    /// One notice, if it is not settled.
+    pub fn notice_under_way(&mut self, id: &str) -> Result<Option<UnderWay>> {
+        let sql = format!("SELECT {COLUMNS} FROM outbox WHERE id = ?1 AND settled_at IS NULL");
+        self.one(&sql, args![id])?.as_ref().map(under_way).transpose()
+    }
+}
+
+impl Write<'_> {
+    /// Adds something to tell the world. The same id again is told once.
+    pub fn add_notice(&mut self, notice: &Notice, due_at: Timestamp) -> Result<()> {
+        let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
+        let Notice { id, space, channel, body, .. } = notice;
+        self.exec(sql, args![id, &space.to_string(), channel, body, due_at.as_micros()]).map(drop)
+    }
+
+    /// Takes notices of a space that are due on one of these channels. They come back at
+    /// `lease_until` unless they are settled.
+    pub fn claim_notices(
+        &mut self,
+        space: SpaceId,
+        channels: &[&str],
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Notice>> {
+        if channels.is_empty() {
+            return Ok(vec![]);
+        }
+        let sql = format!("SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL");
+        let space = space.to_string();
+        let mut query = Query::new(&sql, args![]);
+        query.and("due_at <= ?", now.as_micros().into());
+        query.and("space = ?", (&space).into());
+        query.any("channel", channels);
+        let order = match self.read.conn.dialect() {
+            Dialect::Sqlite => " ORDER BY due_at, id",
+            // Several senders take different notices instead of waiting for each other.
+            Dialect::Postgres => " ORDER BY due_at, id FOR UPDATE SKIP LOCKED",
+        };
+        let rows = query.run(self.read.conn, order, limit)?;
+        let mut taken = vec![];
+        for row in rows.iter().take(limit) {
+            let mut notice = under_way(row)?.notice;
+            notice.attempts += 1;
+            self.claim_notice(&notice.id, &notice.channel, now, lease_until)?;
+            taken.push(notice);
+        }
+        Ok(taken)
+    }
+
+    /// Takes one notice that is due, for this channel from now on. Says whether it was to be had.
+    pub fn claim_notice(
+        &mut self,
+        id: &str,
+        channel: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<bool> {
+        let sql = "UPDATE outbox SET due_at = ?4, attempts = attempts + 1, channel = ?2 \
+                   WHERE id = ?1 AND settled_at IS NULL AND due_at <= ?3";
+        let args = args![id, channel, now.as_micros(), lease_until.as_micros()];
+        Ok(self.exec(sql, args)? > 0)
+    }
+
+    /// A notice was sent.
+    pub fn settle_notice(&mut self, id: &str, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE outbox SET settled_at = ?2, error = NULL WHERE id = ?1";
+        self.exec(sql, args![id, at.as_micros()]).map(drop)
+    }
+
+    /// A notice could not be sent; it is tried again at `retry_at`.
+    pub fn fail_notice(&mut self, id: &str, error: &str, retry_at: Timestamp) -> Result<()> {
+        let sql = "UPDATE outbox SET due_at = ?2, error = ?3 WHERE id = ?1 AND settled_at IS NULL";
+        // The error is a stranger's text, and must not keep the notice from being tried again.
+        let error = error.replace('\0', "\u{2400}");
+        self.exec(sql, args![id, retry_at.as_micros(), &error]).map(drop)
+    }
+}
+
+fn under_way(row: &Row) -> Result<UnderWay> {
+    let notice = Notice {
+        id: row.text(0).into(),
+        space: crate::read::id(row.text(1))?,
+        channel: row.text(2).into(),
+        body: row.text(3).into(),
+        attempts: row.int(4) as u32,
+    };
+    let (due_at, error) = (Timestamp::from_micros(row.int(5)), row.maybe_text(6));
+    Ok(UnderWay { notice, due_at, error: error.map(str::to_owned) })
+}

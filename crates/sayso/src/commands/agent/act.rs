@@ -1,0 +1,146 @@
+//! `sayso agent spawn`, `restart` and `stop`: three verbs, one way.
+
+use super::super::{ask, shared};
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::{when, who};
+use clap_complete::ArgValueCompleter;
+use sayso_core::gate::{Acted, Action};
+use sayso_core::text::harmless_line;
+use sayso_core::{Actor, Code, Exit, GateId, Verdict};
+use sayso_engine::{Carried, Desk, Requested, Waited};
+use serde::Serialize;
+use std::time::Duration;
+
+pub(super) const SPAWN: &str = "Examples:
+  sayso agent spawn fixer
+  sayso agent spawn fixer --reason 'three tests fail' --wait";
+pub(super) const RESTART: &str = "Examples:
+  sayso agent restart fixer --reason 'it hangs'";
+pub(super) const STOP: &str = "Examples:
+  sayso agent stop fixer";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The agent.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
+    name: String,
+    /// Why, for whoever is asked.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Wait until it is done; for the answer, too, if a person is asked first.
+    #[arg(long)]
+    wait: bool,
+    /// Wait at most this long: 30s, 10m, 2h.
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = when::duration)]
+    timeout: Option<Duration>,
+}
+
+/// What came of it, for `--json`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Outcome {
+    /// The agent.
+    agent: String,
+    /// spawn, restart or stop.
+    action: String,
+    /// Whether it was done. What was not will be, by the next sayso on the machine it is for.
+    done: bool,
+    /// What was done, or what it waits for.
+    what: String,
+}
+
+pub(crate) fn run(args: Args, action: Action, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor, keeper) = super::sit_down(context)?;
+    // A person's own word takes the place of the policy's, so it has to be a person's.
+    let actor = who::person_if(true, context, &desk, &actor)?;
+    let requested = desk.request_lifecycle(&actor, action, &args.name, &args.reason)?;
+    let id = match requested {
+        Requested::Held(gate) if args.wait => {
+            context.out.remark(&format!("gate {} waits for a person", gate.handle()));
+            match desk.wait(gate.opened.id, args.timeout)? {
+                Waited::TimedOut(gate) => return Err(ask::nobody_yet(gate.handle())),
+                Waited::Ended(gate) if gate.verdict() == Some(Verdict::Approved) => gate.opened.id,
+                Waited::Ended(gate) => return shared::hand_over(context, &desk, &actor, &gate),
+            }
+        }
+        requested => requested.ordered()?.id,
+    };
+    let timeout = if args.wait { args.timeout } else { Some(Duration::ZERO) };
+    let carried = desk.wait_for_order(&keeper, id, timeout)?;
+    let came = match desk.pending(id)? {
+        Some(pending) if pending.error.is_none() && !args.wait => {
+            Carried { id, done: false, what: super::outlook(&pending) }
+        }
+        Some(pending) => return Err(failed(action, super::outlook(&pending))),
+        None => came(&desk, id, action, &args.name, carried)?,
+    };
+    report(context, action, &args.name, &came);
+    acknowledge(&desk, &actor, id)?;
+    Ok(Exit::Ok)
+}
+
+/// What came of an order that was carried out, whoever did it.
+fn came(
+    desk: &Desk,
+    id: GateId,
+    action: Action,
+    name: &str,
+    carried: Option<Carried>,
+) -> Result<Carried> {
+    let acted = desk.gate(id).ok().and_then(|gate| gate.acted);
+    let acted = acted.map(|Acted { done, what, .. }| Carried { id, done, what });
+    let came = match acted.or(carried) {
+        Some(came) => came,
+        None => seen(desk, id, action, name)?,
+    };
+    match came.done {
+        true => Ok(came),
+        false => Err(failed(action, came.what)),
+    }
+}
+
+/// Somebody else carried it out: what can be seen of it.
+fn seen(desk: &Desk, id: GateId, action: Action, name: &str) -> Result<Carried> {
+    let stationed = desk.member(name)?.stationed;
+    let done = match action {
+        Action::Spawn | Action::Restart => stationed.is_some_and(|agent| agent.mark == id),
+        Action::Stop => stationed.is_none(),
+    };
+    let what = format!("{action} of {name} was {}carried out", if done { "" } else { "not " });
+    Ok(Carried { id, done, what })
+}
+
+fn failed(action: Action, what: String) -> Failure {
+    let code = match action {
+        Action::Spawn | Action::Restart => Code::NoAgent,
+        Action::Stop => Code::Failure,
+    };
+    Failure::new(code, what).hint("see how it stands with: sayso agent list")
+}
+
+fn report(context: &Context<'_>, action: Action, name: &str, came: &Carried) {
+    let Carried { done, what, .. } = came;
+    let out = context.out;
+    if out.json {
+        let (agent, action) = (name.to_owned(), action.to_string());
+        out.json(&Outcome { agent, action, done: *done, what: what.clone() });
+        return;
+    }
+    let mark = match done {
+        true => out.paint(Look::Good, out.icon("✓", "ok:")),
+        false => out.paint(Look::Warn, out.icon("…", "...")),
+    };
+    out.line(&format!("{mark} {}", harmless_line(what)));
+}
+
+/// Whoever was told needs no other word.
+fn acknowledge(desk: &Desk, actor: &Actor, id: GateId) -> Result<()> {
+    match desk.gate(id) {
+        Ok(gate) if actor.is_asker(&gate.opened.lineage) => {
+            desk.acknowledge(actor, id)?;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

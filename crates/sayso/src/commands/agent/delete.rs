@@ -1,0 +1,34 @@
+//! `sayso agent delete`: take an agent away.
+
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Take an agent away. What it asked, and what was asked about it, is withdrawn; its tokens end.
+///
+/// One that runs has to be stopped first. The log and the audit stay.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso agent delete fixer --reason 'the project is over'")]
+pub(crate) struct Args {
+    /// The agent.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
+    name: String,
+    /// Why.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Also if it runs, on a machine that is gone for good. Nothing is stopped there.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    desk.delete_agent(&actor, &args.name, &args.reason, args.force)?;
+    let out = context.out;
+    let name = out.paint(Look::Name, &args.name);
+    out.remark(&format!("agent {name} is deleted; its history stays"));
+    Ok(Exit::Ok)
+}

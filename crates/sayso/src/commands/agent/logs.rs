@@ -1,0 +1,49 @@
+//! `sayso agent logs`: what an agent wrote.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use clap_complete::ArgValueCompleter;
+use sayso_core::text::harmless;
+use sayso_core::{Code, Exit};
+use sayso_engine::agents::station::tail;
+
+/// The most that is read of a log.
+const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What an agent wrote, the last lines of it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso agent logs fixer
+  sayso agent logs fixer -n 500
+  sayso agent logs fixer --screen")]
+pub(crate) struct Args {
+    /// The agent.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
+    name: String,
+    /// Show at most this many lines.
+    #[arg(short = 'n', long, default_value_t = 50, value_name = "N")]
+    limit: usize,
+    /// What is on its screen now, if it runs in tmux.
+    #[arg(long)]
+    screen: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor, keeper) = super::sit_down(context)?;
+    let text = match args.screen {
+        true => desk.screen(&actor, &keeper, &args.name)?,
+        false => {
+            let log = desk.log_of(&actor, &keeper, &args.name)?;
+            tail(&log, LOG_BYTES_MAX).map_err(|error| {
+                let message = format!("the log {} cannot be read: {error}", log.display());
+                Failure::new(Code::NotFound, message)
+            })?
+        }
+    };
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let lines: Vec<_> = text.trim_end().lines().collect();
+    for line in &lines[lines.len().saturating_sub(args.limit)..] {
+        context.out.line(&harmless(line.trim_end_matches('\r')).text);
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,130 @@
+//! `sayso agent`: agents that live long, and who has a say in their lives.
+
+mod act;
+mod attach;
+mod delete;
+pub(crate) mod list;
+mod logs;
+mod nudge;
+
+pub(crate) use act::Outcome;
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::{config, work};
+use clap::Subcommand;
+use clap_complete::CompletionCandidate;
+use sayso_core::gate::{Action, Gate};
+use sayso_core::text::harmless_line;
+use sayso_core::{Actor, Code, Exit};
+use sayso_engine::{Desk, Keeper, Pending};
+use std::ffi::OsStr;
+
+/// Agents that live long: spawn, restart and stop them, look at them, nudge them.
+///
+/// Agents are set in a fleet file (`sayso apply`). What a person does at their own terminal is done at
+/// once; of what an agent or a script wants, the policy has its say (`on: lifecycle`). What a person is
+/// asked about first ends with exit code 12 and names the gate; the yes lets it be done, once, on the
+/// machine it is for. There is no daemon: whichever sayso runs there next does it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso agent list
+  sayso agent spawn fixer
+  sayso agent spawn fixer --reason 'three tests fail' --wait
+  sayso agent attach fixer
+  sayso agent stop fixer")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The agents there are, and how they stand.
+    List(list::Args),
+    /// Start an agent.
+    #[command(after_help = act::SPAWN)]
+    Spawn(act::Args),
+    /// End an agent and start it anew.
+    #[command(after_help = act::RESTART)]
+    Restart(act::Args),
+    /// End an agent, with everything it started.
+    #[command(after_help = act::STOP)]
+    Stop(act::Args),
+    /// What an agent wrote.
+    Logs(logs::Args),
+    /// Look at an agent in tmux, and type to it.
+    Attach(attach::Args),
+    /// Type a line to an agent in tmux.
+    Nudge(nudge::Args),
+    /// Take an agent away.
+    Delete(delete::Args),
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    match args.verb {
+        Verb::List(args) => list::run(args, context),
+        Verb::Spawn(args) => act::run(args, Action::Spawn, context),
+        Verb::Restart(args) => act::run(args, Action::Restart, context),
+        Verb::Stop(args) => act::run(args, Action::Stop, context),
+        Verb::Logs(args) => logs::run(args, context),
+        Verb::Attach(args) => attach::run(args, context),
+        Verb::Nudge(args) => nudge::run(args, context),
+        Verb::Delete(args) => delete::run(args, context),
+    }
+}
+
+/// The desk, who asks, and this machine, with what was to be done on it done.
+fn sit_down(context: &Context<'_>) -> Result<(Desk, Actor, Keeper)> {
+    let (desk, actor) = context.sit_down()?;
+    let keeper = keeper(context)?;
+    match desk.carry_out(&keeper) {
+        // Where nothing can be written, one may still look.
+        Err(error) if error.code() != Code::ReadOnly => Err(error.into()),
+        _ => Ok((desk, actor, keeper)),
+    }
+}
+
+fn keeper(context: &Context<'_>) -> Result<Keeper> {
+    work::keeper(context, &config::locate(&context.globals)?)
+}
+
+/// Does what a yes allowed, if it is for this machine. The yes counts, whatever comes of it.
+pub(super) fn carry_out(context: &Context<'_>, desk: &Desk, gate: Gate) -> Result<Gate> {
+    if !gate.is_to_be_done() {
+        return Ok(gate);
+    }
+    let carried = keeper(context).and_then(|keeper| Ok(desk.carry_out(&keeper)?));
+    if let Err(failure) = carried {
+        context.out.remark(&format!("not done yet: {}", harmless_line(&failure.message)));
+    }
+    Ok(desk.gate(gate.opened.id)?)
+}
+
+/// What is going to happen.
+pub(super) fn outlook(pending: &Pending) -> String {
+    let agent = harmless_line(&pending.order.agent);
+    let what = match pending.order.action {
+        Action::Spawn => "spawned",
+        Action::Restart => "restarted",
+        Action::Stop => "stopped",
+    };
+    match (&pending.error, &pending.order.host) {
+        (Some(error), _) => {
+            format!("{agent} is not {what} yet, and it is tried again: {}", harmless_line(error))
+        }
+        (None, Some(host)) => {
+            format!("{agent} will be {what} by the next sayso on {}", harmless_line(host))
+        }
+        (None, None) => format!("{agent} will be {what} by the next sayso"),
+    }
+}
+
+/// Live names of agents, for completion.
+fn names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    shared::candidates(typed, |desk, _| {
+        let members = desk.members()?.into_iter();
+        Ok(members.map(|member| (member.name, member.spec.program)).collect())
+    })
+}

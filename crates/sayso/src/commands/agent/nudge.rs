@@ -1,0 +1,28 @@
+//! `sayso agent nudge`: type a line to an agent.
+
+use crate::context::Context;
+use crate::exit::Result;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Type a line to an agent in tmux, as if at its keyboard.
+///
+/// For what has to reach it for sure, use `sayso tell`: that is kept until the agent has read it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso agent nudge fixer 'read your messages with: sayso messages'")]
+pub(crate) struct Args {
+    /// The agent.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
+    name: String,
+    /// What is typed.
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor, keeper) = super::sit_down(context)?;
+    desk.nudge(&actor, &keeper, &args.name, &context.words(&args.text)?)?;
+    context.out.remark(&format!("{} was nudged", args.name));
+    Ok(Exit::Ok)
+}
