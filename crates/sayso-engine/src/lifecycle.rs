@@ -34,8 +34,8 @@ const REASON_CHARS_MAX: usize = 2_000;
 /// What came of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Requested {
-    /// It may be done.
-    Ordered(Order),
+    /// It may be done: the order.
+    Ordered(GateId),
     /// A person is asked first.
     Held(Box<Gate>),
 }
@@ -104,9 +104,9 @@ pub struct Member {
 
 impl Requested {
     /// The order, or that a person is asked first, and where.
-    pub fn ordered(self) -> Result<Order> {
+    pub fn ordered(self) -> Result<GateId> {
         match self {
-            Requested::Ordered(order) => Ok(order),
+            Requested::Ordered(id) => Ok(id),
             Requested::Held(gate) => Err(is_held(&gate).into()),
         }
     }
@@ -170,7 +170,11 @@ impl Desk {
             batch.check_space_is_there()?;
             spec_of(batch, &name)?;
             batch.about("agent.deleted", &name, None, &reason);
-            let mut changes = vec![change(SettingKind::Agent, &name, None)];
+            let policy = format!("agent/{name}");
+            let mut changes = vec![
+                change(SettingKind::Agent, &name, None),
+                change(SettingKind::Policy, &policy, None),
+            ];
             if force {
                 changes.push(change(SettingKind::Station, &name, None));
             }
@@ -205,7 +209,7 @@ fn request(
         launcher: launcher.unwrap_or(name),
     };
     if !is_governed(batch.actor) {
-        return order.issue(batch, reason).map(Requested::Ordered);
+        return order.issue(batch, reason);
     }
     let subject = Subject::Lifecycle(Lifecycle { action, target: agent.to_owned() });
     let request = batch.request(subject, batch.actor.task.map(|task| (task, None)))?;
@@ -217,7 +221,7 @@ fn request(
     batch.requests.push(row);
     match ruling.effect {
         Effect::Ask => ask(batch, &order, &ruling, reason).map(|gate| Requested::Held(gate.into())),
-        Effect::Allow | Effect::Deny => order.issue(batch, reason).map(Requested::Ordered),
+        Effect::Allow | Effect::Deny => order.issue(batch, reason),
     }
 }
 
@@ -346,10 +350,10 @@ pub(crate) fn check_is_possible(
 
 impl Order {
     /// Orders what nobody has to be asked about.
-    fn issue(self, batch: &mut Batch<'_, '_>, reason: &str) -> Result<Self> {
+    fn issue(&self, batch: &mut Batch<'_, '_>, reason: &str) -> Result<Requested> {
         batch.about(&format!("agent.{}", self.action), &self.agent, None, reason);
         self.send(batch)?;
-        Ok(self)
+        Ok(Requested::Ordered(self.id))
     }
 
     fn send(&self, batch: &mut Batch<'_, '_>) -> Result<()> {

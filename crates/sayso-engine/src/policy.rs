@@ -9,13 +9,13 @@ use sayso_core::gate::{Card, Command, Fact, Gate, Held};
 use sayso_core::run::Run;
 use sayso_core::task::{self, Status, Task};
 use sayso_core::{
-    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, TaskId, Timestamp,
+    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, SpaceId, TaskId, Timestamp,
     Verdict,
 };
 use sayso_policy::{
-    Agent, Counts, Demands, Effect, History, Report, Request, Ruling, Subject, Time, Transition,
+    Agent, Counts, Demands, Effect, Explanation, History, Report, Request, Ruling, Subject, Transition,
 };
-use sayso_store::{GateFilter, RequestRow, Tally, Write};
+use sayso_store::{GateFilter, Read, RequestRow, Tally, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -249,9 +249,9 @@ impl Batch<'_, '_> {
     pub(crate) fn rule(&mut self, request: &Request) -> Result<Ruling> {
         let rules = self.desk.rules(self.write)?;
         let mut ruling = rules.policies.ruling(request);
-        let may_remember = |demands: &Demands| demands.risk <= Risk::Medium;
-        let is_askable = ruling.demands.as_ref().is_some_and(may_remember);
-        if is_askable && let Some(remembered) = remembered(&rules, request, self.actor, self.at) {
+        let is_askable = ruling.demands.as_ref().is_some_and(may_be_remembered);
+        let Actor { name, task, .. } = self.actor;
+        if is_askable && let Some(remembered) = remembered(&rules, request, name, *task, self.at) {
             ruling.effect = Effect::Allow;
             ruling.demands = None;
             for because in &mut ruling.because {
@@ -301,23 +301,12 @@ impl Batch<'_, '_> {
         // Without a policy nobody asks what time it is.
         let (time, history) = match rules.policies.is_empty() {
             true => (None, History::default()),
-            false => (Some(self.time(&rules)), self.history(&actor.name, at)?),
+            false => {
+                let past = history(self.write, self.space, &actor.name, at)?;
+                (Some(rules.calendar().time(at)), past)
+            }
         };
         Ok(Request { subject, agent, task: about, time, history })
-    }
-
-    fn time(&self, rules: &Rules) -> Time {
-        rules.calendar().time(self.at)
-    }
-
-    fn history(&mut self, agent: &str, at: Timestamp) -> Result<History> {
-        let mut since = |hours: i64| -> Result<Counts> {
-            let Tally { asked, approved, denied } =
-                self.write.tally(self.space, agent, at.plus_micros(-hours * HOUR))?;
-            let few = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-            Ok(Counts { asked: few(asked), approved: few(approved), denied: few(denied) })
-        };
-        Ok(History { hour: since(1)?, day: since(24)? })
     }
 
     pub(crate) fn row(&mut self, id: &str, request: &Request, ruling: &Ruling) -> Result<RequestRow> {
@@ -361,6 +350,23 @@ impl Rules {
 }
 
 impl Desk {
+    /// What the policies in force say of a request, and the remembered yes that would answer it. What
+    /// the request leaves out is as it is now: the clock of the space, and what the agent asked before.
+    pub fn explain(&self, mut request: Request) -> Result<(Explanation, Option<Remembered>)> {
+        let now = self.now();
+        self.read(|read| {
+            let rules = self.rules(read)?;
+            request.time.get_or_insert_with(|| rules.calendar().time(now));
+            if request.history == History::default() {
+                request.history = history(read, self.space, &request.agent.name, now)?;
+            }
+            let explained = rules.policies.explain(&request);
+            let is_askable = explained.ruling.demands.as_ref().is_some_and(may_be_remembered);
+            let covered = remembered(&rules, &request, &request.agent.name, None, now);
+            Ok((explained, covered.filter(|_| is_askable)))
+        })
+    }
+
     /// What was put before the policy since a moment, oldest first, a page at a time.
     pub fn requests(
         &self,
@@ -510,11 +516,27 @@ fn check_can_be_remembered(gate: &Gate) -> std::result::Result<(), Refusal> {
     Ok(())
 }
 
+fn may_be_remembered(demands: &Demands) -> bool {
+    demands.risk <= Risk::Medium
+}
+
+/// How an agent fared lately.
+fn history(read: &mut Read<'_>, space: SpaceId, agent: &str, at: Timestamp) -> Result<History> {
+    let mut since = |hours: i64| -> Result<Counts> {
+        let Tally { asked, approved, denied } =
+            read.tally(space, agent, at.plus_micros(-hours * HOUR))?;
+        let few = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Ok(Counts { asked: few(asked), approved: few(approved), denied: few(denied) })
+    };
+    Ok(History { hour: since(1)?, day: since(24)? })
+}
+
 /// The yes that covers this request, if there is one that still holds.
 fn remembered(
     rules: &Rules,
     request: &Request,
-    actor: &Actor,
+    agent: &str,
+    task: Option<TaskId>,
     at: Timestamp,
 ) -> Option<Remembered> {
     let digest = subject_digest(request);
@@ -522,8 +544,8 @@ fn remembered(
     let covers = |r: &Remembered| {
         let is_for = match r.scope {
             Scope::Space => true,
-            Scope::Agent => r.agent == actor.name,
-            Scope::Task => r.agent == actor.name && r.task.is_some() && r.task == actor.task,
+            Scope::Agent => r.agent == agent,
+            Scope::Task => r.agent == agent && r.task.is_some() && r.task == task,
         };
         is_for && r.until > at && r.digest == digest
     };

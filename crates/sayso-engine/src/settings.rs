@@ -4,7 +4,7 @@
 use crate::batch::Batch;
 use crate::{AgentSpec, Calendar, Desk, Person, Remembered, Result, Template, lifecycle};
 use sayso_core::text::shorten;
-use sayso_core::{Actor, Code, Deed, Refusal, Role};
+use sayso_core::{Actor, Code, Deed, Refusal, Role, Timestamp};
 use sayso_policy::{Known, Layer, Mistake, Policies, Policy};
 use sayso_store::{Read, Setting};
 use serde::de::DeserializeOwned;
@@ -91,6 +91,24 @@ pub struct Change {
     pub body: Option<String>,
 }
 
+impl Change {
+    /// Everything that would be wrong if these were all that is set, for whoever checks a file.
+    pub fn mistakes(changes: &[Change]) -> Vec<Mistake> {
+        mistakes_in(&changes.iter().map(Change::as_setting).collect::<Vec<_>>())
+    }
+
+    fn as_setting(&self) -> Setting {
+        Setting {
+            kind: self.kind.as_str().into(),
+            name: self.name.clone(),
+            seq: 0,
+            set_by: String::new(),
+            set_at: Timestamp::from_micros(0),
+            body: self.body.clone(),
+        }
+    }
+}
+
 /// What holds in a space, read once and kept until something is set.
 #[derive(Debug)]
 pub(crate) struct Rules {
@@ -151,14 +169,7 @@ impl Desk {
     /// Whether these changes could be set, without setting them.
     pub fn check_settings(&self, changes: &[Change]) -> Result<()> {
         let before = self.settings(None)?;
-        let after = changes.iter().map(|change| Setting {
-            kind: change.kind.as_str().into(),
-            name: change.name.clone(),
-            seq: 0,
-            set_by: String::new(),
-            set_at: self.now(),
-            body: change.body.clone(),
-        });
+        let after = changes.iter().map(Change::as_setting);
         changes.iter().try_for_each(|c| check_name(c.kind, &c.name, c.body.as_deref()))?;
         check(&together(before, after))
     }
@@ -271,6 +282,14 @@ fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {
 
 /// All settings together must make sense: policies that name people and groups that exist.
 fn check(settings: &[Setting]) -> Result<()> {
+    let mistakes = mistakes_in(settings);
+    match mistakes.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(&mistakes).into()),
+    }
+}
+
+fn mistakes_in(settings: &[Setting]) -> Vec<Mistake> {
     let texts = policy_texts(settings);
     let files = texts.iter().map(|(layer, file, text)| (layer.clone(), file.as_str(), *text));
     let mut mistakes = sayso_policy::mistakes(files, &known(settings));
@@ -281,10 +300,7 @@ fn check(settings: &[Setting]) -> Result<()> {
             mistakes.push(Mistake { file, line: None, what, fix });
         }
     }
-    match mistakes.is_empty() {
-        true => Ok(()),
-        false => Err(wrong(&mistakes).into()),
-    }
+    mistakes
 }
 
 /// Why a body cannot be read, if it cannot.

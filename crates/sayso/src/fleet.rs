@@ -5,12 +5,17 @@ use crate::exit::{Failure, Result};
 use crate::{config, who};
 use sayso_core::Code;
 use sayso_engine::{Change, Desk, SettingKind, World};
+use sayso_policy::Mistake;
 use sayso_server::fleet::{Fleet, is_declared};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The longest fleet file.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What a fleet file can have.
+const KEYS: &str = "a fleet file has space, calendar, people, groups, agents, roles, templates, policy, \
+                    admin_policy and agent_policies; see docs/guide/fleet.md";
 
 /// What a file would do to one space.
 pub(crate) struct Plan {
@@ -130,11 +135,40 @@ fn read(context: &Context<'_>, file: &Path) -> Result<Vec<Fleet>> {
     serde_saphyr::from_multiple(&text).map_err(|error| {
         let why = error.without_snippet().to_string();
         let why = why.lines().next().unwrap_or_default().to_owned();
-        Failure::new(Code::Invalid, format!("{}: {why}", file.display())).hint(
-            "a fleet file has space, calendar, people, groups, agents, roles, templates, policy and \
-             agent_policies; see docs/guide/fleet.md",
-        )
+        Failure::new(Code::Invalid, format!("{}: {why}", file.display())).hint(KEYS)
     })
+}
+
+/// What is wrong with a fleet file, each space in it by itself.
+pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
+    let fleets = match serde_saphyr::from_multiple::<Fleet>(text) {
+        Ok(fleets) => fleets,
+        Err(error) => {
+            let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
+            let (what, fix) = config::check::in_words(&error, KEYS);
+            return vec![Mistake { file: file.into(), line, what, fix }];
+        }
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut found = vec![];
+    for fleet in fleets {
+        match fleet.settings(|name| read_text(&folder.join(name))) {
+            Ok(changes) => found.extend(Change::mistakes(&changes)),
+            Err(Failure { message, .. }) => found.push(Mistake {
+                file: file.into(),
+                line: None,
+                what: message,
+                fix: "see that it is there and can be read".into(),
+            }),
+        }
+    }
+    // What stands in the file itself is counted from where it begins there.
+    for mistake in &mut found {
+        if mistake.file != file {
+            mistake.file = format!("{file}, {}", mistake.file);
+        }
+    }
+    found
 }
 
 fn read_text(path: &Path) -> Result<String> {

@@ -5,6 +5,7 @@ use super::policy::files::{self, read_text};
 use crate::config::{self, check};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
+use crate::fleet;
 use crate::work::{ROLE_BYTES_MAX, roles, task_file};
 use sayso_core::{Code, Exit};
 use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake};
@@ -19,9 +20,9 @@ const FILES_MAX: usize = 10_000;
 /// Check settings, task files, roles and policies, and name file, line and fix of every mistake.
 ///
 /// Without FILE it looks at what it finds in the project: `.sayso/config.yaml`, `.sayso/roles/*.md`,
-/// `policy.yaml` beside `.sayso` or in it, and `tasks/*.md`. Given files are told apart by their names:
+/// `policy.yaml` beside `.sayso` or in it, `fleet.yaml`, and `tasks/*.md`. Given files are told apart by their names:
 /// `config.yaml` in `.sayso` is settings, `.md` in a folder `roles` is a role, any other `.md` a task,
-/// `.yaml` a policy of the space. Nothing is changed. What is in force is checked by `policy check`.
+/// `fleet*.yaml` a fleet, any other `.yaml` a policy of the space. Nothing is changed. What is in force is checked by `policy check`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso validate
@@ -39,6 +40,7 @@ enum Sort {
     Role,
     Task,
     Policy,
+    Fleet,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -73,11 +75,12 @@ fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
         (Some(config::FOLDER), _) if name == "config.yaml" => Sort::Settings,
         (Some("roles"), Some("md")) => Sort::Role,
         (_, Some("md")) => Sort::Task,
+        (_, Some("yaml" | "yml")) if name.starts_with("fleet") => Sort::Fleet,
         (_, Some("yaml" | "yml")) => Sort::Policy,
         _ => {
             let what = format!("it cannot be told what {} is", path.display());
             return Err(Failure::new(Code::BadValue, what)
-                .hint("name tasks and roles .md, policies and settings .yaml"));
+                .hint("name tasks and roles .md, policies, fleets and settings .yaml"));
         }
     };
     Ok((sort, path))
@@ -98,6 +101,7 @@ fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
         texts_in(&folder.join("roles"))?.into_iter().for_each(|path| add(Sort::Role, path));
     }
     add(Sort::Policy, project.join("policy.yaml"));
+    add(Sort::Fleet, project.join("fleet.yaml"));
     texts_in(&project.join("tasks"))?.into_iter().for_each(|path| add(Sort::Task, path));
     Ok(files)
 }
@@ -145,6 +149,7 @@ impl World {
             Sort::Settings => config::CONFIG_BYTES_MAX,
             Sort::Role => ROLE_BYTES_MAX,
             Sort::Task => task_file::FILE_BYTES_MAX,
+            Sort::Fleet => fleet::FILE_BYTES_MAX,
             // Says so itself.
             Sort::Policy => FILE_BYTES_MAX as u64 + text.len() as u64,
         };
@@ -162,6 +167,7 @@ impl World {
             Sort::Task => {
                 task_file::mistakes(file, &text, self.roles.as_ref(), self.agents.as_ref())
             }
+            Sort::Fleet => fleet::mistakes(path, file, &text),
             Sort::Policy => {
                 sayso_policy::mistakes([(Layer::Space, file, text.as_str())], &self.known)
             }

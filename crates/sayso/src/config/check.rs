@@ -86,7 +86,7 @@ fn take_out(lines: &mut [&str], at: usize) {
 
 /// What an error says, and what is expected instead. Never a line of the file: the address of a
 /// database may hold a password.
-fn in_words(error: &serde_saphyr::Error, settings: &str) -> (String, String) {
+pub(crate) fn in_words(error: &serde_saphyr::Error, settings: &str) -> (String, String) {
     let said = error.without_snippet().to_string();
     let said = said.lines().next().unwrap_or_default();
     // `error: line 9 column 1: …`: the line is told apart from it.

@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, action: Action, context: &Context<'_>) -> Result<E
                 Waited::Ended(gate) => return shared::hand_over(context, &desk, &actor, &gate),
             }
         }
-        requested => requested.ordered()?.id,
+        requested => requested.ordered()?,
     };
     let timeout = if args.wait { args.timeout } else { Some(Duration::ZERO) };
     let carried = desk.wait_for_order(&keeper, id, timeout)?;

@@ -34,9 +34,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let request = args.request.read(context)?;
-    let policies = files::read_or_in_force(context, &args.files, &Layer::Space)?;
-    let explained = Explained::of(policies.explain(&request));
+    let mut request = args.request.read(context)?;
+    let explained = match args.files.is_empty() {
+        true => {
+            let (explained, remembered) = context.kept_desk()?.explain(request)?;
+            Explained { remembered: remembered.map(|r| r.by), ..Explained::of(explained) }
+        }
+        false => {
+            request.time.get_or_insert_with(request::now);
+            let policies = files::read_or_in_force(context, &args.files, &Layer::Space)?;
+            Explained::of(policies.explain(&request))
+        }
+    };
     match context.out.json {
         true => context.out.json(&explained),
         false => print(context.out, &explained),
@@ -51,6 +60,10 @@ fn print(out: &Out, explained: &Explained) {
     if let Some(unclear) = &explained.unclear {
         let text = format!("it cannot be told what it runs: {unclear}");
         wrapped(out, Look::Warn, &text, "  ");
+    }
+    if let Some(by) = &explained.remembered {
+        let text = format!("it is allowed: {by} approved the same before, and that is remembered");
+        wrapped(out, Look::Good, &text, "  ");
     }
     commands(out, &explained.commands);
     because(out, &explained.because);

@@ -161,7 +161,7 @@ impl Said {
         put("on", Some(on.into()));
         put("agent", Some(self.agent()));
         put("task", self.task());
-        put("time", Some(self.time()?));
+        put("time", self.at.as_deref().map(time).transpose()?);
         Ok(Value::Object(fields))
     }
 
@@ -184,19 +184,18 @@ impl Said {
         })
     }
 
-    /// What the clocks show here.
-    fn time(&self) -> Result<Value> {
-        let now = jiff::Zoned::now();
-        let at = match &self.at {
-            None => now,
-            Some(typed) => {
-                let at =
-                    when::moment(typed, Timestamp::from_micros(now.timestamp().as_microsecond()))?;
-                let at = jiff::Timestamp::from_microsecond(at.as_micros());
-                at.map_err(|error| Failure::new(Code::BadValue, error.to_string()))?
-                    .to_zoned(now.time_zone().clone())
-            }
-        };
-        Ok(json!(Time::of(&at)))
-    }
+}
+
+/// What the clocks show here.
+pub(super) fn now() -> Time {
+    Time::of(&jiff::Zoned::now())
+}
+
+/// What the clocks show here at another time.
+fn time(typed: &str) -> Result<Value> {
+    let now = jiff::Zoned::now();
+    let at = when::moment(typed, Timestamp::from_micros(now.timestamp().as_microsecond()))?;
+    let at = jiff::Timestamp::from_microsecond(at.as_micros())
+        .map_err(|error| Failure::new(Code::BadValue, error.to_string()))?;
+    Ok(json!(Time::of(&at.to_zoned(now.time_zone().clone()))))
 }

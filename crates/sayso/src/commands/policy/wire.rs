@@ -89,6 +89,8 @@ pub(crate) struct Explained {
     pub(crate) looked: Vec<Looked>,
     /// The digest of all the policies.
     pub(crate) policy: String,
+    /// Who approved the same before, where that is remembered: then it is allowed.
+    pub(crate) remembered: Option<String>,
 }
 
 /// One reason for a ruling.
@@ -180,6 +182,7 @@ impl Explained {
             unclear,
             looked: looked.into_iter().map(Looked::of).collect(),
             policy: policy.to_string(),
+            remembered: None,
         }
     }
 }

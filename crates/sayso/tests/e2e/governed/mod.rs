@@ -3,6 +3,7 @@
 mod fleet;
 mod memory;
 mod moves;
+mod people;
 mod results;
 mod time;
 mod timers;

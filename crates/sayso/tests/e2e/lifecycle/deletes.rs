@@ -11,6 +11,7 @@ on_both! {
     fn an_agent_with_open_gates(space: &Space) {
         policy(space, "space", ANYONE);
         let fleet = Fleet::new(space, &[("fixer", ""), ("other", "")]);
+        policy(space, "fixer", "rules:\n  - {name: never, on: transition, match: {to: deleted}, then: deny}\n");
         space.ann(&["agent", "spawn", "fixer"]).ok();
         fleet.started("fixer", 1);
         let secret = fleet.secret("fixer");
@@ -37,6 +38,7 @@ on_both! {
         assert_eq!(space.show(&others)["state"], "open");
         space.ann(&["agent", "list", "--json"]).never_says("fixer").ok();
         space.ann(&["agent", "spawn", "fixer"]).refused("SAY001").refused("there are other");
+        space.ann(&["export"]).says("other").never_says("fixer").ok();
         assert_eq!(times(space, "agent.deleted"), 1);
         space.verify();
     }

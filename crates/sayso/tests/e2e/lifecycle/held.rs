@@ -139,7 +139,7 @@ on_both! {
         std::fs::copy(&secret, &first).unwrap();
         let asked = space.run(Who::Holder(&first), &["ask", "Which way?"]).ok();
         let card = space.show(&asked);
-        assert_eq!((&card["asker"]["name"], &card["asker"]["role"]), (&"fixer".into(), &"agent".into()), "{card}");
+        assert_eq!((&card["asked_by"], &card["asked_by_role"]), (&"fixer".into(), &"agent".into()));
         space.run(Who::Holder(&first), &["approve", &asked]).refused("SAY010");
         bob(space, &["approve", &held(space, "coder", "restart", "fixer")]).ok();
         fleet.started("fixer", 2);

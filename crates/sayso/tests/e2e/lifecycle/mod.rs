@@ -56,17 +56,11 @@ impl<'a> Fleet<'a> {
             };
             text.push_str(&format!("  {name}: {{{program}{settings}}}\n"));
         }
-        if agents.is_empty() {
-            text = "agents: {}\n".into();
+        if self.space.path().join("space.yaml").exists() {
+            text.push_str("policy: {file: space.yaml}\n");
         }
         std::fs::write(self.space.path().join("fleet.yaml"), text).unwrap();
-        let prune: &[&str] = if self.space.ann(&["agent", "list", "--json"]).stdout.len() > 4 {
-            &["--prune"]
-        } else {
-            &[]
-        };
-        let args: Vec<_> = ["apply", "fleet.yaml"].iter().chain(prune).copied().collect();
-        self.space.ann(&args)
+        self.space.ann(&["apply", "fleet.yaml", "--prune"])
     }
 
     /// Every process this agent ever was.

@@ -5,7 +5,7 @@ use crate::harness::on_both;
 
 on_both! {
     fn the_strictest_rule_counts(space: &Space) {
-        let _fleet = Fleet::new(space, &[("fixer", ""), ("other", "")]);
+        let _fleet = Fleet::new(space, &[("coder", ""), ("fixer", ""), ("other", "")]);
         let mut checked = 0;
         for (of_space, of_requester, of_target, expected) in [
             ("allow", "ask", "allow", "SAY051"),
@@ -17,7 +17,8 @@ on_both! {
             ("allow", "allow", "allow", ""),
         ] {
             for (name, effect) in [("space", of_space), ("coder", of_requester), ("fixer", of_target)] {
-                policy(space, name, &format!("rules:\n  - {{name: of-{name}, on: lifecycle, then: {effect}}}\n"));
+                let text = "otherwise: {lifecycle: ask}\nrules:\n  - {name: r, on: lifecycle, then: EFFECT}\n";
+                policy(space, name, &text.replace("EFFECT", effect));
             }
             let came = space.coder(&["agent", "spawn", "fixer"]);
             checked += 1;
@@ -26,7 +27,7 @@ on_both! {
                 continue;
             }
             came.refused(expected);
-            assert_eq!(space.ann(&["agent", "list", "--json"]).json()[0]["state"], "stopped");
+            assert_eq!(space.ann(&["agent", "list", "--json"]).json()[1]["state"], "stopped");
             for gate in bob(space, &["inbox", "--json"]).json()["items"].as_array().unwrap() {
                 bob(space, &["reject", gate["handle"].as_str().unwrap(), "no"]).ok();
             }
