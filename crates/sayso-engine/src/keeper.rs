@@ -47,6 +47,9 @@ pub struct Keeper {
     pub lets_through: Vec<String>,
     /// Variables all agents get.
     pub variables: Vec<(String, String)>,
+    /// The agent this process belongs to, if it does: it carries out what that agent asked for, and
+    /// nothing for others. What is in its environment is not theirs to have.
+    pub asker: Option<String>,
 }
 
 /// What came of an order.
@@ -151,8 +154,10 @@ impl Desk {
 
     /// Whether an order is one for us, now.
     fn is_for(&self, keeper: &Keeper, pending: &Pending) -> Result<bool> {
-        let is_here = pending.order.host.as_ref().is_none_or(|host| *host == keeper.host);
-        if !is_here || pending.due_at > self.now() {
+        let Order { host, asker, .. } = &pending.order;
+        let is_here = host.as_ref().is_none_or(|host| *host == keeper.host);
+        let is_ours = keeper.asker.is_none() || keeper.asker == *asker;
+        if !is_here || !is_ours || pending.due_at > self.now() {
             return Ok(false);
         }
         // Who would end with the agent cannot start it anew.
@@ -170,6 +175,10 @@ impl Desk {
     fn carry_out_one(&self, keeper: &Keeper, pending: &Pending) -> Result<Option<Carried>> {
         let order = &pending.order;
         let before = self.stationed(&order.agent)?;
+        // Whoever had it before us was only slow.
+        if before.as_ref().is_some_and(|agent| agent.mark == order.id) {
+            return Ok(None);
+        }
         let outcome = self.act(keeper, order, before.as_ref())?;
         let attempts = pending.attempts + 1;
         if let Err(Unable::Now(why) | Unable::Halfway(why)) = &outcome
@@ -249,10 +258,6 @@ impl Desk {
         outcome: std::result::Result<Option<Stationed>, Unable>,
     ) -> Result<Option<Carried>> {
         let failed = self.token_of(keeper, order)?.filter(|_| outcome.is_err());
-        if outcome.is_err() {
-            // Nothing that was not done is to run.
-            let _ = keeper.stop(order.id);
-        }
         let carried = in_words(keeper, order, &outcome);
         let (done, what) = (carried.done, carried.what.clone());
         let is_changed = done || matches!(outcome, Err(Unable::Halfway(_)));
@@ -276,8 +281,11 @@ impl Desk {
             batch.write.settle_notice(&notice_id(*id), batch.at)?;
             Ok(true)
         })?;
-        if !is_noted {
-            self.undo(keeper, order)?;
+        match (is_noted, done) {
+            (true, true) => {}
+            // Nothing that was not done is to run.
+            (true, false) => drop(keeper.stop(order.id)),
+            (false, _) => self.undo(keeper, order)?,
         }
         keeper.forget_secret(order.id);
         Ok(is_noted.then_some(carried))

@@ -7,6 +7,7 @@
 mod audit;
 mod batch;
 mod calendar;
+mod calls;
 mod clock;
 mod desk;
 mod error;
@@ -30,6 +31,7 @@ mod world;
 
 pub use audit::{ExportError, Report, verify_export};
 pub use calendar::Calendar;
+pub use calls::CallRuling;
 pub use desk::Desk;
 pub use error::{Error, Result};
 pub use fleet::{AgentSpec, Person, Template};
@@ -41,7 +43,7 @@ pub use load::History;
 pub use policy::{Recorded, Remembered, Scope};
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
-pub use sayso_policy::Demands;
+pub use sayso_policy::{Demands, ToolCall};
 pub use sayso_store::{Found, GateFilter, Page, Place, Setting, Space, TaskFilter, TaskRow, Token};
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
 pub use tasks::{Completed, NewTask};

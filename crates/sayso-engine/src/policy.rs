@@ -161,7 +161,7 @@ pub(crate) fn is_held(gate: &Gate) -> Refusal {
             format!("task {handle} may move from {from} to {to}")
         }
         Some(Held::Lifecycle { action, agent }) => format!("{action} of {agent} may happen"),
-        None => "it may happen".into(),
+        Some(Held::Call { .. }) | None => "it may happen".into(),
     };
     let message = format!("{what} when {who} has approved gate {}. {why}", gate.handle());
     Refusal::new(Code::Held, message.trim_end())
@@ -175,7 +175,7 @@ impl Batch<'_, '_> {
         let asked = self.write.gates(self.space, &filter)?.items;
         let is_it = |gate: &Gate| match &gate.opened.held {
             Some(Held::Move { to, .. }) => gate.is_open() && *to == wanted,
-            Some(Held::Lifecycle { .. }) | None => false,
+            Some(Held::Lifecycle { .. } | Held::Call { .. }) | None => false,
         };
         Ok(asked.into_iter().find(is_it))
     }

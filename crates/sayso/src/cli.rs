@@ -157,6 +157,8 @@ pub(crate) enum Command {
 
     /// Agents that live long: spawn, restart, stop, look at them.
     Agent(c::agent::Args),
+    /// Rule on what an agent is about to do, for its client.
+    Hook(c::hook::Args),
     /// Set up a space from a fleet file.
     Apply(c::apply::Args),
     /// Write what is set as a fleet file.

@@ -1,7 +1,7 @@
 //! What may happen to a gate: who may answer, when it is too late, what is the same again.
 
 use super::schedule::tick;
-use super::{Card, Delivery, Ending, Event, Gate, Opened, Signature};
+use super::{Card, Delivery, Ending, Event, Gate, Held, Opened, Signature};
 use crate::{Actor, Answer, Approvers, Code, Deed, GateId, Refusal, Role, Timestamp, Verdict};
 use std::collections::BTreeSet;
 
@@ -441,9 +441,12 @@ fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refus
     }
 }
 
-/// What was held is done by our side: no agent says that it was.
+/// What was held is done by our side: no agent says that it was. A grant is used up by whoever asked for
+/// it, when the call runs.
 fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    if actor.role == Role::Agent {
+    let is_own_grant = matches!(gate.opened.held, Some(Held::Call { .. }))
+        && actor.is_asker(&gate.opened.lineage);
+    if actor.role == Role::Agent && !is_own_grant {
         let message =
             format!("agent {} may not say what became of gate {}", actor.name, gate.handle());
         return Err(Refusal::new(Code::NotAllowed, message));

@@ -1,6 +1,6 @@
 //! What waits behind a gate and happens once it is approved.
 
-use crate::{TaskId, task::Status};
+use crate::{Digest, TaskId, task::Status};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -28,6 +28,11 @@ pub enum Held {
         action: Action,
         /// To which agent.
         agent: String,
+    },
+    /// A tool call is to run. The yes is a grant: for one call, and for this one.
+    Call {
+        /// Names the call as it was captured.
+        digest: Digest,
     },
 }
 

@@ -318,6 +318,15 @@ fn the_first_answer_wins_and_the_next_one_is_told_who() {
 }
 
 #[test]
+fn what_would_be_done_is_worded_by_nobody() {
+    let held = Held::Lifecycle { action: Action::Spawn, agent: "fixer".into() };
+    let mut play = Play::with(|opened| opened.held = Some(held));
+    play.play("fixer open");
+    assert_eq!(play.decide("fixer revise").unwrap_err().code, Code::NotAllowed);
+    assert_eq!(play.gate().revision, 1);
+}
+
+#[test]
 fn a_verdict_binds_to_what_was_shown() {
     let mut play = Play::with(|_| {});
     play.play("fixer open");

@@ -138,6 +138,10 @@ fn everything_else_that_is_read() {
     check("tokens_all", &|write| write.tokens(space, 9).map(drop));
     check("sqlite_autoindex_tokens", &|write| write.token_by_hash("x").map(drop));
     check("outbox_due", &|write| write.claim_notices(space, &["web"], at(1), at(2), 9).map(drop));
+    check("autoindex_outbox", &|write| write.notice_under_way("x").map(drop));
+    // All of this index is read: it has nothing but what is under way.
+    let under_way = plan(&world, move |write| write.notices_under_way(space, "web", 9).map(drop));
+    assert!(under_way.contains("SCAN outbox USING INDEX outbox_due"), "{under_way}");
     let some = TaskId::mint(at(0), 1);
     assert_searches(&plan(&world, |write| write.open_children(some).map(drop)), "tasks_parent");
     // Whoever looks for a circle walks from task to task.

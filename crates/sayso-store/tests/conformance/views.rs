@@ -198,6 +198,39 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
     );
 }
 
+pub(crate) fn one_notice_is_taken_once_and_for_one_channel(world: &World) {
+    let space = world.space;
+    for id in ["a", "b"] {
+        let notice = Notice { channel: "deed@".into(), ..notice(world, id) };
+        world.write(move |write| write.add_notice(&notice, at(10)));
+    }
+    let under_way = |channels: &'static str| {
+        let all = world.write(move |write| write.notices_under_way(space, channels, 9));
+        let what = |u: sayso_store::UnderWay| (u.notice.id, u.notice.channel, u.notice.attempts);
+        all.into_iter().map(what).collect::<Vec<_>>()
+    };
+    let claim = |id: &'static str, now| {
+        world.write(move |write| write.claim_notice(id, "deed@here", at(now), at(now + 30)))
+    };
+    assert_eq!(under_way("mail"), []);
+    assert_eq!(under_way("deed@").len(), 2);
+    assert!(!claim("a", 9), "not due yet");
+    assert!(claim("a", 10) && !claim("a", 10), "somebody has it");
+    assert!(!claim("c", 10), "there is none");
+    assert_eq!(
+        under_way("deed@"),
+        [("b".into(), "deed@".into(), 0), ("a".into(), "deed@here".into(), 1)]
+    );
+    assert_eq!(under_way("deed@here").len(), 1);
+    assert!(claim("a", 40), "whoever had it is gone");
+    world.write(|write| write.fail_notice("a", "no such program", at(50)));
+    let failed = world.write(|write| write.notice_under_way("a")).unwrap();
+    assert_eq!((failed.due_at, failed.error.as_deref()), (at(50), Some("no such program")));
+    world.write(|write| write.settle_notice("a", at(51)));
+    assert!(!claim("a", 99), "what is settled stays settled");
+    assert_eq!(world.write(|write| write.notice_under_way("a")), None);
+}
+
 pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
     let started = Started {
         id: RunId::mint(at(0), 5),

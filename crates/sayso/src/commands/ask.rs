@@ -236,7 +236,7 @@ pub(super) fn wait(
     }
     match desk.wait(gate.opened.id, timeout)? {
         Waited::Ended(gate) => {
-            let gate = agent::carry_out(context, desk, *gate)?;
+            let gate = agent::carry_out(context, desk, actor, *gate)?;
             shared::hand_over(context, desk, actor, &gate)
         }
         Waited::TimedOut(gate) => Err(nobody_yet(gate.handle())),

@@ -19,6 +19,7 @@ pub(crate) mod doctor;
 pub(crate) mod done;
 pub(crate) mod export;
 pub(crate) mod extend;
+pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod list;
@@ -104,6 +105,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Agent(args) => agent::run(args, &context),
         Command::Apply(args) => apply::run(args, &context),
         Command::Export(args) => export::run(args, &context),
+        Command::Hook(args) => hook::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),
         Command::Validate(args) => validate::run(args, &context),
         Command::Token(args) => token::run(args, &context),

@@ -54,7 +54,7 @@ pub(super) fn answer(
     let answer = make(&gate)?;
     let answered = desk.answer(&actor, id, answer, &digest);
     let answered = answered.map_err(|error| naming(&gate, error))?;
-    report(context, &desk, &agent::carry_out(context, &desk, answered)?)
+    report(context, &desk, &agent::carry_out(context, &desk, &actor, answered)?)
 }
 
 /// A refusal whose hint can be typed as it stands.
@@ -96,13 +96,16 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         out.line(&format!("  {mark} {}", harmless_line(&acted.what)));
         return Ok(Exit::Ok);
     }
-    if let Some(pending) = desk.pending(gate.opened.id)? {
+    // The answer counts and has been said. What cannot be looked up now is not a failure of it.
+    let pending = || desk.pending(gate.opened.id).ok().flatten();
+    if let Some(pending) = gate.is_to_be_done().then(pending).flatten() {
         out.line(&format!("  {}", agent::outlook(&pending)));
         return Ok(Exit::Ok);
     }
     if let Some(task) = gate.opened.task {
-        let row = desk.task(task)?;
-        out.line(&format!("  {}", task_went(&row)));
+        if let Ok(row) = desk.task(task) {
+            out.line(&format!("  {}", task_went(&row)));
+        }
     } else if gate.answer().is_some() && matches!(gate.delivery, Delivery::Pending { .. }) {
         out.line(&format!(
             "  {} gets it as soon as it asks",

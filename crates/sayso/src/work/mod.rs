@@ -112,6 +112,7 @@ pub(crate) fn keeper(context: &Context<'_>, location: &Location) -> Result<Keepe
         environment: environment(),
         lets_through: location.work.environment.clone(),
         variables: variables(context, location),
+        asker: None,
     })
 }
 

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod clients;
-mod governed;
+pub mod governed;
 mod harness;
+mod hooks;
 mod lifecycle;
 mod policy;
 mod reliability;

@@ -17,7 +17,7 @@ use clap::Subcommand;
 use clap_complete::CompletionCandidate;
 use sayso_core::gate::{Action, Gate};
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit};
+use sayso_core::{Actor, Code, Exit, Role};
 use sayso_engine::{Desk, Keeper, Pending};
 use std::ffi::OsStr;
 
@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 /// The desk, who asks, and this machine, with what was to be done on it done.
 fn sit_down(context: &Context<'_>) -> Result<(Desk, Actor, Keeper)> {
     let (desk, actor) = context.sit_down()?;
-    let keeper = keeper(context)?;
+    let keeper = keeper(context, &actor)?;
     match desk.carry_out(&keeper) {
         // Where nothing can be written, one may still look.
         Err(error) if error.code() != Code::ReadOnly => Err(error.into()),
@@ -86,16 +86,23 @@ fn sit_down(context: &Context<'_>) -> Result<(Desk, Actor, Keeper)> {
     }
 }
 
-fn keeper(context: &Context<'_>) -> Result<Keeper> {
-    work::keeper(context, &config::locate(&context.globals)?)
+fn keeper(context: &Context<'_>, actor: &Actor) -> Result<Keeper> {
+    let keeper = work::keeper(context, &config::locate(&context.globals)?)?;
+    let asker = (actor.role == Role::Agent).then(|| actor.name.clone());
+    Ok(Keeper { asker, ..keeper })
 }
 
 /// Does what a yes allowed, if it is for this machine. The yes counts, whatever comes of it.
-pub(super) fn carry_out(context: &Context<'_>, desk: &Desk, gate: Gate) -> Result<Gate> {
+pub(super) fn carry_out(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    gate: Gate,
+) -> Result<Gate> {
     if !gate.is_to_be_done() {
         return Ok(gate);
     }
-    let carried = keeper(context).and_then(|keeper| Ok(desk.carry_out(&keeper)?));
+    let carried = keeper(context, actor).and_then(|keeper| Ok(desk.carry_out(&keeper)?));
     if let Err(failure) = carried {
         context.out.remark(&format!("not done yet: {}", harmless_line(&failure.message)));
     }

@@ -82,6 +82,8 @@ on_both! {
         name_this_machine(space);
         let fleet = Fleet::new(space, &[("fixer", "host: here")]);
         approve_elsewhere(space, &held(space, "coder", "spawn", "fixer"));
+        // What another agent has in its environment is nothing to start an agent with.
+        space.run(Who::Agent("tester"), &["agent", "list"]).says("will be spawned").ok();
         assert_eq!(fleet.starts("fixer"), [0; 0]);
         project.work(&[]).ok();
         assert_eq!(fleet.started("fixer", 1).len(), 1);

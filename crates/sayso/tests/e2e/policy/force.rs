@@ -37,8 +37,11 @@ on_both! {
 
         space.ann(&["policy", "set", "p.yaml"]).says("nothing changed").ok();
         space.ann(&["policy", "set", "--remove", "--agent", "rex"]).never_says("rex").ok();
-        space.ann(&["policy", "set", "admin=p.yaml"]).says("admin").ok();
-        space.ann(&["policy", "set", "--remove", "--admin"]).never_says("admin").ok();
+        space.ann(&["policy", "set", "admin=p.yaml"]).refused("SAY037").exits(5);
+        space.mint("admin", "root");
+        let root = space.token("root");
+        space.run(Who::Holder(&root), &["policy", "set", "admin=p.yaml"]).says("admin").ok();
+        space.run(Who::Holder(&root), &["policy", "set", "--remove", "--admin"]).never_says("admin").ok();
         let actions: Vec<_> = space.audit().iter().map(|e| e["action"].to_string()).collect();
         assert!(actions.iter().any(|action| action.contains("policy.")), "{actions:?}");
         space.verify();

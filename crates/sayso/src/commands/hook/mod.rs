@@ -1,0 +1,134 @@
+//! `sayso hook`: what a coding agent's client runs before every tool call.
+//!
+//! The client takes everything but its own word for "no" and exit code 2 for a yes: a crash, a timeout,
+//! another client's dialect. So nothing but those two leaves this command when something is wrong.
+
+mod dialect;
+
+use crate::context::Context;
+use crate::exit::Result;
+use dialect::{Client, Incoming, Verb};
+use sayso_core::text::harmless_line;
+use sayso_core::{Actor, Code, Exit};
+use sayso_engine::{CallRuling, Desk, Waited};
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+/// The longest event that is read.
+const EVENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How many messages are carried at a time.
+const MESSAGES_MAX: usize = 20;
+
+/// What a client takes for a no, whatever else it makes of it.
+const BLOCK: i32 = 2;
+
+/// Rule on what an agent is about to do. Coding agents' clients call this; people do not.
+///
+/// The event comes as JSON on standard input. Where the policy allows, nothing is said, and the client
+/// goes on as it would. Where it denies, the model is told why. Where it asks, the call is held until a
+/// person has answered, for as long as `--hold` says; then it is blocked, the question stays open, and
+/// the same call again is the same question. Every error blocks.
+#[derive(clap::Args)]
+#[command(after_help = "Examples (in the client's configuration):
+  sayso hook claude-code PreToolUse
+  sayso hook codex PreToolUse
+  sayso hook gemini BeforeTool
+  sayso hook opencode tool.execute.before
+
+The client must wait longer than --hold: set the timeout of its hook a minute above it.")]
+pub(crate) struct Args {
+    /// The client: claude-code, codex, gemini or opencode.
+    #[arg(value_name = "CLIENT")]
+    client: Client,
+    /// What happens, in the client's own word.
+    #[arg(value_name = "EVENT")]
+    event: String,
+    /// How long a call is held for a person.
+    #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::when::duration)]
+    hold: Duration,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    // A panic would end with a code that lets the call run.
+    std::panic::set_hook(Box::new(|panic| block(&format!("sayso failed: {panic}"))));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&args, context)));
+    match outcome {
+        Ok(Ok(said)) => {
+            if !said.is_empty() && writeln!(std::io::stdout(), "{said}").is_err() {
+                block("sayso could not answer");
+            }
+            Ok(Exit::Ok)
+        }
+        Ok(Err(failure)) => {
+            let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            block(&format!("sayso blocked this: {}{hint}", harmless_line(&failure.message)))
+        }
+        Err(_) => block("sayso failed, so nothing is allowed"),
+    }
+}
+
+/// Says no in the one way every client understands.
+fn block(why: &str) -> ! {
+    let _ = writeln!(std::io::stderr(), "{why}");
+    std::process::exit(BLOCK)
+}
+
+/// What to tell the client; nothing lets it go on as it would.
+fn answer(args: &Args, context: &Context<'_>) -> Result<String> {
+    let mut bytes = vec![];
+    std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > EVENT_BYTES_MAX {
+        let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
+        return Err(crate::exit::Failure::new(Code::TooLarge, message));
+    }
+    let incoming = Incoming::read(args.client, &args.event, &bytes)?;
+    let (desk, actor) = context.sit_down()?;
+    match incoming.verb {
+        Verb::Call(call) => {
+            let ruling = rule(&desk, &actor, &call, args.hold)?;
+            Ok(args.client.says(&args.event, &ruling))
+        }
+        Verb::Prompt => Ok(args.client.adds(&args.event, &unread(&desk, &actor)?)),
+        Verb::Stop { again } => {
+            let text = if again { String::new() } else { unread(&desk, &actor)? };
+            Ok(args.client.goes_on(&text))
+        }
+        Verb::Other => Ok(String::new()),
+    }
+}
+
+/// The ruling on a call; where a person is asked, their answer, if it comes in time.
+fn rule(
+    desk: &Desk,
+    actor: &Actor,
+    call: &sayso_engine::ToolCall,
+    hold: Duration,
+) -> Result<CallRuling> {
+    let began = Instant::now();
+    loop {
+        let ruling = desk.rule_on_call(actor, call.clone())?;
+        let CallRuling::Held(gate) = &ruling else { return Ok(ruling) };
+        let left = hold.saturating_sub(began.elapsed());
+        match desk.wait(gate.opened.id, Some(left))? {
+            Waited::Ended(_) => {}
+            Waited::TimedOut(_) => return Ok(ruling),
+        }
+    }
+}
+
+/// What people and the system wrote to this agent and it has not read; read from now on.
+fn unread(desk: &Desk, actor: &Actor) -> Result<String> {
+    let messages = desk.messages(actor, Some(&actor.name), true, MESSAGES_MAX)?.items;
+    let mut lines = vec![];
+    for message in messages {
+        desk.read_message(actor, &message.id.to_string())?;
+        let from = harmless_line(&message.from);
+        lines.push(format!(
+            "Message from {from} ({}): {}",
+            message.from_role.as_str(),
+            message.text
+        ));
+    }
+    Ok(lines.join("\n"))
+}
