@@ -300,7 +300,8 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
         None => batch.rule_on_ask(ask)?,
     };
     let rules = batch.desk.rules(batch.write)?;
-    let (deadline, schedule) = clock::schedule(&demands, batch.at, &rules.calendar_for(&demands.approvers));
+    let (deadline, schedule) =
+        clock::schedule(&demands, batch.at, &rules.calendar_for(&demands.approvers));
     let (card, lineage) = (ask.card.clone(), batch.actor.lineage());
     Ok(Opened {
         task: ask.task,

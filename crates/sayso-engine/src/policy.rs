@@ -9,11 +9,12 @@ use sayso_core::gate::{Card, Command, Fact, Gate, Held};
 use sayso_core::run::Run;
 use sayso_core::task::{self, Status, Task};
 use sayso_core::{
-    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, SpaceId, TaskId, Timestamp,
-    Verdict,
+    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, SpaceId,
+    TaskId, Timestamp, Verdict,
 };
 use sayso_policy::{
-    Agent, Counts, Demands, Effect, Explanation, History, Report, Request, Ruling, Subject, Transition,
+    Agent, Counts, Demands, Effect, Explanation, History, Report, Request, Ruling, Subject,
+    Transition,
 };
 use sayso_store::{GateFilter, Read, RequestRow, Tally, Write};
 use serde::{Deserialize, Serialize};
@@ -309,7 +310,12 @@ impl Batch<'_, '_> {
         Ok(Request { subject, agent, task: about, time, history })
     }
 
-    pub(crate) fn row(&mut self, id: &str, request: &Request, ruling: &Ruling) -> Result<RequestRow> {
+    pub(crate) fn row(
+        &mut self,
+        id: &str,
+        request: &Request,
+        ruling: &Ruling,
+    ) -> Result<RequestRow> {
         let policies = self.desk.rules(self.write)?.policies.clone();
         let record = Record {
             request: request.clone(),
@@ -505,8 +511,8 @@ fn to_remember(
 }
 
 fn check_can_be_remembered(gate: &Gate) -> std::result::Result<(), Refusal> {
-    if !matches!(gate.opened.kind, Kind::Tool | Kind::Transition | Kind::Lifecycle) {
-        let why = "only what a policy asked about is remembered: tools, moves, agents";
+    if !matches!(gate.opened.kind, Kind::Tool | Kind::Transition) {
+        let why = "only calls of tools and moves of tasks are remembered";
         return Err(Refusal::new(Code::BadValue, why));
     }
     if gate.opened.risk > Risk::Medium {

@@ -24,12 +24,22 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
         0..10 => return "just now".into(),
         10..60 => format!("{distance} seconds"),
         60..3_600 => count(distance / 60, "minute"),
+        // What is to come is told to the minute: it may be somebody's deadline.
+        3_600..86_400 if seconds < 0 => hours_and_minutes(distance.div_ceil(60)),
         3_600..86_400 => count(distance / 3_600, "hour"),
         86_400..2_592_000 => count(distance / 86_400, "day"),
         2_592_000..31_536_000 => count(distance / 2_592_000, "month"),
         _ => count(distance / 31_536_000, "year"),
     };
     if seconds < 0 { format!("in {words}") } else { format!("{words} ago") }
+}
+
+fn hours_and_minutes(minutes: u64) -> String {
+    let hours = count(minutes / 60, "hour");
+    match minutes % 60 {
+        0 => hours,
+        minutes => format!("{hours} {}", count(minutes, "minute")),
+    }
 }
 
 fn count(number: u64, unit: &str) -> String {

@@ -37,7 +37,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What an agent can run in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
     /// A process without a terminal.

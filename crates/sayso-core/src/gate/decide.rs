@@ -444,8 +444,8 @@ fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refus
 /// What was held is done by our side: no agent says that it was. A grant is used up by whoever asked for
 /// it, when the call runs.
 fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    let is_own_grant = matches!(gate.opened.held, Some(Held::Call { .. }))
-        && actor.is_asker(&gate.opened.lineage);
+    let is_own_grant =
+        matches!(gate.opened.held, Some(Held::Call { .. })) && actor.is_asker(&gate.opened.lineage);
     if actor.role == Role::Agent && !is_own_grant {
         let message =
             format!("agent {} may not say what became of gate {}", actor.name, gate.handle());

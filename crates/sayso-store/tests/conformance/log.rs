@@ -138,7 +138,10 @@ fn assert_untouched(world: &World, gate: &Gate, task: TaskId, before: (usize, us
     assert_eq!(world.row(task).task.title, "Do it");
     assert_eq!(passphrase, None);
     assert_eq!(under_way, []);
-    assert_eq!(world.write(move |write| write.claim_notices(space, &["web"], at(99), at(100), 9)), []);
+    assert_eq!(
+        world.write(move |write| write.claim_notices(space, &["web"], at(99), at(100), 9)),
+        []
+    );
 }
 
 pub(crate) fn a_version_that_is_taken_leaves_nothing_behind(world: &World) {

@@ -192,10 +192,7 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
     let whole = notice(world, "whole");
     let again = Notice { attempts: 1, ..whole.clone() };
     world.write(move |write| write.add_notice(&whole, at(2_000)));
-    assert_eq!(
-        world.write(claim_of("web", 2_000, 1)).pop(),
-        Some(again)
-    );
+    assert_eq!(world.write(claim_of("web", 2_000, 1)).pop(), Some(again));
 }
 
 pub(crate) fn one_notice_is_taken_once_and_for_one_channel(world: &World) {

@@ -5,8 +5,7 @@ use sayso_core::audit::{Entry, Mark, Verifier};
 use sayso_core::gate::{self, Card, Gate, Opened};
 use sayso_core::task::{self, Created, Edit, Task};
 use sayso_core::{
-    Actor, Answer, Door, GateId, Kind, Level, Proof, Role, Shape, SpaceId, TaskId,
-    Timestamp,
+    Actor, Answer, Door, GateId, Kind, Level, Proof, Role, Shape, SpaceId, TaskId, Timestamp,
 };
 use sayso_store::{GateFilter, Handles, Page, Result, Store, TaskFilter, TaskRow, Write};
 use std::collections::BTreeMap;

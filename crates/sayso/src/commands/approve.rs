@@ -35,8 +35,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if let Some(remember) = &remember {
         remember.check(context, &args.which)?;
     }
-    let exit =
-        shared::answer(context, &args.which, |_| Ok(Answer { reason, ..Answer::approved() }))?;
+    let answer = Answer { reason, ..Answer::approved() };
+    let exit = shared::answer(context, &args.which, |_| Ok(answer))?;
     match remember {
         Some(remember) => remember.carry_out(context, &args.which),
         None => Ok(exit),

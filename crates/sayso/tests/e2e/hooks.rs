@@ -129,6 +129,32 @@ on_both! {
     }
 }
 
+on_both! {
+    /// A person may let it run with other arguments; what they are changed to goes through the policy.
+    fn a_yes_may_change_the_call(space: &Space) {
+        policy(space, "space", POLICY);
+        let body = event("PreToolUse", "Bash", &json!({"command": "git push --force"}));
+        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
+        let answer = |arguments: &str| {
+            call();
+            let open = space.ann(&["inbox", "--json"]).json();
+            let gate = open["items"][0]["handle"].as_str().unwrap().to_owned();
+            space.ann(&["answer", &gate, "--arguments", arguments])
+        };
+        answer(r#"{"command": "git push"}"#).ok();
+        let said: Value = serde_json::from_str(&call().stdout).unwrap();
+        assert_eq!(said["hookSpecificOutput"]["updatedInput"], json!({"command": "git push"}));
+        assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "allow");
+        answer(r#"{"command": "rm -rf x && git push"}"#).ok();
+        let (decision, reason) = understood("claude-code", &call());
+        assert_eq!(decision, "deny");
+        assert!(reason.contains("what it was changed to"), "{reason}");
+        answer("{").refused("SAY009");
+        space.ann(&["answer", &space.ask("coder", &["Ship?", "--verdict"]), "--arguments", "{}"]).refused("SAY006");
+        space.verify();
+    }
+}
+
 /// Whatever is wrong, the call does not run, and the text says why.
 #[test]
 fn everything_that_goes_wrong_blocks() {

@@ -183,7 +183,6 @@ impl Said {
             json!({"labels": self.labels, "priority": priority, "type": sort.unwrap_or("task")})
         })
     }
-
 }
 
 /// What the clocks show here.
