@@ -7,6 +7,7 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{ToSpan, Zoned};
 use sayso_core::Timestamp;
+use sayso_core::text::distance;
 use sayso_policy::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -402,21 +403,6 @@ fn near_zones(text: &str) -> Vec<String> {
     near.retain(|(distance, _)| *distance == nearest && nearest <= close_enough);
     near.sort();
     near.into_iter().map(|(_, name)| name).take(3).collect()
-}
-
-/// Levenshtein distance. Names are short: both sides are cut at 64 characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

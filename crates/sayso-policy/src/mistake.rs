@@ -1,5 +1,6 @@
 //! What is wrong with a policy: where, what, and how to mend it.
 
+use sayso_core::text::distance;
 use serde::Serialize;
 use std::fmt;
 
@@ -66,21 +67,6 @@ pub(crate) fn nearest<'a>(
         .filter(|(distance, _)| *distance <= close_enough)
         .min()
         .map(|(_, name)| name)
-}
-
-/// Levenshtein distance. Names are short: both sides are cut at 64 characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -143,9 +143,16 @@ fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
     let proof = (opened.least_proof > Proof::Token)
         .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
     let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
-    let all = [people, veto, others, proof, risk, silence(gate, now), claim];
+    let all = [people, veto, others, proof, risk, level(gate, now), silence(gate, now), claim];
     let all: Vec<_> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Who is asked next, and when.
+fn level(gate: &Gate, now: Timestamp) -> Option<String> {
+    let level = gate.opened.schedule.levels.get(gate.escalation as usize)?;
+    let who = harmless_line(&level.approvers.in_words());
+    Some(format!("{} it goes up to {who}", when::relative(level.at?, now)))
 }
 
 /// What comes if nobody answers, and when.

@@ -69,12 +69,19 @@ impl Gate {
     /// What the end of its time means now. The last level has nobody above it, and silence is a yes
     /// for low risk only.
     pub fn at_end(&self) -> AtEnd {
-        let Schedule { at_end, levels, .. } = &self.opened.schedule;
-        match at_end {
-            AtEnd::Escalate if self.escalation as usize >= levels.len() => AtEnd::Deny,
+        match &self.opened.schedule.at_end {
+            AtEnd::Escalate if !self.has_level_left_at_the_end() => AtEnd::Deny,
             AtEnd::Approve if self.opened.risk > Risk::Low => AtEnd::Deny,
             at_end => *at_end,
         }
+    }
+
+    /// Whether there is a level that has not been reached when the time is over. Those with a moment of
+    /// their own are reached by then, whether or not somebody has looked at the clock.
+    fn has_level_left_at_the_end(&self) -> bool {
+        let end = self.deadline();
+        let left = self.opened.schedule.levels.iter().skip(self.escalation as usize);
+        left.into_iter().any(|level| level.at.is_none_or(|at| end.is_some_and(|end| at > end)))
     }
 
     /// The sets of people any of which may decide: those who were asked first, and those of each level

@@ -10,7 +10,7 @@ use clap::Args;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use sayso_core::gate::{Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Verdict};
+use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict};
 use sayso_engine::{Desk, GateFilter, TaskFilter, TaskRow};
 use sayso_server::wire;
 use std::collections::BTreeSet;
@@ -39,6 +39,23 @@ pub(crate) struct Which {
     /// The digest of the card you saw; refused when the card has changed since.
     #[arg(long, value_name = "DIGEST")]
     pub(super) digest: Option<String>,
+}
+
+/// A gate, and until when something holds for it.
+#[derive(Args)]
+pub(crate) struct GateUntil {
+    /// The gate, or the task that waits for it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(open_gates))]
+    id: String,
+    /// Until then: 2h, 3d, tomorrow, 2026-12-24 or 2026-12-24T18:00.
+    #[arg(value_name = "TIME")]
+    until: String,
+}
+
+impl GateUntil {
+    pub(super) fn find(&self, desk: &Desk) -> Result<(GateId, Timestamp)> {
+        Ok((desk.find_gate(&self.id)?, when::moment(&self.until, desk.now())?))
+    }
 }
 
 /// Answers a gate and says what came of it.

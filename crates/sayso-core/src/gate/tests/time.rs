@@ -83,6 +83,16 @@ fn what_the_end_means() {
     }
 }
 
+/// With a level on the way, the end is an end all the same, also if nobody has looked at the clock.
+#[test]
+fn an_answer_after_the_last_level_is_too_late() {
+    check_with(
+        schedule(AtEnd::Escalate),
+        "fixer open | @100 | ann yes | bob yes | relay tick | ann yes",
+        &["opened", "SAY003", "SAY013", "reminded+escalated+warned+expired", "SAY003"],
+    );
+}
+
 #[test]
 fn silence_is_a_yes_for_low_risk_only() {
     for (at_end, risk, verdict) in [

@@ -5,7 +5,7 @@ use super::show;
 use crate::context::Context;
 use crate::editor;
 use crate::exit::{Failure, Result};
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, Deed, Exit};
 use sayso_engine::{Change, SettingKind};
 use sayso_policy::Layer;
 
@@ -22,6 +22,11 @@ const EMPTY: &str = "# What agents may do by themselves, what a person is asked,
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_as_person()?;
+    // Nobody writes what they may not set.
+    if let Err(refusal) = actor.check(Deed::Govern, "change the policy") {
+        desk.note_refusal(&actor, &refusal);
+        return Err(refusal.into());
+    }
     if context.globals.no_input {
         return Err(Failure::new(Code::NoInput, "no editor may be opened")
             .hint("put a file in force with: sayso policy set FILE"));

@@ -1,6 +1,7 @@
 //! Policies on the command line: files with mistakes and without, rulings explained, what is in force,
 //! and what it would have changed.
 
+mod edit;
 mod explain;
 mod files;
 mod force;
