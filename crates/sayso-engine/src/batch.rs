@@ -149,6 +149,9 @@ impl<'w, 'c> Batch<'w, 'c> {
     /// Decides a command about a task. Returns whether anything happened.
     pub(crate) fn on_task(&mut self, id: TaskId, command: &task::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
+        if let task::Command::Edit(edit) = command {
+            self.check_may_edit(id, edit)?;
+        }
         let before = self.task(id)?;
         let from = before.map(|task| task.status);
         let events = match task::decide(before, command, actor, at) {

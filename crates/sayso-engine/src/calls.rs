@@ -3,9 +3,10 @@
 
 use crate::batch::Batch;
 use crate::gates::{self, Ask};
-use crate::policy::because;
+use crate::policy::{TITLE_CHARS_MAX, because};
 use crate::{Desk, Result};
 use sayso_core::gate::{Card, Command, Ending, Fact, Gate, Held};
+use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Content, Digest, Kind, Shape, Timestamp, Verdict};
 use sayso_policy::{Effect, Request, Ruling, Subject, ToolCall};
 use sayso_store::GateFilter;
@@ -184,7 +185,11 @@ fn hold(
 ) -> Result<CallRuling> {
     let id = batch.desk.new_gate_id();
     let card = Card {
-        question: format!("May {} run this?", batch.actor.name),
+        question: format!(
+            "May {} run this? {}",
+            batch.actor.name,
+            shorten(&harmless_line(&request.in_words()), TITLE_CHARS_MAX)
+        ),
         narrative: String::new(),
         facts: facts(call, ruling),
         shape: Shape::Verdict,

@@ -12,6 +12,9 @@ use sayso_policy::Demands;
 use sayso_store::{GateFilter, Handles, Page, Topic};
 use std::time::{Duration, Instant};
 
+/// The shortest time for an answer.
+const DEADLINE_MS_MIN: u64 = 1_000;
+
 /// A question to be asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
@@ -235,13 +238,14 @@ impl Desk {
             }
             // Whoever waits looks at the clock as well: there may be nobody else.
             let due = gate.next_due().map(|(when, _)| until(self.now(), when));
-            if due.is_some_and(|due| due.is_zero()) {
-                self.tick(id)?;
-                continue;
-            }
+            let is_due = due.is_some_and(|due| due.is_zero());
+            let gate = if is_due { self.tick(id)? } else { gate };
             let left = timeout.map(|t| t.saturating_sub(began.elapsed()));
-            if left.is_some_and(|left| left.is_zero()) {
+            if gate.is_open() && left.is_some_and(|left| left.is_zero()) {
                 return Ok(Waited::TimedOut(Box::new(gate)));
+            }
+            if is_due {
+                continue;
             }
             watch.wait(left.into_iter().chain(due).min().unwrap_or(Duration::MAX));
         }
@@ -295,6 +299,10 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
         let message = "silence counts as a yes only where a policy says so";
         return Err(Refusal::new(Code::NotAllowed, message).into());
     }
+    if ask.demands.deadline_ms.is_some_and(|ms| ms < DEADLINE_MS_MIN) {
+        let message = "people have at least a second to answer";
+        return Err(Refusal::new(Code::BadValue, message).hint("write --deadline 10m").into());
+    }
     let demands = match ask.held {
         Some(_) => ask.demands.clone(),
         None => batch.rule_on_ask(ask)?,
@@ -306,7 +314,7 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
     Ok(Opened {
         task: ask.task,
         approvers: demands.approvers,
-        least_proof: demands.proof,
+        least_proof: demands.proof.max(Proof::Token),
         launcher_excluded: demands.not_launcher,
         deadline,
         schedule,

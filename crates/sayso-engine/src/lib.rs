@@ -46,5 +46,6 @@ pub use sayso_agents as agents;
 pub use sayso_policy::{Demands, ToolCall};
 pub use sayso_store::{Found, GateFilter, Page, Place, Setting, Space, TaskFilter, TaskRow, Token};
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
+pub use spaces::check_space_name;
 pub use tasks::{Completed, NewTask};
 pub use world::World;

@@ -7,10 +7,11 @@ use crate::settings::{Change, Rules, SettingKind};
 use crate::{Calendar, Desk, Error, Person, Result, messages, tasks};
 use sayso_core::gate::{Card, Command, Fact, Gate, Held};
 use sayso_core::run::Run;
-use sayso_core::task::{self, Status, Task};
+use sayso_core::task::{self, Edit, Status, Task};
+use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{
-    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Refusal, Risk, Role, Shape, SpaceId,
-    TaskId, Timestamp, Verdict,
+    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Outcome, Refusal, Risk, Role, Shape,
+    SpaceId, TaskId, Timestamp, Verdict,
 };
 use sayso_policy::{
     Agent, Counts, Demands, Effect, Explanation, History, Report, Request, Ruling, Subject,
@@ -22,6 +23,9 @@ use serde_json::json;
 
 /// How many open gates of a task are looked at for one that already asks the same.
 const GATES_MAX: usize = 100;
+
+/// How much of a title or a command stands in a question.
+pub(crate) const TITLE_CHARS_MAX: usize = 60;
 
 /// The fact that names the rules.
 const POLICY: &str = "policy";
@@ -131,10 +135,11 @@ impl Hold {
         }
         let (handle, from, to) = (&self.handle, self.from, self.to);
         let title = batch.task(self.task)?.map(|task| task.title.clone()).unwrap_or_default();
+        let short = shorten(&harmless_line(&title), TITLE_CHARS_MAX);
         let mut facts = vec![fact("task", &title), fact("move", &format!("{from} -> {to}"))];
         facts.extend(because(&self.ruling));
         let card = Card {
-            question: format!("May {handle} move from {from} to {to}?"),
+            question: format!("May {handle} ({short}) move from {from} to {to}?"),
             narrative: self.reason.clone(),
             facts,
             shape: Shape::Verdict,
@@ -236,14 +241,66 @@ impl Batch<'_, '_> {
         if ruling.effect == Effect::Deny {
             return self.deny(&request, &ruling);
         }
-        let demands = match &ruling.demands {
+        let mut demands = match &ruling.demands {
             Some(demands) => with(&ask.demands, demands),
             None => ask.demands.clone(),
         };
+        if let Some(closing) = self.rule_on_what_a_yes_does(ask)? {
+            demands = with(&demands, &closing);
+        }
         ruling.effect = Effect::Ask;
         let row = self.row(&ask.id.to_string(), &request, &ruling)?;
         self.requests.push(row);
         Ok(demands)
+    }
+
+    /// A yes to a program's question may close its task. Then it is ruled on as closing it, and takes what
+    /// that takes: nobody gets past the policy by a question of their own.
+    fn rule_on_what_a_yes_does(&mut self, ask: &Ask) -> Result<Option<Demands>> {
+        let closes = ask.kind.outcome(Verdict::Approved) == Outcome::Done;
+        let is_program = !self.actor.role.may(Deed::Answer);
+        let Some(task) = ask.task.filter(|_| closes && is_program) else { return Ok(None) };
+        let from = self.task(task)?.map_or(Status::Open, |task| task.status);
+        let request = self.request(transition(from, Status::Closed), Some((task, None)))?;
+        let ruling = self.rule(&request)?;
+        match ruling.effect {
+            Effect::Allow => Ok(None),
+            Effect::Ask => Ok(ruling.demands),
+            Effect::Deny => self.deny(&request, &ruling),
+        }
+    }
+
+    /// What a policy looks at is not for those it is about to change: a label or a priority less, and a
+    /// rule would not fit any more. And what a person is being asked about stays as they see it.
+    pub(crate) fn check_may_edit(&mut self, id: TaskId, edit: &Edit) -> Result<()> {
+        if self.actor.role != Role::Agent {
+            return Ok(());
+        }
+        let is_ruled_by = edit.sort.is_some()
+            || edit.priority.is_some()
+            || edit.parent.is_some()
+            || !edit.add_labels.is_empty()
+            || !edit.remove_labels.is_empty();
+        let has_policy = !self.desk.rules(self.write)?.policies.is_empty();
+        let handle = self.task(id)?.map(|task| task.handle.clone()).unwrap_or_default();
+        if is_ruled_by && has_policy {
+            let message = format!(
+                "agent {} may not change labels, type, priority or epic of {handle}: the policy looks at them",
+                self.actor.name
+            );
+            let hint = "a person changes them; title, description and notes are yours";
+            return Err(Refusal::new(Code::Denied, message).hint(hint).into());
+        }
+        let waits =
+            self.task(id)?.is_some_and(|t| t.waits_for.values().any(|k| *k == Kind::Transition));
+        if waits {
+            let message =
+                format!("task {handle} stays as it is while a person is asked about its move");
+            return Err(Refusal::new(Code::WrongState, message)
+                .hint("write a note, or take the question back first")
+                .into());
+        }
+        Ok(())
     }
 
     /// What the policy says. A yes that people let be remembered answers a question, never a no.
@@ -574,7 +631,7 @@ fn recorded(row: RequestRow) -> Option<Recorded> {
 
 /// Who the policy has a say about: programs. The worker asks it before it acts for an agent.
 pub(crate) fn is_governed(actor: &Actor) -> bool {
-    matches!(actor.role, Role::Agent | Role::Service) && actor.door != Door::Worker
+    actor.role != Role::Human && actor.door != Door::Worker
 }
 
 /// Where a command moves a task, if it is one that moves it.
@@ -654,7 +711,12 @@ pub(crate) fn perform(batch: &mut Batch<'_, '_>, gate: &Gate, was: Option<Status
     };
     batch.is_approved = true;
     let by = gate.answer().map_or("the policy", |(_, by)| by.name.as_str()).to_owned();
+    let request = batch.write.request(&gate.opened.id.to_string())?.and_then(recorded);
+    let ruling = request.map(|row| batch.rule(&row.request)).transpose()?;
     let (done, what) = match was {
+        _ if ruling.as_ref().is_some_and(|ruling| ruling.effect == Effect::Deny) => {
+            (false, format!("the policy does not allow it any more: task {handle} was not moved"))
+        }
         Some(was) if was == *from => match tasks::move_to(batch, *task, *to, reason) {
             Ok(()) => (true, format!("task {handle} moved from {from} to {to}, approved by {by}")),
             Err(Error::Refused(refusal)) => {

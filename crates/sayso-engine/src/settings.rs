@@ -265,7 +265,7 @@ fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.@/+".contains(c);
     let is_short = !name.is_empty() && name.len() <= 200;
     if !is_short || !name.chars().all(is_plain) {
-        let message = format!("{name:?} cannot be the name of a {}", kind.as_str());
+        let message = format!("{name:?} cannot be a name ({})", kind.as_str());
         let hint = "take letters, digits, dashes, dots and underscores";
         return Err(Refusal::new(Code::BadValue, message).hint(hint).into());
     }
@@ -313,11 +313,23 @@ fn unreadable_body(setting: &Setting) -> Option<String> {
     match kind {
         SettingKind::Agent => wrong::<AgentSpec>(body),
         SettingKind::Person => wrong::<Person>(body),
-        SettingKind::Group => wrong::<Vec<String>>(body),
+        SettingKind::Group => wrong::<Vec<String>>(body).or_else(|| wrong_group(body)),
         SettingKind::Calendar => wrong::<Calendar>(body),
         SettingKind::Template => wrong::<Template>(body),
         SettingKind::Remembered => wrong::<Remembered>(body),
         SettingKind::Policy | SettingKind::Role | SettingKind::Station => None,
+    }
+}
+
+/// Groups of the space are people; groups of groups are written in a policy.
+fn wrong_group(body: &str) -> Option<String> {
+    let people: Vec<String> = serde_json::from_str(body).unwrap_or_default();
+    let is_group = |name: &&String| name.starts_with('@') || name.trim().is_empty();
+    match people.iter().find(is_group) {
+        Some(name) => {
+            Some(format!("{name:?} is no person; groups in groups are written in a policy"))
+        }
+        None => people.is_empty().then(|| "nobody is in it".into()),
     }
 }
 
@@ -330,7 +342,7 @@ fn known(settings: &[Setting]) -> Known {
     };
     Known {
         people: names(SettingKind::Person),
-        agents: names(SettingKind::Agent),
+        // Agents also come with a token alone.
         groups: groups(settings),
         ..Known::of_every_space()
     }

@@ -49,7 +49,7 @@ impl Desk {
     /// Makes a space, and the store around it if there is none. A space of this name that is there
     /// already is opened.
     pub fn create(place: Place, name: &str, actor: &Actor, world: World) -> Result<(Self, bool)> {
-        check_name(name)?;
+        check_space_name(name)?;
         let store = Store::create(place)?;
         if let Some(space) = store.read(|read| read.space(name))? {
             return match space.deleted_at {
@@ -115,7 +115,8 @@ impl Desk {
     }
 }
 
-fn check_name(name: &str) -> Result<()> {
+/// Whether a space may have this name.
+pub fn check_space_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) {
         return Ok(());

@@ -5,7 +5,7 @@ use crate::out::{Look, Out};
 use crate::when;
 use sayso_core::gate::{Delivery, Ending, Gate};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Approvers, AtEnd, Kind, Proof, Risk, Role, Shape, Timestamp, Verdict};
+use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
 use sayso_engine::TaskRow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -143,7 +143,10 @@ fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
     let proof = (opened.least_proof > Proof::Token)
         .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
     let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
-    let all = [people, veto, others, proof, risk, level(gate, now), silence(gate, now), claim];
+    let closes = opened.task.is_some() && opened.kind.outcome(Verdict::Approved) == Outcome::Done;
+    let closes = closes.then(|| "a yes closes the task".to_owned());
+    let all =
+        [closes, people, veto, others, proof, risk, level(gate, now), silence(gate, now), claim];
     let all: Vec<_> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

@@ -8,6 +8,7 @@ use sayso_engine::{Change, Desk, SettingKind, World};
 use sayso_policy::Mistake;
 use sayso_server::fleet::{Fleet, is_declared};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 /// The longest fleet file.
@@ -96,13 +97,17 @@ pub(crate) fn plans(context: &Context<'_>, file: &Path, prunes: bool) -> Result<
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut plans = vec![];
     for fleet in read(context, file)? {
-        let wanted = fleet.settings(|name| read_text(&folder.join(name)))?;
+        let wanted = fleet.settings(|name| read_beside(&folder, name))?;
         let here = context.desk()?;
         let space = fleet.space.clone().unwrap_or_else(|| here.space_name().to_owned());
         let spaces = here.spaces()?;
         let is_new = spaces.iter().all(|known| known.name != space);
         let plan = match is_new {
-            true => Plan::of(&space, is_new, prunes, &Set::new(), wanted),
+            true => {
+                sayso_engine::check_space_name(&space)?;
+                check(&wanted)?;
+                Plan::of(&space, is_new, prunes, &Set::new(), wanted)
+            }
             false => {
                 let desk = desk_of(context, Some(&space))?;
                 let plan = Plan::of(&space, is_new, prunes, &set_in(&desk)?, wanted);
@@ -152,7 +157,7 @@ pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found = vec![];
     for fleet in fleets {
-        match fleet.settings(|name| read_text(&folder.join(name))) {
+        match fleet.settings(|name| read_beside(folder, name)) {
             Ok(changes) => found.extend(Change::mistakes(&changes)),
             Err(Failure { message, .. }) => found.push(Mistake {
                 file: file.into(),
@@ -171,13 +176,42 @@ pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
     found
 }
 
+/// What a new space would be set up with, checked before anything is made.
+fn check(changes: &[Change]) -> Result<()> {
+    let mistakes = Change::mistakes(changes);
+    if mistakes.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    Err(Failure::new(Code::BadPolicy, all.join("\n"))
+        .hint("nothing was changed; mend it and apply again"))
+}
+
+/// A file that a fleet file names: beside it or below, so that no file of the machine gets into a space.
+fn read_beside(folder: &Path, name: &str) -> Result<String> {
+    let path = folder.join(name);
+    let wrong = |why: String| Failure::new(Code::Invalid, format!("{}: {why}", path.display()));
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let inside = here.canonicalize().and_then(|here| Ok(path.canonicalize()?.starts_with(here)));
+    match inside {
+        Ok(true) => read_text(&path),
+        Ok(false) => Err(wrong("it is not in the folder of the fleet file".into())),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
 fn read_text(path: &Path) -> Result<String> {
     let wrong = |why: String| Failure::new(Code::Invalid, format!("{}: {why}", path.display()));
-    let size = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(wrong(format!("it has {size} bytes; at most {FILE_BYTES_MAX} are taken")));
+    let file = std::fs::File::open(path).map_err(|e| wrong(e.to_string()))?;
+    if !file.metadata().is_ok_and(|about| about.is_file()) {
+        return Err(wrong("it is no file".into()));
     }
-    std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))
+    let mut text = String::new();
+    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
+    match read.map_err(|e| wrong(e.to_string()))? as u64 > FILE_BYTES_MAX {
+        true => Err(wrong(format!("more than {FILE_BYTES_MAX} bytes are not taken"))),
+        false => Ok(text),
+    }
 }
 
 /// Fleets as a file.

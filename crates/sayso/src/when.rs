@@ -21,8 +21,11 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     let seconds = (now.as_micros() - at.as_micros()) / 1_000_000;
     let distance = seconds.unsigned_abs();
     let words = match distance {
+        0..10 if seconds < 0 => return "in a few seconds".into(),
         0..10 => return "just now".into(),
         10..60 => format!("{distance} seconds"),
+        60..3_541 if seconds < 0 => count(distance.div_ceil(60), "minute"),
+        3_541..3_600 if seconds < 0 => count(1, "hour"),
         60..3_600 => count(distance / 60, "minute"),
         // What is to come is told to the minute: it may be somebody's deadline.
         3_600..86_400 if seconds < 0 => hours_and_minutes(distance.div_ceil(60)),

@@ -404,6 +404,10 @@ fn extend(
     if until <= at {
         return Err(Refusal::new(Code::BadValue, "a gate is extended to a time to come"));
     }
+    if gate.deadline().is_some_and(|deadline| until < deadline) {
+        let message = format!("gate {} has more time than that already", gate.handle());
+        return Err(Refusal::new(Code::BadValue, message).hint("name a later time"));
+    }
     if gate.deadline() == Some(until) {
         return Ok(vec![]);
     }

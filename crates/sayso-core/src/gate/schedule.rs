@@ -52,6 +52,9 @@ pub enum Due {
     End,
 }
 
+/// Nobody is asked again sooner than this.
+const AGAIN_MICROS_MIN: i64 = 60 * 1_000_000;
+
 impl Gate {
     /// When its time is over, as it stands now.
     pub fn deadline(&self) -> Option<Timestamp> {
@@ -145,7 +148,9 @@ fn happens(gate: &Gate, due: Due, at: Timestamp) -> Event {
             let until = at.plus_micros(schedule.period_micros.max(1));
             match gate.at_end() {
                 AtEnd::Keep => Event::Overdue,
-                AtEnd::Defer => Event::Deferred { until },
+                AtEnd::Defer => {
+                    Event::Deferred { until: until.max(at.plus_micros(AGAIN_MICROS_MIN)) }
+                }
                 AtEnd::Escalate => Event::Escalated { level, until: Some(until) },
                 at_end @ (AtEnd::Deny | AtEnd::Fail | AtEnd::Approve) => Event::Expired { at_end },
             }

@@ -32,13 +32,15 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let note = context.words(&args.note)?;
     let reason = Some(note).filter(|note| !note.trim().is_empty());
     let remember = args.remember.map(|time| Remember::parse(&time, &args.scope)).transpose()?;
+    let mut which = args.which;
     if let Some(remember) = &remember {
-        remember.check(context, &args.which)?;
+        // The task would wait for nobody afterwards; the gate is still there.
+        which.id = remember.check(context, &which)?;
     }
     let answer = Answer { reason, ..Answer::approved() };
-    let exit = shared::answer(context, &args.which, |_| Ok(answer))?;
+    let exit = shared::answer(context, &which, |_| Ok(answer))?;
     match remember {
-        Some(remember) => remember.carry_out(context, &args.which),
+        Some(remember) => remember.carry_out(context, &which),
         None => Ok(exit),
     }
 }
@@ -65,9 +67,15 @@ impl Remember {
     }
 
     /// Whoever asks for more than can be had hears it before anything is approved.
-    fn check(&self, context: &Context<'_>, which: &Which) -> Result<()> {
+    fn check(&self, context: &Context<'_>, which: &Which) -> Result<String> {
         let desk = context.desk()?;
-        Ok(desk.check_can_be_remembered(desk.find_gate(&which.id)?)?)
+        if self.until <= desk.now() {
+            let message = "a decision is remembered until a time to come";
+            return Err(Failure::new(Code::BadValue, message));
+        }
+        let gate = desk.find_gate(&which.id)?;
+        desk.check_can_be_remembered(gate)?;
+        Ok(gate.to_string())
     }
 
     fn carry_out(&self, context: &Context<'_>, which: &Which) -> Result<Exit> {

@@ -10,7 +10,7 @@ use crate::config::{self, Location};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::who;
-use sayso_core::{Actor, Code, Digest, Role, Threshold};
+use sayso_core::{Actor, Code, Digest, Door, Role, Threshold};
 use sayso_engine::agents::Agent;
 use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
 use sayso_engine::worktree::{GitError, Repository};
@@ -72,7 +72,8 @@ pub(crate) fn setup(
     let base = Some(work.base.as_str()).filter(|base| !base.is_empty());
     let repository = Repository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
     Ok(Setup {
-        actor: actor.clone(),
+        // What the worker does for itself is no move of a program's.
+        actor: Actor { door: Door::Worker, ..actor.clone() },
         holder: holder(repository.root()),
         agents,
         agent,

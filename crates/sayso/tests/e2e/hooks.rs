@@ -185,6 +185,8 @@ fn everything_that_goes_wrong_blocks() {
     std::fs::write(space.path().join("bad.token"), "sayso_a_nonsense").unwrap();
     let bad = space.path().join("bad.token");
     space.run_with_input(Who::Holder(&bad), &["hook", "codex", "PreToolUse"], &good).exits(2);
+    let ran = space.run_with_input(Who::Script, &["hook", "codex", "PreToolUse"], &good).exits(2);
+    assert!(ran.stderr.contains("needs the token of its agent"), "{ran:?}");
     let nowhere = Space::empty();
     nowhere.run_with_input(Who::Script, &["hook", "codex", "PreToolUse"], &good).exits(2);
     let file = rusqlite::Connection::open(space.file()).unwrap();

@@ -6,10 +6,10 @@
 mod dialect;
 
 use crate::context::Context;
-use crate::exit::Result;
+use crate::exit::{Failure, Result};
 use dialect::{Client, Incoming, Verb};
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit};
+use sayso_core::{Actor, Code, Exit, Role};
 use sayso_engine::{CallRuling, Desk, Waited};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -80,10 +80,15 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<String> {
     std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > EVENT_BYTES_MAX {
         let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
-        return Err(crate::exit::Failure::new(Code::TooLarge, message));
+        return Err(Failure::new(Code::TooLarge, message));
     }
     let incoming = Incoming::read(args.client, &args.event, &bytes)?;
     let (desk, actor) = context.sit_down()?;
+    if actor.role != Role::Agent {
+        let message = "a hook needs the token of its agent, so that the agent's own policy holds";
+        let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
+        return Err(Failure::new(Code::BadToken, message).hint(hint));
+    }
     match incoming.verb {
         Verb::Call(call) => {
             let ruling = rule(&desk, &actor, &call, args.hold)?;

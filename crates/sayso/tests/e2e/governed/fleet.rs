@@ -110,6 +110,23 @@ on_both! {
             assert_eq!(space.ann(&["export"]).ok(), before, "{to}");
         }
         space.ann(&["apply", "nowhere.yaml"]).refused("SAY049");
+        for (text, says) in [
+            ("groups: {a: ['@b'], b: ['@a']}", "is no person"),
+            ("groups: {a: []}", "nobody is in it"),
+            ("policy: {file: /etc/hostname}", "not in the folder"),
+            ("roles: {code: {file: /dev/zero}}", "not in the folder"),
+            ("roles: {code: {file: ..}}", "not in the folder"),
+            ("space: '../x'", "cannot be the name of a space"),
+            ("space: new\npolicy: |\n  rules: [", "policy space"),
+        ] {
+            write(space, text);
+            space.ann(&["apply", "fleet.yaml"]).refused(says).exits(2);
+            space.ann(&["apply", "fleet.yaml", "--dry-run"]).refused(says);
+        }
+        // One space with a mistake keeps the others from being set.
+        write(space, "people: {cid: }\n---\nspace: new\npolicy: |\n  rules: [\n");
+        space.run(Who::Terminal, &["apply", "fleet.yaml"]).refused("SAY047");
+        assert_eq!(space.ann(&["export", "--all"]).ok(), before);
     }
 }
 

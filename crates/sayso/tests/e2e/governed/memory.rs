@@ -28,6 +28,12 @@ on_both! {
         space.ann(&["policy", "forget", &gate]).ok();
         space.ann(&["policy", "forget", &gate]).refused("SAY001");
         space.coder(&["defer", &one, "--until", "2h"]).refused("SAY051");
+        // By the name of its task, too; and what cannot be is said before anything is approved.
+        let task = space.create(&["Third"]);
+        space.coder(&["defer", &task, "--until", "2h"]).refused("SAY051");
+        space.ann(&["approve", &task, "--remember", "0s"]).refused("SAY038");
+        assert_eq!(space.state(&task), "awaiting_input");
+        space.ann(&["approve", &task, "--remember", "1h", "--for", "space"]).says("remembered").ok();
         space.verify();
     }
 }

@@ -140,3 +140,80 @@ on_both! {
         }
     }
 }
+
+on_both! {
+    /// A question of its own does not get an agent past the policy: a yes that closes the task takes what
+    /// closing it takes.
+    fn a_question_of_its_own_is_no_way_round(space: &Space) {
+        policy(space, "space", ASKS);
+        let task = space.create(&["Ship it"]);
+        space.coder(&["ask", "Is blue nice?", "--kind", "approval", "--verdict", "--task", &task]).ok();
+        let gate = space.gate(&task);
+        assert_eq!(space.show(&gate)["approvers"], "bob");
+        space.ann(&["show", &gate]).says("a yes closes the task").ok();
+        space.ann(&["approve", &task]).refused("SAY013");
+        let awaited = space.coder(&["create", "Sly", "--awaiting", "approval"]).ok();
+        assert_eq!(space.show(&space.gate(&awaited))["approvers"], "bob");
+        // A question that closes nothing is anybody's.
+        let task = space.create(&["Ask"]);
+        space.coder(&["ask", "Which?", "--task", &task]).ok();
+        assert_eq!(space.show(&space.gate(&task))["approvers"], "anyone");
+        let never = ASKS.replace("then: ask", "then: deny").replace("    ask: {of: bob}\n", "");
+        policy(space, "space", &never);
+        let task = space.create(&["Never"]);
+        space.coder(&["ask", "Done?", "--kind", "review", "--verdict", "--task", &task]).refused("SAY050");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// What the policy looks at is not for an agent to change, and what a person is asked about stays as
+    /// they see it.
+    fn an_agent_does_not_change_what_it_is_judged_by(space: &Space) {
+        policy(space, "space", &ASKS.replace("{to: closed}", "{to: closed, label: prod}"));
+        let task = space.create(&["Ship it", "--label", "prod"]);
+        for args in [
+            ["--remove-label", "prod"],
+            ["--add-label", "other"],
+            ["--priority", "4"],
+            ["--type", "chore"],
+        ] {
+            space.coder(&["update", &task, args[0], args[1]]).refused("SAY050");
+        }
+        space.coder(&["update", &task, "--remove-label", "prod", "--status", "closed"]).refused("SAY050");
+        space.coder(&["update", &task, "--title", "Ship it now"]).ok();
+        space.coder(&["close", &task]).refused("SAY051");
+        space.coder(&["update", &task, "--title", "Harmless"]).refused("SAY018");
+        space.ann(&["update", &task, "--remove-label", "prod"]).ok();
+        space.verify();
+    }
+}
+
+on_both! {
+    /// What was asked under one policy is not done under one that forbids it.
+    fn a_new_no_outweighs_an_old_question(space: &Space) {
+        policy(space, "space", ASKS);
+        let task = space.create(&["Ship it"]);
+        space.coder(&["close", &task]).refused("SAY051");
+        let gate = space.gate(&task);
+        let never = ASKS.replace("then: ask", "then: deny").replace("    ask: {of: bob}\n", "");
+        policy(space, "space", &never);
+        space.run(Who::Human("bob"), &["approve", &gate]).says("does not allow it any more").ok();
+        assert_eq!(space.state(&task), "open");
+        assert_eq!(space.show(&gate)["acted"]["done"], false);
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Every role but a person's is ruled on.
+    fn operators_and_admins_are_programs(space: &Space) {
+        let rule = "rules:\n  - {name: stay, on: transition, then: deny, reason: Nothing moves.}\n";
+        policy(space, "space", rule);
+        for role in ["operator", "admin", "service"] {
+            space.mint(role, role);
+            let task = space.create(&["Stay"]);
+            space.run(Who::Holder(&space.token(role)), &["close", &task]).refused("SAY050");
+        }
+    }
+}

@@ -146,6 +146,7 @@ on_both! {
         space.ann(&["extend", &gate, "2h"]).says("has time until").ok();
         std::thread::sleep(Duration::from_millis(2_100));
         assert_eq!(space.show(&gate)["state"], "open");
+        space.ann(&["extend", &gate, "1h"]).refused("more time than that already");
         space.ann(&["claim", &gate]).says("is yours until").ok();
         space.run(Who::Human("bob"), &["claim", &gate]).refused("SAY018").refused("claimed by ann");
         space.ann(&["claim", &gate, "--release"]).ok();
@@ -159,5 +160,19 @@ on_both! {
         space.ann(&["snooze", &gate, "yesterday"]).refused("SAY038");
         space.ann(&["approve", &gate]).ok();
         space.verify();
+    }
+}
+
+on_both! {
+    /// A time of next to nothing cannot keep a process, or the audit, busy.
+    fn a_time_of_next_to_nothing_is_none(space: &Space) {
+        for time in ["0s", "1ms", "999ms"] {
+            let ask = ["ask", "Ship?", "--verdict", "--deadline", time, "--at-end", "defer", "--timeout", "2s"];
+            space.coder(&ask).refused("SAY038").exits(2);
+        }
+        let began = Instant::now();
+        space.coder(&["ask", "Ship?", "--deadline", "1s", "--at-end", "defer", "--timeout", "3s"]).exits(7);
+        assert!(began.elapsed() < Duration::from_secs(20));
+        assert_eq!(times(space, "gate.deferred"), 1, "asked again, but not at once");
     }
 }
