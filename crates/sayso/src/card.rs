@@ -22,10 +22,26 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestam
     );
     let by = harmless_line(&gate.opened.lineage.asker);
     let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
-    let state = if gate.is_open() { String::new() } else { format!(", {}", ending_in_words(gate)) };
+    let state = match gate.is_open() {
+        true => hurry(gate, now),
+        false => format!(", {}", ending_in_words(gate)),
+    };
     let below = indented(out, &format!("asked {age} by {by}{task}{state}"), "   ");
     let below: Vec<_> = below.iter().map(|line| out.paint(Look::Faint, line)).collect();
     format!("{head}\n{}", below.join("\n"))
+}
+
+/// What those who look at a list should know of an open gate: who is on it, and when its time is over.
+fn hurry(gate: &Gate, now: Timestamp) -> String {
+    let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
+    let claim = claim.map(|claim| format!("{} is on it", harmless_line(&claim.by)));
+    let snoozed = gate.snoozed_until.filter(|until| *until > now);
+    let snoozed = snoozed.map(|until| format!("put off, back {}", when::relative(until, now)));
+    [claim, snoozed, silence(gate, now)]
+        .into_iter()
+        .flatten()
+        .map(|part| format!(", {part}"))
+        .collect()
 }
 
 /// A gate in full: facts first, what the asker says apart, then how to answer.

@@ -28,7 +28,8 @@ const EXAMPLES: &str = "Examples:
   sayso create \"Fix the login page\" --requires approval
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 login, 5 not allowed, 6 conflict,
-7 timed out, 8 rejected, 9 unreachable, 10 audit broken, 11 ended without an answer.";
+7 timed out, 8 rejected, 9 unreachable, 10 audit broken, 11 ended without an answer,
+12 held for a person.";
 
 /// What every command takes.
 #[derive(Args, Clone)]

@@ -80,6 +80,22 @@ const WRAPPERS: &[Wrapper] = &[
         ..PLAIN
     },
     Wrapper { names: &["setsid"], plain: ("cfw", &["ctty", "fork", "wait"]), ..PLAIN },
+    Wrapper {
+        names: &["strace", "ltrace"],
+        plain: ("cCdfFhiknqrStTvVwxyzZ", &[]),
+        valued: ("aAbDeEIloOpPsuUX", &[]),
+        ..PLAIN
+    },
+    Wrapper { names: &["chroot", "taskset"], operands: 1, ..PLAIN },
+    Wrapper {
+        names: &["flock"],
+        plain: ("enosuxF", &[]),
+        valued: ("wE", &[]),
+        operands: 1,
+        ..PLAIN
+    },
+    // Options of these are many: with any, it cannot be told what they run.
+    Wrapper { names: &["unshare", "nsenter", "systemd-run", "ssh-agent", "unbuffer"], ..PLAIN },
     Wrapper { names: &["exec"], plain: ("cl", &[]), valued: ("a", &[]), ..PLAIN },
     Wrapper { names: &["command", "builtin", "noglob", "nocorrect"], plain: ("p", &[]), ..PLAIN },
     // Of fish.
@@ -105,8 +121,30 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-const SHELLS: &[&str] =
-    &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "su", "runuser"];
+/// Programs that run a line given with `-c`, or else what they read.
+const SHELLS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "su", "runuser", "script",
+];
+
+/// What makes git run another program: subcommands and options, then settings given with `-c`.
+const GIT_RUNS: &[&str] =
+    &["foreach", "bisect", "--exec", "-x", "filter-branch", "difftool", "mergetool"];
+const GIT_SETTINGS: &[&str] = &[
+    "alias.",
+    "sshcommand",
+    "pager",
+    "editor",
+    "fsmonitor",
+    "hookspath",
+    "external",
+    "helper",
+    "textconv",
+    "proxy",
+    ".cmd",
+    ".path",
+    "gpg.program",
+    "askpass",
+];
 
 /// Builtins after which the same words may mean another command.
 const UNCLEAR: &[&str] =
@@ -161,7 +199,8 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
     {
         inner.wrapped(line, wrapper, &words)
     } else if SHELLS.contains(&program) {
-        inner.shell(line, &words)
+        // That one writes a file as well.
+        inner.shell(line, &words) && program != "script"
     } else {
         inner.others(line, program, &words);
         false
@@ -171,6 +210,19 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
     let directory = words[0].text.strip_suffix(program);
     let is_known = matches!(directory, Some("" | "/bin/" | "/usr/bin/"));
     line.commands[index].transparent = is_transparent && is_known && !assigns;
+}
+
+/// Whether a word makes git run a program that is not named as a command. Only where settings are given
+/// does their name matter: a branch may be called anything.
+fn may_run_another(word: &Word) -> bool {
+    let text = word.text.to_ascii_lowercase();
+    let names_one = |setting: &&str| text.contains('=') && text.contains(*setting);
+    GIT_RUNS.contains(&text.as_str())
+        || text.starts_with("--exec=")
+        || text.starts_with("--upload-pack=")
+        || text.starts_with("--receive-pack=")
+        || text.starts_with("alias.")
+        || GIT_SETTINGS.iter().any(names_one)
 }
 
 /// Lists what a command runs.
@@ -226,6 +278,9 @@ impl Inner {
         }
         if inner.is_empty() {
             return false;
+        }
+        if inner[0].text.starts_with('-') {
+            line.is_unclear(format!("`{}` has an option where a program must be", words[0].text));
         }
         if wrapper.appends_arguments {
             let holds = |word: &Word| replaced.as_ref().is_some_and(|r| word.text.contains(r));
@@ -293,8 +348,8 @@ impl Inner {
         match program {
             "find" | "gfind" | "fd" => self.found(line, words),
             "ssh" | "watch" => self.joined(line, program, words),
-            "git" if words.iter().any(|w| w.text.starts_with("alias.")) => {
-                line.is_unclear("a `git` alias may be any command");
+            "git" if words.iter().skip(1).any(may_run_another) => {
+                line.is_unclear("it lets `git` run another program");
             }
             _ => {}
         }

@@ -52,6 +52,13 @@ fn the_commands_of_a_line_are_found() {
         ("ls | xargs -I{} cp {} d", &["ls", "xargs -I{} cp {} d", "cp … d …"]),
         ("find . -exec sh -c 'a $1' _ {} \\;", &["find . -exec sh -c a $1 _ {} ;", "a …"]),
         ("command git push", &["command git push", "git push"]),
+        ("script -qec 'git push' f", &["script -qec git push f", "git push"]),
+        ("strace -f -o f git push", &["strace -f -o f git push", "git push"]),
+        ("chroot / git push", &["chroot / git push", "git push"]),
+        ("taskset 1 git push", &["taskset 1 git push", "git push"]),
+        ("unshare git push", &["unshare git push", "git push"]),
+        ("flock -n /tmp/l git push", &["flock -n /tmp/l git push", "git push"]),
+        ("ssh-agent git push", &["ssh-agent git push", "git push"]),
         ("cat <<EOF\nrm x; $(a)\nEOF\nb", &["cat", "a", "b"]),
         ("cat <<'EOF'\n$(a)\nEOF\nb", &["cat", "b"]),
         ("cat <<-E\n\tx\n\tE\nb", &["cat", "b"]),
@@ -69,6 +76,26 @@ fn the_commands_of_a_line_are_found() {
         expected.sort();
         assert_eq!(commands, expected, "{text:?}");
         assert!(!unclear, "{text:?} is unclear: {:?}", Line::read(text).unclear);
+    }
+}
+
+#[test]
+fn what_git_may_be_made_to_run_is_unclear() {
+    for (text, is_unclear) in [
+        ("git submodule foreach git push", true),
+        ("git bisect run git push", true),
+        ("git rebase --exec 'git push' HEAD~1", true),
+        ("git rebase -x 'git push' HEAD~1", true),
+        ("git -c core.sshCommand='rm -rf ~' fetch", true),
+        ("git -c alias.x='!rm' x", true),
+        ("git --exec-path=/x status", false),
+        ("git fetch --upload-pack=evil o", true),
+        ("flock /tmp/l -c 'git push'", true),
+        ("unshare -r git push", true),
+        ("git -c user.name=x commit", false),
+        ("git checkout pager-fix", false),
+    ] {
+        assert_eq!(found(text).1, is_unclear, "{text}");
     }
 }
 
