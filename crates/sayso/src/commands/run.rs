@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     };
     let AgentArgs { agent, threshold } = args.agent;
     let wanted = Wanted { agent, jobs: Some(1), threshold, ..Wanted::default() };
-    let setup = work::setup(context, &location, &actor, wanted)?;
+    let setup = work::setup(context, &location, (&desk, &actor), wanted)?;
     let task = match file {
         Some(file) => {
             check_role(&setup, &file)?;

@@ -98,7 +98,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let jobs = args.jobs.map(usize::from);
     let AgentArgs { agent, threshold } = args.agent;
     let wanted = Wanted { agent, jobs, threshold, budget, scope };
-    let setup = work::setup(context, &location, &actor, wanted)?;
+    let setup = work::setup(context, &location, (&desk, &actor), wanted)?;
     warn_of_changes(context, &setup);
     let stop = work::stop_flag()?;
     let view = View::new(out);

@@ -14,7 +14,7 @@ use sayso_core::{Actor, Code, Digest, Door, Role, Threshold};
 use sayso_engine::agents::Agent;
 use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
 use sayso_engine::worktree::{GitError, Repository};
-use sayso_engine::{Desk, Keeper, World};
+use sayso_engine::{Desk, Keeper, SettingKind, World};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Lo
 pub(crate) fn setup(
     context: &Context<'_>,
     location: &Location,
-    actor: &Actor,
+    (desk, actor): (&Desk, &Actor),
     wanted: Wanted,
 ) -> Result<Setup> {
     let work = &location.work;
@@ -80,7 +80,7 @@ pub(crate) fn setup(
         environment: environment(),
         lets_through: work.environment.clone(),
         variables: variables(context, location),
-        roles: roles(&folder)?,
+        roles: with_set_roles(desk, roles(&folder)?)?,
         preamble: read(&folder.join("preamble.md"))?.unwrap_or_default(),
         threshold: wanted.threshold.map_or(work.threshold, |wanted| wanted.max(work.threshold)),
         check: work.check(),
@@ -217,6 +217,16 @@ fn variables(context: &Context<'_>, location: &Location) -> Vec<(String, String)
 
 fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.into(), |path| path.display().to_string())
+}
+
+/// What people have set for the space comes before what stands in files that agents could edit.
+fn with_set_roles(
+    desk: &Desk,
+    mut roles: BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>> {
+    let set = desk.settings(Some(SettingKind::Role))?;
+    roles.extend(set.into_iter().filter_map(|role| Some((role.name, role.body?))));
+    Ok(roles)
 }
 
 /// The roles: ours, and those in files of the space, which come before ours.

@@ -2,6 +2,7 @@
 
 use super::times;
 use crate::harness::{Space, Who, on_both};
+use crate::worker::{COMPLETE, Project, says, turns};
 
 const FLEET: &str = r#"calendar:
   zone: Europe/Berlin
@@ -157,5 +158,20 @@ on_both! {
         space.ann(&["respond", &gate, "--template", "prt"]).refused("port").exits(3);
         space.ann(&["respond", &gate, "--template", "port"]).ok();
         assert_eq!(space.run(Who::Agent("coder"), &["wait", &gate]).ok(), "8080");
+    }
+}
+
+on_both! {
+    /// A role that is set for the space is what its agents are told, whatever a file says.
+    fn a_role_of_the_fleet_is_what_agents_are_told(space: &Space) {
+        let project = Project::new(space, &turns(&[&says(COMPLETE)]), "");
+        std::fs::create_dir(space.path().join(".sayso/roles")).unwrap();
+        project.write(".sayso/roles/scout.md", "From a file.\n");
+        write(space, "roles:\n  scout: |\n    You scout ahead, quietly.\n");
+        apply(space, &[]);
+        let task = space.create(&["Look", "--label", "role:scout"]);
+        project.work(&[]).ok();
+        let prompt = &project.prompts(&task)[0];
+        assert!(prompt.contains("You scout ahead, quietly.") && !prompt.contains("From a file."), "{prompt}");
     }
 }
