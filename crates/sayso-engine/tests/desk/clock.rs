@@ -110,28 +110,34 @@ fn an_answer_and_the_end_race() {
     // With a real clock, and a file that many write to.
     let bench = Bench::sqlite();
     let desk = &bench.shared();
-    let (mut answered, mut expired) = (0, 0);
-    for round in 0..60 {
+    let ask = |round: u64| {
         let mut ask = question(desk.new_gate_id(), &format!("Question {round}?"));
-        ask.demands.deadline_ms = Some(15);
-        let gate = desk.ask(&coder(), ask).unwrap().opened.id;
-        std::thread::scope(|scope| {
+        ask.demands.deadline_ms = Some(1_000);
+        desk.ask(&coder(), ask).unwrap()
+    };
+    let gates: Vec<_> = (0..40).map(ask).collect();
+    std::thread::scope(|scope| {
+        for (n, gate) in gates.iter().enumerate() {
             for racer in 0..4 {
                 scope.spawn(move || {
-                    // Some come a little before the end, some after it.
-                    std::thread::sleep(std::time::Duration::from_millis(11 + racer * 2));
+                    // Some come well before the end, some well after it, and most at that moment.
+                    let left = gate.opened.deadline.unwrap().as_micros() - desk.now().as_micros();
+                    let offset = [-700_000, 0, 0, 0, 300_000][n % 5] + racer * 1_000 - 2_000;
+                    let pause = u64::try_from(left + offset).unwrap_or(0);
+                    std::thread::sleep(std::time::Duration::from_micros(pause));
                     let outcome = match racer % 2 {
-                        0 => desk.tick(gate).map(drop),
-                        _ => say(desk, &ann(), gate, "Yes").map(drop),
+                        0 => desk.tick(gate.opened.id).map(drop),
+                        _ => say(desk, &ann(), gate.opened.id, "Yes").map(drop),
                     };
-                    let is_told =
-                        outcome.as_ref().err().is_none_or(|e| e.code() == Code::NotWaiting);
-                    assert!(is_told, "{outcome:?}");
+                    let told = outcome.as_ref().err().is_none_or(|e| e.code() == Code::NotWaiting);
+                    assert!(told, "{outcome:?}");
                 });
             }
-        });
-        let gate = desk.tick(gate).unwrap();
-        match gate.ending {
+        }
+    });
+    let (mut answered, mut expired) = (0, 0);
+    for gate in &gates {
+        match desk.tick(gate.opened.id).unwrap().ending {
             Some(Ending::Answered { .. }) => answered += 1,
             Some(Ending::Expired { .. }) => expired += 1,
             other => panic!("{other:?}"),

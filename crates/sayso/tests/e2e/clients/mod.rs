@@ -5,6 +5,7 @@
 //! scripted model as its provider and as its proxy, so that nothing of it leaves this machine.
 
 mod client;
+mod hooked;
 mod killed;
 mod limits;
 mod model;
@@ -171,6 +172,8 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         a_limit_is_waited_for: limits::of_claude_code,
+        its_hooks_are_ruled_on: hooked::ruled_on,
+        its_hooks_are_ruled_on_by_postgres: hooked::ruled_on = Postgres,
     }
     codex: Codex {
         an_answer_resumes_it: turns::answered,
@@ -187,6 +190,7 @@ of_each_client! {
         it_asks_while_it_works: turns::asks_while_it_works,
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
+        its_hooks_are_ruled_on: hooked::ruled_on,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,

@@ -61,7 +61,7 @@ fn open(desk: &Desk, timers: usize) {
                         shape: Shape::Verdict,
                     };
                     let mut ask = Ask::new(desk.new_gate_id(), Kind::Decision, None, card);
-                    ask.demands.deadline_ms = Some(1 + chance.below(20_000));
+                    ask.demands.deadline_ms = Some(1_000 + chance.below(20_000));
                     desk.ask(bot, ask).unwrap();
                 }
             });
