@@ -734,6 +734,8 @@ fn a_tree_that_is_still_being_made_is_waited_for() {
     let mut worker = Worker(command.spawn().unwrap());
     until(|| seen.exists().then_some(()));
     worker.0.kill().unwrap();
+    // It is gone when it has been waited for, and not before.
+    worker.0.wait().unwrap();
     project.work(&[]).says("its worker is gone").says("completed").ok();
     assert_eq!(project.endings(&task), ["lost", "completed"]);
     space.verify();
