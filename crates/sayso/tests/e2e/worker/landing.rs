@@ -233,6 +233,8 @@ fn a_tree_somebody_works_in_is_not_taken_away() {
     // Now it is about to say that the task is done, and falls asleep over it.
     std::thread::sleep(Duration::from_millis(500));
     kill_process(Pid::from_child(&first.0), Signal::STOP).unwrap();
+    // It is asleep when each of its threads is; before that it could still take the store.
+    until(|| is_asleep(first.0.id()).then_some(()));
     hold.execute_batch("ROLLBACK").unwrap();
     let _second = start();
     until(|| is_there("begun"));
@@ -246,4 +248,13 @@ fn a_tree_somebody_works_in_is_not_taken_away() {
     assert_eq!(project.endings(&task), ["lost", "completed"]);
     let files = project.git(&["ls-tree", "--name-only", &project.branch(&task)]);
     assert!(files.contains("first.txt") && files.contains("second.txt"), "{files}");
+}
+
+/// Whether every thread of a process was stopped.
+fn is_asleep(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
+    threads.into_iter().all(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    })
 }
