@@ -21,6 +21,8 @@ pub(crate) struct Batch<'w, 'c> {
     pub(crate) desk: &'w Desk,
     /// What is to be set.
     pub(crate) sets: Vec<Setting>,
+    /// What is to be done in the world.
+    pub(crate) notices: Vec<Notice>,
     /// What was put before the policy, and what people said of what was put before it earlier.
     pub(crate) requests: Vec<RequestRow>,
     pub(crate) verdicts: Vec<(GateId, Verdict)>,
@@ -72,6 +74,7 @@ impl<'w, 'c> Batch<'w, 'c> {
             at: desk.world.now(),
             desk,
             sets: vec![],
+            notices: vec![],
             requests: vec![],
             verdicts: vec![],
             denied: None,
@@ -283,6 +286,9 @@ impl<'w, 'c> Batch<'w, 'c> {
         }
         for setting in self.sets {
             self.write.put_setting(self.space, &Setting { seq, ..setting })?;
+        }
+        for notice in &self.notices {
+            self.write.add_notice(notice, self.at)?;
         }
         for (gate, verdict) in self.verdicts {
             self.write.settle_request(&gate.to_string(), verdict)?;

@@ -194,8 +194,7 @@ fn hold(
         facts: facts(call, ruling),
         shape: Shape::Verdict,
     };
-    let mut ask = Ask::new(id, Kind::Tool, batch.actor.task, card);
-    ask.demands = ruling.demands.clone().unwrap_or_default();
+    let mut ask = Ask::ruled(id, Kind::Tool, batch.actor.task, card, ruling);
     ask.held = Some(Held::Call { digest });
     let gate = gates::open(batch, &ask)?;
     let row = batch.row(&id.to_string(), request, ruling)?;

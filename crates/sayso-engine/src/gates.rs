@@ -8,7 +8,7 @@ use sayso_core::{
     Actor, Answer, AtEnd, Code, Content, Deed, GateId, Kind, Proof, Refusal, Role, Shape, TaskId,
     Timestamp, Verdict,
 };
-use sayso_policy::Demands;
+use sayso_policy::{Demands, Ruling};
 use sayso_store::{GateFilter, Handles, Page, Topic};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub struct Ask {
     /// Whose yes is needed, how sure it must be theirs, and how long it may take. The policy may demand
     /// more.
     pub demands: Demands,
+    /// Whether a policy demands that. Silence counts as a yes only then.
+    pub is_ruled: bool,
     /// What is done when it is approved. The policy has had its say on that already.
     pub held: Option<Held>,
 }
@@ -37,7 +39,19 @@ impl Ask {
     /// A question anyone may answer, whenever they come to it.
     pub fn new(id: GateId, kind: Kind, task: Option<TaskId>, card: Card) -> Self {
         let demands = Demands { proof: Proof::Token, ..Demands::default() };
-        Self { id, kind, task, card, demands, held: None }
+        Self { id, kind, task, card, demands, is_ruled: false, held: None }
+    }
+
+    /// What a ruling made a question, with what it demands.
+    pub(crate) fn ruled(
+        id: GateId,
+        kind: Kind,
+        task: Option<TaskId>,
+        card: Card,
+        ruling: &Ruling,
+    ) -> Self {
+        let demands = ruling.demands.clone().unwrap_or_default();
+        Self { demands, is_ruled: true, ..Self::new(id, kind, task, card) }
     }
 }
 
@@ -295,7 +309,7 @@ pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
 
 /// The gate as the asker and the policy want it.
 fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> {
-    if ask.held.is_none() && ask.demands.at_end == AtEnd::Approve {
+    if !ask.is_ruled && ask.demands.at_end == AtEnd::Approve {
         let message = "silence counts as a yes only where a policy says so";
         return Err(Refusal::new(Code::NotAllowed, message).into());
     }

@@ -214,14 +214,17 @@ fn request(
     let subject = Subject::Lifecycle(Lifecycle { action, target: agent.to_owned() });
     let request = batch.request(subject, batch.actor.task.map(|task| (task, None)))?;
     let ruling = batch.rule(&request)?;
-    if ruling.effect == Effect::Deny {
-        return batch.deny(&request, &ruling);
-    }
     let row = batch.row(&id.to_string(), &request, &ruling)?;
-    batch.requests.push(row);
     match ruling.effect {
-        Effect::Ask => ask(batch, &order, &ruling, reason).map(|gate| Requested::Held(gate.into())),
-        Effect::Allow | Effect::Deny => order.issue(batch, reason),
+        Effect::Deny => batch.deny(&request, &ruling),
+        Effect::Ask => {
+            batch.requests.push(row);
+            ask(batch, &order, &ruling, reason).map(|gate| Requested::Held(gate.into()))
+        }
+        Effect::Allow => {
+            batch.requests.push(row);
+            order.issue(batch, reason)
+        }
     }
 }
 
@@ -252,8 +255,7 @@ fn ask(batch: &mut Batch<'_, '_>, order: &Order, ruling: &Ruling, reason: &str) 
         facts,
         shape: Shape::Verdict,
     };
-    let mut ask = Ask::new(*id, Kind::Lifecycle, None, card);
-    ask.demands = ruling.demands.clone().unwrap_or_default();
+    let mut ask = Ask::ruled(*id, Kind::Lifecycle, None, card, ruling);
     ask.held = Some(Held::Lifecycle { action: *action, agent: agent.clone() });
     gates::open(batch, &ask)
 }
@@ -291,6 +293,10 @@ fn approved_order(
     action: Action,
     agent: &str,
 ) -> Result<Order> {
+    if batch.is_denied_by_now(gate)? {
+        let message = "the policy does not allow it any more";
+        return Err(Refusal::new(Code::Denied, message).into());
+    }
     let spec = spec_of(batch, agent)?;
     let is_as_shown = |fact| gate.opened.card.facts.contains(fact);
     if !description(&spec).iter().all(is_as_shown) {
@@ -360,8 +366,8 @@ impl Order {
         let body = serde_json::to_string(self)
             .map_err(|e| sayso_store::Error::Other(format!("an order cannot be written: {e}")))?;
         let (space, channel) = (batch.space, channel(self.host.as_deref()));
-        let notice = Notice { id: notice_id(self.id), space, channel, body, attempts: 0 };
-        Ok(batch.write.add_notice(&notice, batch.at)?)
+        batch.notices.push(Notice { id: notice_id(self.id), space, channel, body, attempts: 0 });
+        Ok(())
     }
 }
 

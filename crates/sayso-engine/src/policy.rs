@@ -145,8 +145,7 @@ impl Hold {
             shape: Shape::Verdict,
         };
         let id = batch.desk.new_gate_id();
-        let mut ask = Ask::new(id, Kind::Transition, Some(self.task), card);
-        ask.demands = self.ruling.demands.clone().unwrap_or_default();
+        let mut ask = Ask::ruled(id, Kind::Transition, Some(self.task), card, &self.ruling);
         ask.held = Some(self.held());
         let gate = gates::open(batch, &ask)?;
         let subject = transition(self.from, self.to);
@@ -241,7 +240,9 @@ impl Batch<'_, '_> {
         if ruling.effect == Effect::Deny {
             return self.deny(&request, &ruling);
         }
-        let mut demands = match &ruling.demands {
+        // What holds for questions no rule speaks of adds nothing to what a rule demanded.
+        let is_said = !ask.is_ruled || ruling.because.iter().any(|b| b.rule.is_some());
+        let mut demands = match ruling.demands.as_ref().filter(|_| is_said) {
             Some(demands) => with(&ask.demands, demands),
             None => ask.demands.clone(),
         };
@@ -301,6 +302,13 @@ impl Batch<'_, '_> {
                 .into());
         }
         Ok(())
+    }
+
+    /// Whether the policy forbids by now what was asked about at a gate: a new no outweighs an old yes.
+    pub(crate) fn is_denied_by_now(&mut self, gate: &Gate) -> Result<bool> {
+        let request = self.write.request(&gate.opened.id.to_string())?.and_then(recorded);
+        let ruling = request.map(|row| self.rule(&row.request)).transpose()?;
+        Ok(ruling.is_some_and(|ruling| ruling.effect == Effect::Deny))
     }
 
     /// What the policy says. A yes that people let be remembered answers a question, never a no.
@@ -711,10 +719,9 @@ pub(crate) fn perform(batch: &mut Batch<'_, '_>, gate: &Gate, was: Option<Status
     };
     batch.is_approved = true;
     let by = gate.answer().map_or("the policy", |(_, by)| by.name.as_str()).to_owned();
-    let request = batch.write.request(&gate.opened.id.to_string())?.and_then(recorded);
-    let ruling = request.map(|row| batch.rule(&row.request)).transpose()?;
+    let is_denied = batch.is_denied_by_now(gate)?;
     let (done, what) = match was {
-        _ if ruling.as_ref().is_some_and(|ruling| ruling.effect == Effect::Deny) => {
+        _ if is_denied => {
             (false, format!("the policy does not allow it any more: task {handle} was not moved"))
         }
         Some(was) if was == *from => match tasks::move_to(batch, *task, *to, reason) {

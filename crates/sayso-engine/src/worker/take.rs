@@ -276,7 +276,7 @@ impl Worker<'_> {
     }
 
     fn land_after_answer(&self, gate: &Gate, task: &Task) -> Result<()> {
-        let is_yes = gate.answer().is_some_and(|(a, _)| a.verdict == Verdict::Approved);
+        let is_yes = gate.verdict() == Some(Verdict::Approved);
         let is_wanted = is_yes && task.verdict == Some(Verdict::Approved);
         // A yes is for what was shown, not for what is in the tree by now.
         let shown = gate.card.facts.iter().find(|f| f.verified && f.name == COMMIT);

@@ -313,8 +313,7 @@ impl Worker<'_> {
             facts,
             shape: Shape::Verdict,
         };
-        let mut ask = Ask::new(self.desk.new_gate_id(), kind, Some(taken.task.id), card);
-        ask.demands = ruling.demands.clone().unwrap_or_default();
+        let ask = Ask::ruled(self.desk.new_gate_id(), kind, Some(taken.task.id), card, ruling);
         self.settle(taken, spent, Settlement::Asked(vec![ask]))
     }
 

@@ -126,14 +126,9 @@ fn open(args: &Args, context: &Context<'_>, desk: &Desk, actor: &Actor) -> Resul
         None => actor.task,
     };
     let kind = kind(args, task)?;
-    let ask = Ask {
-        id: args.id.unwrap_or_else(|| desk.new_gate_id()),
-        kind,
-        task,
-        card: card(args, context, kind)?,
-        demands: demands(args)?,
-        held: None,
-    };
+    let id = args.id.unwrap_or_else(|| desk.new_gate_id());
+    let ask =
+        Ask { demands: demands(args)?, ..Ask::new(id, kind, task, card(args, context, kind)?) };
     Ok(desk.ask(actor, ask)?)
 }
 

@@ -219,3 +219,26 @@ on_both! {
         }
     }
 }
+
+/// A client that never says what it wants, and a store that somebody holds: blocked before any client
+/// gets tired of waiting.
+#[test]
+fn what_takes_too_long_blocks() {
+    let space = Space::new(Backend::Sqlite);
+    policy(&space, "space", POLICY);
+    let body = event("PreToolUse", "Bash", &json!({"command": "git status"}));
+    let file = rusqlite::Connection::open(space.file()).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let args = ["hook", "claude-code", "PreToolUse", "--hold", "0s"];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let ran = space.run_with_input(Who::Agent("coder"), &args, &body).exits(2);
+            assert!(ran.stderr.contains("holds the database"), "{ran:?}");
+        });
+        let mut silent = space.start(Who::Agent("coder"), &args);
+        // Standard input stays open, and nothing comes.
+        let _open = silent.stdin.take();
+        let ran = Ran::of(&silent.wait_with_output().unwrap()).exits(2);
+        assert!(ran.stderr.contains("nothing is allowed"), "{ran:?}");
+    });
+}

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use dialect::{Client, Incoming, Verb};
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit, Role};
+use sayso_core::{Actor, Code, Exit, MessageId, Role};
 use sayso_engine::{CallRuling, Desk, Waited};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -19,6 +19,9 @@ const EVENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// How many messages are carried at a time.
 const MESSAGES_MAX: usize = 20;
+
+/// How long everything but a person may take.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// What a client takes for a no, whatever else it makes of it.
 const BLOCK: i32 = 2;
@@ -50,14 +53,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    // A client that gets tired of waiting lets the call run.
+    let patience = args.hold + GRACE;
+    std::thread::spawn(move || {
+        std::thread::sleep(patience);
+        block("sayso did not come to an answer in time, so nothing is allowed");
+    });
     // A panic would end with a code that lets the call run.
     std::panic::set_hook(Box::new(|panic| block(&format!("sayso failed: {panic}"))));
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&args, context)));
     match outcome {
         Ok(Ok(said)) => {
-            if !said.is_empty() && writeln!(std::io::stdout(), "{said}").is_err() {
+            if !said.text.is_empty() && writeln!(std::io::stdout(), "{}", said.text).is_err() {
                 block("sayso could not answer");
             }
+            said.is_heard();
             Ok(Exit::Ok)
         }
         Ok(Err(failure)) => {
@@ -74,8 +84,25 @@ fn block(why: &str) -> ! {
     std::process::exit(BLOCK)
 }
 
-/// What to tell the client; nothing lets it go on as it would.
-fn answer(args: &Args, context: &Context<'_>) -> Result<String> {
+/// What the client is told; nothing lets it go on as it would.
+#[derive(Default)]
+struct Said {
+    text: String,
+    /// The messages in it, and where they are noted as read.
+    messages: Option<(Desk, Actor, Vec<MessageId>)>,
+}
+
+impl Said {
+    /// Messages count as read when they were said. Who dies in between says them again.
+    fn is_heard(&self) {
+        let Some((desk, actor, messages)) = &self.messages else { return };
+        for message in messages {
+            let _ = desk.read_message(actor, &message.to_string());
+        }
+    }
+}
+
+fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
     let mut bytes = vec![];
     std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > EVENT_BYTES_MAX {
@@ -92,14 +119,11 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<String> {
     match incoming.verb {
         Verb::Call(call) => {
             let ruling = rule(&desk, &actor, &call, args.hold)?;
-            Ok(args.client.says(&args.event, &ruling))
+            Ok(Said { text: args.client.says(&args.event, &ruling), messages: None })
         }
-        Verb::Prompt => Ok(args.client.adds(&args.event, &unread(&desk, &actor)?)),
-        Verb::Stop { again } => {
-            let text = if again { String::new() } else { unread(&desk, &actor)? };
-            Ok(args.client.goes_on(&text))
-        }
-        Verb::Other => Ok(String::new()),
+        Verb::Prompt => carry(desk, actor, |text| args.client.adds(&args.event, text)),
+        Verb::Stop { again: false } => carry(desk, actor, |text| args.client.goes_on(text)),
+        Verb::Stop { again: true } | Verb::Other => Ok(Said::default()),
     }
 }
 
@@ -122,12 +146,12 @@ fn rule(
     }
 }
 
-/// What people and the system wrote to this agent and it has not read; read from now on.
-fn unread(desk: &Desk, actor: &Actor) -> Result<String> {
-    let messages = desk.messages(actor, Some(&actor.name), true, MESSAGES_MAX)?.items;
-    let mut lines = vec![];
+/// Carries in what people and the system wrote to this agent and it has not read, in the client's words.
+fn carry(desk: Desk, actor: Actor, in_words: impl Fn(&str) -> String) -> Result<Said> {
+    let messages = desk.messages(&actor, Some(&actor.name), true, MESSAGES_MAX)?.items;
+    let (mut lines, mut ids) = (vec![], vec![]);
     for message in messages {
-        desk.read_message(actor, &message.id.to_string())?;
+        ids.push(message.id);
         let from = harmless_line(&message.from);
         lines.push(format!(
             "Message from {from} ({}): {}",
@@ -135,5 +159,8 @@ fn unread(desk: &Desk, actor: &Actor) -> Result<String> {
             message.text
         ));
     }
-    Ok(lines.join("\n"))
+    let text = in_words(&lines.join("\n"));
+    // A client that takes no words has heard none.
+    let messages = (!text.is_empty()).then_some((desk, actor, ids));
+    Ok(Said { text, messages })
 }

@@ -11,6 +11,24 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+/// Policies to look at: those in files, or those in force.
+#[derive(clap::Args)]
+pub(crate) struct Given {
+    /// Policy files, `-` for standard input; what is in force, unless given.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<Source>,
+    /// The files are the policy of this agent, not of the space.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+}
+
+impl Given {
+    /// The layer of the files that name none.
+    pub(crate) fn usual(&self) -> Layer {
+        self.agent.clone().map_or(Layer::Space, Layer::Agent)
+    }
+}
+
 /// What the names of agents' policies begin with.
 const AGENT: &str = "agent/";
 

@@ -1,13 +1,12 @@
 //! `sayso policy test`: the tests that are written in policies.
 
-use super::files::{self, Source};
+use super::files::{self, Given};
 use super::wire;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::{Look, Out};
 use sayso_core::text::harmless_line;
 use sayso_core::{Code, Exit};
-use sayso_policy::Layer;
 
 /// Run the tests that are written in policies.
 ///
@@ -21,17 +20,13 @@ use sayso_policy::Layer;
       expect: ask
       by: pushes")]
 pub(crate) struct Args {
-    /// Policy files, `-` for standard input; what is in force, unless given.
-    #[arg(value_name = "FILE")]
-    files: Vec<Source>,
-    /// The files are the policy of this agent, not of the space.
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
+    #[command(flatten)]
+    given: Given,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let usual = args.agent.map_or(Layer::Space, Layer::Agent);
-    let policies = files::read_or_in_force(context, &args.files, &usual)?;
+    let usual = args.given.usual();
+    let policies = files::read_or_in_force(context, &args.given.files, &usual)?;
     let tested = wire::Tested::of(policies.run_tests());
     match context.out.json {
         true => context.out.json(&tested),

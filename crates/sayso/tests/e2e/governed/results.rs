@@ -66,3 +66,23 @@ rules:
         space.verify();
     }
 }
+
+on_both! {
+    /// Where an admin lets silence approve what is of low risk, the work comes home, and the record says
+    /// that nobody answered.
+    fn what_silence_approves_comes_home(space: &Space) {
+        let project = Project::new(space, &turns(&[&writes("a.txt", "a", UNSURE)]), "  land: merge");
+        policy(space, "admin", &POLICY.replace("{of: bob}", "{risk: low, deadline: 1s, at_end: approve}"));
+        let task = space.create(&["Make a"]);
+        project.work(&[]).ok();
+        let gate = space.gate(&task);
+        space.ann(&["show", &gate]).says("it is a YES").ok();
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        project.work(&[]).says("merged into main").ok();
+        assert_eq!(space.state(&task), "closed");
+        let card = space.show(&gate);
+        assert_eq!((&card["state"], &card["answer"]), (&"expired".into(), &serde_json::Value::Null));
+        assert_eq!(project.read("a.txt").as_deref(), Some("a"));
+        space.verify();
+    }
+}

@@ -153,3 +153,19 @@ on_both! {
         space.verify();
     }
 }
+
+on_both! {
+    /// What was asked under one policy is not done under one that forbids it.
+    fn a_new_no_outweighs_an_old_question(space: &Space) {
+        policy(space, "space", ASKS);
+        let fleet = Fleet::new(space, &[("fixer", "")]);
+        let gate = held(space, "coder", "spawn", "fixer");
+        policy(space, "space", "rules:\n  - {name: none, on: lifecycle, then: deny, reason: No more.}\n");
+        bob(space, &["approve", &gate]).says("does not allow it any more").ok();
+        assert_eq!(space.show(&gate)["acted"]["done"], false);
+        assert_eq!(fleet.state("fixer"), "stopped");
+        assert!(fleet.alive("fixer").is_empty());
+        space.coder(&["messages"]).says("fixer was not spawned").ok();
+        space.verify();
+    }
+}
