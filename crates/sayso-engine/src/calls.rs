@@ -43,28 +43,37 @@ impl Desk {
     /// What is to become of a call an agent is about to make. Asking again about the same call is the
     /// same question; once a person has answered, it is the answer, once.
     pub fn rule_on_call(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
-        self.submit(actor, move |batch| {
-            let task = batch.actor.task.map(|task| (task, None));
-            let request = batch.request(Subject::Tool(call.clone()), task)?;
-            let ruling = batch.rule(&request)?;
-            let digest = digest(&call);
-            match ruling.effect {
-                Effect::Allow => {
-                    note(batch, &request, &ruling)?;
-                    Ok(CallRuling::Allowed)
-                }
-                Effect::Deny => {
-                    note(batch, &request, &ruling)?;
-                    batch.about("call.denied", &call.tool, None, &ruling.reason());
-                    let reason = format!("The policy does not allow it. {}", ruling.reason());
-                    Ok(CallRuling::Denied { reason: reason.trim_end().into() })
-                }
-                Effect::Ask => match about(batch, &digest)? {
-                    Some(gate) => as_answered(batch, gate, &call, &request),
-                    None => hold(batch, &call, digest, &request, &ruling),
-                },
-            }
-        })
+        self.submit(actor, move |batch| rule(batch, &call, false))
+    }
+
+    /// The same for a call the client would ask its own user about, and asks us in their place. What no
+    /// rule allows is a question then, not a yes.
+    pub fn rule_on_prompt(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
+        self.submit(actor, move |batch| rule(batch, &call, true))
+    }
+}
+
+fn rule(batch: &mut Batch<'_, '_>, call: &ToolCall, is_prompt: bool) -> Result<CallRuling> {
+    let task = batch.actor.task.map(|task| (task, None));
+    let request = batch.request(Subject::Tool(call.clone()), task)?;
+    let ruling = batch.rule(&request)?;
+    let digest = digest(call);
+    let is_by_rule = ruling.because.iter().any(|because| because.rule.is_some());
+    match ruling.effect {
+        Effect::Allow if is_by_rule || !is_prompt => {
+            note(batch, &request, &ruling)?;
+            Ok(CallRuling::Allowed)
+        }
+        Effect::Deny => {
+            note(batch, &request, &ruling)?;
+            batch.about("call.denied", &call.tool, None, &ruling.reason());
+            let reason = format!("The policy does not allow it. {}", ruling.reason());
+            Ok(CallRuling::Denied { reason: reason.trim_end().into() })
+        }
+        Effect::Ask | Effect::Allow => match about(batch, &digest)? {
+            Some(gate) => as_answered(batch, gate, call, &request),
+            None => hold(batch, call, digest, &request, &ruling),
+        },
     }
 }
 

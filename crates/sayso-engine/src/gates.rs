@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, not_found};
 use crate::{Desk, Error, Result, clock, lifecycle, load, policy};
-use sayso_core::gate::{self, Card, Command, Ending, Gate, Held, Opened};
+use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
     Actor, Answer, AtEnd, Code, Content, Deed, GateId, Kind, Proof, Refusal, Role, Shape, TaskId,
@@ -11,6 +11,9 @@ use sayso_core::{
 use sayso_policy::{Demands, Ruling};
 use sayso_store::{GateFilter, Handles, Page, Topic};
 use std::time::{Duration, Instant};
+
+/// How many gates of an asker are looked at for one that asks the same.
+const ASKED_BEFORE_MAX: usize = 200;
 
 /// The shortest time for an answer.
 const DEADLINE_MS_MIN: u64 = 1_000;
@@ -68,6 +71,15 @@ impl Desk {
     /// Asks. The gate is there when this returns, whatever happens next.
     pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
         self.submit(actor, move |batch| open(batch, &ask))
+    }
+
+    /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then it
+    /// is that gate. So whoever was cut off while they waited asks again and gets the answer.
+    pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
+        self.submit(actor, move |batch| match asked_before(batch, &ask)? {
+            Some(gate) => Ok(gate),
+            None => open(batch, &ask),
+        })
     }
 
     /// Changes the card of a gate that is still open.
@@ -275,6 +287,32 @@ impl Desk {
 
 fn may_read(actor: &Actor, gate: &Gate) -> bool {
     actor.role.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
+}
+
+/// The gate at which the same was asked, if its answer is still to be taken.
+fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
+    for ended in [false, true] {
+        let filter = GateFilter {
+            asker: Some(batch.actor.name.clone()),
+            kinds: vec![ask.kind],
+            ended,
+            limit: ASKED_BEFORE_MAX,
+            ..GateFilter::default()
+        };
+        for listed in batch.write.gates(batch.space, &filter)?.items {
+            if listed.card != ask.card || listed.opened.task != ask.task {
+                continue;
+            }
+            // What counts is folded from the log.
+            let gate = gate_in(batch, listed.opened.id)?;
+            let is_same = batch.actor.is_asker(&gate.opened.lineage) && gate.card == ask.card;
+            let is_taken = matches!(gate.delivery, Delivery::Acknowledged { .. });
+            if is_same && !is_taken && (gate.is_open() || gate.verdict().is_some()) {
+                return Ok(Some(gate));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Opens a gate, and lets its task wait in the same breath.

@@ -160,6 +160,7 @@ pub(crate) enum Command {
     Agent(c::agent::Args),
     /// Rule on what an agent is about to do, for its client.
     Hook(c::hook::Args),
+    Mcp(c::mcp::Args),
     /// Set up a space from a fleet file.
     Apply(c::apply::Args),
     /// Write what is set as a fleet file.

@@ -10,6 +10,7 @@ use rustix::process::{getsid, getuid};
 use sayso_core::{Actor, Code, Deed, Door, Level, Proof, Refusal, Role};
 use sayso_engine::Desk;
 use sayso_engine::agents::marks::{self, Sign};
+use sayso_server::mcp;
 use std::io::IsTerminal;
 
 /// Who hands in commands that are no verdicts. Where an agent is at work it is the agent, whatever
@@ -37,6 +38,25 @@ fn holder(desk: &Desk) -> Result<Actor> {
         }
         None => Ok(local(desk.level())),
     }
+}
+
+/// Who calls at a door that is for agents alone: by their token, or else an agent without a name. A
+/// person's token is refused there: a program must not do what only a person may.
+pub(crate) fn calling_agent(desk: &Desk, door: Door) -> Result<Actor> {
+    let Some(secret) = token()? else {
+        let sign = sign_here();
+        let name = sign.map_or_else(|| "agent".into(), |sign| sign.agent);
+        let actor = Actor::new(Role::Agent, &name, Proof::None, desk.level(), door);
+        return Ok(Actor { launcher: Some(user()), ..actor });
+    };
+    let actor = desk.authenticate(&secret, door)?;
+    if let Err(error) = mcp::check_is_agent(&actor) {
+        if let sayso_engine::Error::Refused(refusal) = &error {
+            desk.note_refusal(&actor, refusal);
+        }
+        return Err(error.into());
+    }
+    Ok(actor)
 }
 
 /// Who gives a verdict. Whatever speaks against a person being here is a refusal, and is written to

@@ -26,6 +26,7 @@ pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod messages;
 pub(crate) mod mistakes;
 pub(crate) mod next;
@@ -106,6 +107,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Apply(args) => apply::run(args, &context),
         Command::Export(args) => export::run(args, &context),
         Command::Hook(args) => hook::run(args, &context),
+        Command::Mcp(args) => mcp::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),
         Command::Validate(args) => validate::run(args, &context),
         Command::Token(args) => token::run(args, &context),

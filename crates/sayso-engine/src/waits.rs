@@ -1,0 +1,153 @@
+//! Waiting for many gates at once: one thread for all of them, whoever they belong to.
+//!
+//! A wait is a row; what is kept here only says whom to wake. The thread follows the space's chain, so
+//! that a commit wakes those it is about and nobody else, and it looks at the clock, so that time passes
+//! where nobody else is.
+
+use crate::{Desk, Result};
+use sayso_core::GateId;
+use sayso_core::audit::Entry;
+use sayso_store::Topic;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How many entries of the chain are read at a time.
+const ENTRIES_AT_ONCE: usize = 1_000;
+
+/// How often the clock is looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What is done to wake somebody.
+type Wake = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Bells {
+    next: u64,
+    of: HashMap<GateId, Vec<(u64, Wake)>>,
+}
+
+/// Wakes whoever waits for gates of one space.
+#[derive(Clone)]
+pub struct Waits {
+    bells: Arc<Mutex<Bells>>,
+    /// Ends the thread with the last of those who share it.
+    _end: Arc<End>,
+}
+
+struct End(Arc<AtomicBool>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Somebody who waits. Dropped, they wait no more.
+pub struct Listening {
+    bells: Arc<Mutex<Bells>>,
+    gate: GateId,
+    number: u64,
+}
+
+impl Waits {
+    /// Begins to listen.
+    pub fn start(desk: Desk) -> Result<Self> {
+        let bells = Arc::new(Mutex::new(Bells::default()));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen = last(&desk)?;
+        let thread = Thread { desk, bells: bells.clone(), is_over: is_over.clone(), seen };
+        std::thread::spawn(move || thread.run());
+        Ok(Self { bells, _end: Arc::new(End(is_over)) })
+    }
+
+    /// Calls `wake` once, when something has happened to this gate. Listen first, look second: what
+    /// happens in between wakes, too.
+    pub fn listen(&self, gate: GateId, wake: impl FnOnce() + Send + 'static) -> Listening {
+        let mut bells = lock(&self.bells);
+        bells.next += 1;
+        let number = bells.next;
+        bells.of.entry(gate).or_default().push((number, Box::new(wake)));
+        Listening { bells: self.bells.clone(), gate, number }
+    }
+
+    /// How many are waiting.
+    pub fn count(&self) -> usize {
+        lock(&self.bells).of.values().map(Vec::len).sum()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut bells = lock(&self.bells);
+        let Some(those) = bells.of.get_mut(&self.gate) else { return };
+        those.retain(|(number, _)| *number != self.number);
+        if those.is_empty() {
+            bells.of.remove(&self.gate);
+        }
+    }
+}
+
+struct Thread {
+    desk: Desk,
+    bells: Arc<Mutex<Bells>>,
+    is_over: Arc<AtomicBool>,
+    /// The last entry of the chain that was looked at.
+    seen: u64,
+}
+
+impl Thread {
+    fn run(mut self) {
+        while !self.is_over.load(Ordering::Relaxed) {
+            // A store that cannot be reached is tried again; whoever waits finds out by themselves.
+            if self.follow().is_err() {
+                std::thread::sleep(TICK);
+            }
+        }
+    }
+
+    /// Follows the chain until something goes wrong or it is over.
+    fn follow(&mut self) -> Result<()> {
+        let mut watch = self.desk.store.watch(&[Topic::Space(self.desk.space)])?;
+        while !self.is_over.load(Ordering::Relaxed) {
+            self.look()?;
+            self.desk.fire_due()?;
+            watch.wait(TICK);
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<()> {
+        loop {
+            let (space, seen) = (self.desk.space, self.seen);
+            let rows =
+                self.desk.read(|read| Ok(read.audit_after(space, seen, ENTRIES_AT_ONCE)?))?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            self.seen = last.seq;
+            // An entry that cannot be read wakes nobody; whoever waits looks again after a while.
+            let entries =
+                rows.iter().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
+            for mark in entries.flat_map(|entry| entry.events) {
+                mark.stream.strip_prefix("gate/").into_iter().for_each(|gate| self.wake(gate));
+            }
+        }
+    }
+
+    fn wake(&self, gate: &str) {
+        let Ok(gate) = gate.parse::<GateId>() else { return };
+        let those = lock(&self.bells).of.remove(&gate);
+        for (_, wake) in those.into_iter().flatten() {
+            wake();
+        }
+    }
+}
+
+fn last(desk: &Desk) -> Result<u64> {
+    let rows = desk.read(|read| Ok(read.audit_last(desk.space, 1)?))?;
+    Ok(rows.first().map_or(0, |row| row.seq))
+}
+
+fn lock(bells: &Mutex<Bells>) -> MutexGuard<'_, Bells> {
+    bells.lock().unwrap_or_else(PoisonError::into_inner)
+}

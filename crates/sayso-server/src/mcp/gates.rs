@@ -1,0 +1,277 @@
+//! Asking, and what became of it.
+
+use super::said::Said;
+use super::{Agents, Sitting, tools, wait};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject};
+use rmcp::service::RequestContext;
+use sayso_core::gate::{Card, Gate};
+use sayso_core::{Actor, AtEnd, Choice, Code, GateId, Kind, Proof, Refusal, Shape, TaskId};
+use sayso_engine::{Ask, Demands, GateFilter, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How many gates a list has, unless said otherwise, and at most.
+const LIST_LIMIT: usize = 20;
+const LIST_LIMIT_MAX: usize = 100;
+
+/// What can be picked.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Opt {
+    Name(String),
+    Full {
+        name: String,
+        /// What picking it leads to.
+        #[serde(default)]
+        consequence: String,
+    },
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    /// The question, complete in itself: the person cannot see your screen.
+    question: String,
+    /// What they need to know to answer it.
+    #[serde(default)]
+    context: String,
+    /// What can be picked, if it is a choice.
+    #[serde(default)]
+    options: Vec<Opt>,
+    /// A JSON Schema, if the answer is a form.
+    schema: Option<JsonObject>,
+    /// Ask for yes or no.
+    #[serde(default)]
+    verdict: bool,
+    /// The task that waits for the answer.
+    task: Option<String>,
+    /// Wait at most this many seconds.
+    wait_sec: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// The question, complete in itself.
+    question: String,
+    #[serde(default)]
+    context: String,
+    #[serde(default)]
+    options: Vec<Opt>,
+    schema: Option<JsonObject>,
+    #[serde(default)]
+    verdict: bool,
+    /// decision, input, approval, review, content, checkpoint, escalation or work.
+    kind: Option<String>,
+    task: Option<String>,
+    /// Seconds people have.
+    deadline_sec: Option<u64>,
+    /// What silence means then: deny, fail, defer or keep.
+    at_end: Option<String>,
+    /// A ULID of your own: the same id again is the same gate.
+    id: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named {
+    /// The gate's id.
+    gate: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct List {
+    /// Those that ended, newest first, instead of those that wait.
+    #[serde(default)]
+    ended: bool,
+    /// At most this many.
+    limit: Option<usize>,
+    /// Go on behind this gate.
+    after: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Withdraw {
+    gate: String,
+    /// Why it is no longer needed.
+    reason: String,
+}
+
+/// What makes up a question.
+struct Words {
+    question: String,
+    context: String,
+    options: Vec<Opt>,
+    schema: Option<JsonObject>,
+    verdict: bool,
+}
+
+impl Words {
+    fn card(self, kind: Kind) -> Card {
+        let asks_for_words = matches!(kind, Kind::Input | Kind::Decision) && !self.verdict;
+        let shape = match (self.options.is_empty(), self.schema) {
+            (false, _) => {
+                let options = self.options.into_iter().map(choice).collect();
+                Shape::Choice { options, multi: false, other: true }
+            }
+            (true, Some(schema)) => Shape::Form { schema: Value::Object(schema) },
+            (true, None) if asks_for_words => Shape::Text,
+            (true, None) => Shape::Verdict,
+        };
+        Card { question: self.question, narrative: self.context, facts: vec![], shape }
+    }
+}
+
+fn choice(option: Opt) -> Choice {
+    match option {
+        Opt::Name(name) => Choice { name, consequence: String::new() },
+        Opt::Full { name, consequence } => Choice { name, consequence },
+    }
+}
+
+/// The task that waits: the one named, or the one the credential is bound to.
+fn task(at: &Sitting, named: Option<&str>) -> Result<Option<TaskId>> {
+    named.map_or(Ok(at.actor.task), |name| at.setup.desk.find_task(name).map(Some))
+}
+
+fn of_task(task: Option<TaskId>) -> Kind {
+    if task.is_some() { Kind::Input } else { Kind::Decision }
+}
+
+/// Asks, or finds the gate at which the same was asked.
+fn ask(at: &Sitting, question: Question) -> Result<Gate> {
+    let Question { question, context, options, schema, verdict, task: named, .. } = question;
+    let task = task(at, named.as_deref())?;
+    let kind = of_task(task);
+    let card = Words { question, context, options, schema, verdict }.card(kind);
+    let ask = Ask::new(at.setup.desk.new_gate_id(), kind, task, card);
+    at.setup.desk.ask_once(&at.actor, ask)
+}
+
+impl Agents {
+    pub(super) async fn ask_human(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        actor: &Actor,
+    ) -> Result<CallToolResponse> {
+        let question: Question = tools::read(request.arguments.clone().unwrap_or_default())?;
+        let most = question.wait_sec.map_or(self.setup.hold, Duration::from_secs);
+        let gate = self.at_the_desk(actor, move |at| ask(at, question)).await?;
+        self.comes_again(actor, Some(gate.opened.id)).await?;
+        let is_first = request.input_responses.is_none() && gate.is_open();
+        if is_first && let Some(shown) = wait::shown_by_client(context, &gate) {
+            return Ok(shown.into());
+        }
+        let gate = self.wait(gate, most.min(self.setup.hold), context).await?;
+        let (id, is_open) = (gate.opened.id, gate.is_open());
+        if !is_open {
+            self.at_the_desk(actor, move |at| at.setup.desk.deliver(&at.actor, id)).await?;
+            self.hands_over(actor, id);
+        }
+        Ok(CallToolResult::structured(json_of(&Said::of(&gate, self.setup.time))).into())
+    }
+}
+
+pub(super) fn request(at: &Sitting, arguments: JsonObject) -> Result<Value> {
+    let wanted: Request = tools::read(arguments)?;
+    let desk = &at.setup.desk;
+    let task = task(at, wanted.task.as_deref())?;
+    let kind = wanted.kind.as_deref().map_or(Ok(of_task(task)), kind)?;
+    let demands = Demands {
+        proof: Proof::Token,
+        deadline_ms: wanted.deadline_sec.map(|sec| sec.saturating_mul(1_000)),
+        at_end: wanted.at_end.as_deref().map_or(Ok(AtEnd::Deny), at_end)?,
+        ..Demands::default()
+    };
+    let Request { question, context, options, schema, verdict, .. } = wanted;
+    let card = Words { question, context, options, schema, verdict }.card(kind);
+    let gate = match wanted.id {
+        Some(id) => {
+            let id: GateId =
+                id.parse().map_err(|_| bad(format!("{id:?} is no ULID"), "leave it out"))?;
+            desk.ask(&at.actor, Ask { demands, ..Ask::new(id, kind, task, card) })?
+        }
+        None => {
+            let ask = Ask::new(desk.new_gate_id(), kind, task, card);
+            desk.ask_once(&at.actor, Ask { demands, ..ask })?
+        }
+    };
+    said(at, &gate)
+}
+
+pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
+    let Named { gate } = tools::read(arguments)?;
+    let gate = own(at, &gate)?;
+    if !gate.is_open() && at.actor.is_asker(&gate.opened.lineage) {
+        at.setup.desk.deliver(&at.actor, gate.opened.id)?;
+    }
+    said(at, &gate)
+}
+
+pub(super) fn list(at: &Sitting, arguments: JsonObject) -> Result<Value> {
+    let wanted: List = tools::read(arguments)?;
+    let desk = &at.setup.desk;
+    let filter = GateFilter {
+        asker: Some(at.actor.name.clone()),
+        ended: wanted.ended,
+        after: wanted.after.as_deref().map(|name| desk.find_gate(name)).transpose()?,
+        limit: wanted.limit.unwrap_or(LIST_LIMIT).clamp(1, LIST_LIMIT_MAX),
+        ..GateFilter::default()
+    };
+    let page = desk.gates(&at.actor, filter)?;
+    let next = page.items.last().filter(|_| page.more).map(|gate| gate.handle().to_owned());
+    let gates: Vec<_> = page.items.iter().map(|gate| Said::in_short(gate, at.setup.time)).collect();
+    Ok(json!({"gates": gates, "next": next}))
+}
+
+pub(super) fn withdraw(at: &Sitting, arguments: JsonObject) -> Result<Value> {
+    let Withdraw { gate, reason } = tools::read(arguments)?;
+    let gate = own(at, &gate)?;
+    said(at, &at.setup.desk.withdraw(&at.actor, gate.opened.id, &reason)?)
+}
+
+fn own(at: &Sitting, name: &str) -> Result<Gate> {
+    let desk = &at.setup.desk;
+    desk.gate_for(&at.actor, desk.find_gate(name)?)
+}
+
+fn said(at: &Sitting, gate: &Gate) -> Result<Value> {
+    Ok(json_of(&Said::of(gate, at.setup.time)))
+}
+
+pub(super) fn json_of(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn kind(typed: &str) -> Result<Kind> {
+    let kind: Kind = typed
+        .parse()
+        .map_err(|e: sayso_core::kind::UnknownKind| Refusal::new(Code::BadValue, e.to_string()))?;
+    match kind {
+        // Those are asked by what they hold back.
+        Kind::Tool | Kind::Transition | Kind::Lifecycle => Err(bad(
+            format!("a gate about a {kind} is asked for by doing it"),
+            "take decision or approval",
+        )),
+        _ => Ok(kind),
+    }
+}
+
+/// What silence may mean to the asker: anything but a yes.
+fn at_end(typed: &str) -> Result<AtEnd> {
+    let known = [AtEnd::Deny, AtEnd::Fail, AtEnd::Defer, AtEnd::Keep];
+    let found = known.into_iter().find(|end| end.as_str() == typed);
+    found.ok_or_else(|| {
+        bad(format!("{typed:?} is nothing that silence can mean"), "take deny, fail, defer or keep")
+    })
+}
+
+fn bad(message: String, hint: &str) -> sayso_engine::Error {
+    Refusal::new(Code::BadValue, message).hint(hint).into()
+}

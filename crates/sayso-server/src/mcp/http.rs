@@ -1,0 +1,128 @@
+//! MCP over HTTP: streamable, on loopback unless said otherwise, and only with an agent's token.
+
+use super::{Agents, Setup, Who, cannot_start, known, runtime};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{StatusCode, request::Parts};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use rmcp::model::Extensions;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use sayso_engine::{Desk, Result, Waits};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+/// Where it is.
+const PATH: &str = "/mcp";
+
+/// A server that has its address and serves nobody yet.
+pub struct Listening {
+    setup: Setup,
+    socket: TcpListener,
+    hosts: Vec<String>,
+}
+
+/// Takes an address. `hosts` are the names clients may call this machine by, beside those of loopback.
+pub fn listen(setup: Setup, address: SocketAddr, hosts: Vec<String>) -> Result<Listening> {
+    let socket = TcpListener::bind(address).map_err(|e| cannot_start(&e))?;
+    socket.set_nonblocking(true).map_err(|e| cannot_start(&e))?;
+    Ok(Listening { setup, socket, hosts })
+}
+
+impl Listening {
+    /// Where agents reach it.
+    pub fn url(&self) -> String {
+        let address = self.socket.local_addr().map_or_else(|_| "?".into(), |a| a.to_string());
+        format!("http://{address}{PATH}")
+    }
+
+    /// Serves until the process is told to end.
+    pub fn serve(self) -> Result<()> {
+        let runtime = runtime(2)?;
+        let waits = Waits::start(self.setup.desk.clone())?;
+        runtime.block_on(async move {
+            let config = StreamableHttpServerConfig::default();
+            let stop = config.cancellation_token.clone();
+            let app = app(self.setup, waits, config, self.hosts);
+            let socket =
+                tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
+            let serve = axum::serve(socket, app).into_future();
+            tokio::select! {
+                served = serve => served.map_err(|e| cannot_start(&e)),
+                () = told_to_end() => {
+                    // Whoever waits is let go; their questions stay.
+                    stop.cancel();
+                    Ok(())
+                }
+            }
+        })
+    }
+}
+
+fn app(
+    setup: Setup,
+    waits: Waits,
+    config: StreamableHttpServerConfig,
+    hosts: Vec<String>,
+) -> Router {
+    let mut allowed = config.allowed_hosts.clone();
+    allowed.extend(hosts);
+    let config = config.with_allowed_hosts(allowed).enforce_origin_validation();
+    let desk = setup.desk.clone();
+    let door = Agents { setup, waits, who: Who::Bearer, handed: Arc::default() };
+    let service = StreamableHttpService::new(
+        move || Ok(door.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    Router::new()
+        .nest_service(PATH, service)
+        .layer(middleware::from_fn_with_state(desk, only_with_a_token))
+}
+
+/// Nobody gets as far as the protocol without an agent's token.
+async fn only_with_a_token(
+    State(desk): State<Desk>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let secret = secret(request.headers().get(AUTHORIZATION));
+    let checked =
+        tokio::task::spawn_blocking(move || known(&desk, &secret.unwrap_or_default())).await;
+    match checked {
+        Ok(Ok(_)) => next.run(request).await,
+        Ok(Err(error)) => {
+            let status = match error {
+                sayso_engine::Error::Refused(_) => StatusCode::UNAUTHORIZED,
+                sayso_engine::Error::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            (status, [(WWW_AUTHENTICATE, "Bearer")], super::in_words(&error)).into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn secret(header: Option<&axum::http::HeaderValue>) -> Option<String> {
+    let value = header?.to_str().ok()?;
+    let (scheme, secret) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().to_owned())
+}
+
+/// The token a request came with.
+pub(super) fn bearer(extensions: &Extensions) -> Option<String> {
+    secret(extensions.get::<Parts>()?.headers.get(AUTHORIZATION))
+}
+
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

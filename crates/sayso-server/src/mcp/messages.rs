@@ -1,0 +1,62 @@
+//! What people and the system wrote to an agent.
+
+use super::gates::json_of;
+use super::said::Said;
+use super::{Sitting, tools};
+use rmcp::model::JsonObject;
+use sayso_engine::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// How many are read at a time.
+const LIMIT: usize = 20;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Check {}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ack {
+    /// The message's id, or a gate's whose answer you acted on.
+    message: String,
+}
+
+pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
+    let Check {} = tools::read(arguments)?;
+    let (desk, actor) = (&at.setup.desk, &at.actor);
+    let page = desk.messages(actor, Some(&actor.name), true, LIMIT)?;
+    let messages: Vec<_> = page
+        .items
+        .iter()
+        .map(|message| {
+            json!({
+                "message": message.handle,
+                "from": message.from,
+                "from_role": message.from_role.as_str(),
+                "text": message.text,
+                "sent_at": (at.setup.time)(message.sent_at),
+            })
+        })
+        .collect();
+    let answers: Vec<_> = desk
+        .undelivered(actor, LIMIT)?
+        .iter()
+        .filter(|gate| actor.is_asker(&gate.opened.lineage))
+        .map(|gate| json_of(&Said::of(gate, at.setup.time)))
+        .collect();
+    Ok(json!({"messages": messages, "answers": answers, "more": page.more}))
+}
+
+pub(super) fn ack(at: &Sitting, arguments: JsonObject) -> Result<Value> {
+    let Ack { message } = tools::read(arguments)?;
+    let (desk, actor) = (&at.setup.desk, &at.actor);
+    // Handles of gates begin with their letter, and so do those of messages.
+    if let Ok(gate) = desk.find_gate(&message) {
+        desk.acknowledge(actor, gate)?;
+    } else {
+        desk.read_message(actor, &message)?;
+    }
+    Ok(json!({"acknowledged": message}))
+}

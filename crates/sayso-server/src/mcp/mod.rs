@@ -1,0 +1,310 @@
+//! MCP: the door of agents that speak the Model Context Protocol, over standard input and output or
+//! over HTTP. Through it an agent asks, works on tasks and reads its messages. Nothing here answers a
+//! gate, and whoever comes in is an agent, by their credential.
+//!
+//! The newest revision of the protocol and those with a handshake before it are served alike.
+
+mod agents;
+mod gates;
+mod http;
+mod messages;
+mod permission;
+mod resources;
+mod said;
+mod tasks;
+mod tools;
+mod wait;
+
+pub use http::{Listening, listen};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ContentBlock, Implementation, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use sayso_core::{Actor, Door, GateId, Refusal, Role, Timestamp};
+use sayso_engine::{Desk, Error, Result, Waits};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tools::Run;
+
+/// What a list is good for, in milliseconds: it changes with the version of the program alone.
+const LIST_TTL_MS: u64 = 3_600_000;
+
+/// How the door is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// The desk of the space.
+    pub desk: Desk,
+    /// How long a call waits for a person before it comes back without an answer.
+    pub hold: Duration,
+    /// The folder in which the agent works, where that is known.
+    pub root: Option<String>,
+    /// How moments are written.
+    pub time: fn(Timestamp) -> String,
+}
+
+/// The door, for one agent or for whoever shows a token.
+#[derive(Clone)]
+struct Agents {
+    setup: Setup,
+    waits: Waits,
+    who: Who,
+    /// Answers that were handed over; that their agent comes again shows that it got them.
+    handed: Arc<Mutex<HashMap<String, Vec<GateId>>>>,
+}
+
+/// Who calls.
+#[derive(Clone)]
+enum Who {
+    /// The one agent this process was started for.
+    Known(Box<Actor>),
+    /// Whoever the token of the request belongs to.
+    Bearer,
+}
+
+/// What a tool works with.
+struct Sitting {
+    setup: Setup,
+    actor: Actor,
+}
+
+/// Serves one agent on standard input and output, until it hangs up.
+pub fn on_stdio(setup: Setup, actor: Actor) -> Result<()> {
+    let runtime = runtime(1)?;
+    let waits = Waits::start(setup.desk.clone())?;
+    let door = Agents { setup, waits, who: Who::Known(Box::new(actor)), handed: Arc::default() };
+    runtime.block_on(async move {
+        // Who hangs up before the first word wanted nothing.
+        if let Ok(service) = door.serve(rmcp::transport::stdio()).await {
+            let _ = service.waiting().await;
+        }
+    });
+    // A read of standard input that is under way would keep us.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .max_blocking_threads(16)
+        .enable_all()
+        .build()
+        .map_err(|e| cannot_start(&e))
+}
+
+fn cannot_start(error: &std::io::Error) -> Error {
+    Refusal::new(sayso_core::Code::Failure, format!("the server cannot start: {error}")).into()
+}
+
+/// Whoever comes through this door is an agent. A person's token would let a program do what only a
+/// person may.
+pub fn check_is_agent(actor: &Actor) -> Result<()> {
+    if actor.role == Role::Agent {
+        return Ok(());
+    }
+    let message =
+        format!("MCP is the door of agents, and this token belongs to a {}", actor.role.as_str());
+    let hint = "make one for the agent with: sayso token create --role agent --name NAME";
+    Err(Refusal::new(sayso_core::Code::NotAllowed, message).hint(hint).into())
+}
+
+impl Agents {
+    /// Runs what reads or writes the store, where it may block.
+    async fn at_the_desk<T: Send + 'static>(
+        &self,
+        actor: &Actor,
+        work: impl FnOnce(&Sitting) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let sitting = Sitting { setup: self.setup.clone(), actor: actor.clone() };
+        match tokio::task::spawn_blocking(move || work(&sitting)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Refusal::new(sayso_core::Code::Failure, "sayso failed").into()),
+        }
+    }
+
+    /// Who calls, by their credential and nothing else.
+    async fn caller(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> std::result::Result<Actor, ErrorData> {
+        match &self.who {
+            Who::Known(actor) => Ok((**actor).clone()),
+            Who::Bearer => {
+                let secret = http::bearer(&context.extensions).unwrap_or_default();
+                let desk = self.setup.desk.clone();
+                let known = tokio::task::spawn_blocking(move || known(&desk, &secret)).await;
+                match known {
+                    Ok(Ok(actor)) => Ok(actor),
+                    Ok(Err(error)) => Err(ErrorData::invalid_request(in_words(&error), None)),
+                    Err(_) => Err(ErrorData::internal_error("sayso failed", None)),
+                }
+            }
+        }
+    }
+
+    /// Notes that an answer is on its way to an agent.
+    fn hands_over(&self, actor: &Actor, gate: GateId) {
+        let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
+        handed.entry(actor.name.clone()).or_default().push(gate);
+    }
+
+    /// An agent that comes again has its answers, unless it asks for one of them once more.
+    async fn comes_again(&self, actor: &Actor, but: Option<GateId>) -> Result<()> {
+        let handed = {
+            let mut all = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
+            all.remove(&actor.name).unwrap_or_default()
+        };
+        for gate in handed.into_iter().filter(|gate| Some(*gate) != but) {
+            self.at_the_desk(actor, move |at| at.setup.desk.acknowledge(&at.actor, gate)).await?;
+        }
+        Ok(())
+    }
+
+    async fn run(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        actor: &Actor,
+    ) -> Result<CallToolResponse> {
+        let Some(tool) = tools::find(&request.name) else {
+            let message = format!("there is no tool {:?}", request.name);
+            return Err(Refusal::new(sayso_core::Code::NotFound, message).into());
+        };
+        let arguments = request.arguments.clone().unwrap_or_default();
+        match tool.run {
+            Run::Now(run) => {
+                self.comes_again(actor, None).await?;
+                let value = self.at_the_desk(actor, move |at| run(at, arguments)).await?;
+                Ok(CallToolResult::structured(value).into())
+            }
+            Run::Ask => self.ask_human(request, context, actor).await,
+            Run::Permission => self.permission(arguments, context, actor).await,
+        }
+    }
+}
+
+/// The agent whose token this is.
+fn known(desk: &Desk, secret: &str) -> Result<Actor> {
+    let actor = desk.authenticate(secret, Door::Mcp)?;
+    check_is_agent(&actor)?;
+    Ok(actor)
+}
+
+impl ServerHandler for Agents {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("sayso", env!("CARGO_PKG_VERSION")))
+            .with_instructions(resources::INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListToolsResult, ErrorData> {
+        let tools = tools::TOOLS.iter().map(tools::Entry::described).collect();
+        Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::find(name).map(tools::Entry::described)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CallToolResponse, ErrorData> {
+        let actor = self.caller(&context).await?;
+        if tools::find(&request.name).is_none() {
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool {:?}", request.name),
+                None,
+            ));
+        }
+        // A no is for the model to read: a protocol's error is shown to nobody.
+        match self.run(request, &context, &actor).await {
+            Ok(response) => Ok(response),
+            Err(error) => Ok(refused(&error).into()),
+        }
+    }
+
+    // The library would answer these with nothing; what we do not have we do not claim.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::all()).with_ttl_ms(LIST_TTL_MS))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates())
+            .with_ttl_ms(LIST_TTL_MS))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ReadResourceResponse, ErrorData> {
+        let actor = self.caller(&context).await?;
+        let uri = request.uri.clone();
+        let read = self.at_the_desk(&actor, move |at| resources::read(at, &uri)).await;
+        match read {
+            Ok(Some(contents)) => Ok(contents.into()),
+            Ok(None) => Err(ErrorData::resource_not_found(
+                format!("there is no resource {:?}", request.uri),
+                Some(json!({"uri": request.uri})),
+            )),
+            Err(error) => Err(ErrorData::invalid_params(in_words(&error), None)),
+        }
+    }
+}
+
+/// A no, as the command line words it, for a model to read.
+fn refused(error: &Error) -> CallToolResult {
+    let code = error.code();
+    let mut body =
+        json!({"code": code.as_str(), "title": code.title(), "message": error.to_string()});
+    if let Some(hint) = error.hint() {
+        body["hint"] = Value::String(hint.to_owned());
+    }
+    let mut result = CallToolResult::error(vec![ContentBlock::text(in_words(error))]);
+    result.structured_content = Some(json!({"error": body}));
+    result
+}
+
+fn in_words(error: &Error) -> String {
+    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{}: {error}{hint}", error.code().as_str())
+}

@@ -1,0 +1,71 @@
+//! For clients that ask a tool of ours in place of their user: may this call run? The words are those
+//! of Claude Code; anything else than its "allow" blocks the call.
+
+use super::{Agents, tools};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, JsonObject};
+use rmcp::service::RequestContext;
+use sayso_core::Actor;
+use sayso_engine::{CallRuling, Result, ToolCall, captured};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Prompt {
+    /// The tool that is to run.
+    tool_name: String,
+    /// What it is to run with.
+    input: JsonObject,
+}
+
+impl Agents {
+    pub(super) async fn permission(
+        &self,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+        actor: &Actor,
+    ) -> Result<CallToolResponse> {
+        let Prompt { tool_name, input } = tools::read(arguments)?;
+        let input = Value::Object(input);
+        let call = captured(&tool_name, &input, self.setup.root.as_deref())?;
+        let ruling = self.ruling(&call, context, actor).await?;
+        let said = match ruling {
+            CallRuling::Allowed => json!({"behavior": "allow", "updatedInput": input}),
+            CallRuling::Granted { arguments, .. } => {
+                json!({"behavior": "allow", "updatedInput": arguments.unwrap_or(input)})
+            }
+            CallRuling::Denied { reason } => json!({"behavior": "deny", "message": reason}),
+            CallRuling::Held(gate) => json!({"behavior": "deny", "message": format!(
+                "This waits for a person: gate {}. It has not run. Go on with other work or end your turn; \
+                 the same call again gets the answer.",
+                gate.handle()
+            )}),
+        };
+        Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
+    }
+
+    /// The ruling; where a person is asked, their answer, if it comes in time.
+    async fn ruling(
+        &self,
+        call: &ToolCall,
+        context: &RequestContext<RoleServer>,
+        actor: &Actor,
+    ) -> Result<CallRuling> {
+        let end = Instant::now() + self.setup.hold;
+        loop {
+            let asked = call.clone();
+            let rule = move |at: &super::Sitting| at.setup.desk.rule_on_prompt(&at.actor, asked);
+            let ruling = self.at_the_desk(actor, rule).await?;
+            let left = end.saturating_duration_since(Instant::now());
+            match ruling {
+                CallRuling::Held(gate) if left > Duration::ZERO => {
+                    self.wait(*gate, left, context).await?;
+                }
+                ruling => return Ok(ruling),
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! How a gate stands, in the few words an agent needs.
+
+use sayso_core::gate::{Ending, Gate};
+use sayso_core::text::harmless_line;
+use sayso_core::{AtEnd, Content, Timestamp};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// How often it makes sense to look, where no message comes.
+const POLL_SEC: u64 = 30;
+
+/// A gate for its asker.
+#[derive(Serialize)]
+pub(super) struct Said {
+    /// What people call it.
+    gate: String,
+    /// open, answered, expired, withdrawn or superseded.
+    state: &'static str,
+    question: String,
+    /// approved or rejected, by a person or by what the policy makes of silence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<String>,
+    /// What the person said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<String>,
+    /// Whose answer it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    poll_interval_sec: Option<u64>,
+    /// What to do now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Said {
+    pub(super) fn of(gate: &Gate, time: fn(Timestamp) -> String) -> Self {
+        let answer = gate.answer();
+        let is_open = gate.is_open();
+        Self {
+            gate: gate.handle().into(),
+            state: gate.state(),
+            question: gate.card.question.clone(),
+            verdict: gate.verdict().map(|verdict| verdict.to_string()),
+            answer: answer.and_then(|(answer, _)| content(&answer.content)),
+            reason: answer.and_then(|(answer, _)| answer.reason.clone()),
+            answered_by: answer.map(|(_, by)| by.name.clone()),
+            waits_for: is_open.then(|| harmless_line(&gate.opened.approvers.in_words())),
+            deadline: gate.deadline().filter(|_| is_open).map(time),
+            poll_interval_sec: is_open.then_some(POLL_SEC),
+            next: Some(next(gate)),
+        }
+    }
+
+    /// The same in a list, where advice on each would be too much.
+    pub(super) fn in_short(gate: &Gate, time: fn(Timestamp) -> String) -> Self {
+        Self { next: None, poll_interval_sec: None, ..Self::of(gate, time) }
+    }
+}
+
+fn content(content: &Content) -> Option<Value> {
+    match content {
+        Content::None => None,
+        Content::Text(text) => Some(json!(text)),
+        Content::Choice { picked, other: None } if picked.len() == 1 => Some(json!(picked[0])),
+        Content::Choice { picked, other } => {
+            Some(json!(picked.iter().chain(other).collect::<Vec<_>>()))
+        }
+        Content::Form(value) | Content::Arguments(value) => Some(value.clone()),
+    }
+}
+
+fn next(gate: &Gate) -> String {
+    match &gate.ending {
+        None => format!(
+            "Nobody has answered yet; that is not a yes. Go on with what does not depend on it, or end your \
+             turn. You get a message when gate {} is answered; do not poll.{}",
+            gate.handle(),
+            silence(gate)
+        ),
+        Some(Ending::Answered { .. }) => "Act on the answer.".into(),
+        Some(Ending::Expired { at_end: AtEnd::Approve, .. }) => {
+            "Nobody answered in time, and the policy takes that for a yes here. Go on.".into()
+        }
+        Some(Ending::Expired { .. }) => "Nobody answered in time. That is not a yes.".into(),
+        Some(Ending::Withdrawn { reason, .. }) => {
+            format!("The question was taken back: {reason}. That is not a yes.")
+        }
+        Some(Ending::Superseded { .. }) => "Another gate took its place. That is not a yes.".into(),
+    }
+}
+
+fn silence(gate: &Gate) -> &'static str {
+    match gate.deadline().map(|_| gate.at_end()) {
+        None => "",
+        Some(AtEnd::Deny) => " Without an answer by the deadline it is a no.",
+        Some(AtEnd::Fail) => " Without an answer by the deadline the task fails.",
+        Some(AtEnd::Approve) => " Without an answer by the deadline the policy takes it for a yes.",
+        Some(AtEnd::Escalate) => " Without an answer by the deadline it goes one level up.",
+        Some(AtEnd::Defer) => " Without an answer by the deadline it is asked again.",
+        Some(AtEnd::Keep) => " It waits on past the deadline.",
+    }
+}

@@ -1,0 +1,48 @@
+//! `sayso mcp`: the door of agents that speak the Model Context Protocol.
+
+use crate::context::Context;
+use crate::exit::Result;
+use crate::{when, who};
+use sayso_core::{Door, Exit};
+use sayso_server::mcp::{self, Setup};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Serve the Model Context Protocol to agents. Their clients start this; people do not.
+///
+/// On standard input and output it serves the one agent that started it; with `--http` any number, each
+/// with a token of its own. Through it agents ask people, get their answers and messages, and work on
+/// tasks. No tool answers a gate.
+#[derive(clap::Args)]
+#[command(after_help = "Examples (in the client's configuration):
+  sayso mcp
+  sayso mcp --http 127.0.0.1:7412
+
+Whoever calls is known by the token in SAYSO_TOKEN_FILE, or over HTTP by `Authorization: Bearer`.")]
+pub(crate) struct Args {
+    /// Serve over HTTP at this address, in place of standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// A name clients may call this machine by, beside localhost; may be given several times.
+    #[arg(long, value_name = "HOST", requires = "http")]
+    host: Vec<String>,
+    /// How long a question waits for a person before the call comes back without an answer.
+    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = when::duration)]
+    hold: Duration,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let desk = context.desk()?;
+    let folder = std::env::current_dir().ok().map(|folder| folder.display().to_string());
+    let root = folder.filter(|_| args.http.is_none());
+    let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
+    match args.http {
+        None => mcp::on_stdio(setup, who::calling_agent(&desk, Door::Mcp)?)?,
+        Some(address) => {
+            let listening = mcp::listen(setup, address, args.host)?;
+            context.out.line(&listening.url());
+            listening.serve()?;
+        }
+    }
+    Ok(Exit::Ok)
+}
