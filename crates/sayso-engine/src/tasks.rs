@@ -92,6 +92,27 @@ impl Desk {
         self.on_task(actor, id, Command::Start { run })
     }
 
+    /// Takes a task that nobody else is at work on. Taking it again is a success.
+    pub fn claim_task(&self, actor: &Actor, id: TaskId) -> Result<Task> {
+        self.submit(actor, move |batch| {
+            let task = task_in(batch, id)?;
+            if task.status != Status::InProgress {
+                batch.on_task(id, &Command::Start { run: None })?;
+                return task_in(batch, id);
+            }
+            let history = load::task_history(batch.write, id)?;
+            let who = history.iter().rev().find_map(|(_, event)| match event {
+                task::Event::Started { by, .. } => Some(by.as_str()),
+                _ => None,
+            });
+            if who == Some(batch.actor.name.as_str()) && task.run == batch.actor.run {
+                return Ok(task);
+            }
+            let message = format!("{} is at work on {}", who.unwrap_or("somebody"), task.handle);
+            Err(Refusal::new(Code::WrongState, message).hint("take another task").into())
+        })
+    }
+
     /// Writes a note.
     pub fn note(&self, actor: &Actor, id: TaskId, text: &str, as_agent: bool) -> Result<Task> {
         self.on_task(actor, id, Command::Note { text: text.into(), as_agent })

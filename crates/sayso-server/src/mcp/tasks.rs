@@ -109,12 +109,12 @@ pub(super) fn claim(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let desk = &at.setup.desk;
     if let Some(name) = task {
         let id = desk.find_task(&name)?;
-        desk.start_task(&at.actor, id, None)?;
+        desk.claim_task(&at.actor, id)?;
         return shown(at, id);
     }
     // Somebody else may have been quicker: then it is the one after.
     while let Some(id) = ready(at, None)? {
-        match desk.start_task(&at.actor, id, None) {
+        match desk.claim_task(&at.actor, id) {
             Err(error) if error.code() == Code::WrongState && at.actor.task.is_none() => {}
             started => {
                 started?;
@@ -147,7 +147,7 @@ pub(super) fn move_to(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let status: Status = to.parse().map_err(|e: String| Refusal::new(Code::BadValue, e))?;
     match status {
         Status::Open => drop(desk.reopen_task(actor, id, &reason)?),
-        Status::InProgress => drop(desk.start_task(actor, id, None)?),
+        Status::InProgress => drop(desk.claim_task(actor, id)?),
         Status::Deferred => drop(desk.defer_task(actor, id, None)?),
         Status::Failed => drop(desk.fail_task(actor, id, &reason)?),
         Status::Blocked => drop(desk.block_task(actor, id, &reason)?),

@@ -6,6 +6,7 @@ pub mod governed;
 mod harness;
 mod hooks;
 mod lifecycle;
+mod mcp;
 mod policy;
 mod reliability;
 mod scenarios;

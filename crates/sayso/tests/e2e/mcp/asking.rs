@@ -1,0 +1,176 @@
+//! Asking: once, answered once, whatever is killed in between (A, F1, I, L).
+
+use super::client::{Client, said};
+use crate::harness::{Space, Who, on_both};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn colour() -> Value {
+    json!({"question": "Which colour?", "context": "For the door.", "options": [
+        "red", {"name": "blue", "consequence": "matches the sky"}
+    ]})
+}
+
+/// The one gate that waits.
+#[track_caller]
+fn waiting(space: &Space) -> String {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let open = space.ann(&["inbox", "--json"]).json();
+        let items = open["items"].as_array().unwrap();
+        assert!(items.len() <= 1, "asked twice: {open}");
+        if let Some(handle) = items.first().and_then(|gate| gate["handle"].as_str()) {
+            return handle.to_owned();
+        }
+        assert!(Instant::now() < end, "nobody asked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+on_both! {
+    /// The call is held, a person answers, and the call has the answer. That the agent comes again
+    /// shows that it got it.
+    fn a_held_question_is_answered(space: &Space) {
+        let mut client = Client::of(space, "coder", "30s");
+        let call = client.begin_call("ask_human", &colour());
+        let gate = waiting(space);
+        let card = space.show(&gate);
+        assert_eq!((&card["asked_by"], &card["asked_by_role"]), (&json!("coder"), &json!("agent")));
+        assert_eq!(card["options"][1]["consequence"], "matches the sky");
+        assert_eq!(card["context"], "For the door.");
+        space.ann(&["choose", &gate, "blue"]).ok();
+        let answer = said(&client.reply(call));
+        assert_eq!((&answer["state"], &answer["answer"]), (&json!("answered"), &json!("blue")));
+        assert_eq!(answer["answered_by"], "ann");
+        assert_eq!(space.show(&gate)["delivery"]["state"], "delivered");
+        client.call("check_messages", &json!({}));
+        assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
+        assert_eq!(client.hangs_up(), 0);
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Nobody answers in time: the call comes back without an answer, and says that this is no yes. The
+    /// same question later is the same gate, and gets the answer that came meanwhile.
+    fn a_late_answer_is_not_lost(space: &Space) {
+        let mut client = Client::of(space, "coder", "1s");
+        let first = client.call("ask_human", &colour());
+        assert_eq!(first["state"], "open");
+        assert!(first["next"].as_str().unwrap().contains("not a yes"), "{first}");
+        assert!(first["poll_interval_sec"].as_u64() > Some(0));
+        let gate = waiting(space);
+        assert_eq!(first["gate"], gate.as_str());
+        assert_eq!(client.call("ask_human", &colour())["gate"], gate.as_str(), "the same question");
+        space.ann(&["choose", &gate, "red"]).ok();
+        let told = client.call("check_messages", &json!({}));
+        assert_eq!(told["answers"][0]["answer"], "red", "{told}");
+        let answer = client.call("ask_human", &colour());
+        assert_eq!((&answer["gate"], &answer["answer"]), (&json!(gate), &json!("red")));
+        // It went on: now the same words are a new question.
+        client.call("list_gates", &json!({}));
+        let again = client.call("ask_human", &json!({"question": "Which colour?", "context": "For the door.",
+            "options": ["red", {"name": "blue", "consequence": "matches the sky"}], "wait_sec": 0}));
+        assert_ne!(again["gate"], gate.as_str());
+        assert_eq!(again["state"], "open");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// The server is killed while it waits; the next one finds the same question, once.
+    fn killed_while_it_waits_nothing_is_lost(space: &Space) {
+        for answered_before in [true, false] {
+            let mut first = Client::of(space, "coder", "30s");
+            first.begin_call("ask_human", &colour());
+            let gate = waiting(space);
+            first.kill();
+            if answered_before {
+                space.ann(&["choose", &gate, "blue"]).ok();
+            }
+            let mut second = Client::of(space, "coder", "30s");
+            let call = second.begin_call("ask_human", &colour());
+            if !answered_before {
+                std::thread::sleep(Duration::from_millis(300));
+                assert_eq!(waiting(space), gate);
+                space.ann(&["choose", &gate, "blue"]).ok();
+            }
+            let answer = said(&second.reply(call));
+            assert_eq!((&answer["gate"], &answer["answer"]), (&json!(gate), &json!("blue")));
+            second.call("check_messages", &json!({}));
+            assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
+        }
+        space.verify();
+    }
+}
+
+on_both! {
+    /// A client that gives up leaves the question where it is.
+    fn given_up_the_question_stays(space: &Space) {
+        let mut client = Client::of(space, "coder", "30s");
+        let call = client.begin_call("ask_human", &json!({"question": "Which port?"}));
+        let gate = waiting(space);
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}));
+        client.call("list_gates", &json!({}));
+        assert_eq!(space.show(&gate)["state"], "open");
+        space.ann(&["respond", &gate, "8080"]).ok();
+        assert_eq!(client.call("check_gate", &json!({"gate": gate}))["answer"], "8080");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// A gate without waiting: its id at once, then how it stands, lists, taking it back.
+    fn gates_without_waiting(space: &Space) {
+        let mut client = Client::of(space, "coder", "30s");
+        let began = Instant::now();
+        let asked = client.call("request_gate", &json!({
+            "question": "May I drop the table?", "verdict": true, "deadline_sec": 7200, "at_end": "deny"
+        }));
+        assert!(began.elapsed() < Duration::from_secs(10));
+        let gate = asked["gate"].as_str().unwrap();
+        assert_eq!(asked["state"], "open");
+        assert!(asked["deadline"].is_string() && asked["waits_for"].is_string(), "{asked}");
+        assert!(asked["next"].as_str().unwrap().contains("it is a no"), "{asked}");
+        let list = client.call("list_gates", &json!({}));
+        assert_eq!(list["gates"][0]["gate"], gate);
+        space.ann(&["reject", gate, "It is in use."]).ok();
+        let said = client.call("check_gate", &json!({"gate": gate}));
+        assert_eq!((&said["verdict"], &said["reason"]), (&json!("rejected"), &json!("It is in use.")));
+        let other = client.call("request_gate", &json!({"question": "Which port?"}));
+        let taken = client.call("withdraw_gate", &json!({"gate": other["gate"], "reason": "found it"}));
+        assert_eq!(taken["state"], "withdrawn");
+        assert_eq!(client.call("list_gates", &json!({"ended": true}))["gates"].as_array().unwrap().len(), 2);
+        // The same id is the same gate, and another content under it is refused.
+        let id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        let mine = json!({"question": "One?", "id": id});
+        let one = client.call("request_gate", &mine);
+        assert_eq!(client.call("request_gate", &mine)["gate"], one["gate"]);
+        assert_eq!(client.refused("request_gate", &json!({"question": "Two?", "id": id})), "SAY030");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Two agents do not see each other's gates, and neither says who it is by an argument.
+    fn each_agent_has_its_own(space: &Space) {
+        let mut coder = Client::of(space, "coder", "0s");
+        let mut tester = Client::of(space, "tester", "0s");
+        let gate = coder.call("request_gate", &json!({"question": "Mine?"}))["gate"].clone();
+        assert_ne!(tester.refused("check_gate", &json!({"gate": gate})), "");
+        assert_ne!(tester.refused("withdraw_gate", &json!({"gate": gate, "reason": "x"})), "");
+        assert_eq!(tester.call("list_gates", &json!({}))["gates"], json!([]));
+        assert_eq!(tester.refused("request_gate", &json!({"question": "x", "agent": "coder"})), "SAY038");
+        space.verify();
+    }
+}
+
+/// A person's token opens this door to nobody, nor does none of ours.
+#[test]
+fn only_agents_come_in() {
+    let space = Space::new(crate::harness::Backend::Sqlite);
+    space.run_with_input(Who::Human("ann"), &["mcp"], "").refused("SAY037");
+    std::fs::write(space.token("nobody"), "sayso_a_0000").unwrap();
+    let holder = space.token("nobody");
+    space.run_with_input(Who::Holder(&holder), &["mcp"], "").refused("SAY028");
+}

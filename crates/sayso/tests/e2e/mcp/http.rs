@@ -1,0 +1,93 @@
+//! Over HTTP: whose token it is counts, and a killed server loses nothing (L, R29).
+
+use super::client::{Server, call_at, said};
+use crate::harness::{Space, on_both};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn token(space: &Space, name: &str) -> String {
+    std::fs::read_to_string(space.token(name)).unwrap().trim().to_owned()
+}
+
+fn waiting(space: &Space, many: usize) -> Vec<Value> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let open = space.ann(&["inbox", "--json"]).json();
+        let items = open["items"].as_array().unwrap();
+        if items.len() >= many {
+            return items.clone();
+        }
+        assert!(Instant::now() < end, "{open}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+on_both! {
+    /// Nobody without an agent's token gets in, and no page of another host's.
+    fn only_agents_with_a_token(space: &Space) {
+        let server = Server::start(space, "127.0.0.1:0", "0s");
+        let list = |token: Option<&str>| server.call(token, "list_gates", &json!({})).0;
+        let coder = token(space, "coder");
+        assert_eq!(list(Some(&coder)), 200);
+        assert_eq!(list(None), 401);
+        assert_eq!(list(Some("sayso_a_0000")), 401);
+        assert_eq!(list(Some(&token(space, "ann"))), 401, "a person's token is not for programs");
+        let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}";
+        assert_eq!(server.post(Some(&coder), "evil.example", "", body).0, 403);
+        assert!((400..500).contains(&server.post(Some(&coder), &server.address, "", "{").0));
+        let tokens = space.run(crate::harness::Who::Terminal, &["token", "list", "--json"]).json();
+        let mine = tokens["items"].as_array().unwrap().iter().find(|t| t["name"] == "coder").unwrap();
+        space.run(crate::harness::Who::Terminal, &["token", "revoke", mine["handle"].as_str().unwrap()]).ok();
+        assert_eq!(list(Some(&coder)), 401, "revoked at once");
+        assert_eq!(server.ends(), 0);
+    }
+}
+
+on_both! {
+    /// Two agents wait at one server; each gets its own answer.
+    fn each_gets_its_own_answer(space: &Space) {
+        let server = Server::start(space, "127.0.0.1:0", "30s");
+        let (server, ask) = (&server, |name: &str| json!({"question": format!("{name}?")}));
+        std::thread::scope(|scope| {
+            let calls: Vec<_> = ["coder", "tester"].map(|name| {
+                let (token, question) = (token(space, name), ask(name));
+                (name, scope.spawn(move || server.call(Some(&token), "ask_human", &question)))
+            }).into();
+            for gate in waiting(space, 2) {
+                let (handle, by) = (gate["handle"].as_str().unwrap(), gate["asked_by"].as_str().unwrap());
+                assert_eq!(gate["question"], format!("{by}?"));
+                space.ann(&["respond", handle, &format!("for {by}")]).ok();
+            }
+            for (name, call) in calls {
+                let (status, reply) = call.join().unwrap();
+                assert_eq!((status, &said(&reply)["answer"]), (200, &json!(format!("for {name}"))));
+            }
+        });
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Killed while agents wait, and started again at another port: the same question, the same answer.
+    fn a_killed_server_loses_nothing(space: &Space) {
+        let token = token(space, "coder");
+        let server = Server::start(space, "127.0.0.1:0", "30s");
+        let address = server.address.clone();
+        let question = json!({"question": "Which port?"});
+        let asking = std::thread::spawn({
+            let (token, question) = (token.clone(), question.clone());
+            move || call_at(&address, Some(&token), "ask_human", &question)
+        });
+        let gate = waiting(space, 1)[0]["handle"].as_str().unwrap().to_owned();
+        server.kill();
+        asking.join().unwrap();
+        let server = Server::start(space, "127.0.0.1:0", "30s");
+        space.ann(&["respond", &gate, "8080"]).ok();
+        let answer = said(&server.call(Some(&token), "ask_human", &question).1);
+        assert_eq!((&answer["gate"], &answer["answer"]), (&json!(gate), &json!("8080")));
+        server.call(Some(&token), "check_messages", &json!({}));
+        assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
+        assert_eq!(server.ends(), 0);
+        space.verify();
+    }
+}
