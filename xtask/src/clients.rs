@@ -60,6 +60,13 @@ const PACKAGES: &[Package] = &[
         version: "1.18.33",
         program: "opencode-{system}/bin/opencode",
     },
+    // No client, but what clients expect of a server.
+    Package {
+        name: "conformance",
+        package: "@modelcontextprotocol/conformance",
+        version: "0.2.0-alpha.12",
+        program: ".bin/conformance",
+    },
 ];
 
 pub(crate) fn run(words: &[String]) -> Outcome {

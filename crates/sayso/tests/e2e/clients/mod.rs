@@ -5,6 +5,7 @@
 //! scripted model as its provider and as its proxy, so that nothing of it leaves this machine.
 
 mod client;
+mod conformance;
 mod hooked;
 mod killed;
 mod limits;
