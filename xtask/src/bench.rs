@@ -7,6 +7,7 @@ mod growth;
 mod peers;
 mod spawn;
 mod table;
+mod waiters;
 mod work;
 
 use std::fs;
@@ -29,6 +30,7 @@ const BENCHES: &[Bench] = &[
     ("gates", peers::gates),
     ("tasks", peers::tasks),
     ("work", work::run),
+    ("waiters", waiters::run),
 ];
 
 /// The programs under test, and a folder to work in.
