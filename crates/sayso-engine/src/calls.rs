@@ -226,7 +226,9 @@ pub(crate) fn about(
             }
             // What counts is folded from the log.
             let gate = gates::gate_in(batch, listed.opened.id)?;
-            let is_own = batch.actor.is_asker(&gate.opened.lineage);
+            let (actor, opened) = (batch.actor, &gate.opened);
+            let is_own =
+                actor.is_asker(&opened.lineage) || actor.follows(&opened.lineage, opened.task);
             if is_own && !is_spent(&gate, batch.at) {
                 return Ok(Some(gate));
             }

@@ -13,6 +13,7 @@ use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Exit, GateId, Role};
+use sayso_engine::worker::DEFER;
 use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{Read, Write};
@@ -69,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::when::duration)]
     hold: Duration,
     /// End the client at a call that needs a person, to be resumed at that call after the answer. Only for
-    /// `claude -p`, and for whoever resumes it.
+    /// `claude -p`, and for whoever resumes it; a worker sets SAYSO_DEFER=1 for it.
     #[arg(long)]
     defer: bool,
 }
@@ -156,7 +157,9 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
         return Err(Failure::new(Code::BadToken, message).hint(hint));
     }
     // The call of an agent's own agent would be dropped, and nobody would be told.
-    let hook = Hook { args, desk, actor, defers: args.defer && !is_sub };
+    let is_resumed = args.defer || std::env::var_os(DEFER).is_some_and(|value| value == "1");
+    let defers = is_resumed && !is_sub && args.client.defers(&args.event);
+    let hook = Hook { args, desk, actor, defers };
     match verb {
         Verb::Call(call) => hook.call(&call),
         Verb::Dialog(call, session) => hook.dialog(&call, &session),

@@ -89,7 +89,8 @@ on_both! {
         // Who is on another machine writes it down, and somebody here types it.
         let elsewhere = space.path().join(".sayso/config.yaml");
         let here = std::fs::read_to_string(&elsewhere).unwrap();
-        std::fs::write(&elsewhere, format!("{here}\nhost: elsewhere\n")).unwrap();
+        assert!(here.contains("host: \"\""), "{here}");
+        std::fs::write(&elsewhere, here.replace("host: \"\"", "host: elsewhere")).unwrap();
         space.ann(&["tell", "echo", "another secret"]).ok();
         std::fs::write(&elsewhere, here).unwrap();
         hears(3);
