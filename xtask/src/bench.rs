@@ -4,6 +4,7 @@
 //! programs are not part of this repository; `SAYSO_PEERS` names their folder.
 
 mod growth;
+mod hook;
 mod peers;
 mod spawn;
 mod table;
@@ -26,6 +27,7 @@ type Bench = (&'static str, fn(&Built) -> Outcome<String>);
 
 const BENCHES: &[Bench] = &[
     ("start", spawn::start),
+    ("hook", hook::run),
     ("growth", growth::run),
     ("gates", peers::gates),
     ("tasks", peers::tasks),
@@ -63,13 +65,28 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     fs::remove_dir_all(&built.dir).map_err(|e| format!("{}: {e}", built.dir.display()).into())
 }
 
+/// Where a program that is linked statically and stays where it is put starts in half the time: nothing is
+/// looked up and nothing is moved before `main`.
+const STATIC: Option<&str> = match (cfg!(target_env = "gnu"), cfg!(target_arch = "x86_64")) {
+    (true, true) => Some("x86_64-unknown-linux-gnu"),
+    (true, false) if cfg!(target_arch = "aarch64") => Some("aarch64-unknown-linux-gnu"),
+    _ => None,
+};
+
 fn build() -> Outcome<Built> {
-    let profile = ["build", "--locked", "--profile", "dist"];
-    shell::run(shell::cargo(&profile).args(["-p", "sayso"]))?;
-    shell::run(shell::cargo(&profile).args(["-p", "sayso-engine", "--example", "bench"]))?;
+    let flags = "rustflags=[\"-Ctarget-feature=+crt-static\",\"-Crelocation-model=static\"]";
+    let profile = || {
+        let mut cargo = shell::cargo(&["build", "--locked", "--profile", "dist"]);
+        if let Some(target) = STATIC {
+            cargo.args(["--target", target, "--config", &format!("target.{target}.{flags}")]);
+        }
+        cargo
+    };
+    shell::run(profile().args(["-p", "sayso"]))?;
+    shell::run(profile().args(["-p", "sayso-engine", "--example", "bench"]))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let dist = target.join("dist");
+    let dist = target.join(STATIC.unwrap_or_default()).join("dist");
     let dist = dist.canonicalize().map_err(|e| format!("{}: {e}", dist.display()))?;
     let dir = target.join("bench-data");
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;

@@ -30,6 +30,7 @@ pub(crate) struct Ear {
     pub(crate) limited: Option<Limit>,
     pub(crate) problem: Option<String>,
     pub(crate) session_gone: bool,
+    pub(crate) deferred: bool,
     /// What one client must remember between lines.
     pub(crate) memory: clients::Memory,
 }
@@ -47,6 +48,7 @@ impl Ear {
             limited: None,
             problem: None,
             session_gone: false,
+            deferred: false,
             memory: clients::Memory::default(),
         }
     }

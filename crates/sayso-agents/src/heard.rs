@@ -40,6 +40,8 @@ pub struct Finished {
     pub problem: Option<String>,
     /// The session to be resumed is not known to the client.
     pub session_gone: bool,
+    /// It ended at a call that waits for a person: resumed without a word, it goes on with that call.
+    pub deferred: bool,
     /// The log was cut: there was more output than is kept.
     pub capped: bool,
 }

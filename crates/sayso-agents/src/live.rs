@@ -356,6 +356,7 @@ impl End {
             limited: ear.limited,
             problem: ear.problem,
             session_gone,
+            deferred: ear.deferred,
             capped: self.shared.log().is_full(),
         };
         (finished, heard)

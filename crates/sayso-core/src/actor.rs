@@ -219,6 +219,18 @@ impl Actor {
         }
     }
 
+    /// Whether this is the same agent, at work on the same task in a later run: what was asked in the run
+    /// before is its own to hear and to use.
+    pub fn follows(&self, lineage: &Lineage, task: Option<TaskId>) -> bool {
+        let are_agents = self.role == Role::Agent && lineage.role == Role::Agent;
+        let are_runs = self.run.is_some() && lineage.run.is_some();
+        are_agents
+            && are_runs
+            && self.name == lineage.asker
+            && self.task.is_some()
+            && self.task == task
+    }
+
     /// Where a gate opened by this actor comes from.
     pub fn lineage(&self) -> Lineage {
         Lineage {

@@ -66,6 +66,9 @@ pub struct Answer {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether whoever asked is to stop here and now, and not to look for another way. Only with a no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupts: bool,
 }
 
 /// The content of an answer.
@@ -101,26 +104,22 @@ impl Content {
 impl Answer {
     /// A yes.
     pub fn approved() -> Self {
-        Self { verdict: Verdict::Approved, content: Content::None, reason: None }
+        Self { verdict: Verdict::Approved, content: Content::None, reason: None, interrupts: false }
     }
 
     /// A no.
     pub fn rejected(reason: Option<String>) -> Self {
-        Self { verdict: Verdict::Rejected, content: Content::None, reason }
+        Self { verdict: Verdict::Rejected, reason, ..Self::approved() }
     }
 
     /// A text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Approved, content: Content::Text(text.into()), reason: None }
+        Self { content: Content::Text(text.into()), ..Self::approved() }
     }
 
     /// A choice.
     pub fn choice(picked: Vec<String>, other: Option<String>) -> Self {
-        Self {
-            verdict: Verdict::Approved,
-            content: Content::Choice { picked, other },
-            reason: None,
-        }
+        Self { content: Content::Choice { picked, other }, ..Self::approved() }
     }
 
     /// What the asker gets to read: the text, the picks a line each, the form as JSON; for a bare
@@ -139,6 +138,10 @@ impl Answer {
     /// Whether it fits what was asked.
     pub fn check(&self, kind: Kind, shape: &Shape) -> Result<(), Refusal> {
         self.check_size()?;
+        if self.interrupts && (self.verdict, kind) != (Verdict::Rejected, Kind::Tool) {
+            let message = "only a no to a tool call can interrupt its agent";
+            return Err(Refusal::new(Code::WrongAnswer, message));
+        }
         match self.verdict {
             Verdict::Rejected => self.check_rejection(kind),
             Verdict::Approved => self.check_content(kind, shape),

@@ -2,18 +2,22 @@
 //! for the call that was shown.
 
 use crate::batch::Batch;
+use crate::desk::is_worth_another_look;
 use crate::gates::{self, Ask};
 use crate::policy::{TITLE_CHARS_MAX, because};
-use crate::{Desk, Result};
+use crate::{Desk, Error, Result};
 use sayso_core::gate::{Card, Command, Ending, Fact, Gate, Held};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Content, Digest, Kind, Shape, Timestamp, Verdict};
+use sayso_core::{Actor, Content, Digest, GateId, Kind, Shape, Timestamp, Verdict};
 use sayso_policy::{Effect, Request, Ruling, Subject, ToolCall};
 use sayso_store::GateFilter;
 use serde_json::{Value, json};
 
 /// How many gates of an agent are looked at for one about the same call.
 const GATES_MAX: usize = 200;
+
+/// Why a gate ends whose call was let run by whoever sits at the client.
+const IN_TERMINAL: &str = "the call has run: it was answered in the client's own terminal";
 
 /// How long a grant waits for its call.
 const GRANT_MICROS: i64 = 24 * 3_600 * 1_000_000;
@@ -34,83 +38,236 @@ pub enum CallRuling {
     Denied {
         /// Why, for the model.
         reason: String,
+        /// Whether a person wants the agent to stop here and now.
+        interrupts: bool,
     },
     /// A person is asked. It may not run yet.
     Held(Box<Gate>),
+}
+
+impl CallRuling {
+    pub(crate) fn denied(reason: impl Into<String>) -> Self {
+        CallRuling::Denied { reason: reason.into(), interrupts: false }
+    }
+}
+
+/// Whether somebody else is asked about a call as well.
+#[derive(Clone, PartialEq)]
+enum Prompt {
+    /// Nobody.
+    None,
+    /// The client's own user, in this conversation.
+    Beside(String),
+    /// Nobody: we are asked in place of the client's user.
+    Ours,
 }
 
 impl Desk {
     /// What is to become of a call an agent is about to make. Asking again about the same call is the
     /// same question; once a person has answered, it is the answer, once.
     pub fn rule_on_call(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
-        self.submit(actor, move |batch| rule(batch, &call, false))
+        self.rule_on(actor, call, Prompt::None)
     }
 
-    /// The same for a call the client would ask its own user about, and asks us in their place. What no
-    /// rule allows is a question then, not a yes.
-    pub fn rule_on_prompt(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
-        self.submit(actor, move |batch| rule(batch, &call, true))
+    /// The same, while the client asks its own user about it in this conversation. The question is over
+    /// with that conversation.
+    pub fn rule_on_prompt(
+        &self,
+        actor: &Actor,
+        call: ToolCall,
+        session: &str,
+    ) -> Result<CallRuling> {
+        self.rule_on(actor, call, Prompt::Beside(session.to_owned()))
+    }
+
+    /// The same, where the client asks us in place of its user. What no rule allows is a question then,
+    /// not a yes.
+    pub fn rule_in_place_of_user(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
+        self.rule_on(actor, call, Prompt::Ours)
+    }
+
+    fn rule_on(&self, actor: &Actor, call: ToolCall, prompt: Prompt) -> Result<CallRuling> {
+        if prompt != Prompt::Ours && self.is_plainly_allowed(actor, &call)? {
+            return Ok(CallRuling::Allowed);
+        }
+        self.submit(actor, move |batch| rule(batch, &call, &prompt))
+    }
+
+    /// Notes that a call has run. A person who is still being asked about it need not answer any more:
+    /// somebody let it run in the client's own terminal. That is nobody's yes by name.
+    pub fn call_has_run(&self, actor: &Actor, call: &ToolCall) -> Result<Option<Gate>> {
+        let (digest, asker) = (digest(call), actor.name.clone());
+        // Hardly ever is there one, and looking takes nobody's turn.
+        let filter = open_calls(asker);
+        let is_asked = self.read(|read| {
+            let open = read.gates(self.space, &filter)?.items;
+            Ok(open.iter().any(|gate| is_about(gate, &digest)))
+        })?;
+        if !is_asked {
+            return Ok(None);
+        }
+        self.submit(actor, move |batch| {
+            match about(batch, Kind::Tool, &digest)?.filter(Gate::is_open) {
+                Some(gate) => settled_elsewhere(batch, &gate, IN_TERMINAL).map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// Takes back what was asked beside a client's own prompt, since nobody waits for it any more.
+    pub fn prompt_is_gone(&self, actor: &Actor, gate: GateId, why: &str) -> Result<Gate> {
+        let why = why.to_owned();
+        self.submit(actor, move |batch| {
+            let gate = gates::gate_in(batch, gate)?;
+            match gate.is_open() {
+                true => settled_elsewhere(batch, &gate, &why),
+                false => Ok(gate),
+            }
+        })
+    }
+
+    /// The same for everything that was asked beside the prompts of a conversation that has ended. What
+    /// was held for a person alone stays open: the answer comes later.
+    pub fn session_has_ended(&self, actor: &Actor, session: &str) -> Result<usize> {
+        let filter = open_calls(actor.name.clone());
+        let wanted = session.to_owned();
+        let is_beside = move |gate: &Gate| match &gate.opened.held {
+            Some(Held::Call { beside, .. }) => beside.as_deref() == Some(wanted.as_str()),
+            Some(Held::Move { .. } | Held::Lifecycle { .. }) | None => false,
+        };
+        let open = self.read(|read| Ok(read.gates(self.space, &filter)?.items))?;
+        let gone: Vec<_> = open.into_iter().filter(is_beside).map(|gate| gate.opened.id).collect();
+        for gate in &gone {
+            self.prompt_is_gone(actor, *gate, "the conversation it was asked in has ended")?;
+        }
+        Ok(gone.len())
+    }
+
+    /// Whether the policy allows a call; if so, it is on record. Nearly all calls are, and nobody decided
+    /// anything about them, so their record does not wait for the disk. Everything else goes the long
+    /// way and is ruled on again there.
+    fn is_plainly_allowed(&self, actor: &Actor, call: &ToolCall) -> Result<bool> {
+        let (desk, actor, call) = (self.clone(), actor.clone(), call.clone());
+        let noted = self.store.note(move |write| {
+            let mut batch = Batch::begin(&desk, &actor, write)?;
+            match note_if_allowed(&mut batch, &call) {
+                Ok(is_allowed) => batch.commit().map(|_| is_allowed),
+                Err(Error::Refused(_)) => Ok(false),
+                Err(Error::Store(error)) => Err(error),
+            }
+        });
+        match noted {
+            Err(error) if is_worth_another_look(&error) => Ok(false),
+            noted => Ok(noted?),
+        }
     }
 }
 
-fn rule(batch: &mut Batch<'_, '_>, call: &ToolCall, is_prompt: bool) -> Result<CallRuling> {
+fn rule(batch: &mut Batch<'_, '_>, call: &ToolCall, prompt: &Prompt) -> Result<CallRuling> {
     let task = batch.actor.task.map(|task| (task, None));
     let request = batch.request(Subject::Tool(call.clone()), task)?;
     let ruling = batch.rule(&request)?;
-    let digest = digest(call);
     let is_by_rule = ruling.because.iter().any(|because| because.rule.is_some());
     match ruling.effect {
-        Effect::Allow if is_by_rule || !is_prompt => {
+        Effect::Allow if is_by_rule || *prompt != Prompt::Ours => {
             note(batch, &request, &ruling)?;
             Ok(CallRuling::Allowed)
         }
-        Effect::Deny => {
-            note(batch, &request, &ruling)?;
-            batch.about("call.denied", &call.tool, None, &ruling.reason());
-            let reason = format!("The policy does not allow it. {}", ruling.reason());
-            Ok(CallRuling::Denied { reason: reason.trim_end().into() })
-        }
-        Effect::Ask | Effect::Allow => match about(batch, &digest)? {
+        Effect::Deny => deny(batch, call, &request, &ruling),
+        Effect::Ask | Effect::Allow => match about(batch, Kind::Tool, &digest(call))? {
             Some(gate) => as_answered(batch, gate, call, &request),
-            None => hold(batch, call, digest, &request, &ruling),
+            None => {
+                let beside = match prompt {
+                    Prompt::Beside(session) => Some(session.clone()),
+                    Prompt::None | Prompt::Ours => None,
+                };
+                let held = Held::Call { digest: digest(call), beside };
+                hold(batch, call, held, &request, &ruling)
+            }
         },
     }
 }
 
 /// Names a call: the tool, what it is called with, and where.
-fn digest(call: &ToolCall) -> Digest {
+pub(crate) fn digest(call: &ToolCall) -> Digest {
     Digest::of(&json!({"tool": call.tool, "arguments": call.arguments, "root": call.root}))
 }
 
-fn note(batch: &mut Batch<'_, '_>, request: &Request, ruling: &Ruling) -> Result<()> {
+fn note_if_allowed(batch: &mut Batch<'_, '_>, call: &ToolCall) -> Result<bool> {
+    let task = batch.actor.task.map(|task| (task, None));
+    let request = batch.request(Subject::Tool(call.clone()), task)?;
+    let ruling = batch.rule(&request)?;
+    let is_allowed = ruling.effect == Effect::Allow;
+    if is_allowed {
+        note(batch, &request, &ruling)?;
+    }
+    Ok(is_allowed)
+}
+
+pub(crate) fn deny(
+    batch: &mut Batch<'_, '_>,
+    call: &ToolCall,
+    request: &Request,
+    ruling: &Ruling,
+) -> Result<CallRuling> {
+    note(batch, request, ruling)?;
+    batch.about("call.denied", &call.tool, None, &ruling.reason());
+    let reason = format!("The policy does not allow it. {}", ruling.reason());
+    Ok(CallRuling::denied(reason.trim_end()))
+}
+
+pub(crate) fn note(batch: &mut Batch<'_, '_>, request: &Request, ruling: &Ruling) -> Result<()> {
     let id = format!("{}/{}", batch.at.as_micros(), batch.desk.new_gate_id());
     let row = batch.row(&id, request, ruling)?;
     batch.requests.push(row);
     Ok(())
 }
 
+/// The open gates about calls of an agent.
+fn open_calls(asker: String) -> GateFilter {
+    let kinds = vec![Kind::Tool];
+    GateFilter { asker: Some(asker), kinds, limit: GATES_MAX, ..GateFilter::default() }
+}
+
+fn is_about(gate: &Gate, wanted: &Digest) -> bool {
+    match &gate.opened.held {
+        Some(Held::Call { digest, .. }) => digest == wanted,
+        Some(Held::Move { .. } | Held::Lifecycle { .. }) | None => false,
+    }
+}
+
 /// The gate about this call that still has something to say: an open one, or an answer that was not
 /// used yet.
-fn about(batch: &mut Batch<'_, '_>, wanted: &Digest) -> Result<Option<Gate>> {
-    let asker = Some(batch.actor.name.clone());
-    let kinds = vec![Kind::Tool];
+pub(crate) fn about(
+    batch: &mut Batch<'_, '_>,
+    kind: Kind,
+    wanted: &Digest,
+) -> Result<Option<Gate>> {
     for ended in [false, true] {
-        let (asker, kinds) = (asker.clone(), kinds.clone());
-        let filter = GateFilter { asker, kinds, ended, limit: GATES_MAX, ..GateFilter::default() };
+        let own = open_calls(batch.actor.name.clone());
+        let filter = GateFilter { kinds: vec![kind], ended, ..own };
         for listed in batch.write.gates(batch.space, &filter)?.items {
-            let is_same = |held: &Held| matches!(held, Held::Call { digest } if digest == wanted);
-            if !listed.opened.held.as_ref().is_some_and(is_same) {
+            if !is_about(&listed, wanted) {
                 continue;
             }
             // What counts is folded from the log.
             let gate = gates::gate_in(batch, listed.opened.id)?;
-            let is_own = batch.actor.is_asker(&gate.opened.lineage);
+            let (actor, opened) = (batch.actor, &gate.opened);
+            let is_own =
+                actor.is_asker(&opened.lineage) || actor.follows(&opened.lineage, opened.task);
             if is_own && !is_spent(&gate, batch.at) {
                 return Ok(Some(gate));
             }
         }
     }
     Ok(None)
+}
+
+/// Ends a gate whose question was settled somewhere else. The same call again is a new question.
+fn settled_elsewhere(batch: &mut Batch<'_, '_>, gate: &Gate, why: &str) -> Result<Gate> {
+    gates::withdraw(batch, gate.opened.id, why)?;
+    batch.on_gate(gate.opened.id, &Command::Acknowledge)?;
+    gates::gate_in(batch, gate.opened.id)
 }
 
 /// Whether a gate has nothing more to say to its call: used, heard, or too old.
@@ -134,7 +291,7 @@ fn as_answered(
     }
     batch.on_gate(id, &Command::Acknowledge)?;
     if gate.verdict() != Some(Verdict::Approved) {
-        return Ok(CallRuling::Denied { reason: why_not(&gate) });
+        return Ok(why_not(&gate));
     }
     let (by, arguments) = match gate.answer() {
         Some((answer, by)) => (by.name.clone(), edited(&answer.content)),
@@ -148,7 +305,7 @@ fn as_answered(
         if ruling.effect == Effect::Deny {
             let reason =
                 format!("The policy does not allow what it was changed to. {}", ruling.reason());
-            return Ok(CallRuling::Denied { reason });
+            return Ok(CallRuling::denied(reason));
         }
     }
     batch.on_gate(id, &Command::Act { done: true, what: "the call was let run".into() })?;
@@ -171,24 +328,26 @@ fn with_arguments(call: &ToolCall, arguments: &Value) -> ToolCall {
     ToolCall { arguments: arguments.clone(), command, ..call.clone() }
 }
 
-fn why_not(gate: &Gate) -> String {
-    match &gate.ending {
+pub(crate) fn why_not(gate: &Gate) -> CallRuling {
+    let reason: String = match &gate.ending {
         Some(Ending::Answered { answer, by }) => {
             let reason = answer.reason.as_deref().unwrap_or("no reason was given");
-            format!("{} said no: {reason}", by.name)
+            let reason = format!("{} said no: {reason}", by.name);
+            return CallRuling::Denied { reason, interrupts: answer.interrupts };
         }
         Some(Ending::Expired { .. }) => "Nobody answered in time. That is not a yes.".into(),
         Some(Ending::Withdrawn { by, reason, .. }) => {
             format!("The question was taken back by {by}: {reason}. That is not a yes.")
         }
         Some(Ending::Superseded { .. }) | None => "That is not a yes.".into(),
-    }
+    };
+    CallRuling::denied(reason)
 }
 
 fn hold(
     batch: &mut Batch<'_, '_>,
     call: &ToolCall,
-    digest: Digest,
+    held: Held,
     request: &Request,
     ruling: &Ruling,
 ) -> Result<CallRuling> {
@@ -204,7 +363,7 @@ fn hold(
         shape: Shape::Verdict,
     };
     let mut ask = Ask::ruled(id, Kind::Tool, batch.actor.task, card, ruling);
-    ask.held = Some(Held::Call { digest });
+    ask.held = Some(held);
     let gate = gates::open(batch, &ask)?;
     let row = batch.row(&id.to_string(), request, ruling)?;
     batch.requests.push(row);

@@ -4,7 +4,9 @@ use crate::batch::{Batch, Trace};
 use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
-use sayso_core::{Actor, Deed, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, TokenId};
+use sayso_core::{
+    Actor, Deed, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, Threshold, TokenId,
+};
 use sayso_store::{Place, Read, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +23,8 @@ pub struct Desk {
     pub(crate) space_name: String,
     /// The ways people are told. None means that nothing is put into the outbox.
     pub(crate) channels: Vec<String>,
+    /// How much agents are to ask.
+    pub(crate) threshold: Threshold,
     /// What holds in the space, as it was read last.
     pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
 }
@@ -45,6 +49,13 @@ impl Desk {
     #[must_use]
     pub fn with_channels(mut self, channels: Vec<String>) -> Self {
         self.channels = channels;
+        self
+    }
+
+    /// The same desk, where agents are told to ask this much.
+    #[must_use]
+    pub fn with_threshold(mut self, threshold: Threshold) -> Self {
+        self.threshold = threshold;
         self
     }
 
@@ -231,7 +242,7 @@ impl<T> Default for Tried<T> {
 }
 
 /// A lost race, or a connection lost at an unknown moment.
-fn is_worth_another_look(error: &sayso_store::Error) -> bool {
+pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
     matches!(error, sayso_store::Error::Conflict | sayso_store::Error::Unreachable(_))
 }
 

@@ -1,7 +1,7 @@
 //! What can be done with gates.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Error, Result, clock, lifecycle, load, policy};
+use crate::{Desk, Error, Result, clock, lifecycle, load, nudges, policy};
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
@@ -389,6 +389,7 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
     let gate = gate_in(batch, id)?;
     let (Some(ending), true) = (&gate.ending, changed) else { return Ok(gate) };
     batch.verdicts.extend(gate.verdict().map(|verdict| (id, verdict)));
+    nudges::nudge_asker(batch, &gate)?;
     if gate.is_to_be_done() {
         lifecycle::approve(batch, &gate)?;
     }

@@ -76,6 +76,7 @@ enum Unable {
 impl Desk {
     /// Carries out everything that is to be done on this machine and that nobody else is at.
     pub fn carry_out(&self, keeper: &Keeper) -> Result<Vec<Carried>> {
+        self.carry_nudges(keeper)?;
         let mut carried = vec![];
         for pending in self.orders()? {
             if self.is_for(keeper, &pending)? && self.take_order(keeper, &pending)? {

@@ -1,13 +1,65 @@
 //! Messages to agents: durable, per agent, acknowledged.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Page, Result};
+use crate::{Desk, Page, Result, nudges};
+use sayso_core::gate::{Ending, Gate};
 use sayso_core::message::Message;
-use sayso_core::{Actor, Code, Deed, MessageId, Refusal};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Code, Deed, GateId, Kind, MessageId, Refusal};
 use sayso_store::Handles;
 use serde_json::json;
 
+/// How much of a question is repeated with its answer.
+const QUESTION_CHARS_MAX: usize = 100;
+
+/// Something an agent has not heard yet: a message, or how a question of its own ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// What it is told, with who says so.
+    pub text: String,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    Message(MessageId),
+    Ending(GateId),
+}
+
 impl Desk {
+    /// What an agent has not heard yet: answers first, then messages, each oldest first.
+    pub fn news(&self, actor: &Actor, limit: usize) -> Result<Vec<News>> {
+        let gates =
+            self.read(|read| Ok(read.deliveries_untold(self.space, &actor.name, limit)?))?;
+        let mut news = vec![];
+        for id in gates {
+            let gate = self.gate(id)?;
+            if actor.is_asker(&gate.opened.lineage) {
+                news.push(News { text: ending_in_words(&gate), what: What::Ending(id) });
+            }
+        }
+        let messages = self.messages(actor, Some(&actor.name), true, limit)?.items;
+        news.extend(messages.into_iter().map(|message| News {
+            text: format!(
+                "Message from {} ({}): {}",
+                harmless_line(&message.from),
+                message.from_role.as_str(),
+                message.text
+            ),
+            what: What::Message(message.id),
+        }));
+        news.truncate(limit);
+        Ok(news)
+    }
+
+    /// Notes that an agent has heard something. An answer is not used up by that.
+    pub fn heard(&self, actor: &Actor, news: &News) -> Result<()> {
+        match &news.what {
+            What::Message(id) => self.read_message(actor, &id.to_string()).map(drop),
+            What::Ending(id) => self.deliver(actor, *id).map(drop),
+        }
+    }
+
     /// Sends a message to an agent. The same id again is the same message.
     pub fn tell(&self, actor: &Actor, id: MessageId, to: &str, text: &str) -> Result<Message> {
         let (to, text) = (to.to_owned(), text.to_owned());
@@ -52,6 +104,30 @@ impl Desk {
     }
 }
 
+/// How a gate ended, for whoever asked.
+fn ending_in_words(gate: &Gate) -> String {
+    let how = match &gate.ending {
+        Some(Ending::Answered { answer, by }) => {
+            let said = match (answer.content.is_empty(), &answer.reason) {
+                (false, _) => format!(": {}", answer.as_text()),
+                (true, Some(reason)) => format!(": {reason}"),
+                (true, None) => String::new(),
+            };
+            format!("{} by {}{said}", answer.verdict, by.name)
+        }
+        Some(Ending::Expired { .. }) => "not answered in time".into(),
+        Some(Ending::Withdrawn { by, reason, .. }) => format!("taken back by {by}: {reason}"),
+        Some(Ending::Superseded { .. }) => "replaced by another".into(),
+        None => "not answered yet".into(),
+    };
+    let next = match gate.opened.kind == Kind::Tool && gate.is_to_be_done() {
+        true => " Make the same call again: it gets the answer.",
+        false => "",
+    };
+    let question = shorten(&harmless_line(&gate.card.question), QUESTION_CHARS_MAX);
+    format!("Gate {} ({question}) was {how}.{next}", gate.handle())
+}
+
 /// Tells an agent what came of something, in the same breath.
 pub(crate) fn send(batch: &mut Batch<'_, '_>, to: &str, text: &str) -> Result<()> {
     let id = batch.desk.new_message_id();
@@ -74,6 +150,7 @@ fn write(batch: &mut Batch<'_, '_>, id: MessageId, to: &str, text: &str) -> Resu
     message.check(batch.actor)?;
     batch.record(&format!("message/{id}"), 1, &json!({"event": "sent", "message": message}))?;
     batch.about("message.sent", &message.handle, None, "");
+    nudges::nudge(batch, to, &format!("message/{id}"))?;
     batch.write.put_message(&message)?;
     Ok(message)
 }

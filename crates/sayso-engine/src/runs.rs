@@ -39,6 +39,8 @@ pub enum Settlement {
     },
     /// The agent asks people.
     Asked(Vec<Ask>),
+    /// The agent ended at a call that waits for a person, and goes on with that call.
+    PutOff,
     /// The work failed.
     Failed {
         /// Why.
@@ -67,11 +69,19 @@ pub enum Settlement {
     },
 }
 
+/// What is noted of a run that ended at a call.
+const PUT_OFF: &str = "it ended at a call that waits for a person";
+
+/// Whether a run ended at a call. Resumed without a word, its agent goes on with that call.
+pub(crate) fn is_put_off(run: &Run) -> bool {
+    matches!(&run.state, State::Ended { how: How::Asked, note, .. } if note == PUT_OFF)
+}
+
 impl Settlement {
     fn how(&self) -> How {
         match self {
             Settlement::Completed { .. } => How::Completed,
-            Settlement::Asked(_) => How::Asked,
+            Settlement::Asked(_) | Settlement::PutOff => How::Asked,
             Settlement::Failed { .. } | Settlement::Blocked { .. } => How::Failed,
             Settlement::Again { how, .. } | Settlement::Later { how, .. } => *how,
         }
@@ -83,6 +93,7 @@ impl Settlement {
             Settlement::Asked(asks) => {
                 asks.first().map(|ask| ask.card.question.clone()).unwrap_or_default()
             }
+            Settlement::PutOff => PUT_OFF.into(),
             Settlement::Failed { reason } => reason.clone(),
             Settlement::Again { why, .. }
             | Settlement::Later { why, .. }
@@ -274,7 +285,7 @@ fn settle(
         Settlement::Failed { reason } => {
             batch.on_task(task.id, &task::Command::Fail { reason: reason.clone() })?;
         }
-        Settlement::Again { .. } => {}
+        Settlement::Again { .. } | Settlement::PutOff => {}
         Settlement::Later { until, .. } => {
             batch.on_task(task.id, &task::Command::Defer { until: Some(*until) })?;
         }

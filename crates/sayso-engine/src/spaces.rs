@@ -1,7 +1,7 @@
 //! Spaces: opening, making and deleting them.
 
 use crate::{Desk, Result, World, gates, lifecycle};
-use sayso_core::{Actor, Code, Deed, Refusal, SpaceId};
+use sayso_core::{Actor, Code, Deed, Refusal, SpaceId, Threshold};
 use sayso_store::{GateFilter, Place, Space, Store};
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ impl Desk {
             space: space.id,
             space_name: space.name.clone(),
             channels: vec![],
+            threshold: Threshold::USUAL,
             rules: Arc::default(),
         }
     }

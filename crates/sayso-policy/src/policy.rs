@@ -105,6 +105,23 @@ impl Policy {
         self.rules.iter().map(|rule| rule.name.as_str())
     }
 
+    /// What its rules say to an agent, a line each; nothing where the file is about another agent.
+    pub fn in_words(&self, agent: &str) -> Vec<String> {
+        let is_for = match &self.layer {
+            Layer::Agent(name) => name == agent,
+            Layer::Floor | Layer::Admin | Layer::Space | Layer::Task(_) => true,
+        };
+        let line = |rule: &Rule| {
+            let then = match rule.then {
+                Effect::Allow => "allowed",
+                Effect::Ask => "a person is asked",
+                Effect::Deny => "never",
+            };
+            format!("{} ({}): {then}. {}", rule.name, rule.on, rule.reason).trim_end().to_owned()
+        };
+        self.rules.iter().filter(|_| is_for).map(line).collect()
+    }
+
     /// The tests written in the file.
     pub fn tests(&self) -> &[Test] {
         &self.tests

@@ -161,6 +161,8 @@ pub struct Answer {
     pub arguments: Option<Value>,
     /// Why.
     pub reason: Option<String>,
+    /// Whether the agent is to stop here and now.
+    pub interrupts: bool,
     /// Who said it.
     pub by: String,
     /// How they showed to be themselves.
@@ -590,6 +592,7 @@ impl Answer {
             form,
             arguments,
             reason: answer.reason.clone(),
+            interrupts: answer.interrupts,
             by: by.name.clone(),
             proof: name(&by.proof),
             level: name(&by.level),

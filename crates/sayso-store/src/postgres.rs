@@ -265,6 +265,7 @@ impl Conn for Postgres {
         self.batch(match intent {
             Intent::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             Intent::Write => "BEGIN",
+            Intent::Note => "BEGIN; SET LOCAL synchronous_commit TO off",
         })
     }
 

@@ -353,6 +353,20 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
+    /// Endings this asker was not told of yet, oldest first.
+    pub fn deliveries_untold(
+        &mut self,
+        space: SpaceId,
+        asker: &str,
+        limit: usize,
+    ) -> Result<Vec<GateId>> {
+        let sql = "SELECT gate FROM deliveries WHERE space = ?1 AND asker = ?2 \
+                   AND state <> 'acknowledged' AND state IN ('pending', 'failed') \
+                   ORDER BY at, gate LIMIT ?3";
+        let rows = self.conn.query(sql, args![&space.to_string(), asker, rows_max(limit)])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
     pub(crate) fn one(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Option<Row>> {
         Ok(self.conn.query(sql, args)?.into_iter().next())
     }

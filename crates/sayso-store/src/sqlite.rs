@@ -21,6 +21,9 @@ const WAL_BYTES_KEPT: u64 = 400_000;
 /// How many prepared statements are kept.
 const STATEMENTS_KEPT: usize = 128;
 
+/// A commit waits until the disk has it.
+const DURABLE: &str = "PRAGMA synchronous = FULL";
+
 /// Marks a file as ours; `file` and `PRAGMA application_id` show it.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"SAYS");
 
@@ -29,6 +32,8 @@ pub(crate) struct Sqlite {
     place: String,
     /// The first error of this transaction; what failed once is not committed.
     failed: Option<Error>,
+    /// Whether commits wait for the disk.
+    is_durable: bool,
 }
 
 /// Opens a database that is there.
@@ -117,7 +122,7 @@ pub(crate) fn memory() -> Result<Sqlite> {
     let place = Place::Memory.to_string();
     let conn = Connection::open_in_memory().map_err(|e| failure(&e, &place))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    let mut sqlite = Sqlite { conn, place, failed: None };
+    let mut sqlite = Sqlite { conn, place, failed: None, is_durable: true };
     schema::migrate(&mut sqlite)?;
     Ok(sqlite)
 }
@@ -127,7 +132,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite> {
     let place = path.display().to_string();
     let mut conn = Connection::open_with_flags(path, flags).map_err(|e| failure(&e, &place))?;
     configure(&mut conn).map_err(|e| failure(&e, &place))?;
-    Ok(Sqlite { conn, place, failed: None })
+    Ok(Sqlite { conn, place, failed: None, is_durable: true })
 }
 
 fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
@@ -138,7 +143,8 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // A plan that hangs on the values would be made anew for each of them.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
+    conn.execute_batch(DURABLE)?;
+    conn.execute_batch("PRAGMA trusted_schema = OFF")
 }
 
 /// Waits in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
@@ -200,6 +206,15 @@ impl Sqlite {
             self.failed.get_or_insert_with(|| error.clone());
             error
         })
+    }
+
+    /// How sure a commit is of the disk cannot be changed any more once the transaction has begun.
+    fn begin_write(&mut self, is_durable: bool) -> Result<()> {
+        if is_durable != self.is_durable {
+            self.batch(if is_durable { DURABLE } else { "PRAGMA synchronous = NORMAL" })?;
+            self.is_durable = is_durable;
+        }
+        self.exec("BEGIN IMMEDIATE", &[]).map(drop)
     }
 
     fn pragma(&mut self, name: &str) -> Result<i64> {
@@ -283,11 +298,11 @@ impl Tx for Sqlite {
 impl Conn for Sqlite {
     fn begin(&mut self, intent: Intent) -> Result<()> {
         self.failed = None;
-        let sql = match intent {
-            Intent::Read => "BEGIN",
-            Intent::Write => "BEGIN IMMEDIATE",
-        };
-        self.exec(sql, &[]).map(drop)
+        match intent {
+            Intent::Read => self.exec("BEGIN", &[]).map(drop),
+            Intent::Write => self.begin_write(true),
+            Intent::Note => self.begin_write(false),
+        }
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -317,5 +332,31 @@ impl Conn for Sqlite {
 
     fn is_alive(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Whatever came before, what is to be kept waits for the disk.
+    #[test]
+    fn only_a_note_does_not_wait_for_the_disk() {
+        let mut sqlite = memory().unwrap();
+        let (normal, full) = (1, 2);
+        for (intent, waits) in [
+            (Intent::Write, full),
+            (Intent::Note, normal),
+            (Intent::Read, normal),
+            (Intent::Write, full),
+            (Intent::Note, normal),
+            (Intent::Note, normal),
+            (Intent::Write, full),
+        ] {
+            sqlite.begin(intent).unwrap();
+            assert_eq!(sqlite.pragma("synchronous").unwrap(), waits, "{intent:?}");
+            sqlite.rollback();
+        }
     }
 }

@@ -74,17 +74,31 @@ impl Store {
     {
         match &self.group {
             Some(group) => group.submit(work),
-            None => self.write_alone(work),
+            None => self.write_alone(Intent::Write, work),
         }
     }
 
-    fn write_alone<T, F>(&self, work: F) -> Result<T>
+    /// The same, without waiting for the disk: for what may be lost when the machine loses its power,
+    /// and for nothing else. Others see it at once.
+    pub fn note<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+    {
+        match &self.group {
+            // It waits together with the others.
+            Some(group) => group.submit(work),
+            None => self.write_alone(Intent::Note, work),
+        }
+    }
+
+    fn write_alone<T, F>(&self, intent: Intent, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
         let (mut job, reply) = Job::new(work);
-        self.with_transaction(Intent::Write, |conn| {
+        self.with_transaction(intent, |conn| {
             let topics = crate::writer::commit(conn, std::slice::from_mut(&mut job))?;
             self.announce(&topics);
             conn.tidy_up();

@@ -105,6 +105,9 @@ pub(crate) trait Conn: Tx + Send {
 pub(crate) enum Intent {
     Read,
     Write,
+    /// A write that does not wait for the disk. It is there for whoever looks, and may be lost when the
+    /// machine loses its power.
+    Note,
 }
 
 impl From<i64> for Arg<'_> {

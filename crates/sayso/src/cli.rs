@@ -20,6 +20,28 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
+/// The same for `sayso hook` alone. A client starts a process for every call of a tool, and making ready
+/// for every verb there is costs more than the ruling.
+#[derive(Parser)]
+#[command(name = "sayso", version, disable_help_subcommand = true)]
+pub(crate) struct HookCli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: HookCommand,
+}
+
+#[derive(Subcommand)]
+enum HookCommand {
+    Hook(c::hook::Args),
+}
+
+impl From<HookCli> for Cli {
+    fn from(HookCli { globals, command: HookCommand::Hook(args) }: HookCli) -> Self {
+        Self { globals, command: Some(Command::Hook(args)) }
+    }
+}
+
 const EXAMPLES: &str = "Examples:
   sayso init                                    make a space in this folder
   sayso ask \"Ship 1.2 today?\" --option yes --option no --wait

@@ -22,7 +22,8 @@ impl Context<'_> {
     /// The desk of the space this command works in.
     pub(crate) fn desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
-        Ok(Desk::open(location.place, &location.space, World::real())?)
+        let desk = Desk::open(location.place, &location.space, World::real())?;
+        Ok(desk.with_threshold(location.work.threshold))
     }
 
     /// The desk of a space that may have been deleted, for commands that only look.

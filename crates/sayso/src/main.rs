@@ -21,16 +21,30 @@ use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
-    let cli = match cli::Cli::try_parse_from(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(error) => return exit::usage(&error, wants_json()),
+    let cli = match hook() {
+        Some(cli) => cli,
+        None => {
+            clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
+            match cli::Cli::try_parse_from(std::env::args_os()) {
+                Ok(cli) => cli,
+                Err(error) => return exit::usage(&error, wants_json()),
+            }
+        }
     };
     let out = out::Out::new(&cli.globals);
     match commands::run(cli, &out) {
         Ok(code) => exit::code(code),
         Err(failure) => exit::failure(&failure, &out),
     }
+}
+
+/// What was typed, if it is a hook that is well typed. Everything else is for those who know all verbs.
+fn hook() -> Option<cli::Cli> {
+    let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+    if !is_hook || std::env::var_os("COMPLETE").is_some() {
+        return None;
+    }
+    cli::HookCli::try_parse_from(std::env::args_os()).ok().map(cli::Cli::from)
 }
 
 /// Whether JSON is wanted, for when the command line could not be read.

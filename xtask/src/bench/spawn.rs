@@ -1,6 +1,7 @@
 //! What a process costs: the command line beside a Rust program that does nothing.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -22,25 +23,45 @@ pub(super) struct Timed {
     pub(super) program: PathBuf,
     pub(super) words: Vec<String>,
     pub(super) dir: PathBuf,
+    /// What it is given to read.
+    pub(super) input: String,
+    /// Variables it gets.
+    pub(super) variables: Vec<(&'static str, String)>,
 }
 
 impl Timed {
     pub(super) fn new(name: &str, program: &Path, words: &[&str], dir: &Path) -> Self {
         let words = words.iter().map(ToString::to_string).collect();
-        Self { name: name.into(), program: program.into(), words, dir: dir.into() }
+        Self {
+            name: name.into(),
+            program: program.into(),
+            words,
+            dir: dir.into(),
+            input: String::new(),
+            variables: vec![],
+        }
     }
 
     /// Runs it once; returns the time from start to end, output read.
     fn once(&self) -> Outcome<f64> {
         let mut command = Command::new(&self.program);
-        command.args(&self.words).current_dir(&self.dir).stdin(Stdio::null()).stderr(Stdio::null());
+        command.args(&self.words).current_dir(&self.dir).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SAYSO") {
                 command.env_remove(name);
             }
         }
+        command.envs(self.variables.iter().map(|(name, value)| (*name, value)));
         let start = Instant::now();
-        let output = command.output().map_err(|e| format!("{}: {e}", self.name))?;
+        let output = command.spawn().and_then(|mut child| {
+            // One that does not read is gone before it is told.
+            if let Some(mut input) = child.stdin.take() {
+                let _ = input.write_all(self.input.as_bytes());
+            }
+            child.wait_with_output()
+        });
+        let output = output.map_err(|e| format!("{}: {e}", self.name))?;
         let took = start.elapsed().as_secs_f64() * 1e3;
         match output.status.success() {
             true => Ok(took),
@@ -51,6 +72,11 @@ impl Timed {
 
 /// Runs all commands in turns and returns the median of each.
 pub(super) fn in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<f64>> {
+    Ok(all_in_turns(commands, rounds)?.into_iter().map(median).collect())
+}
+
+/// The same, with all that was measured.
+pub(super) fn all_in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<Vec<f64>>> {
     let mut times = vec![vec![]; commands.len()];
     for round in 0..rounds + 3 {
         for (command, times) in commands.iter().zip(&mut times) {
@@ -61,7 +87,7 @@ pub(super) fn in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<f64>> {
             }
         }
     }
-    Ok(times.into_iter().map(median).collect())
+    Ok(times)
 }
 
 /// Makes a space with tasks and answered gates; returns its folder and the handle of a task.
@@ -118,7 +144,7 @@ pub(super) fn start(built: &Built) -> Outcome<String> {
     ))
 }
 
-fn empty_program(built: &Built) -> Outcome<PathBuf> {
+pub(super) fn empty_program(built: &Built) -> Outcome<PathBuf> {
     let (source, program) = (built.dir.join("empty.rs"), built.dir.join("empty"));
     fs::write(&source, "fn main() {}\n").map_err(|e| format!("{}: {e}", source.display()))?;
     let mut rustc = Command::new("rustc");

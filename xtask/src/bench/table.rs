@@ -11,6 +11,17 @@ pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
     }
 }
 
+/// Between which two a share of the numbers lies, such as 0.1 and 0.9.
+pub(super) fn spread(numbers: &[f64], from: f64, to: f64) -> (f64, f64) {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let last = numbers.len().saturating_sub(1);
+        numbers.get((share * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+    };
+    (at(from), at(to))
+}
+
 /// A table in Markdown.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -39,6 +50,12 @@ mod tests {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
         assert!(median(vec![]).is_nan());
+    }
+
+    #[test]
+    fn a_spread_leaves_out_the_ends() {
+        let numbers: Vec<_> = (0..=10).rev().map(f64::from).collect();
+        assert_eq!(spread(&numbers, 0.1, 0.9), (1.0, 9.0));
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn result(event: &Value, ear: &mut Ear) {
     ear.has_spent(ear.memory.claude.total);
     if event.get("is_error") != Some(&Value::Bool(true)) {
         ear.begins();
+        ear.deferred = text(event, "/stop_reason") == Some("tool_deferred");
         ear.message = text(event, "/result").map(str::to_owned);
         return ear.ends_well();
     }

@@ -449,7 +449,7 @@ fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refus
 /// it, when the call runs.
 fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     let is_own_grant =
-        matches!(gate.opened.held, Some(Held::Call { .. })) && actor.is_asker(&gate.opened.lineage);
+        matches!(gate.opened.held, Some(Held::Call { .. })) && is_asker_or_follows(gate, actor);
     if actor.role == Role::Agent && !is_own_grant {
         let message =
             format!("agent {} may not say what became of gate {}", actor.name, gate.handle());
@@ -505,10 +505,16 @@ fn check_ended(gate: &Gate) -> Result<(), Refusal> {
 /// An agent may take note of its own answers only: it could make another's disappear.
 fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
     actor.check(Deed::Track, "take note of answers")?;
-    if actor.role == Role::Agent {
+    if actor.role == Role::Agent && !is_asker_or_follows(gate, actor) {
         check_asker(gate, actor, "acknowledge")?;
     }
     Ok(())
+}
+
+/// Whoever asked, or the same agent in a later run of the task it was asked for.
+fn is_asker_or_follows(gate: &Gate, actor: &Actor) -> bool {
+    let Opened { lineage, task, .. } = &gate.opened;
+    actor.is_asker(lineage) || actor.follows(lineage, *task)
 }
 
 fn check_asker(gate: &Gate, actor: &Actor, what: &str) -> Result<(), Refusal> {

@@ -33,6 +33,9 @@ pub enum Held {
     Call {
         /// Names the call as it was captured.
         digest: Digest,
+        /// The conversation whose own client asks its user the same at the same time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beside: Option<String>,
     },
 }
 

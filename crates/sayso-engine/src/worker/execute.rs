@@ -4,8 +4,8 @@ use super::take::Taken;
 use super::{Progress, Worker};
 use crate::worktree::Worktree;
 use crate::{Error, Result};
-use sayso_agents::{Finished, Heard, Live, StartError, Turn, allowed, process};
-use sayso_core::gate::Gate;
+use sayso_agents::{Adapter, Finished, Heard, Live, StartError, Turn, allowed, process};
+use sayso_core::gate::{Gate, Held};
 use sayso_core::run::Spent;
 use sayso_core::task::Status;
 use std::time::{Duration, Instant};
@@ -22,6 +22,9 @@ const BREATH: Duration = Duration::from_millis(5);
 /// How long an agent gets to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Tells the hook of an agent that whoever started it resumes it at a call it ends at.
+pub const DEFER: &str = "SAYSO_DEFER";
+
 /// What is left of an agent's turn.
 pub(super) struct Executed {
     pub(super) finished: Finished,
@@ -29,6 +32,15 @@ pub(super) struct Executed {
     /// Whether it had begun: what it was told has reached it.
     pub(super) began: bool,
     pub(super) spent: Spent,
+}
+
+impl Executed {
+    /// Whether it ended by itself before it began, for another reason than that it is not known any more.
+    pub(super) fn is_nothing(&self) -> bool {
+        let Executed { finished, stopped, began, .. } = self;
+        let is_limited = finished.limited.is_some() || finished.session_gone;
+        !began && stopped.is_none() && finished.code != Some(0) && !is_limited
+    }
 }
 
 /// Why an agent was stopped.
@@ -131,7 +143,15 @@ impl Worker<'_> {
             Heard::Began if !eye.began => {
                 eye.began = true;
                 for gate in news {
-                    self.desk.acknowledge(&self.setup.actor, gate.opened.id)?;
+                    match gate.opened.held {
+                        // A yes to a call is used up by the call.
+                        Some(Held::Call { .. }) => {
+                            self.desk.deliver(&self.setup.actor, gate.opened.id)?
+                        }
+                        Some(Held::Move { .. } | Held::Lifecycle { .. }) | None => {
+                            self.desk.acknowledge(&self.setup.actor, gate.opened.id)?
+                        }
+                    };
                 }
             }
             Heard::Session(session) => {
@@ -233,7 +253,10 @@ impl Worker<'_> {
         let ours = self.setup.environment.iter().filter(|(name, _)| may(name)).cloned();
         let own = [("SAYSO_TOKEN", &taken.secret), ("SAYSO_TASK", &taken.task.handle)];
         let own = own.map(|(name, value)| (name.to_owned(), value.clone()));
-        ours.chain(self.setup.variables.iter().cloned()).chain(own).collect()
+        // Its hook may end it at a call that waits: we resume it there.
+        let defers = taken.agent.adapter == Adapter::ClaudeCode && taken.agent.can_resume();
+        let defers = defers.then(|| (DEFER.to_owned(), "1".to_owned()));
+        ours.chain(self.setup.variables.iter().cloned()).chain(own).chain(defers).collect()
     }
 }
 

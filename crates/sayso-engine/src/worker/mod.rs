@@ -10,6 +10,7 @@ mod prompt;
 mod take;
 mod turn;
 
+pub use execute::DEFER;
 pub use holder::holder;
 pub use prompt::{Brief, prompt};
 

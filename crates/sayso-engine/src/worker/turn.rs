@@ -4,6 +4,7 @@ use super::execute::{Executed, Stopped};
 use super::take::{Landing, Taken, label};
 use super::{Brief, Came, Progress, Worker, prompt};
 use crate::policy::because;
+use crate::runs::is_put_off;
 use crate::worktree::{GitError, Worktree};
 use crate::{Ask, Error, Result, Settlement};
 use sayso_agents::process::MARK;
@@ -61,8 +62,18 @@ impl Worker<'_> {
         let resumed = session.is_some();
         let (task, agent) = (Box::new(taken.task.clone()), taken.agent.name.clone());
         self.tell(Progress::Started { task, agent, resumed });
-        let mut text = self.prompt(&taken, &gates, resumed)?;
+        let is_put_off = resumed && taken.before.first().is_some_and(is_put_off);
+        let mut text = match is_put_off {
+            // It goes on with its call, and hears from its hook what came of it.
+            true => String::new(),
+            false => self.prompt(&taken, &gates, resumed)?,
+        };
         let mut executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
+        if is_put_off && executed.as_ref().is_ok_and(Executed::is_nothing) {
+            // There is no such call any more: it is told what there is to tell.
+            text = self.prompt(&taken, &gates, resumed)?;
+            executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
+        }
         if session.is_some() && executed.as_ref().is_ok_and(|e| e.finished.session_gone) {
             // The client forgot the conversation: it begins a new one and is told everything.
             session = None;
@@ -145,6 +156,9 @@ impl Worker<'_> {
                 return self.fruitless(taken, tree, spent, &why);
             }
             None => {}
+        }
+        if finished.deferred {
+            return self.settle(taken, spent, Settlement::PutOff);
         }
         let said = finished.message.as_deref().map(signal::read);
         let failure = (finished.code != Some(0)).then(|| how_it_ended(&finished));
@@ -580,6 +594,7 @@ impl Worker<'_> {
 fn came(settlement: &Settlement) -> (Came, String) {
     match settlement {
         Settlement::Completed { summary, .. } => (Came::Completed, summary.clone()),
+        Settlement::PutOff => (Came::Waits, "one of its calls waits for a person".into()),
         Settlement::Asked(asks) => {
             let first = asks.first().map(|ask| ask.card.question.clone());
             (Came::Waits, first.unwrap_or_default())

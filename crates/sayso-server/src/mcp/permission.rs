@@ -37,7 +37,9 @@ impl Agents {
             CallRuling::Granted { arguments, .. } => {
                 json!({"behavior": "allow", "updatedInput": arguments.unwrap_or(input)})
             }
-            CallRuling::Denied { reason } => json!({"behavior": "deny", "message": reason}),
+            CallRuling::Denied { reason, interrupts } => {
+                json!({"behavior": "deny", "message": reason, "interrupt": interrupts})
+            }
             CallRuling::Held(gate) => json!({"behavior": "deny", "message": format!(
                 "This waits for a person: gate {}. It has not run. Go on with other work or end your turn; \
                  the same call again gets the answer.",
@@ -57,7 +59,8 @@ impl Agents {
         let end = Instant::now() + self.setup.hold;
         loop {
             let asked = call.clone();
-            let rule = move |at: &super::Sitting| at.setup.desk.rule_on_prompt(&at.actor, asked);
+            let rule =
+                move |at: &super::Sitting| at.setup.desk.rule_in_place_of_user(&at.actor, asked);
             let ruling = self.at_the_desk(actor, rule).await?;
             let left = end.saturating_duration_since(Instant::now());
             match ruling {

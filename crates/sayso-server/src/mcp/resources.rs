@@ -52,7 +52,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// What is at a place, if anything is.
 pub(super) fn read(at: &Sitting, uri: &str) -> Result<Option<ReadResourceResult>> {
     let (text, mime) = match uri {
-        PROTOCOL => (protocol(at)?, "text/markdown"),
+        PROTOCOL => (protocol(at), "text/markdown"),
         POLICY => (policy(at)?, "text/yaml"),
         TASK => match at.actor.task {
             Some(id) => (task(at, id)?, "application/json"),
@@ -67,12 +67,12 @@ pub(super) fn read(at: &Sitting, uri: &str) -> Result<Option<ReadResourceResult>
     Ok(Some(ReadResourceResult::new(vec![contents]).with_ttl_ms(0)))
 }
 
-fn protocol(at: &Sitting) -> Result<String> {
-    let name = &at.actor.name;
-    let space = at.setup.desk.space_name();
-    Ok(format!(
-        "# Working with people\n\nYou are {name}, in the space {space}.\n\n{INSTRUCTIONS}\n"
-    ))
+fn protocol(at: &Sitting) -> String {
+    let (desk, name) = (&at.setup.desk, &at.actor.name);
+    let (space, ignition) = (desk.space_name(), desk.ignition(&at.actor));
+    format!(
+        "# Working with people\n\nYou are {name}, in the space {space}.\n\n{INSTRUCTIONS}\n\n{ignition}"
+    )
 }
 
 /// The policies this agent is under, as they are in force.

@@ -16,10 +16,14 @@ pub(crate) struct Args {
     /// What is wrong, and what to do instead.
     #[arg(value_name = "FEEDBACK")]
     feedback: Vec<String>,
+    /// Stop the agent here and now, where its client can: for a call that shows it is on the wrong way.
+    #[arg(long)]
+    interrupt: bool,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let feedback = context.words(&args.feedback)?;
     let reason = Some(feedback).filter(|text| !text.trim().is_empty());
-    shared::answer(context, &args.which, |_| Ok(Answer::rejected(reason)))
+    let interrupts = args.interrupt;
+    shared::answer(context, &args.which, |_| Ok(Answer { interrupts, ..Answer::rejected(reason) }))
 }

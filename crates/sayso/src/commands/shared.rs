@@ -71,6 +71,7 @@ pub(super) fn answer(
     let answer = make(&gate)?;
     let answered = desk.answer(&actor, id, answer, &digest);
     let answered = answered.map_err(|error| naming(&gate, error))?;
+    agent::nudge(context, &desk, &actor);
     report(context, &desk, &agent::carry_out(context, &desk, &actor, answered)?)
 }
 

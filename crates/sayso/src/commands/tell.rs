@@ -26,6 +26,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = args.id.unwrap_or_else(|| desk.new_message_id());
     let message = desk.tell(&actor, id, &args.agent, &context.words(&args.text)?)?;
+    super::agent::nudge(context, &desk, &actor);
     let out = context.out;
     match out.json {
         true => out.json(&wire::Message::of(&message, &when::rfc3339)),

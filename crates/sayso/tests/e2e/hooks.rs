@@ -1,5 +1,9 @@
 //! Hooks: each client gets exactly its own words, and everything that goes wrong blocks (D3, R, R29).
 
+mod bad;
+mod dialogs;
+mod news;
+
 use crate::governed::policy;
 use crate::harness::{Backend, Ran, Space, Who, on_both};
 use serde_json::{Value, json};

@@ -3,6 +3,7 @@
 mod act;
 mod attach;
 mod delete;
+mod ignition;
 pub(crate) mod list;
 mod logs;
 mod nudge;
@@ -58,6 +59,8 @@ enum Verb {
     Attach(attach::Args),
     /// Type a line to an agent in tmux.
     Nudge(nudge::Args),
+    /// Print what an agent is told at its start.
+    Ignition(ignition::Args),
     /// Take an agent away.
     Delete(delete::Args),
 }
@@ -71,6 +74,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         Verb::Logs(args) => logs::run(args, context),
         Verb::Attach(args) => attach::run(args, context),
         Verb::Nudge(args) => nudge::run(args, context),
+        Verb::Ignition(args) => ignition::run(args, context),
         Verb::Delete(args) => delete::run(args, context),
     }
 }
@@ -107,6 +111,16 @@ pub(super) fn carry_out(
         context.out.remark(&format!("not done yet: {}", harmless_line(&failure.message)));
     }
     Ok(desk.gate(gate.opened.id)?)
+}
+
+/// Nudges agents of this machine that there is something to hear for. What there is to hear is kept in any
+/// case, and so is the nudge where it does not work.
+pub(super) fn nudge(context: &Context<'_>, desk: &Desk, actor: &Actor) {
+    if desk.has_nudges().unwrap_or(false)
+        && let Ok(keeper) = keeper(context, actor)
+    {
+        let _ = desk.carry_nudges(&keeper);
+    }
 }
 
 /// What is going to happen.

@@ -4,21 +4,35 @@
 //! another client's dialect. So nothing but those two leaves this command when something is wrong.
 
 mod dialect;
+mod incoming;
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
-use dialect::{Client, Incoming, Verb};
+use dialect::{Client, waits};
+use incoming::{Incoming, Questions, Verb};
+use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit, MessageId, Role};
-use sayso_engine::{CallRuling, Desk, Waited};
+use sayso_core::{Actor, Code, Exit, GateId, Role};
+use sayso_engine::worker::DEFER;
+use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest event that is read.
 const EVENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// How many messages are carried at a time.
-const MESSAGES_MAX: usize = 20;
+/// How many messages and answers are carried at a time.
+const NEWS_MAX: usize = 20;
+
+/// How often a hook beside a prompt looks whether its client has ended it.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Why a question ends whose hook was ended. A client does that when its own prompt was answered, and
+/// when it ends itself.
+const PROMPT_IS_GONE: &str = "answered in the client's own terminal, or the client was ended";
 
 /// How long everything but a person may take.
 const GRACE: Duration = Duration::from_secs(30);
@@ -32,9 +46,14 @@ const BLOCK: i32 = 2;
 /// goes on as it would. Where it denies, the model is told why. Where it asks, the call is held until a
 /// person has answered, for as long as `--hold` says; then it is blocked, the question stays open, and
 /// the same call again is the same question. Every error blocks.
+///
+/// Beside a client's own prompt (PermissionRequest) the first answer counts, there or here; what was
+/// answered there is taken back here. Questions of Claude Code's AskUserQuestion go to the inbox.
+/// Messages and answers the agent has not heard are carried in with its next event.
 #[derive(clap::Args)]
 #[command(after_help = "Examples (in the client's configuration):
   sayso hook claude-code PreToolUse
+  sayso hook claude-code PermissionRequest
   sayso hook codex PreToolUse
   sayso hook gemini BeforeTool
   sayso hook opencode tool.execute.before
@@ -50,6 +69,10 @@ pub(crate) struct Args {
     /// How long a call is held for a person.
     #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::when::duration)]
     hold: Duration,
+    /// End the client at a call that needs a person, to be resumed at that call after the answer. Only for
+    /// `claude -p`, and for whoever resumes it; a worker sets SAYSO_DEFER=1 for it.
+    #[arg(long)]
+    defer: bool,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -88,18 +111,31 @@ fn block(why: &str) -> ! {
 #[derive(Default)]
 struct Said {
     text: String,
-    /// The messages in it, and where they are noted as read.
-    messages: Option<(Desk, Actor, Vec<MessageId>)>,
+    /// The news in it, and where they are noted as heard.
+    news: Option<(Desk, Actor, Vec<News>)>,
 }
 
 impl Said {
-    /// Messages count as read when they were said. Who dies in between says them again.
+    fn only(text: String) -> Self {
+        Self { text, news: None }
+    }
+
+    /// News count as heard when they were said. Who dies in between says them again.
     fn is_heard(&self) {
-        let Some((desk, actor, messages)) = &self.messages else { return };
-        for message in messages {
-            let _ = desk.read_message(actor, &message.to_string());
+        let Some((desk, actor, news)) = &self.news else { return };
+        for news in news {
+            let _ = desk.heard(actor, news);
         }
     }
+}
+
+/// What is needed to come to an answer.
+struct Hook<'a> {
+    args: &'a Args,
+    desk: Desk,
+    actor: Actor,
+    /// Whether the client is to end at a call that waits.
+    defers: bool,
 }
 
 fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
@@ -109,58 +145,149 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
         let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
         return Err(Failure::new(Code::TooLarge, message));
     }
-    let incoming = Incoming::read(args.client, &args.event, &bytes)?;
+    let Incoming { verb, is_sub } = Incoming::read(args.client, &args.event, &bytes)?;
+    if args.defer && !args.client.defers(&args.event) {
+        let message = format!("{} cannot be resumed at a {}", args.client.name(), args.event);
+        return Err(Failure::new(Code::BadValue, message).hint("leave out --defer"));
+    }
     let (desk, actor) = context.sit_down()?;
     if actor.role != Role::Agent {
         let message = "a hook needs the token of its agent, so that the agent's own policy holds";
         let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
         return Err(Failure::new(Code::BadToken, message).hint(hint));
     }
-    match incoming.verb {
-        Verb::Call(call) => {
-            let ruling = rule(&desk, &actor, &call, args.hold)?;
-            Ok(Said { text: args.client.says(&args.event, &ruling), messages: None })
+    // The call of an agent's own agent would be dropped, and nobody would be told.
+    let is_resumed = args.defer || std::env::var_os(DEFER).is_some_and(|value| value == "1");
+    let defers = is_resumed && !is_sub && args.client.defers(&args.event);
+    let hook = Hook { args, desk, actor, defers };
+    match verb {
+        Verb::Call(call) => hook.call(&call),
+        Verb::Dialog(call, session) => hook.dialog(&call, &session),
+        Verb::Questions(questions) => hook.questions(&questions),
+        Verb::Ran(call) => {
+            call.map(|call| hook.desk.call_has_run(&hook.actor, &call)).transpose()?;
+            if is_sub { Ok(Said::default()) } else { hook.adds(String::new()) }
         }
-        Verb::Prompt => carry(desk, actor, |text| args.client.adds(&args.event, text)),
-        Verb::Stop { again: false } => carry(desk, actor, |text| args.client.goes_on(text)),
+        Verb::Start => {
+            let ignition = hook.desk.ignition(&hook.actor);
+            hook.adds(ignition)
+        }
+        Verb::Prompt => hook.adds(String::new()),
+        Verb::Stop { again: false } => hook.goes_on(),
+        Verb::End(session) => {
+            hook.desk.session_has_ended(&hook.actor, &session)?;
+            Ok(Said::default())
+        }
         Verb::Stop { again: true } | Verb::Other => Ok(Said::default()),
     }
 }
 
-/// The ruling on a call; where a person is asked, their answer, if it comes in time.
-fn rule(
-    desk: &Desk,
-    actor: &Actor,
-    call: &sayso_engine::ToolCall,
-    hold: Duration,
-) -> Result<CallRuling> {
-    let began = Instant::now();
-    loop {
-        let ruling = desk.rule_on_call(actor, call.clone())?;
-        let CallRuling::Held(gate) = &ruling else { return Ok(ruling) };
-        let left = hold.saturating_sub(began.elapsed());
-        match desk.wait(gate.opened.id, Some(left))? {
-            Waited::Ended(_) => {}
-            Waited::TimedOut(_) => return Ok(ruling),
+impl Hook<'_> {
+    /// The ruling on a call; where a person is asked, their answer, if it comes in time.
+    fn call(&self, call: &ToolCall) -> Result<Said> {
+        let began = Instant::now();
+        let Args { client, event, .. } = self.args;
+        loop {
+            let ruling = self.desk.rule_on_call(&self.actor, call.clone())?;
+            match &ruling {
+                CallRuling::Held(gate) if self.defers => return Ok(later(event, gate)),
+                CallRuling::Held(gate) if self.waits(gate.opened.id, began)? => {}
+                _ => return Ok(Said::only(client.says(event, &ruling))),
+            }
         }
+    }
+
+    /// The same beside the client's own prompt. Whichever is answered first counts.
+    fn dialog(&self, call: &ToolCall, session: &str) -> Result<Said> {
+        let began = Instant::now();
+        let Args { client, event, .. } = self.args;
+        let mut is_watched = false;
+        loop {
+            let ruling = self.desk.rule_on_prompt(&self.actor, call.clone(), session)?;
+            let CallRuling::Held(gate) = &ruling else {
+                return Ok(Said::only(client.says(event, &ruling)));
+            };
+            if !is_watched {
+                self.take_back_when_ended(gate.opened.id)?;
+                is_watched = true;
+            }
+            if !self.waits(gate.opened.id, began)? {
+                return Ok(Said::only(client.says(event, &ruling)));
+            }
+        }
+    }
+
+    /// What people say to questions, if they say it in time.
+    fn questions(&self, questions: &Questions) -> Result<Said> {
+        let began = Instant::now();
+        let Args { client, event, .. } = self.args;
+        let Questions { call, asked } = questions;
+        loop {
+            let text = match self.desk.ask_for_call(&self.actor, call.clone(), asked.clone())? {
+                QuestionsRuling::Answered(answers) => {
+                    let arguments = questions.answered(&answers);
+                    client.allows(event, "answered by a person", Some(&arguments))
+                }
+                QuestionsRuling::Denied(ruling) => client.says(event, &ruling),
+                QuestionsRuling::Held(gate) if self.defers => return Ok(later(event, &gate)),
+                QuestionsRuling::Held(gate) => match self.waits(gate.opened.id, began)? {
+                    true => continue,
+                    false => client.says(event, &CallRuling::Held(gate)),
+                },
+            };
+            return Ok(Said::only(text));
+        }
+    }
+
+    /// Whether a gate has ended within the time that is left.
+    fn waits(&self, gate: GateId, began: Instant) -> Result<bool> {
+        let left = self.args.hold.saturating_sub(began.elapsed());
+        Ok(match self.desk.wait(gate, Some(left))? {
+            Waited::Ended(_) => true,
+            Waited::TimedOut(_) => false,
+        })
+    }
+
+    /// A client ends the hook beside its prompt when somebody has answered there.
+    fn take_back_when_ended(&self, gate: GateId) -> Result<()> {
+        let is_ended = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&is_ended))?;
+        }
+        let (desk, actor) = (self.desk.clone(), self.actor.clone());
+        std::thread::spawn(move || {
+            while !is_ended.load(Ordering::SeqCst) {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            let _ = desk.prompt_is_gone(&actor, gate, PROMPT_IS_GONE);
+            block("the client ended this");
+        });
+        Ok(())
+    }
+
+    /// Carries in what this agent has not heard, behind what it is told anyway.
+    fn adds(self, first: String) -> Result<Said> {
+        let Args { client, event, .. } = self.args;
+        self.carries(first, |text| client.adds(event, text))
+    }
+
+    /// The same, and lets it not end its turn before it has.
+    fn goes_on(self) -> Result<Said> {
+        let client = self.args.client;
+        self.carries(String::new(), |text| client.goes_on(text))
+    }
+
+    fn carries(self, first: String, in_words: impl Fn(&str) -> String) -> Result<Said> {
+        let news = self.desk.news(&self.actor, NEWS_MAX)?;
+        let told = Some(first).filter(|first| !first.is_empty());
+        let lines: Vec<_> = told.into_iter().chain(news.iter().map(|n| n.text.clone())).collect();
+        let text = in_words(&lines.join("\n"));
+        // A client that takes no words has heard none.
+        let news = (!text.is_empty()).then_some((self.desk, self.actor, news));
+        Ok(Said { text, news })
     }
 }
 
-/// Carries in what people and the system wrote to this agent and it has not read, in the client's words.
-fn carry(desk: Desk, actor: Actor, in_words: impl Fn(&str) -> String) -> Result<Said> {
-    let messages = desk.messages(&actor, Some(&actor.name), true, MESSAGES_MAX)?.items;
-    let (mut lines, mut ids) = (vec![], vec![]);
-    for message in messages {
-        ids.push(message.id);
-        let from = harmless_line(&message.from);
-        lines.push(format!(
-            "Message from {from} ({}): {}",
-            message.from_role.as_str(),
-            message.text
-        ));
-    }
-    let text = in_words(&lines.join("\n"));
-    // A client that takes no words has heard none.
-    let messages = (!text.is_empty()).then_some((desk, actor, ids));
-    Ok(Said { text, messages })
+fn later(event: &str, gate: &Gate) -> Said {
+    Said::only(Client::later(event, &waits(gate.handle())))
 }

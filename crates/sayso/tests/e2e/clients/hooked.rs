@@ -68,6 +68,8 @@ pub(super) fn ruled_on(stage: &Stage<'_>) {
     assert!(is_there("free.txt") && !is_there("denied.txt") && !is_there("asked.txt"));
     space.ann(&["approve", &gate]).ok();
     working.ends();
+    // One that ended at its call goes on with it now.
+    stage.work().ok();
     assert_eq!(space.show(&gate)["acted"]["done"], true, "the grant is used up");
     stage.committed(&task, "asked.txt");
     let files = stage.project.git(&["ls-tree", "--name-only", &stage.project.branch(&task)]);

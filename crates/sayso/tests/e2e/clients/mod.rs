@@ -6,6 +6,7 @@
 
 mod client;
 mod conformance;
+mod deferred;
 mod hooked;
 mod killed;
 mod limits;
@@ -175,6 +176,9 @@ of_each_client! {
         a_limit_is_waited_for: limits::of_claude_code,
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_hooks_are_ruled_on_by_postgres: hooked::ruled_on = Postgres,
+        it_is_resumed_at_its_call: deferred::resumed_at_its_call,
+        it_is_resumed_at_its_call_on_postgres: deferred::resumed_at_its_call = Postgres,
+        it_hears_why_its_call_was_rejected: deferred::rejected_at_its_call,
     }
     codex: Codex {
         an_answer_resumes_it: turns::answered,

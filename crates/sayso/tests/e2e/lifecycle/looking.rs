@@ -6,7 +6,7 @@ use crate::harness::{Ran, Who, on_both};
 use std::io::Write;
 use std::time::Duration;
 
-const ECHOES: &str = r#"program: sh, args: [-c, "printf 'red \\033[31mhot\\033[0m\\n'; echo $$ > echo.starts; while read line; do echo heard $line; done"]"#;
+const ECHOES: &str = r#"program: sh, args: [-c, "printf 'red \\033[31mhot\\033[0m\\n'; echo $SAYSO_TOKEN > echo.secret; echo $$ > echo.starts; while read line; do echo heard $line; done"]"#;
 
 on_both! {
     fn what_agents_wrote_can_be_read(space: &Space) {
@@ -51,5 +51,49 @@ on_both! {
         keys.flush().unwrap();
         Ran::of(&terminal.wait_with_output().unwrap()).says("detached").exits(0);
         assert_eq!(fleet.alive("echo"), [pid]);
+    }
+}
+
+on_both! {
+    /// Whoever lives in a terminal is told that there is something to hear, once for each, and never what:
+    /// that stays where it is until it is read. A nudge that did not get through is left for the next.
+    fn agents_in_a_terminal_are_nudged(space: &Space) {
+        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux")), ("mute", "")]);
+        space.ann(&["agent", "spawn", "echo"]).ok();
+        space.ann(&["agent", "spawn", "mute"]).ok();
+        fleet.started("echo", 1);
+        fleet.started("mute", 1);
+        let heard = || {
+            let screen = space.ann(&["agent", "logs", "echo", "--screen"]).stdout;
+            assert!(!screen.contains("secret"), "only a fixed line is typed: {screen}");
+            screen.matches("heard sayso has news for you").count()
+        };
+        let hears = |times: usize| {
+            until("it was nudged", || heard() >= times);
+            space.ann(&["agent", "list"]).ok();
+            assert_eq!(heard(), times);
+        };
+        space.ann(&["tell", "echo", "a secret; rm -rf /"]).ok();
+        space.ann(&["tell", "mute", "a secret"]).ok();
+        hears(1);
+        // An answer, too; what it takes back itself is no news.
+        let secret = std::fs::read_to_string(space.path().join("echo.secret")).unwrap();
+        let own = [("SAYSO_TOKEN", secret.trim())];
+        let ask = |text: &str| space.run(Who::With(&own), &["ask", text]).ok().trim().to_owned();
+        let gate = ask("Which port?");
+        space.ann(&["respond", &gate, "secret 8443"]).ok();
+        hears(2);
+        let gate = ask("Which host?");
+        space.run(Who::With(&own), &["withdraw", &gate, "never mind"]).ok();
+        hears(2);
+        // Who is on another machine writes it down, and somebody here types it.
+        let elsewhere = space.path().join(".sayso/config.yaml");
+        let here = std::fs::read_to_string(&elsewhere).unwrap();
+        assert!(here.contains("host: \"\""), "{here}");
+        std::fs::write(&elsewhere, here.replace("host: \"\"", "host: elsewhere")).unwrap();
+        space.ann(&["tell", "echo", "another secret"]).ok();
+        std::fs::write(&elsewhere, here).unwrap();
+        hears(3);
+        space.verify();
     }
 }

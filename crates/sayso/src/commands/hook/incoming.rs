@@ -1,0 +1,143 @@
+//! What a client sends: an event, read into what it is about to do.
+
+use super::dialect::{Client, Sort};
+use crate::exit::{Failure, Result};
+use sayso_core::{Choice, Code};
+use sayso_engine::{CallQuestion, ToolCall, captured};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// What came in.
+pub(super) struct Incoming {
+    pub(super) verb: Verb,
+    /// Whether it comes from an agent of the agent's own: what is meant for the agent is not for it.
+    pub(super) is_sub: bool,
+}
+
+/// What the client is about to do.
+pub(super) enum Verb {
+    /// Call a tool.
+    Call(ToolCall),
+    /// Ask its user whether a tool may be called, in this conversation.
+    Dialog(ToolCall, String),
+    /// Ask its user something, or whether it may be asked.
+    Questions(Questions),
+    /// Go on after a call, if it is one that can be named.
+    Ran(Option<ToolCall>),
+    /// Begin a turn: a place to tell it something.
+    Prompt,
+    /// Begin a conversation.
+    Start,
+    /// End its turn; `again` if it was kept from that already.
+    Stop { again: bool },
+    /// End this conversation.
+    End(String),
+    /// Something nothing depends on.
+    Other,
+}
+
+/// A call that asks the user.
+pub(super) struct Questions {
+    pub(super) call: ToolCall,
+    pub(super) asked: Vec<CallQuestion>,
+}
+
+impl Questions {
+    /// The call as it is to be made, with what people said.
+    pub(super) fn answered(&self, answers: &[String]) -> Value {
+        let said = self.asked.iter().zip(answers);
+        let answers: Map<_, _> =
+            said.map(|(asked, answer)| (asked.question.clone(), json!(answer))).collect();
+        // The client wants its questions back as they were.
+        json!({"questions": self.call.arguments["questions"], "answers": answers})
+    }
+}
+
+/// What Claude Code calls the tool that asks its user.
+const ASKS: &str = "AskUserQuestion";
+
+impl Incoming {
+    /// Reads an event. One that says something else than the command line is refused: the hook is
+    /// set up wrongly, and its answer would be in the wrong words.
+    pub(super) fn read(client: Client, event: &str, bytes: &[u8]) -> Result<Self> {
+        let wrong = |why: String| {
+            Failure::new(
+                Code::BadValue,
+                format!("this is no {event} event of {}: {why}", client.name()),
+            )
+        };
+        let body: Value = serde_json::from_slice(bytes).map_err(|e| wrong(e.to_string()))?;
+        let text = |key: &str| body.get(key).and_then(Value::as_str);
+        if let Some(said) = text("hook_event_name").filter(|said| *said != event) {
+            return Err(wrong(format!("it says that it is {said}")));
+        }
+        let session = text("session_id").unwrap_or_default().to_owned();
+        let verb = match client.sort(event) {
+            Sort::Call | Sort::Dialog if asks(client, &body) => {
+                Verb::Questions(questions(&body).map_err(wrong)?)
+            }
+            Sort::Call => Verb::Call(call(&body).map_err(wrong)?),
+            Sort::Dialog => Verb::Dialog(call(&body).map_err(wrong)?, session),
+            Sort::Ran => Verb::Ran(call(&body).ok()),
+            Sort::Prompt => Verb::Prompt,
+            Sort::Start => Verb::Start,
+            Sort::Stop => {
+                let again = body.get("stop_hook_active").and_then(Value::as_bool);
+                Verb::Stop { again: again.unwrap_or(false) }
+            }
+            Sort::End => Verb::End(session),
+            Sort::Other => Verb::Other,
+            Sort::Unknown => return Err(wrong("no such event is known".into())),
+        };
+        Ok(Self { verb, is_sub: text("agent_id").is_some() })
+    }
+}
+
+/// The call as it really is: never a title or a description that the model wrote.
+fn call(body: &Value) -> std::result::Result<ToolCall, String> {
+    let tool = body.get("tool_name").and_then(Value::as_str).ok_or("it names no tool")?;
+    let arguments = body.get("tool_input").ok_or("it has no input for the tool")?;
+    let root = body.get("cwd").and_then(Value::as_str);
+    captured(tool, arguments, root).map_err(|error| error.to_string())
+}
+
+fn asks(client: Client, body: &Value) -> bool {
+    client == Client::ClaudeCode && body.get("tool_name").and_then(Value::as_str) == Some(ASKS)
+}
+
+/// A question as Claude Code words it.
+#[derive(Deserialize)]
+struct Asked {
+    question: String,
+    #[serde(default)]
+    options: Vec<Offered>,
+    #[serde(default, rename = "multiSelect")]
+    multi: bool,
+}
+
+#[derive(Deserialize)]
+struct Offered {
+    label: String,
+    #[serde(default)]
+    description: String,
+}
+
+fn questions(body: &Value) -> std::result::Result<Questions, String> {
+    let call = call(body)?;
+    let asked = call.arguments.get("questions").cloned().ok_or("it asks nothing")?;
+    let asked: Vec<Asked> = serde_json::from_value(asked).map_err(|e| e.to_string())?;
+    let asked = asked
+        .into_iter()
+        .map(|Asked { question, options, multi }| {
+            let options = options
+                .into_iter()
+                .map(|Offered { label: name, description: consequence }| Choice {
+                    name,
+                    consequence,
+                })
+                .collect();
+            CallQuestion { question, options, multi }
+        })
+        .collect();
+    Ok(Questions { call, asked })
+}
