@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// A coding agent's client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Client {
+pub(crate) enum Client {
     ClaudeCode,
     Codex,
     Gemini,
@@ -81,7 +81,7 @@ enum Sort {
 }
 
 impl Client {
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Client::ClaudeCode => "claude-code",
             Client::Codex => "codex",

@@ -3,15 +3,16 @@
 //! The client takes everything but its own word for "no" and exit code 2 for a yes: a crash, a timeout,
 //! another client's dialect. So nothing but those two leaves this command when something is wrong.
 
-mod dialect;
+pub(crate) mod dialect;
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use dialect::{Client, Incoming, Verb};
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit, MessageId, Role};
+use sayso_core::{Actor, Code, Door, Exit, MessageId, Proof, Role};
 use sayso_engine::{CallRuling, Desk, Waited};
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The longest event that is read.
@@ -50,6 +51,9 @@ pub(crate) struct Args {
     /// How long a call is held for a person.
     #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::when::duration)]
     hold: Duration,
+    /// The file with the agent's token, for when the environment has none of an agent's.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -110,7 +114,7 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
         return Err(Failure::new(Code::TooLarge, message));
     }
     let incoming = Incoming::read(args.client, &args.event, &bytes)?;
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = sit_down(args, context)?;
     if actor.role != Role::Agent {
         let message = "a hook needs the token of its agent, so that the agent's own policy holds";
         let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
@@ -125,6 +129,22 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
         Verb::Stop { again: false } => carry(desk, actor, |text| args.client.goes_on(text)),
         Verb::Stop { again: true } | Verb::Other => Ok(Said::default()),
     }
+}
+
+/// The desk, and the agent whose hook this is. A worker gives its agents their own token, which counts
+/// before the one that the client's settings name for all of them.
+fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
+    let (desk, actor) = context.sit_down()?;
+    let is_known = (actor.role, actor.proof) == (Role::Agent, Proof::Token);
+    let Some(file) = args.token_file.as_deref().filter(|_| !is_known) else {
+        return Ok((desk, actor));
+    };
+    let secret = std::fs::read_to_string(file).map_err(|e| {
+        let message = format!("the token file {} cannot be read: {e}", file.display());
+        Failure::new(Code::BadToken, message).hint("make it anew with: sayso connect")
+    })?;
+    let actor = desk.authenticate(&secret, Door::Cli)?;
+    Ok((desk, actor))
 }
 
 /// The ruling on a call; where a person is asked, their answer, if it comes in time.

@@ -1,11 +1,10 @@
 //! Hooks: the client itself asks before a call runs. What is denied does not run and the model hears
 //! why; what is asked about runs when a person has said yes (scenario R).
 
-use super::client::Client;
 use super::{Stage, until};
 use crate::governed::policy;
-use crate::harness::SAYSO;
-use serde_json::{Value, json};
+use crate::harness::Who;
+use serde_json::json;
 
 const POLICY: &str = "
 rules:
@@ -15,32 +14,12 @@ rules:
 
 const REASON: &str = "That file is not yours.";
 
-/// Lets the client ask sayso before every call, as the guide says.
+/// Lets the client ask sayso before every call, as its user would.
 fn connect(stage: &Stage<'_>) {
-    let hook = |event: &str| format!("{SAYSO} hook {} {event} --hold 100s", stage.client.name());
-    let (path, settings) = match stage.client {
-        Client::ClaudeCode => (
-            ".claude/settings.json",
-            json!({"hooks": {"PreToolUse": [{
-                "matcher": "*",
-                "hooks": [{"type": "command", "command": hook("PreToolUse"), "timeout": 120, "onFailure": "block"}],
-            }]}}),
-        ),
-        Client::Gemini => (
-            ".gemini/settings.json",
-            json!({"hooks": {"BeforeTool": [{
-                "matcher": "*",
-                "hooks": [{"type": "command", "name": "sayso", "command": hook("BeforeTool"), "timeout": 120_000}],
-            }]}}),
-        ),
-        Client::Codex | Client::Opencode => panic!("no hook is set up for this client"),
-    };
-    let path = stage.home().join(path);
-    let before = std::fs::read_to_string(&path).unwrap_or_else(|_| "{}".into());
-    let mut all: Value = serde_json::from_str(&before).unwrap();
-    all["hooks"] = settings["hooks"].clone();
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, all.to_string()).unwrap();
+    let args = ["connect", stage.client.name(), "--scope", "user", "--yes"];
+    let mut command = stage.at_home(stage.space.command(Who::Terminal, &args));
+    let said = stage.space.finish(&mut command).says("is connected").never_says("does not trust");
+    said.ok();
 }
 
 pub(super) fn ruled_on(stage: &Stage<'_>) {

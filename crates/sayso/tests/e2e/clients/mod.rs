@@ -69,7 +69,11 @@ impl<'a> Stage<'a> {
     /// The worker, ready to be started; its client finds nothing of this machine's user.
     fn worker(&self, args: &[&str]) -> Command {
         let args: Vec<_> = ["work"].iter().chain(args).copied().collect();
-        let mut command = self.space.command(Who::Script, &args);
+        self.at_home(self.space.command(Who::Script, &args))
+    }
+
+    /// A command that finds the client and its home.
+    fn at_home(&self, mut command: Command) -> Command {
         command.env("HOME", self.home()).env("PATH", client::path());
         command.envs(self.client.variables(&self.home(), &self.model.url));
         for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
@@ -183,6 +187,7 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         a_limit_is_waited_for: limits::of_codex,
+        its_hooks_are_ruled_on: hooked::ruled_on,
     }
     gemini: Gemini {
         an_answer_resumes_it: turns::answered,
@@ -198,5 +203,6 @@ of_each_client! {
         it_asks_while_it_works: turns::asks_while_it_works,
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
+        its_hooks_are_ruled_on: hooked::ruled_on,
     }
 }
