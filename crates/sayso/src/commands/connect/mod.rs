@@ -1,5 +1,6 @@
 //! `sayso connect`: let a coding agent's client ask sayso, by changing its own settings.
 
+mod check;
 mod codex;
 mod credential;
 mod files;
@@ -7,12 +8,15 @@ mod jsonc;
 mod opencode;
 mod setup;
 
+use super::doctor::Check;
 use super::hook::dialect::Client;
 use crate::config;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::{Look, Out};
 use crate::who;
+pub(crate) use check::Checked;
+use check::Subject;
 use credential::Credential;
 use files::Change;
 use sayso_core::text::harmless_line;
@@ -29,16 +33,20 @@ use std::path::{Path, PathBuf};
 /// files stays as it is, comments included. The agent gets a token of its own, in `.sayso/tokens`.
 /// `--undo` takes away what was added and leaves what others wrote since. It takes a person at a
 /// terminal, as making tokens does.
+///
+/// `--check` shows that the client really asks: it is run once with its own settings and a scripted
+/// model in place of its provider, which calls its shell; the hook notes that it was run, and denies.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso connect claude-code --dry-run       only show what would change
   sayso connect claude-code
   sayso connect codex --scope user          for every project, not only this one
-  sayso connect claude-code --undo")]
+  sayso connect claude-code --undo
+  sayso connect --check                     run each connected client once, and see")]
 pub(crate) struct Args {
-    /// The client: claude-code, codex, gemini or opencode.
-    #[arg(value_name = "CLIENT")]
-    client: Client,
+    /// The client: claude-code, codex, gemini or opencode. With --check all of them, unless one is given.
+    #[arg(value_name = "CLIENT", required_unless_present = "check")]
+    client: Option<Client>,
     /// What its agent is called; the name of the client unless given.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -48,6 +56,9 @@ pub(crate) struct Args {
     /// Take away what was added.
     #[arg(long)]
     undo: bool,
+    /// Run the client once, without network and account, and see whether it asks before a call.
+    #[arg(long, conflicts_with_all = ["undo", "dry_run", "yes", "agent", "scope"])]
+    check: bool,
     /// Only show what would change.
     #[arg(long)]
     dry_run: bool,
@@ -93,6 +104,7 @@ struct Changed {
 /// What is to be done.
 struct Plan<'a> {
     args: &'a Args,
+    client: Client,
     agent: String,
     places: &'a Places,
     credential: Credential,
@@ -102,16 +114,22 @@ struct Plan<'a> {
     needs_token: bool,
 }
 
+/// The clients there are.
+const CLIENTS: [Client; 4] = [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Opencode];
+
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let location = config::locate(&context.globals)?;
     let folder = space_folder(&location)?;
     let places = places(&folder)?;
+    let Some(client) = args.client.filter(|_| !args.check) else {
+        return check(context, &location, &places, args.client);
+    };
     let desk = context.desk()?;
-    let agent = args.agent.clone().unwrap_or_else(|| args.client.name().into());
+    let agent = args.agent.clone().unwrap_or_else(|| client.name().into());
     let credential = Credential::of(&folder, &agent)?;
-    let program = client_program(&location, args.client)?;
+    let program = client_program(&location, client)?;
     let setup = Setup {
-        client: args.client,
+        client,
         scope: args.scope,
         places: &places,
         program: own_program()?,
@@ -122,7 +140,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let changes = setup.changes(args.undo)?;
     let needs_token = !args.undo && !credential.is_good(&desk);
     let (args, places) = (&args, &places);
-    let plan = Plan { args, agent, places, credential, program, changes, needs_token };
+    let plan = Plan { args, client, agent, places, credential, program, changes, needs_token };
     plan.show(context.out);
     if !plan.is_any() || args.dry_run {
         plan.report(context.out);
@@ -182,8 +200,7 @@ impl Plan<'_> {
     /// Whether any client is still told of the agent's token.
     fn is_token_used(&self) -> bool {
         let named = self.token_file();
-        let clients = [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Opencode];
-        let files = clients.into_iter().flat_map(|client| {
+        let files = CLIENTS.into_iter().flat_map(|client| {
             Scope::ALL.into_iter().flat_map(move |scope| self.places.all(client, scope))
         });
         files.into_iter().any(|path| {
@@ -195,31 +212,21 @@ impl Plan<'_> {
     /// What a person should know or still do.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![];
-        let client = self.args.client;
+        let client = self.client;
         if self.args.undo || self.args.dry_run {
             return notes;
         }
         if self.is_any() {
             notes.push(format!("{} reads this when it starts: start it anew", client.name()));
         }
-        if client == Client::Codex && !self.is_trusted() {
-            notes.push(
-                "Codex does not trust these hooks, and skips what it does not trust without a word: \
-                 look at /hooks in Codex, and in a project also at whether it trusts the project"
-                    .into(),
-            );
+        let (places, has_server) = (self.places, has_server());
+        let subject =
+            Subject { client, program: self.program.clone(), places, has_server, is_meant: true };
+        for found in subject.look(&[self.args.scope], true).iter().filter(|c| c.exit().is_some()) {
+            let hint = found.hint.as_deref().unwrap_or_default();
+            notes.push(format!("{}: {hint}", found.seen));
         }
         notes
-    }
-
-    /// Whether Codex says that it trusts our hooks.
-    fn is_trusted(&self) -> bool {
-        let Some(program) = &self.program else { return false };
-        let known = codex::hooks_known(program, None, &self.places.project).unwrap_or_default();
-        let file = self.places.hooks(Client::Codex, self.args.scope);
-        let file = file.canonicalize().unwrap_or(file).display().to_string();
-        let mut ours = known.iter().filter(|hook| hook.key.starts_with(&file)).peekable();
-        ours.peek().is_some() && ours.all(|hook| hook.is_trusted)
     }
 
     fn report(&self, out: &Out) {
@@ -227,7 +234,7 @@ impl Plan<'_> {
         let state = if args.undo { "disconnected" } else { "connected" };
         if out.json {
             out.json(&Connected {
-                client: args.client.name().into(),
+                client: self.client.name().into(),
                 agent: self.agent.clone(),
                 scope: args.scope.name().into(),
                 state: state.into(),
@@ -239,7 +246,7 @@ impl Plan<'_> {
             });
             return;
         }
-        let client = out.paint(Look::Name, args.client.name());
+        let client = out.paint(Look::Name, self.client.name());
         let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
         match (self.is_any(), args.dry_run, args.undo) {
             (true, true, _) => out.remark("nothing was changed: this was a dry run"),
@@ -285,6 +292,55 @@ fn confirm(context: &Context<'_>, is_said: bool) -> Result<()> {
 fn as_it_is(line: &str) -> String {
     let rest = line.trim_start();
     format!("{}{}", &line[..line.len() - rest.len()], harmless_line(rest))
+}
+
+fn check(
+    context: &Context<'_>,
+    location: &config::Location,
+    places: &Places,
+    only: Option<Client>,
+) -> Result<Exit> {
+    let (has_server, is_meant) = (has_server(), only.is_some());
+    let mut all = vec![];
+    for client in CLIENTS.into_iter().filter(|client| only.is_none_or(|only| only == *client)) {
+        let program = client_program(location, client)?;
+        all.push(Subject { client, program, places, has_server, is_meant }.check());
+    }
+    Ok(check::report(context.out, &all))
+}
+
+/// What the doctor says of clients: those that are connected, and what they cannot be kept from.
+/// Nothing is started where it is to be quick.
+pub(crate) fn examine(context: &Context<'_>, is_quick: bool) -> Result<Vec<Check>> {
+    let location = config::locate(&context.globals)?;
+    let Ok(places) = space_folder(&location).and_then(|folder| places(&folder)) else {
+        return Ok(vec![]);
+    };
+    let mut checks = vec![];
+    for client in CLIENTS {
+        let scopes = check::scopes(&places, client);
+        if scopes.is_empty() {
+            continue;
+        }
+        let program = client_program(&location, client)?;
+        let subject =
+            Subject { client, program, places: &places, has_server: has_server(), is_meant: true };
+        let wrong = subject.look(&scopes, !is_quick).into_iter().find(|c| c.exit().is_some());
+        let name = client.name();
+        let known = check::holes(client).join("; ");
+        checks.push(match wrong {
+            Some(wrong) => {
+                let hint = wrong.hint.unwrap_or_else(|| format!("sayso connect --check {name}"));
+                Check::warning(name, &format!("{}; known: {known}", wrong.seen), &hint)
+            }
+            None => {
+                let scopes: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
+                let seen = format!("connected ({}); known: {known}", scopes.join(", "));
+                Check::ok(name, &seen)
+            }
+        });
+    }
+    Ok(checks)
 }
 
 /// The folder of the space, which keeps the tokens. A store alone has none.

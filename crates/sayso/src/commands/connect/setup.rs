@@ -69,6 +69,18 @@ const fn events(client: Client) -> &'static [Event] {
     }
 }
 
+/// Whether an event of a client's is about a call.
+pub(super) fn is_call(client: Client, event: &str) -> bool {
+    events(client).iter().any(|known| known.name == event && known.is_call)
+}
+
+/// The events for which a file has no hook of ours.
+pub(super) fn missing_events(text: &str, client: Client) -> Vec<&'static str> {
+    let hooks = placed(text, client);
+    let has = |name: &str| hooks.iter().any(|hook| hook.is_ours && hook.event == name);
+    events(client).iter().map(|event| event.name).filter(|name| !has(name)).collect()
+}
+
 /// Where clients keep what they are told.
 pub(super) struct Places {
     /// The folder the space is in.

@@ -11,8 +11,9 @@ use dialect::{Client, Incoming, Verb};
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Door, Exit, MessageId, Proof, Role};
 use sayso_engine::{CallRuling, Desk, Waited};
+use serde_json::json;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The longest event that is read.
@@ -23,6 +24,14 @@ const MESSAGES_MAX: usize = 20;
 
 /// How long everything but a person may take.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// The variable with which `connect --check` names a file: the hook is to note there that it was run, and
+/// to deny. It cannot let anything happen.
+pub(crate) const PROBE: &str = "SAYSO_PROBE";
+
+/// What the model hears then.
+pub(crate) const PROBE_SAYS: &str =
+    "sayso holds this call: it was only to check that the hook is run.";
 
 /// What a client takes for a no, whatever else it makes of it.
 const BLOCK: i32 = 2;
@@ -107,19 +116,11 @@ impl Said {
 }
 
 fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
-    let mut bytes = vec![];
-    std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > EVENT_BYTES_MAX {
-        let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
-        return Err(Failure::new(Code::TooLarge, message));
+    let incoming = hear(args)?;
+    if let Some(file) = std::env::var_os(PROBE).filter(|file| !file.is_empty()) {
+        return Ok(probed(args, context, &incoming, Path::new(&file)));
     }
-    let incoming = Incoming::read(args.client, &args.event, &bytes)?;
     let (desk, actor) = sit_down(args, context)?;
-    if actor.role != Role::Agent {
-        let message = "a hook needs the token of its agent, so that the agent's own policy holds";
-        let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
-        return Err(Failure::new(Code::BadToken, message).hint(hint));
-    }
     match incoming.verb {
         Verb::Call(call) => {
             let ruling = rule(&desk, &actor, &call, args.hold)?;
@@ -131,12 +132,41 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
     }
 }
 
+/// What the client says, and nothing else.
+fn hear(args: &Args) -> Result<Incoming> {
+    let mut bytes = vec![];
+    std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > EVENT_BYTES_MAX {
+        let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
+        return Err(Failure::new(Code::TooLarge, message));
+    }
+    Incoming::read(args.client, &args.event, &bytes)
+}
+
+/// Notes that the hook was run and whether it could have ruled. A call is denied, whatever it is.
+fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) -> Said {
+    let problem = sit_down(args, context).err().map(|failure| failure.message);
+    let note = json!({"event": args.event, "problem": problem});
+    let file = std::fs::File::options().append(true).create(true).open(file);
+    // Without a note the check says that no hook was run.
+    let _ = file.and_then(|mut file| writeln!(file, "{note}"));
+    let text = match &incoming.verb {
+        Verb::Call(_) => {
+            let denied = CallRuling::Denied { reason: PROBE_SAYS.into() };
+            args.client.says(&args.event, &denied)
+        }
+        Verb::Prompt | Verb::Stop { .. } | Verb::Other => String::new(),
+    };
+    Said { text, messages: None }
+}
+
 /// The desk, and the agent whose hook this is. A worker gives its agents their own token, which counts
 /// before the one that the client's settings name for all of them.
 fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
     let (desk, actor) = context.sit_down()?;
     let is_known = (actor.role, actor.proof) == (Role::Agent, Proof::Token);
     let Some(file) = args.token_file.as_deref().filter(|_| !is_known) else {
+        check_is_agent(&actor)?;
         return Ok((desk, actor));
     };
     let secret = std::fs::read_to_string(file).map_err(|e| {
@@ -144,7 +174,17 @@ fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
         Failure::new(Code::BadToken, message).hint("make it anew with: sayso connect")
     })?;
     let actor = desk.authenticate(&secret, Door::Cli)?;
+    check_is_agent(&actor)?;
     Ok((desk, actor))
+}
+
+fn check_is_agent(actor: &Actor) -> Result<()> {
+    if actor.role == Role::Agent {
+        return Ok(());
+    }
+    let message = "a hook needs the token of its agent, so that the agent's own policy holds";
+    let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
+    Err(Failure::new(Code::BadToken, message).hint(hint))
 }
 
 /// The ruling on a call; where a person is asked, their answer, if it comes in time.

@@ -177,6 +177,7 @@ of_each_client! {
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         a_limit_is_waited_for: limits::of_claude_code,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
         its_hooks_are_ruled_on_by_postgres: hooked::ruled_on = Postgres,
     }
     codex: Codex {
@@ -187,7 +188,9 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         a_limit_is_waited_for: limits::of_codex,
+        its_check_sees_what_it_does_not_trust: hooked::untrusted,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
     }
     gemini: Gemini {
         an_answer_resumes_it: turns::answered,
@@ -196,6 +199,7 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
@@ -204,5 +208,6 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
     }
 }
