@@ -82,20 +82,19 @@ impl Jsonc {
         let Some(at) = holder.find(*last) else { return Ok(()) };
         let (start, end) = parts[at];
         let from = self.trimmed(start);
-        let ranges = match (self.comma(end, holder.end), at.checked_sub(1)) {
-            (Some(comma), _) => vec![from..comma + 1],
-            (None, Some(before)) => match self.comma(parts[before].1, start) {
-                Some(comma) => vec![from.max(comma + 1)..end, comma..comma + 1],
-                None => vec![from..end],
-            },
+        let before = at.checked_sub(1).and_then(|before| self.comma(parts[before].1, start));
+        let (from, to) = match (self.comma(end, holder.end), at) {
+            (Some(comma), _) => (from, comma + 1),
             // The only one: nothing stays between the brackets but comments.
-            (None, None) if self.text[..from].ends_with(['{', '[']) => {
-                vec![from..end + leading_space(&self.text[end..holder.end])]
+            (None, 0) if self.text[..from].ends_with(['{', '[']) => {
+                (from, end + leading_space(&self.text[end..holder.end]))
             }
-            (None, None) => vec![from..end],
+            (None, _) => (before.map_or(from, |comma| from.max(comma + 1)), end),
         };
-        for range in ranges {
-            self.text.replace_range(range, "");
+        let is_last = self.comma(end, holder.end).is_none();
+        self.text.replace_range(from..to, "");
+        if let Some(comma) = before.filter(|_| is_last) {
+            self.text.remove(comma);
         }
         Ok(())
     }

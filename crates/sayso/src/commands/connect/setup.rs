@@ -481,3 +481,89 @@ fn broken(path: &Path, why: &str) -> Failure {
     Failure::new(Code::Invalid, format!("{shown} cannot be read: {why}; nothing was changed"))
         .hint("put the file right first; its client cannot read it either")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Connects with the MCP server, hands what changes to a check, and disconnects.
+    fn check(client: Client, scope: Scope, look: impl Fn(&str)) {
+        let folder = tempfile::tempdir().unwrap();
+        let [project, home] = ["it's a project", "home"].map(|name| folder.path().join(name));
+        let places = Places { project, home, given: |_| None };
+        let setup = Setup {
+            client,
+            scope,
+            places: &places,
+            program: "/opt/sayso".into(),
+            token: "/x/.sayso/tokens/fixer.token".into(),
+            has_server: true,
+            asked: None,
+        };
+        let changes = setup.changes(false).unwrap();
+        look(&changes.iter().map(Change::diff).collect::<String>());
+        crate::commands::connect::files::write_all(&changes).unwrap();
+        assert!(setup.changes(false).unwrap().is_empty(), "{client:?}: again is the same");
+        let back = setup.changes(true).unwrap();
+        crate::commands::connect::files::write_all(&back).unwrap();
+        assert!(changes.iter().all(|change| !change.path.exists()), "{client:?}");
+        assert!(setup.changes(true).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_server_comes_and_goes_with_the_hooks() {
+        for (client, project, words) in [
+            (
+                Client::ClaudeCode,
+                ".mcp.json",
+                ["\"mcpServers\"", "\"mcp__sayso\"", "SAYSO_TOKEN_FILE"],
+            ),
+            (
+                Client::Codex,
+                ".codex/config.toml",
+                [
+                    "[mcp_servers.sayso]",
+                    "tool_timeout_sec = 3600",
+                    "default_tools_approval_mode = \"approve\"",
+                ],
+            ),
+            (
+                Client::Gemini,
+                ".gemini/settings.json",
+                ["\"mcpServers\"", "3600000", "\"trust\": true"],
+            ),
+            (Client::Opencode, ".opencode/opencode.json", ["\"mcp\"", "\"local\"", "3600000"]),
+        ] {
+            for scope in Scope::ALL {
+                check(client, scope, |diff| {
+                    for word in words {
+                        assert!(diff.contains(word), "{word} is not in {diff}");
+                    }
+                    let is_there = diff.contains(&format!("it's a project/{project}"));
+                    assert_eq!(is_there, scope == Scope::Project, "{diff}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn words_reach_the_program_as_they_are() {
+        for (word, expected) in [
+            ("/a/b.c-d_e", "/a/b.c-d_e"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("$x", "'$x'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn a_hook_made_by_hand_is_known_as_ours() {
+        assert!(is_ours("sayso hook codex PreToolUse", Client::Codex));
+        assert!(!is_ours("sayso hook codex PreToolUse", Client::ClaudeCode));
+        assert!(!is_ours("my-hook codex", Client::Codex));
+    }
+}

@@ -187,7 +187,7 @@ fn switch_of_codex(settings: &str) -> Option<String> {
     let features = settings.get("features")?;
     let is_off =
         |name: &&&str| features.get(**name).and_then(toml_edit::Item::as_bool) == Some(false);
-    let name = ["hooks", "codex_hooks"].iter().find(|name| is_off(&name))?;
+    let name = ["hooks", "codex_hooks"].iter().find(is_off)?;
     Some(format!("features.{name} is false"))
 }
 
