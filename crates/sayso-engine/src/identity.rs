@@ -76,6 +76,16 @@ impl Desk {
         new_secret(self, Role::Agent)
     }
 
+    /// Whether this is one who may make and revoke tokens, for what goes along with it. A refusal is
+    /// written down.
+    pub fn check_may_mint(&self, actor: &Actor) -> Result<()> {
+        let check = check_may_mint(actor);
+        if let Err(Error::Refused(refusal)) = &check {
+            self.note_refusal(actor, refusal);
+        }
+        check
+    }
+
     /// Revokes a credential. It stops working at once, everywhere.
     pub fn revoke(&self, actor: &Actor, handle: &str) -> Result<Token> {
         let handle = handle.to_owned();

@@ -180,6 +180,8 @@ pub(crate) enum Command {
 
     /// Agents that live long: spawn, restart, stop, look at them.
     Agent(c::agent::Args),
+    /// Let a coding agent's client ask sayso: show, make and undo the change to its settings.
+    Connect(c::connect::Args),
     /// Rule on what an agent is about to do, for its client.
     Hook(c::hook::Args),
     Mcp(c::mcp::Args),

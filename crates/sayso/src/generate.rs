@@ -47,7 +47,7 @@ Made by `cargo xtask generate` from the program itself; do not edit.
   `doctor`; `policy check` and `validate` a `mistakes`; `policy explain` a `policy-explained`;
   `policy test` a `policy-tested`; `policy show` and `set` a `policy`; `policy replay` a
   `policy-replayed`; `policy suggest` a `policy-suggestions`; `policy presets` a `policy-presets`, or with a name a
-  `policy-preset`; `agent list` an `agents`, `agent spawn`, `restart` and `stop` an `agent-outcome`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
+  `policy-preset`; `agent list` an `agents`, `agent spawn`, `restart` and `stop` an `agent-outcome`; `connect` a `connected`, `connect --check` a `connect-checked`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
   `error` on stderr.
 ";
 
@@ -143,6 +143,8 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("policy-presets", schema_for!(Vec<commands::policy::wire::Preset>)),
         ("agents", schema_for!(Vec<commands::agent::list::Row>)),
         ("agent-outcome", schema_for!(commands::agent::Outcome)),
+        ("connected", schema_for!(commands::connect::Connected)),
+        ("connect-checked", schema_for!(Vec<commands::connect::Checked>)),
         ("error", schema_for!(crate::exit::Report)),
     ]
 }

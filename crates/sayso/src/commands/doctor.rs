@@ -4,7 +4,7 @@ use crate::card;
 use crate::config;
 use crate::context::Context;
 use crate::exit::Result;
-use crate::out::Look;
+use crate::out::{Look, Out};
 use crate::who;
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Deed, Exit, Level};
@@ -35,15 +35,15 @@ pub(crate) struct Report {
 
 /// One check.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Check {
+pub(crate) struct Check {
     /// What was looked at.
     name: String,
     /// ok, warning or failed.
     result: String,
     /// What was seen.
-    seen: String,
+    pub(crate) seen: String,
     /// What to do about it.
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// The code of the failure.
     code: Option<String>,
 }
@@ -107,6 +107,7 @@ fn store_checks(
         ));
     }
     checks.push(agents(context)?);
+    checks.extend(super::connect::examine(context, args.quick)?);
     checks.push(runs(desk)?);
     checks.extend(spawned(context, desk)?);
     if args.quick {
@@ -284,17 +285,7 @@ fn print(context: &Context<'_>, report: &Report) {
         out.json(report);
         return;
     }
-    for check in &report.checks {
-        let mark = match check.result.as_str() {
-            "ok" => out.paint(Look::Good, out.icon("✓", "ok  ")),
-            "warning" => out.paint(Look::Warn, out.icon("!", "warn")),
-            _ => out.paint(Look::Bad, out.icon("✗", "FAIL")),
-        };
-        out.line(&format!("{mark} {}: {}", check.name, check.seen));
-        if let Some(hint) = &check.hint {
-            out.line(&out.paint(Look::Faint, &format!("    {hint}")));
-        }
-    }
+    print_checks(out, &report.checks);
     out.line("");
     out.line(&format!("{} {}", out.paint(Look::Strong, "Level of assurance:"), report.level));
     for level in report.levels.iter().take(3) {
@@ -311,16 +302,31 @@ fn print(context: &Context<'_>, report: &Report) {
     }
 }
 
+/// Checks, each with a mark and what to do about it.
+pub(crate) fn print_checks(out: &Out, checks: &[Check]) {
+    for check in checks {
+        let mark = match check.result.as_str() {
+            "ok" => out.paint(Look::Good, out.icon("✓", "ok  ")),
+            "warning" => out.paint(Look::Warn, out.icon("!", "warn")),
+            _ => out.paint(Look::Bad, out.icon("✗", "FAIL")),
+        };
+        out.line(&format!("{mark} {}: {}", check.name, check.seen));
+        if let Some(hint) = &check.hint {
+            out.line(&out.paint(Look::Faint, &format!("    {hint}")));
+        }
+    }
+}
+
 impl Check {
-    fn ok(name: &str, seen: &str) -> Self {
+    pub(crate) fn ok(name: &str, seen: &str) -> Self {
         Self::new(name, "ok", seen, None, None)
     }
 
-    fn warning(name: &str, seen: &str, hint: &str) -> Self {
+    pub(crate) fn warning(name: &str, seen: &str, hint: &str) -> Self {
         Self::new(name, "warning", seen, Some(hint.into()), None)
     }
 
-    fn failed(name: &str, seen: &str, hint: Option<String>, code: Code) -> Self {
+    pub(crate) fn failed(name: &str, seen: &str, hint: Option<String>, code: Code) -> Self {
         Self::new(name, "failed", seen, hint, Some(code.as_str().into()))
     }
 
@@ -334,7 +340,7 @@ impl Check {
         Self { name: name.into(), result: result.into(), seen: seen.into(), hint, code }
     }
 
-    fn exit(&self) -> Option<Exit> {
+    pub(crate) fn exit(&self) -> Option<Exit> {
         let code = self.code.as_deref()?;
         Code::ALL.iter().find(|c| c.as_str() == code).map(|c| c.exit())
     }

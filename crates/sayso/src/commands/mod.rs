@@ -10,6 +10,7 @@ pub(crate) mod choose;
 pub(crate) mod claim;
 pub(crate) mod close;
 pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod defer;
 pub(crate) mod delete;
@@ -106,6 +107,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Agent(args) => agent::run(args, &context),
         Command::Apply(args) => apply::run(args, &context),
         Command::Export(args) => export::run(args, &context),
+        Command::Connect(args) => connect::run(args, &context),
         Command::Hook(args) => hook::run(args, &context),
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),

@@ -8,8 +8,8 @@ use crate::out::Look;
 use crate::{when, who};
 use clap::Subcommand;
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Code, Exit, Role};
-use sayso_engine::NewToken;
+use sayso_core::{Actor, Code, Exit, Role};
+use sayso_engine::{Desk, NewToken, Token};
 use sayso_server::wire;
 use std::fs::File;
 use std::io::Write;
@@ -87,19 +87,16 @@ fn create(
         run: None,
         expires_at: ttl.map(|text| when::moment(text, desk.now())).transpose()?,
     };
-    // The file first: a token nobody can read would stay valid for nobody.
-    let mut kept = file.map(new_secret_file).transpose()?;
-    let minted = desk.mint(&actor, new).inspect_err(|_| {
-        // An empty file that was made for nothing; the refusal is what matters.
-        let _ = file.map(std::fs::remove_file);
-    })?;
+    let (token, shown) = match file {
+        Some(path) => (mint_into(&desk, &actor, new, path)?, None),
+        None => {
+            let minted = desk.mint(&actor, new)?;
+            (minted.token, Some(minted.secret))
+        }
+    };
     let out = context.out;
-    if let (Some(kept), Some(path)) = (&mut kept, file) {
-        writeln!(kept, "{}", minted.secret).map_err(|e| unwritten(path, &e))?;
-    }
-    let shown = file.is_none().then(|| minted.secret.clone());
     if out.json {
-        out.json(&wire::Token::of(&minted.token, shown, &when::rfc3339));
+        out.json(&wire::Token::of(&token, shown, &when::rfc3339));
         return Ok(Exit::Ok);
     }
     match (shown, file) {
@@ -107,13 +104,25 @@ fn create(
         (None, Some(path)) => out.line(&path.display().to_string()),
         (None, None) => {}
     }
-    let handle = out.paint(Look::Name, &minted.token.handle);
+    let handle = out.paint(Look::Name, &token.handle);
     out.remark(&format!(
         "token {handle} for {} {}; it is shown only once",
         role.as_str(),
-        minted.token.name
+        token.name
     ));
     Ok(Exit::Ok)
+}
+
+/// Makes a token whose secret is in this file and nowhere else.
+pub(super) fn mint_into(desk: &Desk, actor: &Actor, new: NewToken, path: &Path) -> Result<Token> {
+    // The file first: a token nobody can read would stay valid for nobody.
+    let mut kept = new_secret_file(path)?;
+    let minted = desk.mint(actor, new).inspect_err(|_| {
+        // An empty file that was made for nothing; the refusal is what matters.
+        let _ = std::fs::remove_file(path);
+    })?;
+    writeln!(kept, "{}", minted.secret).map_err(|e| unwritten(path, &e))?;
+    Ok(minted.token)
 }
 
 /// A new file, for its owner alone; one that is there is not overwritten.

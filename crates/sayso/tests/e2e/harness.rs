@@ -82,6 +82,13 @@ impl Ran {
         self
     }
 
+    /// Asserts that the exit code is another one.
+    #[track_caller]
+    pub fn exits_not(self, code: i32) -> Self {
+        assert_ne!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
     /// Asserts success and returns what was printed, trimmed.
     #[track_caller]
     pub fn ok(self) -> String {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
 
 mod clients;
+mod connect;
 pub mod governed;
 mod harness;
 mod hooks;

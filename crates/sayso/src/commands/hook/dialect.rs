@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// A coding agent's client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Client {
+pub(crate) enum Client {
     ClaudeCode,
     Codex,
     Gemini,
@@ -26,7 +26,7 @@ pub(super) enum Sort {
 }
 
 impl Client {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Client::ClaudeCode => "claude-code",
             Client::Codex => "codex",

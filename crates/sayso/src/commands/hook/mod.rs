@@ -3,7 +3,7 @@
 //! The client takes everything but its own word for "no" and exit code 2 for a yes: a crash, a timeout,
 //! another client's dialect. So nothing but those two leaves this command when something is wrong.
 
-mod dialect;
+pub(crate) mod dialect;
 mod incoming;
 
 use crate::context::Context;
@@ -12,11 +12,13 @@ use dialect::{Client, waits};
 use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit, GateId, Role};
+use sayso_core::{Actor, Code, Door, Exit, GateId, Proof, Role};
 use sayso_engine::worker::DEFER;
 use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
+use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,6 +38,14 @@ const PROMPT_IS_GONE: &str = "answered in the client's own terminal, or the clie
 
 /// How long everything but a person may take.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// The variable with which `connect --check` names a file: the hook is to note there that it was run, and
+/// to deny. It cannot let anything happen.
+pub(crate) const PROBE: &str = "SAYSO_PROBE";
+
+/// What the model hears then.
+pub(crate) const PROBE_SAYS: &str =
+    "sayso holds this call: it was only to check that the hook is run.";
 
 /// What a client takes for a no, whatever else it makes of it.
 const BLOCK: i32 = 2;
@@ -73,6 +83,9 @@ pub(crate) struct Args {
     /// `claude -p`, and for whoever resumes it; a worker sets SAYSO_DEFER=1 for it.
     #[arg(long)]
     defer: bool,
+    /// The file with the agent's token, for when the environment has none of an agent's.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -139,23 +152,16 @@ struct Hook<'a> {
 }
 
 fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
-    let mut bytes = vec![];
-    std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > EVENT_BYTES_MAX {
-        let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
-        return Err(Failure::new(Code::TooLarge, message));
+    let incoming = hear(args)?;
+    if let Some(file) = std::env::var_os(PROBE).filter(|file| !file.is_empty()) {
+        return Ok(probed(args, context, &incoming, Path::new(&file)));
     }
-    let Incoming { verb, is_sub } = Incoming::read(args.client, &args.event, &bytes)?;
+    let Incoming { verb, is_sub } = incoming;
     if args.defer && !args.client.defers(&args.event) {
         let message = format!("{} cannot be resumed at a {}", args.client.name(), args.event);
         return Err(Failure::new(Code::BadValue, message).hint("leave out --defer"));
     }
-    let (desk, actor) = context.sit_down()?;
-    if actor.role != Role::Agent {
-        let message = "a hook needs the token of its agent, so that the agent's own policy holds";
-        let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
-        return Err(Failure::new(Code::BadToken, message).hint(hint));
-    }
+    let (desk, actor) = sit_down(args, context)?;
     // The call of an agent's own agent would be dropped, and nobody would be told.
     let is_resumed = args.defer || std::env::var_os(DEFER).is_some_and(|value| value == "1");
     let defers = is_resumed && !is_sub && args.client.defers(&args.event);
@@ -180,6 +186,65 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
         }
         Verb::Stop { again: true } | Verb::Other => Ok(Said::default()),
     }
+}
+
+/// What the client says, and nothing else.
+fn hear(args: &Args) -> Result<Incoming> {
+    let mut bytes = vec![];
+    std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > EVENT_BYTES_MAX {
+        let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
+        return Err(Failure::new(Code::TooLarge, message));
+    }
+    Incoming::read(args.client, &args.event, &bytes)
+}
+
+/// Notes that the hook was run and whether it could have ruled. A call is denied, whatever it is.
+fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) -> Said {
+    let problem = sit_down(args, context).err().map(|failure| failure.message);
+    let note = json!({"event": args.event, "problem": problem});
+    let file = std::fs::File::options().append(true).create(true).open(file);
+    // Without a note the check says that no hook was run.
+    let _ = file.and_then(|mut file| writeln!(file, "{note}"));
+    let text = match &incoming.verb {
+        Verb::Call(_) | Verb::Dialog(..) | Verb::Questions(_) => {
+            args.client.denies(&args.event, PROBE_SAYS, false)
+        }
+        Verb::Ran(_)
+        | Verb::Start
+        | Verb::Prompt
+        | Verb::Stop { .. }
+        | Verb::End(_)
+        | Verb::Other => String::new(),
+    };
+    Said::only(text)
+}
+
+/// The desk, and the agent whose hook this is. A worker gives its agents their own token, which counts
+/// before the one that the client's settings name for all of them.
+fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
+    let (desk, actor) = context.sit_down()?;
+    let is_known = (actor.role, actor.proof) == (Role::Agent, Proof::Token);
+    let Some(file) = args.token_file.as_deref().filter(|_| !is_known) else {
+        check_is_agent(&actor)?;
+        return Ok((desk, actor));
+    };
+    let secret = std::fs::read_to_string(file).map_err(|e| {
+        let message = format!("the token file {} cannot be read: {e}", file.display());
+        Failure::new(Code::BadToken, message).hint("make it anew with: sayso connect")
+    })?;
+    let actor = desk.authenticate(&secret, Door::Cli)?;
+    check_is_agent(&actor)?;
+    Ok((desk, actor))
+}
+
+fn check_is_agent(actor: &Actor) -> Result<()> {
+    if actor.role == Role::Agent {
+        return Ok(());
+    }
+    let message = "a hook needs the token of its agent, so that the agent's own policy holds";
+    let hint = "name it in SAYSO_TOKEN_FILE, in the environment of the client";
+    Err(Failure::new(Code::BadToken, message).hint(hint))
 }
 
 impl Hook<'_> {

@@ -4,7 +4,7 @@
 use super::client::Client;
 use super::{Stage, until};
 use crate::governed::policy;
-use crate::harness::SAYSO;
+use crate::harness::{Ran, Who};
 use serde_json::{Value, json};
 
 const POLICY: &str = "
@@ -15,32 +15,12 @@ rules:
 
 const REASON: &str = "That file is not yours.";
 
-/// Lets the client ask sayso before every call, as the guide says.
+/// Lets the client ask sayso before every call, as its user would.
 fn connect(stage: &Stage<'_>) {
-    let hook = |event: &str| format!("{SAYSO} hook {} {event} --hold 100s", stage.client.name());
-    let (path, settings) = match stage.client {
-        Client::ClaudeCode => (
-            ".claude/settings.json",
-            json!({"hooks": {"PreToolUse": [{
-                "matcher": "*",
-                "hooks": [{"type": "command", "command": hook("PreToolUse"), "timeout": 120, "onFailure": "block"}],
-            }]}}),
-        ),
-        Client::Gemini => (
-            ".gemini/settings.json",
-            json!({"hooks": {"BeforeTool": [{
-                "matcher": "*",
-                "hooks": [{"type": "command", "name": "sayso", "command": hook("BeforeTool"), "timeout": 120_000}],
-            }]}}),
-        ),
-        Client::Codex | Client::Opencode => panic!("no hook is set up for this client"),
-    };
-    let path = stage.home().join(path);
-    let before = std::fs::read_to_string(&path).unwrap_or_else(|_| "{}".into());
-    let mut all: Value = serde_json::from_str(&before).unwrap();
-    all["hooks"] = settings["hooks"].clone();
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, all.to_string()).unwrap();
+    let args = ["connect", stage.client.name(), "--scope", "user", "--yes"];
+    let mut command = stage.at_home(stage.space.command(Who::Terminal, &args));
+    let said = stage.space.finish(&mut command).says("is connected").never_says("does not trust");
+    said.ok();
 }
 
 pub(super) fn ruled_on(stage: &Stage<'_>) {
@@ -77,4 +57,106 @@ pub(super) fn ruled_on(stage: &Stage<'_>) {
     let told = stage.model.request("Touch things", 2);
     assert!(told.holds("result", REASON), "the model hears why: {told:#?}");
     stage.ends(&task);
+}
+
+/// Runs `connect --check`, with these variables besides.
+fn check(stage: &Stage<'_>, variables: &[(&str, &str)]) -> Ran {
+    let args = ["connect", "--check", stage.client.name(), "--json"];
+    let mut command = stage.at_home(stage.space.command(Who::Script, &args));
+    stage.space.finish(command.envs(variables.iter().copied()))
+}
+
+/// What became of the checks, by name.
+#[track_caller]
+fn results(ran: &Ran) -> Vec<(String, String, String)> {
+    let all: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+    let text = |check: &Value, key: &str| check[key].as_str().unwrap().to_owned();
+    let checks = all[0]["checks"].as_array().unwrap().iter();
+    checks.map(|c| (text(c, "name"), text(c, "result"), text(c, "seen"))).collect()
+}
+
+#[track_caller]
+fn expect(ran: &Ran, name: &str, result: &str, seen: &str) {
+    let all = results(ran);
+    let fits = |c: &&(String, String, String)| c.0 == name && c.1 == result && c.2.contains(seen);
+    assert!(all.iter().any(|check| fits(&check)), "no {name} {result} {seen:?} in {all:#?}");
+}
+
+/// Keeps the client from running its hooks, in its own way.
+fn switch_off(stage: &Stage<'_>) -> &'static [(&'static str, &'static str)] {
+    let edit = |path: &str, change: &dyn Fn(&mut Value)| {
+        let path = stage.home().join(path);
+        let mut all: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        change(&mut all);
+        std::fs::write(path, all.to_string()).unwrap();
+    };
+    match stage.client {
+        Client::ClaudeCode => {
+            edit(".claude/settings.json", &|all| all["disableAllHooks"] = true.into())
+        }
+        Client::Gemini => {
+            edit(".gemini/settings.json", &|all| all["hooksConfig"]["enabled"] = false.into())
+        }
+        Client::Codex => {
+            let path = stage.home().join(".codex/config.toml");
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(path, text.replace("[features]\n", "[features]\nhooks = false\n"))
+                .unwrap();
+        }
+        Client::Opencode => return &[("OPENCODE_PURE", "1")],
+    }
+    &[]
+}
+
+/// The check runs the real client: it tells what is in order from what only looks like it, and asks
+/// nobody but its own model.
+pub(super) fn checked(stage: &Stage<'_>) {
+    stage.model.plays("[]");
+    let ran = check(stage, &[]).exits(2);
+    expect(&ran, "settings", "failed", "not connected");
+    connect(stage);
+    let ran = check(stage, &[]).exits(0);
+    for (name, seen) in [
+        ("version", "."),
+        ("hook", "is run before a call"),
+        ("call", "did not run"),
+        ("reason", "is told why"),
+    ] {
+        expect(&ran, name, "ok", seen);
+    }
+    // A hook that is run and cannot rule blocks everything, and the check says so.
+    let token = stage.space.path().join(format!(".sayso/tokens/{}.token", stage.client.name()));
+    let kept = std::fs::read(&token).unwrap();
+    std::fs::write(&token, "sayso_a_nonsense").unwrap();
+    let ran = check(stage, &[]).exits(1);
+    expect(&ran, "hook", "failed", "blocks everything");
+    expect(&ran, "call", "ok", "did not run");
+    std::fs::write(&token, kept).unwrap();
+    let variables = switch_off(stage);
+    let ran = check(stage, variables).exits_not(0);
+    expect(&ran, "hook", "failed", "it is not run");
+    if stage.client != Client::Opencode {
+        expect(&ran, "switches", "failed", "");
+    }
+    // Codex may have no sandbox to run it in here.
+    if stage.client != Client::Codex {
+        expect(&ran, "call", "failed", "the call ran");
+    }
+    assert!(stage.model.is_unasked(), "the provider that is set up was asked");
+}
+
+/// Codex skips hooks it does not trust without a word: the check says so.
+pub(super) fn untrusted(stage: &Stage<'_>) {
+    stage.model.plays("[]");
+    connect(stage);
+    let path = stage.home().join(".codex/config.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("sha256:", "sha256:0")).unwrap();
+    let ran = check(stage, &[]).exits_not(0);
+    expect(&ran, "trust", "failed", "skips it without a word");
+    expect(&ran, "hook", "failed", "it is not run");
+    let mut doctor = stage.at_home(stage.space.command(Who::Script, &["doctor"]));
+    stage.space.finish(&mut doctor).says("does not trust").says("write_stdin").ok();
+    connect(stage);
+    check(stage, &[]).exits(0);
 }

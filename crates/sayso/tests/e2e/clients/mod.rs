@@ -71,7 +71,11 @@ impl<'a> Stage<'a> {
     /// The worker, ready to be started; its client finds nothing of this machine's user.
     fn worker(&self, args: &[&str]) -> Command {
         let args: Vec<_> = ["work"].iter().chain(args).copied().collect();
-        let mut command = self.space.command(Who::Script, &args);
+        self.at_home(self.space.command(Who::Script, &args))
+    }
+
+    /// A command that finds the client and its home.
+    fn at_home(&self, mut command: Command) -> Command {
         command.env("HOME", self.home()).env("PATH", client::path());
         command.envs(self.client.variables(&self.home(), &self.model.url));
         for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
@@ -175,6 +179,7 @@ of_each_client! {
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         a_limit_is_waited_for: limits::of_claude_code,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
         its_hooks_are_ruled_on_by_postgres: hooked::ruled_on = Postgres,
         it_is_resumed_at_its_call: deferred::resumed_at_its_call,
         it_is_resumed_at_its_call_on_postgres: deferred::resumed_at_its_call = Postgres,
@@ -188,6 +193,9 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         a_limit_is_waited_for: limits::of_codex,
+        its_check_sees_what_it_does_not_trust: hooked::untrusted,
+        its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
     }
     gemini: Gemini {
         an_answer_resumes_it: turns::answered,
@@ -196,6 +204,7 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
@@ -203,5 +212,7 @@ of_each_client! {
         it_asks_while_it_works: turns::asks_while_it_works,
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
+        its_hooks_are_ruled_on: hooked::ruled_on,
+        its_check_tells_whether_hooks_are_run: hooked::checked,
     }
 }

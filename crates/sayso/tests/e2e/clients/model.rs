@@ -48,6 +48,11 @@ impl Model {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
+    /// Whether nobody asked it anything.
+    pub(super) fn is_unasked(&self) -> bool {
+        self.log().iter().all(|entry| entry["outside"].is_string())
+    }
+
     /// How often a step of a scene was asked for, by somebody with tools: the agent itself.
     pub(super) fn requests(&self, when: &str, step: u64) -> Vec<Request> {
         let log = self.log();

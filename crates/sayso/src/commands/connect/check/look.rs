@@ -1,0 +1,222 @@
+//! What can be told of a connected client without running it through a turn.
+
+use super::play;
+use crate::commands::connect::codex;
+use crate::commands::connect::files::Change;
+use crate::commands::connect::jsonc::{Jsonc, Step};
+use crate::commands::connect::setup::{Places, Scope, missing_events, placed};
+use crate::commands::doctor::Check;
+use crate::commands::hook::dialect::Client;
+use sayso_core::Code;
+use sayso_core::text::harmless_line;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a client may take to say its version.
+const VERSION_MAX: Duration = Duration::from_secs(30);
+
+/// The first version of Claude Code that blocks when a hook cannot be run.
+const CLAUDE_MIN: [u64; 3] = [2, 1, 295];
+
+/// The scopes in which a client has hooks of ours.
+pub(in crate::commands::connect) fn scopes(places: &Places, client: Client) -> Vec<Scope> {
+    let is_connected = |scope: &Scope| {
+        let text = text(&places.hooks(client, *scope));
+        match client {
+            Client::Opencode => {
+                text.contains(" hook opencode ") || text.contains("\"hook\",\"opencode\"")
+            }
+            Client::ClaudeCode | Client::Codex | Client::Gemini => {
+                placed(&text, client).iter().any(|hook| hook.is_ours)
+            }
+        }
+    };
+    Scope::ALL.into_iter().filter(is_connected).collect()
+}
+
+/// What a client of this kind cannot be kept from, whatever is set up.
+pub(in crate::commands::connect) const fn holes(client: Client) -> &'static [&'static str] {
+    match client {
+        Client::ClaudeCode => &["started with --bare or --safe-mode it runs no hooks"],
+        Client::Codex => &[
+            "what it types into a shell that was allowed to stay open (write_stdin) is seen by no hook",
+            "it lets a call run when the hook cannot be started",
+        ],
+        Client::Gemini => &[
+            "it lets a call run when the hook cannot be started",
+            "run with -p it offers tools that change things only with --approval-mode auto_edit or yolo",
+        ],
+        Client::Opencode => {
+            &["started with --pure it loads no plugin, and goes on without one it cannot load"]
+        }
+    }
+}
+
+/// Whether the settings are as they should be.
+pub(super) fn settings(places: &Places, client: Client, scopes: &[Scope]) -> Vec<Check> {
+    let mut checks = vec![];
+    for scope in scopes {
+        let path = places.hooks(client, *scope);
+        let missing = match client {
+            Client::Opencode => vec![],
+            Client::ClaudeCode | Client::Codex | Client::Gemini => {
+                missing_events(&text(&path), client)
+            }
+        };
+        checks.push(match missing.is_empty() {
+            true => Check::ok("settings", &format!("{} ({})", path.display(), scope.name())),
+            false => {
+                let seen = format!("{}: no hook for {}", path.display(), missing.join(", "));
+                Check::failed("settings", &seen, Some(again(client, *scope)), Code::Invalid)
+            }
+        });
+    }
+    if let Some((path, what)) = switched_off(places, client) {
+        let seen = format!("{what} in {}", path.display());
+        let hint = "take it out: with it no hook is run".to_owned();
+        checks.push(Check::failed("switches", &seen, Some(hint), Code::Invalid));
+    }
+    checks
+}
+
+fn again(client: Client, scope: Scope) -> String {
+    format!("connect it again: sayso connect {} --scope {}", client.name(), scope.name())
+}
+
+/// The program's version, and whether it is new enough.
+pub(super) fn version(client: Client, program: &str) -> Check {
+    let mut command = Command::new(program);
+    command.arg("--version");
+    let said = play::run(&mut command, VERSION_MAX).map(|ran| ran.said).unwrap_or_default();
+    let Some((shown, version)) = said.split_whitespace().find_map(numbers) else {
+        let seen = format!("{program} does not say its version");
+        return Check::failed("version", &seen, None, Code::NoAgent);
+    };
+    if client == Client::ClaudeCode && version < CLAUDE_MIN {
+        let seen = format!("{shown}: a call runs when the hook cannot be started");
+        let hint = "update it: from 2.1.295 on it blocks then".to_owned();
+        return Check::failed("version", &seen, Some(hint), Code::NoAgent);
+    }
+    Check::ok("version", shown)
+}
+
+fn numbers(word: &str) -> Option<(&str, [u64; 3])> {
+    let mut parts = word.trim_start_matches('v').splitn(3, '.').map(|part| {
+        let digits = part.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        digits.parse().ok()
+    });
+    Some((word, [parts.next()??, parts.next()??, parts.next()??]))
+}
+
+/// Whether Codex trusts our hooks; it says nothing of those it skips.
+pub(super) fn trust(places: &Places, program: &str, scopes: &[Scope]) -> Check {
+    let Some(known) = codex::hooks_known(program, None, &places.project) else {
+        let hint = "look at /hooks in Codex".to_owned();
+        return Check::failed(
+            "trust",
+            "Codex does not say what it trusts",
+            Some(hint),
+            Code::NoAgent,
+        );
+    };
+    for scope in scopes {
+        let path = places.hooks(Client::Codex, *scope);
+        let path = path.canonicalize().unwrap_or(path).display().to_string();
+        let mut ours = known.iter().filter(|hook| hook.key.starts_with(&path)).peekable();
+        let hint = Some(again(Client::Codex, *scope));
+        if ours.peek().is_none() {
+            let seen = format!("Codex does not read {path}: it does not trust this project");
+            let hint = "start codex here once and say that you trust it".to_owned();
+            return Check::failed("trust", &seen, Some(hint), Code::Invalid);
+        }
+        if !ours.all(|hook| hook.is_trusted) {
+            let seen =
+                format!("Codex does not trust what is in {path}, and skips it without a word");
+            return Check::failed("trust", &seen, hint, Code::Invalid);
+        }
+    }
+    Check::ok("trust", "Codex trusts the hooks")
+}
+
+/// A setting that keeps hooks from being run, and the file it is in.
+fn switched_off(places: &Places, client: Client) -> Option<(PathBuf, String)> {
+    let folders = Scope::ALL.map(|scope| places.folder(client, scope));
+    let json =
+        |path: &Path| Jsonc::read(&text(path)).ok().and_then(|json| json.get(&[] as &[Step<'_>]));
+    let files: Vec<_> = match client {
+        Client::ClaudeCode => {
+            let names = ["settings.json", "settings.local.json"];
+            let own = folders.iter().flat_map(|folder| names.map(|name| folder.join(name)));
+            own.chain([PathBuf::from("/etc/claude-code/managed-settings.json")]).collect()
+        }
+        Client::Gemini => folders.iter().map(|folder| folder.join("settings.json")).collect(),
+        Client::Codex => folders.iter().map(|folder| folder.join("config.toml")).collect(),
+        Client::Opencode => vec![],
+    };
+    files.into_iter().find_map(|path| {
+        let what = match client {
+            Client::Codex => switch_of_codex(&text(&path)),
+            Client::ClaudeCode => switch_of_claude(&json(&path)?),
+            Client::Gemini => switch_of_gemini(&json(&path)?),
+            Client::Opencode => None,
+        };
+        what.map(|what| (path, what))
+    })
+}
+
+fn switch_of_claude(settings: &Value) -> Option<String> {
+    let names = ["disableAllHooks", "allowManagedHooksOnly"];
+    names.iter().find(|name| settings[**name] == true).map(|name| format!("{name} is set"))
+}
+
+fn switch_of_gemini(settings: &Value) -> Option<String> {
+    let hooks = &settings["hooksConfig"];
+    let disabled = hooks["disabled"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let ours = disabled.into_iter().find(|name| name.contains("sayso"));
+    match (hooks["enabled"] == false, ours) {
+        (true, _) => Some("hooksConfig.enabled is false".into()),
+        (false, Some(name)) => Some(format!("hooksConfig.disabled names {}", harmless_line(name))),
+        (false, None) => None,
+    }
+}
+
+fn switch_of_codex(settings: &str) -> Option<String> {
+    let settings: toml_edit::DocumentMut = settings.parse().ok()?;
+    let features = settings.get("features")?;
+    let is_off =
+        |name: &&&str| features.get(**name).and_then(toml_edit::Item::as_bool) == Some(false);
+    let name = ["hooks", "codex_hooks"].iter().find(is_off)?;
+    Some(format!("features.{name} is false"))
+}
+
+fn text(path: &Path) -> String {
+    Change::of(path.to_path_buf()).ok().and_then(|file| file.before).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert_eq!(numbers("2.1.325"), Some(("2.1.325", [2, 1, 325])));
+        assert_eq!(numbers("v0.61.0-nightly.2"), Some(("v0.61.0-nightly.2", [0, 61, 0])));
+        assert_eq!(numbers("codex-cli"), None);
+        assert!([2, 1, 1000] > CLAUDE_MIN && [2, 1, 294] < CLAUDE_MIN);
+    }
+
+    #[test]
+    fn switches_are_seen() {
+        assert!(switch_of_claude(&json!({"disableAllHooks": true})).is_some());
+        assert_eq!(switch_of_claude(&json!({"disableAllHooks": false})), None);
+        assert!(switch_of_gemini(&json!({"hooksConfig": {"enabled": false}})).is_some());
+        assert!(switch_of_gemini(&json!({"hooksConfig": {"disabled": ["sayso"]}})).is_some());
+        assert_eq!(switch_of_gemini(&json!({"hooksConfig": {"disabled": ["other"]}})), None);
+        assert!(switch_of_codex("[features]\nhooks = false\n").is_some());
+        assert_eq!(switch_of_codex("[features]\nhooks = true\n"), None);
+    }
+}

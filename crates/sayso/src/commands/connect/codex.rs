@@ -1,0 +1,249 @@
+//! Codex: its settings are in TOML, and it runs no hook that it was not told to trust.
+
+use super::setup::{NAME, Placed};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+
+/// How long Codex may take to say which hooks it knows.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// The most that is read of what it says.
+const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// A hook as Codex knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The file, the event and the place in it.
+    pub(super) key: String,
+    /// What it is recognised by.
+    pub(super) hash: String,
+    pub(super) is_trusted: bool,
+}
+
+/// Sets the MCP server.
+pub(super) fn set_server(
+    toml: &mut DocumentMut,
+    words: &[String],
+    token: &str,
+    seconds: i64,
+) -> Result<(), String> {
+    let (program, args) = words.split_first().ok_or("no program is named")?;
+    let variables = [("SAYSO_TOKEN_FILE", token)].into_iter().collect::<toml_edit::InlineTable>();
+    let server = table(toml, &["mcp_servers", NAME])?;
+    for (key, wanted) in [
+        ("command", value(program)),
+        ("args", value(args.iter().collect::<toml_edit::Array>())),
+        ("env", value(variables)),
+        ("tool_timeout_sec", value(seconds)),
+        // Asking a person takes no permission; without a terminal nobody could give it.
+        ("default_tools_approval_mode", value("approve")),
+    ] {
+        let plain = |item: &Item| item.to_string().trim().to_owned();
+        if server.get(key).map(plain) != Some(plain(&wanted)) {
+            server.insert(key, wanted);
+        }
+    }
+    Ok(())
+}
+
+/// Takes the MCP server away.
+pub(super) fn remove_server(toml: &mut DocumentMut) -> Result<(), String> {
+    if toml.get("mcp_servers").and_then(|servers| servers.get(NAME)).is_some() {
+        let gone = table(toml, &["mcp_servers"])?.remove(NAME);
+        gone.iter().for_each(|gone| keep_comments(toml, gone));
+        prune(toml, &["mcp_servers"]);
+    }
+    Ok(())
+}
+
+/// Lets exactly our hooks in a file be trusted. Trust goes with the place a hook has in its file: what
+/// others trusted goes along when our hooks come or go.
+pub(super) fn trust(
+    toml: &mut DocumentMut,
+    file: &Path,
+    before: &[Placed],
+    after: &[Placed],
+    hashes: &[(String, String)],
+) -> Result<(), String> {
+    let key = |hook: &Placed| format!("{}:{}", file.display(), place(hook));
+    let has_state = toml.get("hooks").and_then(|hooks| hooks.get("state")).is_some();
+    let wanted: Vec<_> = after
+        .iter()
+        .filter(|hook| hook.is_ours)
+        .filter_map(|hook| hashes.iter().find(|(known, _)| *known == place(hook)))
+        .map(|(place, hash)| (format!("{}:{place}", file.display()), hash))
+        .collect();
+    if !has_state && wanted.is_empty() {
+        return Ok(());
+    }
+    let state = table(toml, &["hooks", "state"])?;
+    let theirs = |hooks: &[Placed]| -> Vec<String> {
+        hooks.iter().filter(|hook| !hook.is_ours).map(key).collect()
+    };
+    let moves: Vec<_> =
+        theirs(before).into_iter().zip(theirs(after)).filter(|(a, b)| a != b).collect();
+    let moved: Vec<_> = moves.iter().map(|(from, to)| (to, state.remove(from))).collect();
+    let ours = before.iter().filter(|hook| hook.is_ours).map(key);
+    let old = ours.filter(|ours| !wanted.iter().any(|(key, _)| key == ours));
+    let gone: Vec<_> = old.map(|key| state.remove(&key)).collect();
+    for (key, item) in moved {
+        item.and_then(|item| state.insert(key, item));
+    }
+    gone.into_iter().flatten().for_each(|gone| keep_comments(toml, &gone));
+    for (key, hash) in &wanted {
+        let hook = table(toml, &["hooks", "state", key])?;
+        if hook.get("trusted_hash").and_then(Item::as_str) != Some(hash.as_str()) {
+            hook.insert("trusted_hash", value(hash.as_str()));
+        }
+    }
+    prune(toml, &["hooks", "state"]);
+    Ok(())
+}
+
+/// What Codex calls the place of a hook: `pre_tool_use:0:0`.
+fn place(hook: &Placed) -> String {
+    let mut event = String::new();
+    for c in hook.event.chars() {
+        if c.is_uppercase() && !event.is_empty() {
+            event.push('_');
+        }
+        event.extend(c.to_lowercase());
+    }
+    let (group, number) = hook.at;
+    format!("{event}:{group}:{number}")
+}
+
+/// The table at the end of a way, made where there is none.
+fn table<'a>(toml: &'a mut DocumentMut, way: &[&str]) -> Result<&'a mut dyn TableLike, String> {
+    let mut here: &mut dyn TableLike = toml.as_table_mut();
+    for name in way {
+        if here.get(name).is_none() {
+            let mut new = Table::new();
+            new.set_implicit(true);
+            here.insert(name, Item::Table(new));
+        }
+        let wrong = || format!("{name} is something else than a table");
+        here = here.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(wrong)?;
+    }
+    Ok(here)
+}
+
+/// Comments before what was taken away are somebody's: they go to what comes next.
+fn keep_comments(toml: &mut DocumentMut, gone: &Item) {
+    let Some(gone) = gone.as_table() else { return };
+    let written = gone.decor().prefix().and_then(|text| text.as_str()).unwrap_or_default();
+    if written.trim().is_empty() {
+        return;
+    }
+    let place = next_place(toml.as_table(), gone.position());
+    match place.and_then(|place| table_at(toml.as_table_mut(), place)) {
+        Some(next) => {
+            let own = next.decor().prefix().and_then(|text| text.as_str()).unwrap_or_default();
+            let all = format!("{written}{own}");
+            next.decor_mut().set_prefix(all);
+        }
+        None => {
+            let own = toml.trailing().as_str().unwrap_or_default().to_owned();
+            toml.set_trailing(format!("{written}{own}"));
+        }
+    }
+}
+
+/// The place of the first table behind a place.
+fn next_place(table: &Table, behind: Option<isize>) -> Option<isize> {
+    let inner = table.iter().filter_map(|(_, item)| item.as_table());
+    let places = inner.flat_map(|inner| {
+        let own = inner.position().filter(|place| Some(*place) > behind && !inner.is_implicit());
+        [own, next_place(inner, behind)]
+    });
+    places.flatten().min()
+}
+
+fn table_at(table: &mut Table, place: isize) -> Option<&mut Table> {
+    let mut inner = table.iter_mut().filter_map(|(_, item)| item.as_table_mut());
+    inner.find_map(|inner| match inner.position() == Some(place) && !inner.is_implicit() {
+        true => Some(inner),
+        false => table_at(inner, place),
+    })
+}
+
+/// Takes away the tables on this way that hold nothing, from its end.
+fn prune(toml: &mut DocumentMut, way: &[&str]) {
+    for length in (1..=way.len()).rev() {
+        let Ok(above) = table(toml, &way[..length - 1]) else { return };
+        let inner = above.get(way[length - 1]).and_then(Item::as_table_like);
+        if inner.is_some_and(|inner| inner.is_empty()) {
+            above.remove(way[length - 1]);
+        }
+    }
+}
+
+/// What Codex would recognise the hooks in a file by: the place of each, and its hash. It is asked in
+/// a home of its own, so that nothing is changed; none where it cannot be asked.
+pub(super) fn hashes(program: &str, hooks: &str) -> Vec<(String, String)> {
+    let Ok(home) = tempfile::tempdir() else { return vec![] };
+    if std::fs::write(home.path().join("hooks.json"), hooks).is_err() {
+        return vec![];
+    }
+    let known = hooks_known(program, Some(home.path()), home.path());
+    let place = |key: &str| key.rsplit_once("hooks.json:").map(|(_, place)| place.to_owned());
+    let known = known.unwrap_or_default();
+    known.into_iter().filter_map(|hook| Some((place(&hook.key)?, hook.hash))).collect()
+}
+
+/// The hooks that Codex finds when it works in a folder; nothing where it does not say so in time.
+pub(super) fn hooks_known(program: &str, home: Option<&Path>, folder: &Path) -> Option<Vec<Known>> {
+    let mut command = Command::new(program);
+    command.arg("app-server").current_dir(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    if let Some(home) = home {
+        command.env("CODEX_HOME", home);
+    }
+    let mut child = command.spawn().ok()?;
+    let (input, output) = (child.stdin.take()?, child.stdout.take()?);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let cwd = folder.display().to_string();
+    std::thread::spawn(move || sender.send(talk(input, output, &cwd)));
+    let answer = receiver.recv_timeout(ANSWER_MAX).ok().flatten();
+    // It would stay as long as somebody might ask.
+    let _ = child.kill();
+    let _ = child.wait();
+    answer
+}
+
+fn talk(mut input: impl Write, output: impl Read, cwd: &str) -> Option<Vec<Known>> {
+    let began = Instant::now();
+    let mut lines = BufReader::new(output.take(ANSWER_BYTES_MAX)).lines();
+    let mut ask = |question: Value| writeln!(input, "{question}").and_then(|()| input.flush()).ok();
+    let mut answer = |id: u64| {
+        while began.elapsed() < ANSWER_MAX {
+            let said: Value = serde_json::from_str(&lines.next()?.ok()?).ok()?;
+            if said["id"] == id {
+                return said.get("result").cloned();
+            }
+        }
+        None
+    };
+    let client = json!({"name": NAME, "version": env!("CARGO_PKG_VERSION")});
+    let able = json!({"experimentalApi": true});
+    ask(
+        json!({"id": 1, "method": "initialize", "params": {"clientInfo": client, "capabilities": able}}),
+    )?;
+    answer(1)?;
+    ask(json!({"method": "initialized"}))?;
+    ask(json!({"id": 2, "method": "hooks/list", "params": {"cwds": [cwd]}}))?;
+    let listed = answer(2)?;
+    let hooks = listed["data"].as_array()?.iter().flat_map(|folder| folder["hooks"].as_array());
+    let known = hooks.flatten().filter_map(|hook| {
+        let is_trusted =
+            hook["trustStatus"] == "trusted" || hook["isManaged"].as_bool().unwrap_or(false);
+        let is_trusted = is_trusted && hook["enabled"].as_bool().unwrap_or(true);
+        let text = |name: &str| hook[name].as_str().map(str::to_owned);
+        Some(Known { key: text("key")?, hash: text("currentHash")?, is_trusted })
+    });
+    Some(known.collect())
+}

@@ -1,0 +1,502 @@
+//! JSON with comments, changed in place: nothing that somebody else wrote is laid out anew or lost.
+
+use serde_json::{Map, Value};
+
+/// How deep values may be nested.
+const DEPTH_MAX: usize = 64;
+
+/// A text in JSON, with comments and commas at the end where its client takes them.
+pub(super) struct Jsonc {
+    text: String,
+}
+
+/// Why a text is no JSON, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mistake {
+    pub(super) line: usize,
+    pub(super) what: String,
+}
+
+/// A step of the way to a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step<'a> {
+    Key(&'a str),
+    At(usize),
+}
+
+impl Jsonc {
+    /// Reads a text; an empty one is an empty object.
+    pub(super) fn read(text: &str) -> Result<Self, Mistake> {
+        let text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
+        let whole = Self { text };
+        match whole.root()?.kind {
+            Kind::Object(_) => Ok(whole),
+            Kind::Array(_) | Kind::Scalar(_) => {
+                Err(Mistake { line: 1, what: "there is no object at the top".into() })
+            }
+        }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Whether nothing is left in it, not even a comment.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.chars().filter(|c| !c.is_whitespace()).eq("{}".chars())
+    }
+
+    /// The value at the end of the way.
+    pub(super) fn get(&self, way: &[Step<'_>]) -> Option<Value> {
+        self.root().ok()?.walk(way).map(Node::value)
+    }
+
+    /// Sets the value at the end of a way of keys, and makes the objects on it.
+    pub(super) fn set(&mut self, keys: &[&str], value: &Value) -> Result<(), Mistake> {
+        let Some((last, above)) = keys.split_last() else { return Ok(()) };
+        let root = self.root()?;
+        let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
+        if let Some(node) = root.walk(&way) {
+            let shown = self.layout(value, &self.margin(node.start), self.unit(&root));
+            self.text.replace_range(node.start..node.end, &shown);
+            return Ok(());
+        }
+        self.container(above, &Value::Object(Map::new()))?;
+        let name = Value::from(*last).to_string();
+        self.append(&way[..above.len()], Some(&name), value)
+    }
+
+    /// Adds a value to the end of a list, and makes the list and the objects on the way to it.
+    pub(super) fn push(&mut self, keys: &[&str], value: &Value) -> Result<(), Mistake> {
+        self.container(keys, &Value::Array(vec![]))?;
+        let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
+        self.append(&way, None, value)
+    }
+
+    /// Takes away the value at the end of the way, with its comma.
+    pub(super) fn remove(&mut self, way: &[Step<'_>]) -> Result<(), Mistake> {
+        let Some((last, above)) = way.split_last() else { return Ok(()) };
+        let root = self.root()?;
+        let Some(holder) = root.walk(above) else { return Ok(()) };
+        let parts = holder.parts();
+        let Some(at) = holder.find(*last) else { return Ok(()) };
+        let (start, end) = parts[at];
+        let from = self.trimmed(start);
+        let before = at.checked_sub(1).and_then(|before| self.comma(parts[before].1, start));
+        let (from, to) = match (self.comma(end, holder.end), at) {
+            (Some(comma), _) => (from, comma + 1),
+            // The only one: nothing stays between the brackets but comments.
+            (None, 0) if self.text[..from].ends_with(['{', '[']) => {
+                (from, end + leading_space(&self.text[end..holder.end]))
+            }
+            (None, _) => (before.map_or(from, |comma| from.max(comma + 1)), end),
+        };
+        let is_last = self.comma(end, holder.end).is_none();
+        self.text.replace_range(from..to, "");
+        if let Some(comma) = before.filter(|_| is_last) {
+            self.text.remove(comma);
+        }
+        Ok(())
+    }
+
+    /// Takes away the objects and lists on this way of keys that hold nothing, from its end.
+    pub(super) fn prune(&mut self, keys: &[&str]) -> Result<(), Mistake> {
+        for length in (1..=keys.len()).rev() {
+            let way: Vec<_> = keys[..length].iter().map(|key| Step::Key(key)).collect();
+            let root = self.root()?;
+            let Some(node) = root.walk(&way) else { continue };
+            let inside = &self.text[node.start..node.end];
+            if !inside.chars().filter(|c| !c.is_whitespace()).all(|c| "{}[]".contains(c)) {
+                return Ok(());
+            }
+            self.remove(&way)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that there is a container at the end of the way.
+    fn container(&mut self, keys: &[&str], empty: &Value) -> Result<(), Mistake> {
+        for length in 1..=keys.len() {
+            let way: Vec<_> = keys[..length].iter().map(|key| Step::Key(key)).collect();
+            let wanted =
+                if length == keys.len() { empty.clone() } else { Value::Object(Map::new()) };
+            let root = self.root()?;
+            match root.walk(&way).map(|node| (&node.kind, &wanted, node.start)) {
+                None => {
+                    let name = Value::from(keys[length - 1]).to_string();
+                    self.append(&way[..length - 1], Some(&name), &wanted)?;
+                }
+                Some((Kind::Object(_), Value::Object(_), _))
+                | Some((Kind::Array(_), Value::Array(_), _)) => {}
+                Some((_, _, start)) => {
+                    let what =
+                        format!("{} is something else than expected", keys[..length].join("."));
+                    return Err(Mistake { line: line_of(&self.text, start), what });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a value behind all others of an object or a list.
+    fn append(
+        &mut self,
+        way: &[Step<'_>],
+        name: Option<&str>,
+        value: &Value,
+    ) -> Result<(), Mistake> {
+        let root = self.root()?;
+        let Some(holder) = root.walk(way) else { return Ok(()) };
+        let unit = self.unit(&root).to_owned();
+        let last = holder.parts().last().copied();
+        let margin = match last.and_then(|(start, _)| self.own_margin(start)) {
+            Some(margin) => margin.to_owned(),
+            None => format!("{}{unit}", self.margin(holder.start)),
+        };
+        let shown = self.layout(value, &margin, &unit);
+        let shown = name.map_or(shown.clone(), |name| format!("{name}: {shown}"));
+        let behind = last.map_or(holder.start + 1, |(_, end)| end);
+        let comma = last.and_then(|(_, end)| self.comma(end, holder.end));
+        let at = self.trimmed(holder.end - 1).max(comma.map_or(behind, |comma| comma + 1));
+        let in_line = last.is_some_and(|(start, _)| self.own_margin(start).is_none());
+        let gap = if in_line { " ".to_owned() } else { format!("\n{margin}") };
+        let tail = if comma.is_some() { "," } else { "" };
+        if last.is_none() && at == behind {
+            // Between the brackets there is nothing but space.
+            let close = format!("{gap}{shown}\n{}", self.margin(holder.start));
+            self.text.replace_range(at..holder.end - 1, &close);
+        } else {
+            self.text.insert_str(at, &format!("{gap}{shown}{tail}"));
+        }
+        if last.is_some() && comma.is_none() {
+            self.text.insert(behind, ',');
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> Result<Node, Mistake> {
+        let mut reader = Reader { text: &self.text, at: 0 };
+        reader.space()?;
+        let root = reader.value(0)?;
+        reader.space()?;
+        match reader.at == self.text.len() {
+            true => Ok(root),
+            false => Err(reader.mistake("something follows the end")),
+        }
+    }
+
+    /// The space a line begins with, when nothing else is before this place.
+    fn own_margin(&self, at: usize) -> Option<&str> {
+        let line = &self.text[self.text[..at].rfind('\n').map_or(0, |n| n + 1)..at];
+        (line.chars().all(char::is_whitespace) && self.text[..at].contains('\n')).then_some(line)
+    }
+
+    /// The space the line of this place begins with.
+    fn margin(&self, at: usize) -> String {
+        let line = &self.text[self.text[..at].rfind('\n').map_or(0, |n| n + 1)..at];
+        line[..leading_space(line)].to_owned()
+    }
+
+    /// What a level is moved in by.
+    fn unit(&self, root: &Node) -> &str {
+        let first = root.parts().first().and_then(|(start, _)| self.own_margin(*start));
+        first.filter(|margin| !margin.is_empty()).unwrap_or("  ")
+    }
+
+    fn layout(&self, value: &Value, margin: &str, unit: &str) -> String {
+        let mut bytes = vec![];
+        let format = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());
+        let mut writer = serde_json::Serializer::with_formatter(&mut bytes, format);
+        // Writing a value to memory cannot fail.
+        let _ = serde::Serialize::serialize(value, &mut writer);
+        String::from_utf8_lossy(&bytes).replace('\n', &format!("\n{margin}"))
+    }
+
+    /// Where the space before this place begins.
+    fn trimmed(&self, at: usize) -> usize {
+        self.text[..at].trim_end().len()
+    }
+
+    /// The comma between two places, past comments.
+    fn comma(&self, from: usize, to: usize) -> Option<usize> {
+        let mut reader = Reader { text: &self.text[..to], at: from };
+        reader.space().ok()?;
+        self.text[reader.at..to].starts_with(',').then_some(reader.at)
+    }
+}
+
+/// A value and where it stands.
+struct Node {
+    start: usize,
+    end: usize,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Each member with its name and where that begins.
+    Object(Vec<(String, usize, Node)>),
+    Array(Vec<Node>),
+    Scalar(Value),
+}
+
+impl Node {
+    fn walk(&self, way: &[Step<'_>]) -> Option<&Node> {
+        let Some((first, rest)) = way.split_first() else { return Some(self) };
+        let at = self.find(*first)?;
+        match &self.kind {
+            Kind::Object(members) => members[at].2.walk(rest),
+            Kind::Array(items) => items[at].walk(rest),
+            Kind::Scalar(_) => None,
+        }
+    }
+
+    /// Where a step leads. Of several members with one name the last counts, as for every client.
+    fn find(&self, step: Step<'_>) -> Option<usize> {
+        match (&self.kind, step) {
+            (Kind::Object(members), Step::Key(key)) => {
+                members.iter().rposition(|(name, _, _)| name == key)
+            }
+            (Kind::Array(items), Step::At(at)) => (at < items.len()).then_some(at),
+            (Kind::Object(_), Step::At(_))
+            | (Kind::Array(_), Step::Key(_))
+            | (Kind::Scalar(_), _) => None,
+        }
+    }
+
+    /// Where the members or items begin and end.
+    fn parts(&self) -> Vec<(usize, usize)> {
+        match &self.kind {
+            Kind::Object(members) => {
+                members.iter().map(|(_, start, node)| (*start, node.end)).collect()
+            }
+            Kind::Array(items) => items.iter().map(|node| (node.start, node.end)).collect(),
+            Kind::Scalar(_) => vec![],
+        }
+    }
+
+    fn value(&self) -> Value {
+        match &self.kind {
+            Kind::Object(members) => {
+                let pairs = members.iter().map(|(name, _, node)| (name.clone(), node.value()));
+                Value::Object(pairs.collect())
+            }
+            Kind::Array(items) => Value::Array(items.iter().map(Node::value).collect()),
+            Kind::Scalar(value) => value.clone(),
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn mistake(&self, what: &str) -> Mistake {
+        Mistake { line: line_of(self.text, self.at), what: what.into() }
+    }
+
+    /// Past space and comments.
+    fn space(&mut self) -> Result<(), Mistake> {
+        loop {
+            self.at += leading_space(self.rest());
+            let length = match self.rest() {
+                rest if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+                rest if rest.starts_with("/*") => match rest.find("*/") {
+                    Some(end) => end + 2,
+                    None => return Err(self.mistake("a comment does not end")),
+                },
+                _ => return Ok(()),
+            };
+            self.at += length;
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, Mistake> {
+        if depth > DEPTH_MAX {
+            return Err(self.mistake("it is nested too deeply"));
+        }
+        let start = self.at;
+        let kind = match self.rest().chars().next() {
+            Some('{') => self.object(depth)?,
+            Some('[') => self.array(depth)?,
+            Some('"') => Kind::Scalar(Value::String(self.string()?)),
+            _ => self.scalar()?,
+        };
+        Ok(Node { start, end: self.at, kind })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Kind, Mistake> {
+        let mut members = vec![];
+        self.at += 1;
+        loop {
+            self.space()?;
+            if self.takes('}') {
+                return Ok(Kind::Object(members));
+            }
+            let start = self.at;
+            if !self.rest().starts_with('"') {
+                return Err(self.mistake("a name in quotes is missing"));
+            }
+            let name = self.string()?;
+            self.space()?;
+            if !self.takes(':') {
+                return Err(self.mistake("a colon is missing"));
+            }
+            self.space()?;
+            members.push((name, start, self.value(depth + 1)?));
+            self.space()?;
+            if !self.takes(',') && !self.rest().starts_with('}') {
+                return Err(self.mistake("a comma or a closing brace is missing"));
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Kind, Mistake> {
+        let mut items = vec![];
+        self.at += 1;
+        loop {
+            self.space()?;
+            if self.takes(']') {
+                return Ok(Kind::Array(items));
+            }
+            items.push(self.value(depth + 1)?);
+            self.space()?;
+            if !self.takes(',') && !self.rest().starts_with(']') {
+                return Err(self.mistake("a comma or a closing bracket is missing"));
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<String, Mistake> {
+        let mut is_escaped = false;
+        let end = self.rest().char_indices().skip(1).find(|(_, c)| {
+            let ends = *c == '"' && !is_escaped;
+            is_escaped = *c == '\\' && !is_escaped;
+            ends
+        });
+        let Some((end, _)) = end else { return Err(self.mistake("a string does not end")) };
+        let read = serde_json::from_str(&self.rest()[..=end]);
+        let string = read.map_err(|_| self.mistake("this is no string"))?;
+        self.at += end + 1;
+        Ok(string)
+    }
+
+    fn scalar(&mut self) -> Result<Kind, Mistake> {
+        let is_end = |c: char| c.is_whitespace() || ",:[]{}\"/".contains(c);
+        let length = self.rest().find(is_end).unwrap_or(self.rest().len());
+        let read = serde_json::from_str(&self.rest()[..length]);
+        let value = read.map_err(|_| self.mistake("a value is missing"))?;
+        self.at += length;
+        Ok(Kind::Scalar(value))
+    }
+
+    fn takes(&mut self, wanted: char) -> bool {
+        let is_there = self.rest().starts_with(wanted);
+        self.at += if is_there { wanted.len_utf8() } else { 0 };
+        is_there
+    }
+}
+
+fn leading_space(text: &str) -> usize {
+    // Some editors put a mark before everything else.
+    text.len() - text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len()
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::Step::{At, Key};
+    use super::*;
+    use serde_json::json;
+
+    /// Adds two things, looks, and takes them away again: the text is what it was.
+    fn check(before: &str, after: &str) {
+        let mut text = Jsonc::read(before).unwrap();
+        text.push(&["hooks", "Pre"], &json!({"a": 1})).unwrap();
+        text.set(&["mcp", "sayso"], &json!(true)).unwrap();
+        assert_eq!(text.text, after);
+        assert_eq!(text.get(&[Key("mcp"), Key("sayso")]), Some(json!(true)));
+        let list = text.get(&[Key("hooks"), Key("Pre")]).unwrap();
+        let at = list.as_array().unwrap().len() - 1;
+        assert_eq!(list[at], json!({"a": 1}));
+        text.remove(&[Key("mcp"), Key("sayso")]).unwrap();
+        text.prune(&["mcp"]).unwrap();
+        text.remove(&[Key("hooks"), Key("Pre"), At(at)]).unwrap();
+        text.prune(&["hooks", "Pre"]).unwrap();
+        assert_eq!(text.text, before);
+    }
+
+    #[test]
+    fn what_was_added_goes_without_a_trace() {
+        let new = "\"hooks\": {\n    \"Pre\": [\n      {\n        \"a\": 1\n      }\n    ]\n  },\n  \"mcp\": {\n    \"sayso\": true\n  }\n}\n";
+        check("{}\n", &format!("{{\n  {new}"));
+        check("{\n  \"x\": 1\n}\n", &format!("{{\n  \"x\": 1,\n  {new}"));
+        check(
+            "{\n  // one\n  \"x\": 1 // two\n  // three\n}\n",
+            &format!("{{\n  // one\n  \"x\": 1, // two\n  // three\n  {new}"),
+        );
+        check(
+            "{\n  \"x\": [1, 2,], // two\n}\n",
+            &format!(
+                "{{\n  \"x\": [1, 2,], // two\n  {}",
+                new.replace("true\n  }\n}", "true\n  },\n}")
+            ),
+        );
+        check(
+            "{\"hooks\": {\"Pre\": [7]}, \"mcp\": {\"other\": {}}}",
+            "{\"hooks\": {\"Pre\": [7, {\n  \"a\": 1\n}]}, \"mcp\": {\"other\": {}, \"sayso\": true}}"
+                .replace("{\n  \"a\": 1\n}", "{\n    \"a\": 1\n  }")
+                .as_str(),
+        );
+    }
+
+    #[test]
+    fn what_others_added_since_stays() {
+        let text = "{\n  \"hooks\": {\n    \"Pre\": [\n      \"ours\",\n      \"theirs\"\n    ]\n  }, // kept\n  \"x\": 1\n}\n";
+        let mut text = Jsonc::read(text).unwrap();
+        text.remove(&[Key("hooks"), Key("Pre"), At(0)]).unwrap();
+        text.prune(&["hooks", "Pre"]).unwrap();
+        assert_eq!(
+            text.text,
+            "{\n  \"hooks\": {\n    \"Pre\": [\n      \"theirs\"\n    ]\n  }, // kept\n  \"x\": 1\n}\n"
+        );
+        text.set(&["x"], &json!({"y": [2]})).unwrap();
+        assert!(
+            text.text.ends_with("\"x\": {\n    \"y\": [\n      2\n    ]\n  }\n}\n"),
+            "{}",
+            text.text
+        );
+        text.remove(&[Key("hooks")]).unwrap();
+        assert!(text.text.starts_with("{ // kept\n  \"x\""), "{}", text.text);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let line = |text: &str| Jsonc::read(text).err().map(|mistake| mistake.line);
+        for (text, expected) in [
+            ("{\n\"a\" 1}", 2),
+            ("{\"a\": }", 1),
+            ("{\"a\": 1\n\"b\": 2}", 2),
+            ("{\"a\": \"x}", 1),
+            ("{} {}", 1),
+            ("[]", 1),
+            ("{\n/* \n", 2),
+            ("{\"a\": 01}", 1),
+        ] {
+            assert_eq!(line(text), Some(expected), "{text}");
+        }
+        assert_eq!(line(&"{\"a\":".repeat(100)), Some(1));
+        assert_eq!(line(""), None);
+        let mut text = Jsonc::read("{\"hooks\": []}").unwrap();
+        assert!(text.push(&["hooks", "Pre"], &json!(1)).is_err());
+    }
+}

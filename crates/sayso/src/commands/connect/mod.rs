@@ -1,0 +1,398 @@
+//! `sayso connect`: let a coding agent's client ask sayso, by changing its own settings.
+
+mod check;
+mod codex;
+mod credential;
+mod files;
+mod jsonc;
+mod opencode;
+mod setup;
+
+use super::doctor::Check;
+use super::hook::dialect::Client;
+use crate::config;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::{Look, Out};
+use crate::who;
+pub(crate) use check::Checked;
+use check::Subject;
+use credential::Credential;
+use files::Change;
+use sayso_core::text::harmless_line;
+use sayso_core::{Actor, Code, Exit};
+use sayso_engine::Desk;
+use serde::Serialize;
+use setup::{Places, Scope, Setup};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Let a coding agent's client ask sayso before every tool call.
+///
+/// Shows the exact change to the client's own settings, asks, and makes it. Everything else in those
+/// files stays as it is, comments included. The agent gets a token of its own, in `.sayso/tokens`.
+/// `--undo` takes away what was added and leaves what others wrote since. It takes a person at a
+/// terminal, as making tokens does.
+///
+/// `--check` shows that the client really asks: it is run once with its own settings and a scripted
+/// model in place of its provider, which calls its shell; the hook notes that it was run, and denies.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso connect claude-code --dry-run       only show what would change
+  sayso connect claude-code
+  sayso connect codex --scope user          for every project, not only this one
+  sayso connect claude-code --undo
+  sayso connect --check                     run each connected client once, and see")]
+pub(crate) struct Args {
+    /// The client: claude-code, codex, gemini or opencode. With --check all of them, unless one is given.
+    #[arg(value_name = "CLIENT", required_unless_present = "check")]
+    client: Option<Client>,
+    /// What its agent is called; the name of the client unless given.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Whose files are changed: those of this project, or yours for every project.
+    #[arg(long, value_name = "SCOPE", default_value = "project")]
+    scope: Scope,
+    /// Take away what was added.
+    #[arg(long)]
+    undo: bool,
+    /// Run the client once, without network and account, and see whether it asks before a call.
+    #[arg(long, conflicts_with_all = ["undo", "dry_run", "yes", "agent", "scope"])]
+    check: bool,
+    /// Only show what would change.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask before the files are changed.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// What `connect` did, for `--json`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Connected {
+    /// The client.
+    client: String,
+    /// What its agent is called.
+    agent: String,
+    /// project or user.
+    scope: String,
+    /// connected or disconnected.
+    state: String,
+    /// Whether anything was changed, or would be.
+    changed: bool,
+    /// Whether it was only looked at.
+    dry_run: bool,
+    /// The file with the agent's token.
+    token_file: String,
+    /// The files that change.
+    files: Vec<Changed>,
+    /// What a person should know or still do.
+    notes: Vec<String>,
+}
+
+/// A file that changes.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Changed {
+    /// Where it is.
+    path: String,
+    /// added, changed or removed.
+    how: String,
+    /// The change, as `diff -u` shows it.
+    diff: String,
+}
+
+/// What is to be done.
+struct Plan<'a> {
+    args: &'a Args,
+    client: Client,
+    agent: String,
+    places: &'a Places,
+    credential: Credential,
+    /// The client's own program, where it is known.
+    program: Option<String>,
+    changes: Vec<Change>,
+    needs_token: bool,
+}
+
+/// The clients there are.
+const CLIENTS: [Client; 4] = [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Opencode];
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let location = config::locate(&context.globals)?;
+    let folder = space_folder(&location)?;
+    let places = places(&folder)?;
+    let Some(client) = args.client.filter(|_| !args.check) else {
+        return check(context, &location, &places, args.client);
+    };
+    let desk = context.desk()?;
+    let agent = args.agent.clone().unwrap_or_else(|| client.name().into());
+    let credential = Credential::of(&folder, &agent)?;
+    let program = client_program(&location, client)?;
+    let setup = Setup {
+        client,
+        scope: args.scope,
+        places: &places,
+        program: own_program()?,
+        token: shown(&credential.file)?,
+        has_server: has_server(),
+        asked: program.clone(),
+    };
+    let changes = setup.changes(args.undo)?;
+    let needs_token = !args.undo && !credential.is_good(&desk);
+    let (args, places) = (&args, &places);
+    let plan = Plan { args, client, agent, places, credential, program, changes, needs_token };
+    plan.show(context.out);
+    if !plan.is_any() || args.dry_run {
+        plan.report(context.out);
+        return Ok(Exit::Ok);
+    }
+    let actor = who::person(context, &desk)?;
+    // What is connected is held to the policy, and what is not is not: no agent says which.
+    desk.check_may_mint(&actor)?;
+    confirm(context, args.yes)?;
+    plan.carry_out(&desk, &actor)?;
+    plan.report(context.out);
+    Ok(Exit::Ok)
+}
+
+impl Plan<'_> {
+    fn is_any(&self) -> bool {
+        self.needs_token || !self.changes.is_empty()
+    }
+
+    fn show(&self, out: &Out) {
+        if out.json {
+            return;
+        }
+        for change in &self.changes {
+            for line in change.diff().lines() {
+                let look = match line.as_bytes().first() {
+                    Some(b'+') => Look::Good,
+                    Some(b'-') => Look::Bad,
+                    Some(b'@') => Look::Name,
+                    _ => Look::Faint,
+                };
+                out.line(&out.paint(look, &as_it_is(line)));
+            }
+        }
+        if self.needs_token {
+            let line = format!("+ a token for agent {} in {}", self.agent, self.token_file());
+            out.line(&out.paint(Look::Good, &line));
+        }
+    }
+
+    fn token_file(&self) -> String {
+        self.credential.file.display().to_string()
+    }
+
+    fn carry_out(&self, desk: &Desk, actor: &Actor) -> Result<()> {
+        // First: a hook whose token is not there blocks everything.
+        if self.needs_token {
+            self.credential.make(desk, actor)?;
+        }
+        files::write_all(&self.changes)?;
+        if self.args.undo && !self.is_token_used() {
+            self.credential.forget(desk, actor)?;
+        }
+        Ok(())
+    }
+
+    /// Whether any client is still told of the agent's token.
+    fn is_token_used(&self) -> bool {
+        let named = self.token_file();
+        let files = CLIENTS.into_iter().flat_map(|client| {
+            Scope::ALL.into_iter().flat_map(move |scope| self.places.all(client, scope))
+        });
+        files.into_iter().any(|path| {
+            // Who cannot be read might name it.
+            Change::of(path).map_or(true, |file| file.before.is_some_and(|t| t.contains(&named)))
+        })
+    }
+
+    /// What a person should know or still do.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![];
+        let client = self.client;
+        if self.args.undo || self.args.dry_run {
+            return notes;
+        }
+        if self.is_any() {
+            notes.push(format!("{} reads this when it starts: start it anew", client.name()));
+        }
+        let (places, has_server) = (self.places, has_server());
+        let subject =
+            Subject { client, program: self.program.clone(), places, has_server, is_meant: true };
+        for found in subject.look(&[self.args.scope], true).iter().filter(|c| c.exit().is_some()) {
+            let hint = found.hint.as_deref().unwrap_or_default();
+            notes.push(format!("{}: {hint}", found.seen));
+        }
+        notes
+    }
+
+    fn report(&self, out: &Out) {
+        let (args, notes) = (self.args, self.notes());
+        let state = if args.undo { "disconnected" } else { "connected" };
+        if out.json {
+            out.json(&Connected {
+                client: self.client.name().into(),
+                agent: self.agent.clone(),
+                scope: args.scope.name().into(),
+                state: state.into(),
+                changed: self.is_any(),
+                dry_run: args.dry_run,
+                token_file: self.token_file(),
+                files: self.changes.iter().map(Changed::of).collect(),
+                notes,
+            });
+            return;
+        }
+        let client = out.paint(Look::Name, self.client.name());
+        let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+        match (self.is_any(), args.dry_run, args.undo) {
+            (true, true, _) => out.remark("nothing was changed: this was a dry run"),
+            (true, false, false) => {
+                out.line(&format!("{tick} {client} is connected as agent {}", self.agent));
+            }
+            (true, false, true) => out.line(&format!("{tick} {client} is disconnected")),
+            (false, _, false) => out.line(&format!("{client} is already connected")),
+            (false, _, true) => out.line(&format!("{client} was not connected")),
+        }
+        for note in notes {
+            out.remark(&format!("  {note}"));
+        }
+    }
+}
+
+impl Changed {
+    fn of(change: &Change) -> Self {
+        let path = change.path.display().to_string();
+        Self { path, how: change.how().into(), diff: change.diff() }
+    }
+}
+
+fn confirm(context: &Context<'_>, is_said: bool) -> Result<()> {
+    if is_said {
+        return Ok(());
+    }
+    if context.globals.no_input || context.out.json || !who::has_terminal() {
+        let message = "nothing was changed: nobody can be asked here whether this is right";
+        return Err(Failure::new(Code::NoInput, message).hint("if it is, add: --yes"));
+    }
+    let mut stderr = std::io::stderr();
+    write!(stderr, "Change this? [y/N] ").and_then(|()| stderr.flush())?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new(Code::NoInput, "nothing was changed: nobody said yes")),
+    }
+}
+
+/// A line of a file as it is, with nothing in it that acts on a terminal.
+fn as_it_is(line: &str) -> String {
+    let rest = line.trim_start();
+    format!("{}{}", &line[..line.len() - rest.len()], harmless_line(rest))
+}
+
+fn check(
+    context: &Context<'_>,
+    location: &config::Location,
+    places: &Places,
+    only: Option<Client>,
+) -> Result<Exit> {
+    let (has_server, is_meant) = (has_server(), only.is_some());
+    let mut all = vec![];
+    for client in CLIENTS.into_iter().filter(|client| only.is_none_or(|only| only == *client)) {
+        let program = client_program(location, client)?;
+        all.push(Subject { client, program, places, has_server, is_meant }.check());
+    }
+    Ok(check::report(context.out, &all))
+}
+
+/// What the doctor says of clients: those that are connected, and what they cannot be kept from.
+/// Nothing is started where it is to be quick.
+pub(crate) fn examine(context: &Context<'_>, is_quick: bool) -> Result<Vec<Check>> {
+    let location = config::locate(&context.globals)?;
+    let Ok(places) = space_folder(&location).and_then(|folder| places(&folder)) else {
+        return Ok(vec![]);
+    };
+    let mut checks = vec![];
+    for client in CLIENTS {
+        let scopes = check::scopes(&places, client);
+        if scopes.is_empty() {
+            continue;
+        }
+        let program = client_program(&location, client)?;
+        let subject =
+            Subject { client, program, places: &places, has_server: has_server(), is_meant: true };
+        let wrong = subject.look(&scopes, !is_quick).into_iter().find(|c| c.exit().is_some());
+        let name = client.name();
+        let known = check::holes(client).join("; ");
+        checks.push(match wrong {
+            Some(wrong) => {
+                let hint = wrong.hint.unwrap_or_else(|| format!("sayso connect --check {name}"));
+                Check::warning(name, &format!("{}; known: {known}", wrong.seen), &hint)
+            }
+            None => {
+                let scopes: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
+                let seen = format!("connected ({}); known: {known}", scopes.join(", "));
+                Check::ok(name, &seen)
+            }
+        });
+    }
+    Ok(checks)
+}
+
+/// The folder of the space, which keeps the tokens. A store alone has none.
+fn space_folder(location: &config::Location) -> Result<PathBuf> {
+    let folder = location.folder.as_deref().ok_or_else(|| {
+        Failure::new(Code::NoSpace, "the space has no folder here, and its hooks need one")
+            .hint("make one for it: sayso init --store STORE --name SPACE")
+    })?;
+    Ok(folder.canonicalize()?)
+}
+
+fn places(folder: &Path) -> Result<Places> {
+    let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = given("HOME").filter(|home| home.is_absolute()).ok_or_else(|| {
+        Failure::new(
+            Code::Failure,
+            "HOME is not set: it is not known where clients keep their settings",
+        )
+    })?;
+    let project = folder.parent().unwrap_or(folder).to_path_buf();
+    shown(&project)?;
+    Ok(Places { project, home, given })
+}
+
+/// A path in words, as files of settings can hold it.
+fn shown(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let message =
+            format!("{} is not UTF-8, and no client's settings can hold it", path.display());
+        Failure::new(Code::InvalidText, message)
+    })
+}
+
+/// This program as clients are to start it: by the name on the PATH where that leads here, since that
+/// one stays when a new version comes.
+fn own_program() -> Result<String> {
+    let here = std::env::current_exe()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named = std::env::split_paths(&path).map(|folder| folder.join(setup::NAME));
+    let mut same =
+        named.filter(|file| file.is_absolute() && file.canonicalize().is_ok_and(|f| f == here));
+    shown(&same.next().unwrap_or(here))
+}
+
+/// The client's own program, if it is there.
+fn client_program(location: &config::Location, client: Client) -> Result<Option<String>> {
+    let mut agents = config::agents(&location.agents)?;
+    let program = agents.remove(client.name()).map(|agent| agent.program);
+    Ok(program.filter(|program| crate::work::is_program(program)))
+}
+
+/// Whether this program has an MCP server.
+fn has_server() -> bool {
+    <crate::cli::Cli as clap::CommandFactory>::command().find_subcommand("mcp").is_some()
+}

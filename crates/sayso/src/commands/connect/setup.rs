@@ -1,0 +1,569 @@
+//! What connects a client: which files it reads, and what stands in them.
+
+use super::codex;
+use super::files::Change;
+use super::jsonc::{Jsonc, Mistake, Step};
+use crate::commands::hook::dialect::Client;
+use crate::exit::{Failure, Result};
+use sayso_core::Code;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// The name of everything that is ours in somebody else's file.
+pub(super) const NAME: &str = "sayso";
+
+/// How long a client waits for a hook that may wait for a person: longer than `hook --hold`.
+const HOLD_SECONDS: u64 = 600;
+
+/// How long a client waits for a hook that waits for nobody.
+const BRIEF_SECONDS: u64 = 60;
+
+/// How long a client waits for a tool of the MCP server, where it would wait less and can be told.
+const TOOL_SECONDS: i64 = 3600;
+
+/// Whose files are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Scope {
+    /// Those of this project, for you alone.
+    Project,
+    /// Yours, for every project.
+    User,
+}
+
+impl Scope {
+    pub(super) const ALL: [Scope; 2] = [Scope::Project, Scope::User];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Scope::Project => "project",
+            Scope::User => "user",
+        }
+    }
+}
+
+/// An event that a client runs a hook for.
+struct Event {
+    name: &'static str,
+    /// Whether it is about a call of a tool: such a hook is for all tools and may wait for a person.
+    is_call: bool,
+}
+
+const fn call(name: &'static str) -> Event {
+    Event { name, is_call: true }
+}
+
+const fn other(name: &'static str) -> Event {
+    Event { name, is_call: false }
+}
+
+/// The events that are connected. `sayso hook` must know every one of them.
+const fn events(client: Client) -> &'static [Event] {
+    const CLAUDE: &[Event] =
+        &[call("PreToolUse"), other("UserPromptSubmit"), other("Stop"), other("SessionStart")];
+    const GEMINI: &[Event] = &[call("BeforeTool")];
+    const OPENCODE: &[Event] = &[call("tool.execute.before")];
+    match client {
+        Client::ClaudeCode | Client::Codex => CLAUDE,
+        Client::Gemini => GEMINI,
+        Client::Opencode => OPENCODE,
+    }
+}
+
+/// Whether an event of a client's is about a call.
+pub(super) fn is_call(client: Client, event: &str) -> bool {
+    events(client).iter().any(|known| known.name == event && known.is_call)
+}
+
+/// The events for which a file has no hook of ours.
+pub(super) fn missing_events(text: &str, client: Client) -> Vec<&'static str> {
+    let hooks = placed(text, client);
+    let has = |name: &str| hooks.iter().any(|hook| hook.is_ours && hook.event == name);
+    events(client).iter().map(|event| event.name).filter(|name| !has(name)).collect()
+}
+
+/// Where clients keep what they are told.
+pub(super) struct Places {
+    /// The folder the space is in.
+    pub(super) project: PathBuf,
+    pub(super) home: PathBuf,
+    /// What says otherwise: a variable and the folder it names.
+    pub(super) given: fn(&str) -> Option<PathBuf>,
+}
+
+impl Places {
+    /// The folder of a client's own files.
+    pub(super) fn folder(&self, client: Client, scope: Scope) -> PathBuf {
+        let own = |name: &str, usual: &str| match scope {
+            Scope::Project => self.project.join(usual),
+            Scope::User => (self.given)(name).unwrap_or_else(|| self.home.join(usual)),
+        };
+        match (client, scope) {
+            (Client::ClaudeCode, _) => own("CLAUDE_CONFIG_DIR", ".claude"),
+            (Client::Codex, _) => own("CODEX_HOME", ".codex"),
+            (Client::Gemini, Scope::User) => {
+                let home = (self.given)("GEMINI_CLI_HOME").unwrap_or_else(|| self.home.clone());
+                home.join(".gemini")
+            }
+            (Client::Gemini, Scope::Project) => self.project.join(".gemini"),
+            (Client::Opencode, Scope::Project) => self.project.join(".opencode"),
+            (Client::Opencode, Scope::User) => {
+                let config = (self.given)("XDG_CONFIG_HOME");
+                config.unwrap_or_else(|| self.home.join(".config")).join("opencode")
+            }
+        }
+    }
+
+    /// The file with a client's hooks.
+    pub(super) fn hooks(&self, client: Client, scope: Scope) -> PathBuf {
+        let name = match (client, scope) {
+            // The other one of a project is for everybody who has it; paths of one machine are not.
+            (Client::ClaudeCode, Scope::Project) => "settings.local.json",
+            (Client::ClaudeCode, Scope::User) | (Client::Gemini, _) => "settings.json",
+            (Client::Codex, _) => "hooks.json",
+            (Client::Opencode, _) => "plugin/sayso.js",
+        };
+        self.folder(client, scope).join(name)
+    }
+
+    /// The file in which a client finds MCP servers.
+    fn servers(&self, client: Client, scope: Scope) -> PathBuf {
+        let folder = self.folder(client, scope);
+        match (client, scope) {
+            (Client::ClaudeCode, Scope::Project) => self.project.join(".mcp.json"),
+            (Client::ClaudeCode, Scope::User) => match (self.given)("CLAUDE_CONFIG_DIR") {
+                Some(given) => given.join(".claude.json"),
+                None => self.home.join(".claude.json"),
+            },
+            (Client::Gemini, _) => folder.join("settings.json"),
+            (Client::Codex, _) => folder.join("config.toml"),
+            (Client::Opencode, _) => {
+                let with_comments = folder.join("opencode.jsonc");
+                if with_comments.exists() { with_comments } else { folder.join("opencode.json") }
+            }
+        }
+    }
+
+    /// Every file that connecting may change.
+    pub(super) fn all(&self, client: Client, scope: Scope) -> Vec<PathBuf> {
+        let mut all = vec![self.hooks(client, scope), self.servers(client, scope)];
+        if client == Client::Codex {
+            all.push(self.trust());
+        }
+        all.dedup();
+        all
+    }
+
+    /// Where Codex keeps which hooks it trusts, whoever's they are.
+    pub(super) fn trust(&self) -> PathBuf {
+        self.folder(Client::Codex, Scope::User).join("config.toml")
+    }
+}
+
+/// How a client is connected to a space.
+pub(super) struct Setup<'a> {
+    pub(super) client: Client,
+    pub(super) scope: Scope,
+    pub(super) places: &'a Places,
+    /// This program, as clients are to start it.
+    pub(super) program: String,
+    /// The agent's token.
+    pub(super) token: String,
+    /// Whether there is an MCP server to connect.
+    pub(super) has_server: bool,
+    /// The client's own program, where there is something to ask it.
+    pub(super) asked: Option<String>,
+}
+
+impl Setup<'_> {
+    /// What is to change, so that the client is connected; or so that nothing of ours is left.
+    pub(super) fn changes(&self, undo: bool) -> Result<Vec<Change>> {
+        let mut files = Files::default();
+        match self.client {
+            Client::ClaudeCode => self.claude_code(&mut files, undo)?,
+            Client::Gemini => {
+                files.json(&self.places.hooks(self.client, self.scope), |json| {
+                    self.hooks(json, undo)?;
+                    self.server(json, "mcpServers", undo)
+                })?;
+            }
+            Client::Codex => self.codex(&mut files, undo)?,
+            Client::Opencode => {
+                let plugin = super::opencode::plugin(&self.words("tool.execute.before"));
+                let change = files.take(&self.places.hooks(self.client, self.scope))?;
+                change.after = (!undo).then_some(plugin);
+                files.json(&self.places.servers(self.client, self.scope), |json| {
+                    self.server(json, "mcp", undo)
+                })?;
+            }
+        }
+        Ok(files.0.into_iter().filter(Change::is_any).collect())
+    }
+
+    fn claude_code(&self, files: &mut Files, undo: bool) -> Result<()> {
+        let has_server = self.has_server && !undo;
+        files.json(&self.places.hooks(self.client, self.scope), |json| {
+            self.hooks(json, undo)?;
+            // Asking a person takes no permission, and a server of a project has to be named.
+            listed(json, &["permissions", "allow"], "mcp__sayso", has_server)?;
+            let is_named = has_server && self.scope == Scope::Project;
+            listed(json, &["enabledMcpjsonServers"], NAME, is_named)
+        })?;
+        files.json(&self.places.servers(self.client, self.scope), |json| {
+            self.server(json, "mcpServers", undo)
+        })
+    }
+
+    fn codex(&self, files: &mut Files, undo: bool) -> Result<()> {
+        let path = self.places.hooks(self.client, self.scope);
+        files.json(&path, |json| self.hooks(json, undo))?;
+        let hooks = files.take(&path)?;
+        let old = hooks.before.clone().unwrap_or_default();
+        let text = hooks.after.clone().unwrap_or_default();
+        let [before, after] = [&old, &text].map(|text| placed(text, self.client));
+        let servers = self.places.servers(self.client, self.scope);
+        files.toml(&servers, |toml| match self.has_server && !undo {
+            true => codex::set_server(toml, &self.server_words(), &self.token, TOOL_SECONDS),
+            false => codex::remove_server(toml),
+        })?;
+        let trusted = match (undo, &self.asked) {
+            (true, _) => vec![],
+            (false, Some(program)) => codex::hashes(program, &text),
+            (false, None) => vec![],
+        };
+        // Without a word from Codex nothing is known of what has not changed.
+        if !undo && trusted.is_empty() && before == after {
+            return Ok(());
+        }
+        files
+            .toml(&self.places.trust(), |toml| codex::trust(toml, &path, &before, &after, &trusted))
+    }
+
+    /// The words that a hook is started with.
+    fn words(&self, event: &str) -> Vec<String> {
+        let project = self.places.project.display().to_string();
+        let words = [&self.program, "-C", &project, "hook", self.client.name(), event];
+        let words = words.into_iter().chain(["--token-file", &self.token]);
+        words.map(str::to_owned).collect()
+    }
+
+    /// The words that the MCP server is started with.
+    fn server_words(&self) -> Vec<String> {
+        let project = self.places.project.display().to_string();
+        [self.program.clone(), "-C".into(), project, "mcp".into()].into()
+    }
+
+    /// A hook as it stands in a client's file.
+    fn entry(&self, event: &Event) -> Value {
+        let seconds = if event.is_call { HOLD_SECONDS } else { BRIEF_SECONDS };
+        let words: Vec<_> = self.words(event.name).iter().map(|word| quoted(word)).collect();
+        let mut hook = json!({"type": "command", "command": words.join(" "), "timeout": seconds});
+        match self.client {
+            // Else it goes on when the hook cannot be run at all.
+            Client::ClaudeCode if event.is_call => hook["onFailure"] = "block".into(),
+            Client::Gemini => {
+                hook["timeout"] = (seconds * 1000).into();
+                hook["name"] = NAME.into();
+            }
+            Client::ClaudeCode | Client::Codex | Client::Opencode => {}
+        }
+        let mut group = Map::new();
+        if event.is_call {
+            group.insert("matcher".into(), "*".into());
+        }
+        group.insert("hooks".into(), json!([hook]));
+        Value::Object(group)
+    }
+
+    /// Lets the hooks of this client be ours, one for each event; or none of them.
+    fn hooks(&self, json: &mut Jsonc, undo: bool) -> std::result::Result<(), Mistake> {
+        let wanted = if undo { &[] } else { events(self.client) };
+        let known = json.get(&[Step::Key("hooks")]).unwrap_or_default();
+        let names = known.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+        let mut names: Vec<_> = names.collect();
+        names.extend(wanted.iter().map(|event| event.name).filter(|n| known.get(n).is_none()));
+        for name in names {
+            let entry = wanted.iter().find(|event| event.name == name).map(|e| self.entry(e));
+            self.hooks_of(json, name, entry.as_ref())?;
+        }
+        Ok(())
+    }
+
+    fn hooks_of(
+        &self,
+        json: &mut Jsonc,
+        event: &str,
+        entry: Option<&Value>,
+    ) -> std::result::Result<(), Mistake> {
+        let groups = json.get(&[Step::Key("hooks"), Step::Key(event)]).unwrap_or_default();
+        let groups = groups.as_array().cloned().unwrap_or_default();
+        let ours = positions(&groups, |command| is_ours(command, self.client));
+        let is_right = |(group, _): &(usize, usize)| Some(&groups[*group]) == entry;
+        if matches!(ours.as_slice(), [only] if is_right(only)) {
+            return Ok(());
+        }
+        for (group, hook) in ours.iter().rev() {
+            let way = [Step::Key("hooks"), Step::Key(event), Step::At(*group)];
+            let is_whole = groups[*group]["hooks"].as_array().map(Vec::len) == Some(1);
+            match is_whole {
+                true => json.remove(&way)?,
+                false => {
+                    json.remove(&[&way[..], &[Step::Key("hooks"), Step::At(*hook)]].concat())?
+                }
+            }
+        }
+        match entry {
+            Some(entry) => json.push(&["hooks", event], entry),
+            None if ours.is_empty() => Ok(()),
+            None => json.prune(&["hooks", event]),
+        }
+    }
+
+    /// The MCP server in a file in JSON.
+    fn server(&self, json: &mut Jsonc, key: &str, undo: bool) -> std::result::Result<(), Mistake> {
+        let way = [Step::Key(key), Step::Key(NAME)];
+        if undo || !self.has_server {
+            return match json.get(&way) {
+                Some(_) => json.remove(&way).and_then(|()| json.prune(&[key])),
+                None => Ok(()),
+            };
+        }
+        let mut words = self.server_words();
+        let milliseconds = TOOL_SECONDS * 1000;
+        let variables = json!({"SAYSO_TOKEN_FILE": self.token});
+        let wanted = match self.client {
+            Client::Opencode => json!({
+                "type": "local", "command": words, "environment": variables,
+                "enabled": true, "timeout": milliseconds,
+            }),
+            Client::Gemini | Client::ClaudeCode | Client::Codex => {
+                let args = words.split_off(1);
+                let mut server = json!({"command": words[0], "args": args, "env": variables});
+                if self.client == Client::Gemini {
+                    server["timeout"] = milliseconds.into();
+                    // Asking a person takes no permission.
+                    server["trust"] = true.into();
+                }
+                server
+            }
+        };
+        match json.get(&way) {
+            Some(known) if known == wanted => Ok(()),
+            _ => json.set(&[key, NAME], &wanted),
+        }
+    }
+}
+
+/// Lets a word be in a list, or not.
+fn listed(
+    json: &mut Jsonc,
+    keys: &[&str],
+    word: &str,
+    wanted: bool,
+) -> std::result::Result<(), Mistake> {
+    let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
+    let list = json.get(&way).unwrap_or_default();
+    let at = list.as_array().and_then(|list| list.iter().position(|item| item == word));
+    match (at, wanted) {
+        (Some(_), true) | (None, false) => Ok(()),
+        (None, true) => json.push(keys, &word.into()),
+        (Some(at), false) => {
+            json.remove(&[&way[..], &[Step::At(at)]].concat())?;
+            json.prune(keys)
+        }
+    }
+}
+
+/// Whether a hook is one of ours, made by `connect` or by hand.
+pub(super) fn is_ours(command: &str, client: Client) -> bool {
+    command.contains(NAME) && command.contains(&format!(" hook {} ", client.name()))
+}
+
+/// Where in the groups of an event hooks with such commands stand.
+fn positions(groups: &[Value], is_wanted: impl Fn(&str) -> bool) -> Vec<(usize, usize)> {
+    let mut found = vec![];
+    for (group, value) in groups.iter().enumerate() {
+        for (hook, value) in value["hooks"].as_array().into_iter().flatten().enumerate() {
+            if is_wanted(value["command"].as_str().unwrap_or_default()) {
+                found.push((group, hook));
+            }
+        }
+    }
+    found
+}
+
+/// A hook in a file: the event, where it stands, and whether it is ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) event: String,
+    pub(super) at: (usize, usize),
+    pub(super) is_ours: bool,
+}
+
+/// All hooks in a file; none where it cannot be read.
+pub(super) fn placed(text: &str, client: Client) -> Vec<Placed> {
+    let read = Jsonc::read(text).ok().and_then(|json| json.get(&[Step::Key("hooks")]));
+    let mut all = vec![];
+    for (event, groups) in read.iter().filter_map(Value::as_object).flatten() {
+        let groups = groups.as_array().cloned().unwrap_or_default();
+        let ours = positions(&groups, |command| is_ours(command, client));
+        for at in positions(&groups, |_| true) {
+            all.push(Placed { event: event.clone(), at, is_ours: ours.contains(&at) });
+        }
+    }
+    all
+}
+
+/// A word as every shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// The files of a client, each as it is to be.
+#[derive(Default)]
+struct Files(Vec<Change>);
+
+impl Files {
+    fn take(&mut self, path: &Path) -> Result<&mut Change> {
+        let at = match self.0.iter().position(|change| change.path == path) {
+            Some(at) => at,
+            None => {
+                self.0.push(Change::of(path.to_path_buf())?);
+                self.0.len() - 1
+            }
+        };
+        Ok(&mut self.0[at])
+    }
+
+    /// Changes a file in JSON. One in which nothing is left goes.
+    fn json(
+        &mut self,
+        path: &Path,
+        edit: impl FnOnce(&mut Jsonc) -> std::result::Result<(), Mistake>,
+    ) -> Result<()> {
+        let change = self.take(path)?;
+        let text = change.after.clone().unwrap_or_default();
+        let broken =
+            |mistake: Mistake| broken(path, &format!("line {}: {}", mistake.line, mistake.what));
+        let mut json = Jsonc::read(&text).map_err(broken)?;
+        edit(&mut json).map_err(broken)?;
+        let is_left = !json.is_empty();
+        let new = json.into_text();
+        if new != text && (is_left || change.after.is_some()) {
+            change.after = is_left.then_some(new);
+        }
+        Ok(())
+    }
+
+    fn toml(
+        &mut self,
+        path: &Path,
+        edit: impl FnOnce(&mut toml_edit::DocumentMut) -> std::result::Result<(), String>,
+    ) -> Result<()> {
+        let change = self.take(path)?;
+        let text = change.after.clone().unwrap_or_default();
+        let mut toml: toml_edit::DocumentMut =
+            text.parse().map_err(|e: toml_edit::TomlError| broken(path, e.to_string().trim()))?;
+        edit(&mut toml).map_err(|why| broken(path, &why))?;
+        let new = toml.to_string();
+        if new != text {
+            change.after = (!new.trim().is_empty()).then_some(new);
+        }
+        Ok(())
+    }
+}
+
+fn broken(path: &Path, why: &str) -> Failure {
+    let shown = path.display();
+    Failure::new(Code::Invalid, format!("{shown} cannot be read: {why}; nothing was changed"))
+        .hint("put the file right first; its client cannot read it either")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Connects with the MCP server, hands what changes to a check, and disconnects.
+    fn check(client: Client, scope: Scope, look: impl Fn(&str)) {
+        let folder = tempfile::tempdir().unwrap();
+        let [project, home] = ["it's a project", "home"].map(|name| folder.path().join(name));
+        let places = Places { project, home, given: |_| None };
+        let setup = Setup {
+            client,
+            scope,
+            places: &places,
+            program: "/opt/sayso".into(),
+            token: "/x/.sayso/tokens/fixer.token".into(),
+            has_server: true,
+            asked: None,
+        };
+        let changes = setup.changes(false).unwrap();
+        look(&changes.iter().map(Change::diff).collect::<String>());
+        crate::commands::connect::files::write_all(&changes).unwrap();
+        assert!(setup.changes(false).unwrap().is_empty(), "{client:?}: again is the same");
+        let back = setup.changes(true).unwrap();
+        crate::commands::connect::files::write_all(&back).unwrap();
+        assert!(changes.iter().all(|change| !change.path.exists()), "{client:?}");
+        assert!(setup.changes(true).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_server_comes_and_goes_with_the_hooks() {
+        for (client, project, words) in [
+            (
+                Client::ClaudeCode,
+                ".mcp.json",
+                ["\"mcpServers\"", "\"mcp__sayso\"", "SAYSO_TOKEN_FILE"],
+            ),
+            (
+                Client::Codex,
+                ".codex/config.toml",
+                [
+                    "[mcp_servers.sayso]",
+                    "tool_timeout_sec = 3600",
+                    "default_tools_approval_mode = \"approve\"",
+                ],
+            ),
+            (
+                Client::Gemini,
+                ".gemini/settings.json",
+                ["\"mcpServers\"", "3600000", "\"trust\": true"],
+            ),
+            (Client::Opencode, ".opencode/opencode.json", ["\"mcp\"", "\"local\"", "3600000"]),
+        ] {
+            for scope in Scope::ALL {
+                check(client, scope, |diff| {
+                    for word in words {
+                        assert!(diff.contains(word), "{word} is not in {diff}");
+                    }
+                    let is_there = diff.contains(&format!("it's a project/{project}"));
+                    assert_eq!(is_there, scope == Scope::Project, "{diff}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn words_reach_the_program_as_they_are() {
+        for (word, expected) in [
+            ("/a/b.c-d_e", "/a/b.c-d_e"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("$x", "'$x'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn a_hook_made_by_hand_is_known_as_ours() {
+        assert!(is_ours("sayso hook codex PreToolUse", Client::Codex));
+        assert!(!is_ours("sayso hook codex PreToolUse", Client::ClaudeCode));
+        assert!(!is_ours("my-hook codex", Client::Codex));
+    }
+}
