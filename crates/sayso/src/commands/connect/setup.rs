@@ -44,24 +44,45 @@ impl Scope {
 /// An event that a client runs a hook for.
 struct Event {
     name: &'static str,
-    /// Whether it is about a call of a tool: such a hook is for all tools and may wait for a person.
-    is_call: bool,
+    sort: Sort,
 }
 
-const fn call(name: &'static str) -> Event {
-    Event { name, is_call: true }
+/// What sort of event it is.
+#[derive(PartialEq, Eq)]
+enum Sort {
+    /// A call that is about to run: for all tools, it may wait for a person, and without an answer of ours
+    /// nothing runs.
+    Call,
+    /// The client asks its own user about a call, and we a person of ours: without us, its user answers.
+    Dialog,
+    /// A call that has run, of any tool.
+    Ran,
+    Other,
 }
 
-const fn other(name: &'static str) -> Event {
-    Event { name, is_call: false }
+const fn event(name: &'static str, sort: Sort) -> Event {
+    Event { name, sort }
 }
 
 /// The events that are connected. `sayso hook` must know every one of them.
 const fn events(client: Client) -> &'static [Event] {
-    const CLAUDE: &[Event] =
-        &[call("PreToolUse"), other("UserPromptSubmit"), other("Stop"), other("SessionStart")];
-    const GEMINI: &[Event] = &[call("BeforeTool")];
-    const OPENCODE: &[Event] = &[call("tool.execute.before")];
+    const CLAUDE: &[Event] = &[
+        event("PreToolUse", Sort::Call),
+        event("PermissionRequest", Sort::Dialog),
+        event("PostToolUse", Sort::Ran),
+        event("UserPromptSubmit", Sort::Other),
+        event("Stop", Sort::Other),
+        event("SessionStart", Sort::Other),
+        event("SessionEnd", Sort::Other),
+    ];
+    const GEMINI: &[Event] = &[
+        event("BeforeTool", Sort::Call),
+        event("AfterTool", Sort::Ran),
+        event("BeforeAgent", Sort::Other),
+        event("AfterAgent", Sort::Other),
+        event("SessionStart", Sort::Other),
+    ];
+    const OPENCODE: &[Event] = &[event("tool.execute.before", Sort::Call)];
     match client {
         Client::ClaudeCode | Client::Codex => CLAUDE,
         Client::Gemini => GEMINI,
@@ -71,7 +92,7 @@ const fn events(client: Client) -> &'static [Event] {
 
 /// Whether an event of a client's is about a call.
 pub(super) fn is_call(client: Client, event: &str) -> bool {
-    events(client).iter().any(|known| known.name == event && known.is_call)
+    events(client).iter().any(|known| known.name == event && known.sort == Sort::Call)
 }
 
 /// The events for which a file has no hook of ours.
@@ -254,12 +275,15 @@ impl Setup<'_> {
 
     /// A hook as it stands in a client's file.
     fn entry(&self, event: &Event) -> Value {
-        let seconds = if event.is_call { HOLD_SECONDS } else { BRIEF_SECONDS };
+        let seconds = match event.sort {
+            Sort::Call | Sort::Dialog => HOLD_SECONDS,
+            Sort::Ran | Sort::Other => BRIEF_SECONDS,
+        };
         let words: Vec<_> = self.words(event.name).iter().map(|word| quoted(word)).collect();
         let mut hook = json!({"type": "command", "command": words.join(" "), "timeout": seconds});
         match self.client {
             // Else it goes on when the hook cannot be run at all.
-            Client::ClaudeCode if event.is_call => hook["onFailure"] = "block".into(),
+            Client::ClaudeCode if event.sort == Sort::Call => hook["onFailure"] = "block".into(),
             Client::Gemini => {
                 hook["timeout"] = (seconds * 1000).into();
                 hook["name"] = NAME.into();
@@ -267,7 +291,7 @@ impl Setup<'_> {
             Client::ClaudeCode | Client::Codex | Client::Opencode => {}
         }
         let mut group = Map::new();
-        if event.is_call {
+        if event.sort != Sort::Other {
             group.insert("matcher".into(), "*".into());
         }
         group.insert("hooks".into(), json!([hook]));
