@@ -12,8 +12,9 @@ words are in the latest user text that has any scene's words; the step is the nu
 has taken since. So an answer depends on the script and the conversation alone, and no retry, resumed
 session, restart or side request (for a title, say) gets a script out of step.
 
-A step is {"text": ...}, {"shell": COMMAND} or {"write": [PATH, CONTENT]}: the last two use whichever
-tool the client offers. {"delay": SECONDS} waits first; {"status": N, "headers": {}, "body": {}} fails.
+A step is {"text": ...}, {"shell": COMMAND}, {"write": [PATH, CONTENT]} or {"tool": [NAME, INPUT]}: the
+last three use whichever tool the client offers, {"tool"} one of a server, whatever the client puts before its
+name. {"delay": SECONDS} waits first; {"status": N, "headers": {}, "body": {}} fails.
 Each answer counts as 10 tokens in and 5 out.
 
 It is also the proxy of clients that want to get elsewhere: they are refused, and the log says where
@@ -69,7 +70,12 @@ def read_messages(body):
 
 
 def read_responses(body):
-    tools = {tool.get("name"): tool.get("parameters") for tool in body.get("tools") or []}
+    tools = {}
+    for tool in body.get("tools") or []:
+        if tool.get("type") == "namespace":
+            tools.update({(tool["name"], inner.get("name")): inner.get("parameters") for inner in tool["tools"]})
+        else:
+            tools[tool.get("name")] = tool.get("parameters")
     events = []
     for item in body.get("input") or []:
         kind = item.get("type", "message")
@@ -141,6 +147,11 @@ def choose(script, events):
 
 def call_of(step, tools):
     """The tool and its input; a client without a tool for writing has a shell."""
+    if "tool" in step:
+        wanted, given = step["tool"]
+        names = ((name, name[1] if isinstance(name, tuple) else str(name)) for name in tools)
+        found = next((name for name, plain in names if plain.endswith(wanted)), None)
+        return (found, given) if found else None
     writer = next((name for name in WRITERS if name in tools), None)
     if "write" in step and writer:
         path, content = step["write"]
@@ -214,10 +225,11 @@ def write_responses(body, number, text, call):
         content = [{"type": "output_text", "text": text, "annotations": []}]
         items.append({"type": "message", "id": "msg_" + tag(), "role": "assistant", "content": content})
     if call:
-        items.append({
+        place = dict(zip(("namespace", "name"), call[0])) if isinstance(call[0], tuple) else {"name": call[0]}
+        items.append(dict(place, **{
             "type": "function_call", "id": "fc_" + tag(), "call_id": call_id(number),
-            "name": call[0], "arguments": json.dumps(call[1]),
-        })
+            "arguments": json.dumps(call[1]),
+        }))
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
     response = {"id": "resp_" + tag(), "object": "response", "model": body.get("model"), "status": "completed"}
     pairs = [{"type": "response.created", "response": dict(response, status="in_progress", output=[])}]
@@ -335,7 +347,7 @@ class Handler(BaseHTTPRequestHandler):
         _, read, write = dialect
         tools, events = read(body)
         when, number, step = choose(self.server.script(), events)
-        call = call_of(step, tools) if "shell" in step or "write" in step else None
+        call = call_of(step, tools) if {"shell", "write", "tool"} & set(step) else None
         form = (body.get("generationConfig") or {}).get("responseMimeType")
         text = step.get("text", "" if call else "ok")
         if form == "application/json":

@@ -16,7 +16,7 @@ rules:
 const REASON: &str = "That file is not yours.";
 
 /// Lets the client ask sayso before every call, as its user would.
-fn connect(stage: &Stage<'_>) {
+pub(super) fn connect(stage: &Stage<'_>) {
     let args = ["connect", stage.client.name(), "--scope", "user", "--yes"];
     let mut command = stage.at_home(stage.space.command(Who::Terminal, &args));
     let said = stage.space.finish(&mut command).says("is connected").never_says("does not trust");

@@ -4,6 +4,7 @@
 //! A client gets a home of its own, so that no login or setting of this machine is used, and the
 //! scripted model as its provider and as its proxy, so that nothing of it leaves this machine.
 
+mod asked;
 mod client;
 mod conformance;
 mod deferred;
@@ -171,6 +172,7 @@ macro_rules! of_each_client {
 of_each_client! {
     claude_code: ClaudeCode {
         an_answer_resumes_it: turns::answered,
+        it_asks_through_mcp: asked::answered,
         an_answer_resumes_it_on_postgres: turns::answered = Postgres,
         it_hears_why_it_was_rejected: turns::rejected,
         it_asks_while_it_works: turns::asks_while_it_works,
@@ -187,6 +189,7 @@ of_each_client! {
     }
     codex: Codex {
         an_answer_resumes_it: turns::answered,
+        it_asks_through_mcp: asked::answered,
         it_hears_why_it_was_rejected: turns::rejected,
         it_asks_while_it_works: turns::asks_while_it_works,
         it_cannot_ask_a_server_while_it_works: turns::cannot_ask_a_server = Postgres,
@@ -199,6 +202,7 @@ of_each_client! {
     }
     gemini: Gemini {
         an_answer_resumes_it: turns::answered,
+        it_asks_through_mcp: asked::answered,
         it_hears_why_it_was_rejected: turns::rejected,
         it_asks_while_it_works: turns::asks_while_it_works,
         killed_at_work_it_goes_on: killed::at_work,
@@ -208,6 +212,7 @@ of_each_client! {
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
+        it_asks_through_mcp: asked::answered,
         it_hears_why_it_was_rejected: turns::rejected,
         it_asks_while_it_works: turns::asks_while_it_works,
         killed_at_work_it_goes_on: killed::at_work,
