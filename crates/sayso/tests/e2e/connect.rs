@@ -340,6 +340,21 @@ fn a_person_is_asked_and_nobody_else_may() {
     space.verify();
 }
 
+/// What is new in a repository is named, unless git leaves it out; no folder stays behind.
+#[test]
+fn a_repository_is_kept_clean() {
+    let space = Space::new(Backend::Sqlite);
+    let home = Home::new(&space);
+    let init =
+        std::process::Command::new("git").args(["init", "-q"]).current_dir(space.path()).status();
+    assert!(init.unwrap().success());
+    home.connect(&["opencode", "--yes"]).says("git does not ignore .opencode/plugin/sayso.js").ok();
+    home.connect(&["opencode", "--undo", "--yes"]).ok();
+    assert!(!space.path().join(".opencode").exists());
+    fs::write(space.path().join(".gitignore"), ".opencode\n").unwrap();
+    home.connect(&["opencode", "--yes"]).never_says("git does not ignore").ok();
+}
+
 /// A program that stands in for a client.
 fn stand_in(home: &Home<'_>, name: &str, script: &str) {
     home.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
