@@ -134,6 +134,12 @@ fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<A
     Ok(Actor { proof: Proof::Passphrase, ..actor })
 }
 
+/// Whether the environment names a token, of whomever.
+pub(crate) fn has_token() -> bool {
+    let names = ["SAYSO_TOKEN_FILE", "SAYSO_TOKEN"];
+    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
 /// The token in reach, if any: by file, or in the environment.
 fn token() -> Result<Option<String>> {
     if let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) {

@@ -339,3 +339,107 @@ fn a_person_is_asked_and_nobody_else_may() {
     home.connect(&["gemini", "--agent", "../x", "--yes"]).refused("SAY038");
     space.verify();
 }
+
+/// What is new in a repository is named, unless git leaves it out; no folder stays behind.
+#[test]
+fn a_repository_is_kept_clean() {
+    let space = Space::new(Backend::Sqlite);
+    let home = Home::new(&space);
+    let init =
+        std::process::Command::new("git").args(["init", "-q"]).current_dir(space.path()).status();
+    assert!(init.unwrap().success());
+    home.connect(&["opencode", "--yes"]).says("git does not ignore .opencode/plugin/sayso.js").ok();
+    home.connect(&["opencode", "--undo", "--yes"]).ok();
+    assert!(!space.path().join(".opencode").exists());
+    fs::write(space.path().join(".gitignore"), ".opencode\n").unwrap();
+    home.connect(&["opencode", "--yes"]).never_says("git does not ignore").ok();
+}
+
+/// A program that stands in for a client.
+fn stand_in(home: &Home<'_>, name: &str, script: &str) {
+    home.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+    let path = home.folder.join("bin").join(name);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What is wrong with a client that cannot be shown to ask is said, and nothing passes by accident.
+#[test]
+fn a_check_that_shows_nothing_fails() {
+    let space = Space::new(Backend::Sqlite);
+    let home = Home::new(&space);
+    let check = |args: &[&str]| {
+        let args: Vec<_> = ["--check"].iter().chain(args).copied().collect();
+        home.connect_typing(Who::Script, &args, "")
+    };
+    // Of all of them: what is not there is no failure, what is not connected a warning.
+    stand_in(&home, "gemini", "echo 0.61.0");
+    check(&[]).says("not connected: it asks nobody").says("sayso connect gemini").ok();
+    check(&["gemini"]).says("not connected").exits(2);
+    home.connect(&["gemini", "--scope", "user", "--yes"]).ok();
+    check(&["gemini"]).says("it ended without asking its model").says("0.61.0").exits(1);
+    fs::remove_file(home.folder.join("bin/gemini")).unwrap();
+    check(&["gemini"]).says("not found").says("install it").exits(2);
+    // Claude Code that goes on when a hook cannot be run, and one whose hooks are switched off.
+    home.write(".claude/settings.json", "{\"disableAllHooks\": true}\n");
+    stand_in(&home, "claude", "echo '2.1.197 (Claude Code)'");
+    home.connect(&["claude-code", "--scope", "user", "--yes"])
+        .says("disableAllHooks")
+        .says("2.1.197")
+        .ok();
+    check(&["claude-code"]).says("update it").says("disableAllHooks is set").exits_not(0);
+    // A hook that somebody took out again.
+    let all: Value = serde_json::from_str(&home.text(".claude/settings.json")).unwrap();
+    home.write(
+        ".claude/settings.json",
+        &json!({"hooks": {"Stop": all["hooks"]["Stop"]}}).to_string(),
+    );
+    check(&["claude-code"])
+        .says("no hook for PreToolUse, UserPromptSubmit, SessionStart")
+        .exits_not(0);
+    // A client that calls its tool and asks nobody.
+    stand_in(&home, "claude", ASKS_NOBODY);
+    home.connect(&["claude-code", "--scope", "user", "--yes"]).ok();
+    let ran = check(&["claude-code", "--json"]).exits(1);
+    let all: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let failed = |name: &str| {
+        all[0]["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|c| c["name"] == name && c["result"] == "failed")
+    };
+    assert!(failed("hook") && failed("reason") && all[0]["healthy"] == false, "{all}");
+    let left: Vec<_> = fs::read_dir(space.path().join(".sayso"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("check-")), "{left:?}");
+}
+
+const ASKS_NOBODY: &str = r#"
+[ "$1" = --version ] && { echo 2.1.400; exit; }
+exec bash -c '
+at=${ANTHROPIC_BASE_URL#http://} body="{\"tools\": [{\"name\": \"Bash\"}]}"
+exec 3<>/dev/tcp/${at%:*}/${at#*:}
+printf "POST /v1/messages HTTP/1.1\r\nContent-Length: ${#body}\r\n\r\n$body" >&3
+cat <&3'
+"#;
+
+/// The doctor tells what is connected, and what a client cannot be kept from.
+#[test]
+fn the_doctor_knows_who_is_connected() {
+    let space = Space::new(Backend::Sqlite);
+    let home = Home::new(&space);
+    let doctor = || {
+        let mut command = space.command(Who::Human("ann"), &["doctor", "--quick"]);
+        command.env("HOME", &home.folder).env("XDG_CONFIG_HOME", home.folder.join(".config"));
+        space.finish(&mut command)
+    };
+    doctor().never_says("known:").ok();
+    for client in CLIENTS {
+        home.connect(&[client, "--scope", "user", "--yes"]).ok();
+    }
+    let said = doctor().exits(0);
+    assert_eq!(said.stdout.matches("known: ").count(), 4, "{said:?}");
+    said.says("write_stdin");
+}

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// The most that is read of a client's file.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
+/// How deep a client's file is in the client's own folder.
+const FOLDERS_MAX: usize = 2;
+
 /// A file as it is and as it is to be. There is no text where there is no file.
 pub(super) struct Change {
     pub(super) path: PathBuf,
@@ -113,7 +116,13 @@ fn put(path: &Path, text: Option<&str>) -> Result<()> {
         _ => wrong(path, &format!("cannot be written: {e}")),
     };
     let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let Some(text) = text else { return std::fs::remove_file(target).map_err(failed) };
+    let Some(text) = text else {
+        std::fs::remove_file(&target).map_err(failed)?;
+        // The folders it was in go with it where nothing else is in them: the client's own, at most.
+        let folders = target.ancestors().skip(1).take(FOLDERS_MAX);
+        let _ = folders.map(std::fs::remove_dir).take_while(std::result::Result::is_ok).count();
+        return Ok(());
+    };
     let folder = target.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;

@@ -26,6 +26,7 @@ use serde::Serialize;
 use setup::{Places, Scope, Setup};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Let a coding agent's client ask sayso before every tool call.
 ///
@@ -219,6 +220,7 @@ impl Plan<'_> {
         if self.is_any() {
             notes.push(format!("{} reads this when it starts: start it anew", client.name()));
         }
+        notes.extend(self.changes.iter().filter_map(|change| self.not_ignored(change)));
         let (places, has_server) = (self.places, has_server());
         let subject =
             Subject { client, program: self.program.clone(), places, has_server, is_meant: true };
@@ -227,6 +229,20 @@ impl Plan<'_> {
             notes.push(format!("{}: {hint}", found.seen));
         }
         notes
+    }
+
+    /// A new file in the project that would go along with the next commit.
+    fn not_ignored(&self, change: &Change) -> Option<String> {
+        let path = change.path.strip_prefix(&self.places.project).ok()?;
+        let mut git = Command::new("git");
+        git.arg("-C").arg(&self.places.project).args(["check-ignore", "--quiet", "--"]).arg(path);
+        let ended = git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        // 1 is its word for no; outside of a repository it has another one.
+        let is_taken = change.before.is_none() && ended.ok()?.code() == Some(1);
+        let shown = path.display();
+        is_taken.then(|| {
+            format!("git does not ignore {shown}, which is for this machine alone: add it to .git/info/exclude")
+        })
     }
 
     fn report(&self, out: &Out) {

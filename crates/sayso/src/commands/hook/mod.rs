@@ -8,6 +8,7 @@ mod incoming;
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
+use crate::who;
 use dialect::{Client, waits};
 use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
@@ -221,21 +222,27 @@ fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) 
 }
 
 /// The desk, and the agent whose hook this is. A worker gives its agents their own token, which counts
-/// before the one that the client's settings name for all of them.
+/// before the one that the client's settings name for all of them; that of a person does not count.
 fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
-    let (desk, actor) = context.sit_down()?;
-    let is_known = (actor.role, actor.proof) == (Role::Agent, Proof::Token);
-    let Some(file) = args.token_file.as_deref().filter(|_| !is_known) else {
-        check_is_agent(&actor)?;
-        return Ok((desk, actor));
+    let desk = context.desk()?;
+    // Whose token is at hand is quicker to tell than who is at the keyboard.
+    let own = if who::has_token() { Some(who::actor(&desk)?) } else { None };
+    let is_agent = |actor: &Actor| (actor.role, actor.proof) == (Role::Agent, Proof::Token);
+    let is_known = own.as_ref().is_some_and(is_agent);
+    let actor = match (args.token_file.as_deref().filter(|_| !is_known), own) {
+        (Some(file), _) => desk.authenticate(&secret(file)?, Door::Cli)?,
+        (None, Some(own)) => own,
+        (None, None) => who::actor(&desk)?,
     };
-    let secret = std::fs::read_to_string(file).map_err(|e| {
-        let message = format!("the token file {} cannot be read: {e}", file.display());
-        Failure::new(Code::BadToken, message).hint("make it anew with: sayso connect")
-    })?;
-    let actor = desk.authenticate(&secret, Door::Cli)?;
     check_is_agent(&actor)?;
     Ok((desk, actor))
+}
+
+fn secret(file: &Path) -> Result<String> {
+    std::fs::read_to_string(file).map_err(|e| {
+        let message = format!("the token file {} cannot be read: {e}", file.display());
+        Failure::new(Code::BadToken, message).hint("make it anew with: sayso connect")
+    })
 }
 
 fn check_is_agent(actor: &Actor) -> Result<()> {

@@ -15,7 +15,7 @@ fn waiting(stage: &Stage<'_>) -> String {
 }
 
 pub(super) fn answered(stage: &Stage<'_>) {
-    connect(stage);
+    connect(stage, "user");
     let ask = json!({"tool": ["ask_human", {"question": QUESTION, "options": ["red", "blue"]}]});
     let scene = json!({"when": "Paint the door", "steps": [ask, super::turns::completes()]});
     let task = stage.task(&["Paint the door"], &json!([scene]));

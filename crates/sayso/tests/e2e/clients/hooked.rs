@@ -16,8 +16,8 @@ rules:
 const REASON: &str = "That file is not yours.";
 
 /// Lets the client ask sayso before every call, as its user would.
-pub(super) fn connect(stage: &Stage<'_>) {
-    let args = ["connect", stage.client.name(), "--scope", "user", "--yes"];
+pub(super) fn connect(stage: &Stage<'_>, scope: &str) {
+    let args = ["connect", stage.client.name(), "--scope", scope, "--yes"];
     let mut command = stage.at_home(stage.space.command(Who::Terminal, &args));
     let said = stage.space.finish(&mut command).says("is connected").never_says("does not trust");
     said.ok();
@@ -26,7 +26,7 @@ pub(super) fn connect(stage: &Stage<'_>) {
 pub(super) fn ruled_on(stage: &Stage<'_>) {
     let space = stage.space;
     policy(space, "space", POLICY);
-    connect(stage);
+    connect(stage, "user");
     let touch = |file: &str| json!({"shell": format!("touch {{tree}}/{file}")});
     let steps = json!([
         touch("free.txt"),
@@ -114,7 +114,7 @@ pub(super) fn checked(stage: &Stage<'_>) {
     stage.model.plays("[]");
     let ran = check(stage, &[]).exits(2);
     expect(&ran, "settings", "failed", "not connected");
-    connect(stage);
+    connect(stage, "user");
     let ran = check(stage, &[]).exits(0);
     for (name, seen) in [
         ("version", "."),
@@ -148,7 +148,7 @@ pub(super) fn checked(stage: &Stage<'_>) {
 /// Codex skips hooks it does not trust without a word: the check says so.
 pub(super) fn untrusted(stage: &Stage<'_>) {
     stage.model.plays("[]");
-    connect(stage);
+    connect(stage, "user");
     let path = stage.home().join(".codex/config.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("sha256:", "sha256:0")).unwrap();
@@ -157,6 +157,31 @@ pub(super) fn untrusted(stage: &Stage<'_>) {
     expect(&ran, "hook", "failed", "it is not run");
     let mut doctor = stage.at_home(stage.space.command(Who::Script, &["doctor"]));
     stage.space.finish(&mut doctor).says("does not trust").says("write_stdin").ok();
-    connect(stage);
+    connect(stage, "user");
     check(stage, &[]).exits(0);
+}
+
+/// Connected for one project, in files of that project alone.
+pub(super) fn checked_in_a_project(stage: &Stage<'_>) {
+    stage.model.plays("[]");
+    let project = stage.space.path().canonicalize().unwrap().display().to_string();
+    // As after saying to the client that one trusts the project.
+    match stage.client {
+        Client::Codex => {
+            let path = stage.home().join(".codex/config.toml");
+            let text = std::fs::read_to_string(&path).unwrap();
+            let trust = format!("[projects.\"{project}\"]\ntrust_level = \"trusted\"\n");
+            std::fs::write(path, format!("{text}{trust}")).unwrap();
+        }
+        Client::Gemini => {
+            let path = stage.home().join(".gemini/trustedFolders.json");
+            std::fs::write(path, json!({project: "TRUST_FOLDER"}).to_string()).unwrap();
+        }
+        Client::ClaudeCode | Client::Opencode => {}
+    }
+    connect(stage, "project");
+    let ran = check(stage, &[]).exits(0);
+    expect(&ran, "hook", "ok", "is run before a call");
+    expect(&ran, "call", "ok", "did not run");
+    assert!(stage.model.is_unasked(), "the provider that is set up was asked");
 }

@@ -182,6 +182,7 @@ of_each_client! {
         a_limit_is_waited_for: limits::of_claude_code,
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_check_tells_whether_hooks_are_run: hooked::checked,
+        its_check_holds_for_a_project: hooked::checked_in_a_project,
         its_hooks_are_ruled_on_by_postgres: hooked::ruled_on = Postgres,
         it_is_resumed_at_its_call: deferred::resumed_at_its_call,
         it_is_resumed_at_its_call_on_postgres: deferred::resumed_at_its_call = Postgres,
@@ -199,6 +200,7 @@ of_each_client! {
         its_check_sees_what_it_does_not_trust: hooked::untrusted,
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_check_tells_whether_hooks_are_run: hooked::checked,
+        its_check_holds_for_a_project: hooked::checked_in_a_project,
     }
     gemini: Gemini {
         an_answer_resumes_it: turns::answered,
@@ -209,6 +211,7 @@ of_each_client! {
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_check_tells_whether_hooks_are_run: hooked::checked,
+        its_check_holds_for_a_project: hooked::checked_in_a_project,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
@@ -219,5 +222,6 @@ of_each_client! {
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_check_tells_whether_hooks_are_run: hooked::checked,
+        its_check_holds_for_a_project: hooked::checked_in_a_project,
     }
 }

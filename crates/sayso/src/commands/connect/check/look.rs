@@ -73,6 +73,9 @@ pub(super) fn settings(places: &Places, client: Client, scopes: &[Scope]) -> Vec
             }
         });
     }
+    if client == Client::Gemini && scopes == [Scope::Project] {
+        checks.push(trust_of_gemini(places));
+    }
     if let Some((path, what)) = switched_off(places, client) {
         let seen = format!("{what} in {}", path.display());
         let hint = "take it out: with it no hook is run".to_owned();
@@ -138,6 +141,37 @@ pub(super) fn trust(places: &Places, program: &str, scopes: &[Scope]) -> Check {
         }
     }
     Check::ok("trust", "Codex trusts the hooks")
+}
+
+/// Whether Gemini CLI reads the settings of this project; it says nothing of those it leaves out.
+fn trust_of_gemini(places: &Places) -> Check {
+    let home = places.folder(Client::Gemini, Scope::User);
+    let read = |path: &Path| Jsonc::read(&text(path)).ok().and_then(|json| json.get(&[]));
+    let settings = read(&home.join("settings.json")).unwrap_or_default();
+    let given = (places.given)("GEMINI_CLI_TRUSTED_FOLDERS_PATH");
+    let rules =
+        read(&given.unwrap_or_else(|| home.join("trustedFolders.json"))).unwrap_or_default();
+    let is_asked = settings["security"]["folderTrust"]["enabled"] != false;
+    if !is_asked || is_trusted_by_gemini(&rules, &places.project) {
+        return Check::ok("trust", "Gemini CLI trusts this folder");
+    }
+    let seen = "Gemini CLI does not trust this folder, and leaves out its settings without a word";
+    let hint = "start gemini here once and say that you trust it, or connect it with: --scope user";
+    Check::failed("trust", seen, Some(hint.into()), Code::Invalid)
+}
+
+/// The rule for the folder nearest to the project counts.
+fn is_trusted_by_gemini(rules: &Value, project: &Path) -> bool {
+    let rules = rules.as_object().into_iter().flatten().filter_map(|(path, level)| {
+        let path = Path::new(path);
+        let folder = match level.as_str()? {
+            "TRUST_PARENT" => path.parent()?,
+            _ => path,
+        };
+        project.starts_with(folder).then_some((folder.components().count(), level))
+    });
+    let nearest = rules.max_by_key(|(length, _)| *length);
+    nearest.is_some_and(|(_, level)| level == "TRUST_FOLDER" || level == "TRUST_PARENT")
 }
 
 /// A setting that keeps hooks from being run, and the file it is in.
@@ -207,6 +241,17 @@ mod tests {
         assert_eq!(numbers("v0.61.0-nightly.2"), Some(("v0.61.0-nightly.2", [0, 61, 0])));
         assert_eq!(numbers("codex-cli"), None);
         assert!([2, 1, 1000] > CLAUDE_MIN && [2, 1, 294] < CLAUDE_MIN);
+    }
+
+    #[test]
+    fn the_nearest_folder_says_whether_gemini_trusts_it() {
+        let trusts = |rules: Value| is_trusted_by_gemini(&rules, Path::new("/a/b/c"));
+        assert!(trusts(json!({"/a": "TRUST_FOLDER"})));
+        assert!(trusts(json!({"/a/b/other": "TRUST_PARENT"})));
+        assert!(!trusts(json!({"/a": "TRUST_FOLDER", "/a/b": "DO_NOT_TRUST"})));
+        assert!(
+            !trusts(json!({"/x": "TRUST_FOLDER"})) && !trusts(json!({})) && !trusts(Value::Null)
+        );
     }
 
     #[test]
