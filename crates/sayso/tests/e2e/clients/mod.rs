@@ -6,6 +6,7 @@
 
 mod client;
 mod deferred;
+mod heard;
 mod hooked;
 mod killed;
 mod limits;
@@ -195,6 +196,7 @@ of_each_client! {
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
         its_hooks_are_ruled_on: hooked::ruled_on,
+        it_hears_what_was_written_to_it: heard::before_and_after,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
