@@ -8,6 +8,7 @@ mod asked;
 mod client;
 mod conformance;
 mod deferred;
+mod heard;
 mod hooked;
 mod killed;
 mod limits;
@@ -212,6 +213,7 @@ of_each_client! {
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_check_tells_whether_hooks_are_run: hooked::checked,
         its_check_holds_for_a_project: hooked::checked_in_a_project,
+        it_hears_what_was_written_to_it: heard::before_and_after,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
