@@ -12,6 +12,7 @@ use sayso_engine::Desk;
 use sayso_engine::agents::marks::{self, Sign};
 use sayso_server::mcp;
 use std::io::IsTerminal;
+use std::path::Path;
 
 /// Who hands in commands that are no verdicts. Where an agent is at work it is the agent, whatever
 /// token of a person is in reach: so no command can be forgotten that amounts to a verdict.
@@ -40,16 +41,28 @@ fn holder(desk: &Desk) -> Result<Actor> {
     }
 }
 
+/// The agent a connected client works for. A worker gives its agents tokens of their own, which count
+/// before the one that the client's settings name for all of them; whatever else the environment holds
+/// does not.
+pub(crate) fn connected(desk: &Desk, named: Option<&Path>, door: Door) -> Result<Option<Actor>> {
+    let own = token()?.map(|secret| desk.authenticate(&secret, door)).transpose()?;
+    match (own, named) {
+        (Some(own), None) => Ok(Some(own)),
+        (Some(own), Some(_)) if own.role == Role::Agent => Ok(Some(own)),
+        (_, Some(file)) => Ok(Some(desk.authenticate(&secret_in(file)?, door)?)),
+        (None, None) => Ok(None),
+    }
+}
+
 /// Who calls at a door that is for agents alone: by their token, or else an agent without a name. A
 /// person's token is refused there: a program must not do what only a person may.
-pub(crate) fn calling_agent(desk: &Desk, door: Door) -> Result<Actor> {
-    let Some(secret) = token()? else {
+pub(crate) fn calling_agent(desk: &Desk, named: Option<&Path>, door: Door) -> Result<Actor> {
+    let Some(actor) = connected(desk, named, door)? else {
         let sign = sign_here();
         let name = sign.map_or_else(|| "agent".into(), |sign| sign.agent);
         let actor = Actor::new(Role::Agent, &name, Proof::None, desk.level(), door);
         return Ok(Actor { launcher: Some(user()), ..actor });
     };
-    let actor = desk.authenticate(&secret, door)?;
     if let Err(error) = mcp::check_is_agent(&actor) {
         if let sayso_engine::Error::Refused(refusal) = &error {
             desk.note_refusal(&actor, refusal);
@@ -134,22 +147,21 @@ fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<A
     Ok(Actor { proof: Proof::Passphrase, ..actor })
 }
 
-/// Whether the environment names a token, of whomever.
-pub(crate) fn has_token() -> bool {
-    let names = ["SAYSO_TOKEN_FILE", "SAYSO_TOKEN"];
-    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-}
-
 /// The token in reach, if any: by file, or in the environment.
 fn token() -> Result<Option<String>> {
     if let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) {
-        let read = std::fs::read_to_string(&path).map_err(|e| {
-            let shown = path.to_string_lossy();
-            Refusal::new(Code::BadToken, format!("the token file {shown} cannot be read: {e}"))
-        })?;
-        return Ok(Some(read.trim().to_owned()));
+        return secret_in(Path::new(&path)).map(Some);
     }
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
+}
+
+fn secret_in(file: &Path) -> Result<String> {
+    let read = std::fs::read_to_string(file).map_err(|e| {
+        let message = format!("the token file {} cannot be read: {e}", file.display());
+        Refusal::new(Code::BadToken, message)
+            .hint("make one with: sayso token create, or for a client with: sayso connect")
+    })?;
+    Ok(read.trim().to_owned())
 }
 
 /// A sign of an agent here, or in a process that led here.

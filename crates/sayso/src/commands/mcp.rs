@@ -6,6 +6,7 @@ use crate::{when, who};
 use sayso_core::{Door, Exit};
 use sayso_server::mcp::{self, Setup};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Serve the Model Context Protocol to agents. Their clients start this; people do not.
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// How long a question waits for a person before the call comes back without an answer.
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = when::duration)]
     hold: Duration,
+    /// The file with the agent's token, for when the environment has none of an agent's.
+    #[arg(long, value_name = "FILE", conflicts_with = "http")]
+    token_file: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -37,7 +41,10 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let root = folder.filter(|_| args.http.is_none());
     let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
     match args.http {
-        None => mcp::on_stdio(setup, who::calling_agent(&desk, Door::Mcp)?)?,
+        None => {
+            let agent = who::calling_agent(&desk, args.token_file.as_deref(), Door::Mcp)?;
+            mcp::on_stdio(setup, agent)?;
+        }
         Some(address) => {
             let listening = mcp::listen(setup, address, args.host)?;
             context.out.line(&listening.url());

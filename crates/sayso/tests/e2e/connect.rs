@@ -394,7 +394,7 @@ fn a_check_that_shows_nothing_fails() {
         &json!({"hooks": {"Stop": all["hooks"]["Stop"]}}).to_string(),
     );
     check(&["claude-code"])
-        .says("no hook for PreToolUse, UserPromptSubmit, SessionStart")
+        .says("no hook for PreToolUse, PermissionRequest, PostToolUse, UserPromptSubmit, SessionStart, SessionEnd")
         .exits_not(0);
     // A client that calls its tool and asks nobody.
     stand_in(&home, "claude", ASKS_NOBODY);

@@ -28,16 +28,13 @@ pub(super) struct Known {
 pub(super) fn set_server(
     toml: &mut DocumentMut,
     words: &[String],
-    token: &str,
     seconds: i64,
 ) -> Result<(), String> {
     let (program, args) = words.split_first().ok_or("no program is named")?;
-    let variables = [("SAYSO_TOKEN_FILE", token)].into_iter().collect::<toml_edit::InlineTable>();
     let server = table(toml, &["mcp_servers", NAME])?;
     for (key, wanted) in [
         ("command", value(program)),
         ("args", value(args.iter().collect::<toml_edit::Array>())),
-        ("env", value(variables)),
         ("tool_timeout_sec", value(seconds)),
         // Asking a person takes no permission; without a terminal nobody could give it.
         ("default_tools_approval_mode", value("approve")),

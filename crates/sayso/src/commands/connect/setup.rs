@@ -21,6 +21,9 @@ const BRIEF_SECONDS: u64 = 60;
 /// How long a client waits for a tool of the MCP server, where it would wait less and can be told.
 const TOOL_SECONDS: i64 = 3600;
 
+/// How long the server waits for a person: less.
+const TOOL_HOLD: &str = "50m";
+
 /// Whose files are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Scope {
@@ -243,7 +246,7 @@ impl Setup<'_> {
         let [before, after] = [&old, &text].map(|text| placed(text, self.client));
         let servers = self.places.servers(self.client, self.scope);
         files.toml(&servers, |toml| match self.has_server && !undo {
-            true => codex::set_server(toml, &self.server_words(), &self.token, TOOL_SECONDS),
+            true => codex::set_server(toml, &self.server_words(), TOOL_SECONDS),
             false => codex::remove_server(toml),
         })?;
         let trusted = match (undo, &self.asked) {
@@ -270,7 +273,8 @@ impl Setup<'_> {
     /// The words that the MCP server is started with.
     fn server_words(&self) -> Vec<String> {
         let project = self.places.project.display().to_string();
-        [self.program.clone(), "-C".into(), project, "mcp".into()].into()
+        let words = [&self.program, "-C", &project, "mcp", "--hold", TOOL_HOLD];
+        words.into_iter().chain(["--token-file", &self.token]).map(str::to_owned).collect()
     }
 
     /// A hook as it stands in a client's file.
@@ -353,15 +357,14 @@ impl Setup<'_> {
         }
         let mut words = self.server_words();
         let milliseconds = TOOL_SECONDS * 1000;
-        let variables = json!({"SAYSO_TOKEN_FILE": self.token});
         let wanted = match self.client {
             Client::Opencode => json!({
-                "type": "local", "command": words, "environment": variables,
+                "type": "local", "command": words,
                 "enabled": true, "timeout": milliseconds,
             }),
             Client::Gemini | Client::ClaudeCode | Client::Codex => {
                 let args = words.split_off(1);
-                let mut server = json!({"command": words[0], "args": args, "env": variables});
+                let mut server = json!({"command": words[0], "args": args});
                 if self.client == Client::Gemini {
                     server["timeout"] = milliseconds.into();
                     // Asking a person takes no permission.
@@ -538,11 +541,7 @@ mod tests {
     #[test]
     fn the_server_comes_and_goes_with_the_hooks() {
         for (client, project, words) in [
-            (
-                Client::ClaudeCode,
-                ".mcp.json",
-                ["\"mcpServers\"", "\"mcp__sayso\"", "SAYSO_TOKEN_FILE"],
-            ),
+            (Client::ClaudeCode, ".mcp.json", ["\"mcpServers\"", "\"mcp__sayso\"", "--token-file"]),
             (
                 Client::Codex,
                 ".codex/config.toml",

@@ -56,6 +56,21 @@ impl Questions {
 /// What Claude Code calls the tool that asks its user.
 const ASKS: &str = "AskUserQuestion";
 
+impl Verb {
+    /// Whether something may run after it.
+    pub(super) fn may_run(&self) -> bool {
+        match self {
+            Verb::Call(_) | Verb::Dialog(..) | Verb::Questions(_) => true,
+            Verb::Ran(_)
+            | Verb::Start
+            | Verb::Prompt
+            | Verb::Stop { .. }
+            | Verb::End(_)
+            | Verb::Other => false,
+        }
+    }
+}
+
 impl Incoming {
     /// Reads an event. One that says something else than the command line is refused: the hook is
     /// set up wrongly, and its answer would be in the wrong words.

@@ -13,7 +13,7 @@ use dialect::{Client, waits};
 use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Door, Exit, GateId, Proof, Role};
+use sayso_core::{Actor, Code, Door, Exit, GateId, Role};
 use sayso_engine::worker::DEFER;
 use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
 use serde_json::json;
@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest event that is read.
@@ -50,6 +50,13 @@ pub(crate) const PROBE_SAYS: &str =
 
 /// What a client takes for a no, whatever else it makes of it.
 const BLOCK: i32 = 2;
+
+/// What a client shows its user and goes on. Of an event at which nothing runs, a block would keep the agent
+/// from ending its turn, or its user from saying anything.
+const COMPLAIN: i32 = 1;
+
+/// What we end with when something goes wrong: a block, until it is known that nothing runs.
+static CODE: AtomicI32 = AtomicI32::new(BLOCK);
 
 /// Rule on what an agent is about to do. Coding agents' clients call this; people do not.
 ///
@@ -94,31 +101,31 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let patience = args.hold + GRACE;
     std::thread::spawn(move || {
         std::thread::sleep(patience);
-        block("sayso did not come to an answer in time, so nothing is allowed");
+        end("sayso did not come to an answer in time, so nothing is allowed");
     });
     // A panic would end with a code that lets the call run.
-    std::panic::set_hook(Box::new(|panic| block(&format!("sayso failed: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| end(&format!("sayso failed: {panic}"))));
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&args, context)));
     match outcome {
         Ok(Ok(said)) => {
             if !said.text.is_empty() && writeln!(std::io::stdout(), "{}", said.text).is_err() {
-                block("sayso could not answer");
+                end("sayso could not answer");
             }
             said.is_heard();
             Ok(Exit::Ok)
         }
         Ok(Err(failure)) => {
             let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-            block(&format!("sayso blocked this: {}{hint}", harmless_line(&failure.message)))
+            end(&format!("sayso blocked this: {}{hint}", harmless_line(&failure.message)))
         }
-        Err(_) => block("sayso failed, so nothing is allowed"),
+        Err(_) => end("sayso failed, so nothing is allowed"),
     }
 }
 
-/// Says no in the one way every client understands.
-fn block(why: &str) -> ! {
+/// Ends without an answer, and says why.
+fn end(why: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "{why}");
-    std::process::exit(BLOCK)
+    std::process::exit(CODE.load(Ordering::Relaxed))
 }
 
 /// What the client is told; nothing lets it go on as it would.
@@ -154,6 +161,9 @@ struct Hook<'a> {
 
 fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
     let incoming = hear(args)?;
+    if !incoming.verb.may_run() {
+        CODE.store(COMPLAIN, Ordering::Relaxed);
+    }
     if let Some(file) = std::env::var_os(PROBE).filter(|file| !file.is_empty()) {
         return Ok(probed(args, context, &incoming, Path::new(&file)));
     }
@@ -207,16 +217,9 @@ fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) 
     let file = std::fs::File::options().append(true).create(true).open(file);
     // Without a note the check says that no hook was run.
     let _ = file.and_then(|mut file| writeln!(file, "{note}"));
-    let text = match &incoming.verb {
-        Verb::Call(_) | Verb::Dialog(..) | Verb::Questions(_) => {
-            args.client.denies(&args.event, PROBE_SAYS, false)
-        }
-        Verb::Ran(_)
-        | Verb::Start
-        | Verb::Prompt
-        | Verb::Stop { .. }
-        | Verb::End(_)
-        | Verb::Other => String::new(),
+    let text = match incoming.verb.may_run() {
+        true => args.client.denies(&args.event, PROBE_SAYS, false),
+        false => String::new(),
     };
     Said::only(text)
 }
@@ -225,24 +228,12 @@ fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) 
 /// before the one that the client's settings name for all of them; that of a person does not count.
 fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
     let desk = context.desk()?;
-    // Whose token is at hand is quicker to tell than who is at the keyboard.
-    let own = if who::has_token() { Some(who::actor(&desk)?) } else { None };
-    let is_agent = |actor: &Actor| (actor.role, actor.proof) == (Role::Agent, Proof::Token);
-    let is_known = own.as_ref().is_some_and(is_agent);
-    let actor = match (args.token_file.as_deref().filter(|_| !is_known), own) {
-        (Some(file), _) => desk.authenticate(&secret(file)?, Door::Cli)?,
-        (None, Some(own)) => own,
-        (None, None) => who::actor(&desk)?,
+    let actor = match who::connected(&desk, args.token_file.as_deref(), Door::Hook)? {
+        Some(actor) if actor.role == Role::Agent => actor,
+        _ => who::actor(&desk)?,
     };
     check_is_agent(&actor)?;
     Ok((desk, actor))
-}
-
-fn secret(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|e| {
-        let message = format!("the token file {} cannot be read: {e}", file.display());
-        Failure::new(Code::BadToken, message).hint("make it anew with: sayso connect")
-    })
 }
 
 fn check_is_agent(actor: &Actor) -> Result<()> {
@@ -332,7 +323,7 @@ impl Hook<'_> {
                 std::thread::sleep(LOOK_EVERY);
             }
             let _ = desk.prompt_is_gone(&actor, gate, PROMPT_IS_GONE);
-            block("the client ended this");
+            end("the client ended this");
         });
         Ok(())
     }

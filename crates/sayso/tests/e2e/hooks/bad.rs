@@ -137,3 +137,22 @@ fn a_client_that_is_gone() {
     let ran = hook(&space, "coder", "claude-code", "PreToolUse", &body[..40], "0s").exits(2);
     assert!(ran.stderr.contains("no PreToolUse event"), "{ran:?}");
 }
+
+/// Where nothing runs, what goes wrong is told and keeps nobody: an agent that cannot end its turn because the
+/// store is gone would go on for ever.
+#[test]
+fn what_goes_wrong_does_not_keep_a_turn_from_ending() {
+    let space = Space::new(Backend::Sqlite);
+    std::fs::remove_dir_all(space.path().join(".sayso")).unwrap();
+    for (client, event) in [
+        ("claude-code", "Stop"),
+        ("claude-code", "UserPromptSubmit"),
+        ("claude-code", "PostToolUse"),
+        ("codex", "Stop"),
+        ("gemini", "AfterAgent"),
+    ] {
+        let body = format!("{{\"hook_event_name\": \"{event}\", \"session_id\": \"s\"}}");
+        hook(&space, "coder", client, event, &body, "0s").exits(1);
+    }
+    hook(&space, "coder", "claude-code", "Unheard", "{}", "0s").exits(2);
+}
