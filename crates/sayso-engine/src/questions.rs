@@ -7,7 +7,7 @@ use crate::gates::{self, Ask};
 use crate::{Desk, Result};
 use sayso_core::answer::Choice;
 use sayso_core::gate::{Card, Command, Gate, Held};
-use sayso_core::{Actor, Code, Content, Digest, Kind, Proof, Refusal, Shape, Verdict};
+use sayso_core::{Actor, Code, Content, Digest, GateId, Kind, Proof, Refusal, Shape, Verdict};
 use sayso_policy::{Demands, Effect, Subject, ToolCall};
 use serde_json::json;
 
@@ -84,7 +84,9 @@ fn gate(
         false => Shape::Choice { options, multi, other: true },
     };
     let card = Card { question, narrative: String::new(), facts: vec![], shape };
-    let id = batch.desk.new_gate_id();
+    // Ids of one moment have no order, and people read the questions in theirs.
+    let moment = batch.at.plus_micros(1_000 * i64::try_from(at).unwrap_or_default());
+    let id = GateId::mint(moment, batch.desk.world.chance());
     let mut ask = Ask::new(id, Kind::Decision, batch.actor.task, card);
     // The policy has its say on questions, and may have one on the tool that asks them.
     let said = batch.rule_on_ask(&ask)?;
