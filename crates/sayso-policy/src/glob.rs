@@ -3,6 +3,9 @@
 use globset::{GlobBuilder, GlobMatcher};
 use std::sync::OnceLock;
 
+/// What makes a text a pattern.
+const SPECIAL: [char; 5] = ['*', '?', '[', '{', '\\'];
+
 /// A pattern, compiled when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Glob {
@@ -32,7 +35,7 @@ impl Glob {
         let sort = match text {
             "*" if purpose == For::Names => Sort::Any,
             "**" => Sort::Any,
-            _ if !text.contains(['*', '?', '[', '{', '\\']) => Sort::Plain,
+            _ if !text.contains(SPECIAL) => Sort::Plain,
             _ => {
                 let glob = GlobBuilder::new(text)
                     .literal_separator(purpose == For::Paths)
@@ -66,10 +69,23 @@ impl Glob {
                 self.text.len() == text.len() && self.text.eq_ignore_ascii_case(text)
                     || (!text.is_ascii() && self.text.to_lowercase() == text.to_lowercase())
             }
+            Sort::Pattern { .. } if self.begins_otherwise(text) => false,
             Sort::Pattern { glob, matcher } => {
                 matcher.get_or_init(|| glob.compile_matcher()).is_match(text)
             }
         }
+    }
+
+    /// Whether the plain text a pattern begins with rules a text out: nearly always it does, and a pattern
+    /// is dear to compile. Only where every letter has no other form than its two cases.
+    fn begins_otherwise(&self, text: &str) -> bool {
+        let plain = self.text.split(SPECIAL).next().unwrap_or_default();
+        // A slash before two stars may stand for none.
+        let plain = plain.trim_end_matches('/');
+        if !plain.is_ascii() || !text.is_ascii() {
+            return false;
+        }
+        !text.get(..plain.len()).is_some_and(|head| head.eq_ignore_ascii_case(plain))
     }
 
     /// Whether a text that begins so could fit.
@@ -119,6 +135,11 @@ mod tests {
             ("src/**", For::Paths, "src/a/b", true, true),
             ("**", For::Paths, "a/b", true, true),
             ("*", For::Paths, "a/b", false, false),
+            ("mcp__*", For::Names, "Bash", false, false),
+            ("mcp__*", For::Names, "MCP__x", false, true),
+            ("mcp__*", For::Names, "mcp", false, false),
+            ("src/**/a", For::Paths, "src/a", true, true),
+            ("/**/a", For::Paths, "/a", true, true),
         ];
         for (pattern, purpose, text, exact, loose) in table {
             let glob = Pattern::new(pattern, purpose).unwrap();
