@@ -69,8 +69,9 @@ impl Desk {
         self.rule_on(actor, call, Prompt::None)
     }
 
-    /// The same, while the client asks its own user about it in this conversation. The question is over
-    /// with that conversation.
+    /// The same, while the client asks its own user about it in this conversation. What no rule allows is
+    /// asked here, too, so that it can be answered from anywhere; the question is over with the
+    /// conversation.
     pub fn rule_on_prompt(
         &self,
         actor: &Actor,
@@ -87,7 +88,7 @@ impl Desk {
     }
 
     fn rule_on(&self, actor: &Actor, call: ToolCall, prompt: Prompt) -> Result<CallRuling> {
-        if prompt != Prompt::Ours && self.is_plainly_allowed(actor, &call)? {
+        if prompt == Prompt::None && self.is_plainly_allowed(actor, &call)? {
             return Ok(CallRuling::Allowed);
         }
         self.submit(actor, move |batch| rule(batch, &call, &prompt))
@@ -169,7 +170,7 @@ fn rule(batch: &mut Batch<'_, '_>, call: &ToolCall, prompt: &Prompt) -> Result<C
     let ruling = batch.rule(&request)?;
     let is_by_rule = ruling.because.iter().any(|because| because.rule.is_some());
     match ruling.effect {
-        Effect::Allow if is_by_rule || *prompt != Prompt::Ours => {
+        Effect::Allow if is_by_rule || *prompt == Prompt::None => {
             note(batch, &request, &ruling)?;
             Ok(CallRuling::Allowed)
         }

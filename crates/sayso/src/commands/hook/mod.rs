@@ -277,6 +277,10 @@ impl Hook<'_> {
             if !self.waits(gate.opened.id, began)? {
                 return Ok(Said::only(client.says(event, &ruling)));
             }
+            // Answered in the client's own terminal: asking on would be another question.
+            if self.desk.gate(gate.opened.id)?.verdict().is_none() {
+                return Ok(Said::default());
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod asked;
 mod client;
 mod conformance;
 mod deferred;
+mod dialogs;
 mod heard;
 mod hooked;
 mod killed;
@@ -185,6 +186,7 @@ of_each_client! {
         its_check_tells_whether_hooks_are_run: hooked::checked,
         its_check_holds_for_a_project: hooked::checked_in_a_project,
         its_hooks_are_ruled_on_by_postgres: hooked::ruled_on = Postgres,
+        the_first_answer_to_its_prompt_counts: dialogs::the_first_answer_counts,
         it_is_resumed_at_its_call: deferred::resumed_at_its_call,
         it_is_resumed_at_its_call_on_postgres: deferred::resumed_at_its_call = Postgres,
         it_hears_why_its_call_was_rejected: deferred::rejected_at_its_call,
