@@ -59,7 +59,7 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: bench::BENCH,
-        line: "figures beside floors and peers: start, growth, gates, tasks",
+        line: "figures beside floors and peers; names choose among them",
         run: bench::run,
     },
     Verb {
