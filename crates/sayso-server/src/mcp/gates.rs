@@ -17,6 +17,9 @@ use std::time::Duration;
 const LIST_LIMIT: usize = 20;
 const LIST_LIMIT_MAX: usize = 100;
 
+/// The longest time people can be given.
+const DEADLINE_SEC_MAX: u64 = 10 * 366 * 24 * 3_600;
+
 /// What can be picked.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -161,14 +164,19 @@ impl Agents {
         actor: &Actor,
     ) -> Result<CallToolResponse> {
         let question: Question = tools::read(request.arguments.clone().unwrap_or_default())?;
+        check_is_one(question.verdict, !question.options.is_empty(), question.schema.is_some())?;
         let most = question.wait_sec.map_or(self.setup.hold, Duration::from_secs);
         let gate = self.at_the_desk(actor, move |at| ask(at, question)).await?;
-        self.comes_again(actor, Some(gate.opened.id)).await?;
+        // Whoever asks again what was answered did not get that answer, and maybe none of the others.
+        if !self.is_handed(actor, gate.opened.id) {
+            self.goes_on(actor).await?;
+        }
         let is_first = request.input_responses.is_none() && gate.is_open();
         if is_first && let Some(shown) = wait::shown_by_client(context, &gate) {
             return Ok(shown.into());
         }
         let gate = self.wait(gate, most.min(self.setup.hold), context).await?;
+        let actor = &self.still_there(context).await?;
         let (id, is_open) = (gate.opened.id, gate.is_open());
         if !is_open {
             self.at_the_desk(actor, move |at| at.setup.desk.deliver(&at.actor, id)).await?;
@@ -180,6 +188,13 @@ impl Agents {
 
 pub(super) fn request(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let wanted: Request = tools::read(arguments)?;
+    check_is_one(wanted.verdict, !wanted.options.is_empty(), wanted.schema.is_some())?;
+    if wanted.deadline_sec.is_some_and(|sec| sec > DEADLINE_SEC_MAX) {
+        return Err(bad(
+            "nobody waits that long".into(),
+            "take a deadline_sec of at most ten years",
+        ));
+    }
     let desk = &at.setup.desk;
     let task = task(at, wanted.task.as_deref())?;
     let kind = wanted.kind.as_deref().map_or(Ok(of_task(task)), kind)?;
@@ -247,6 +262,14 @@ fn said(at: &Sitting, gate: &Gate) -> Result<Value> {
 
 pub(super) fn json_of(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+/// A question has one form of answer.
+fn check_is_one(verdict: bool, options: bool, schema: bool) -> Result<()> {
+    match [verdict, options, schema].into_iter().filter(|form| *form).count() {
+        0 | 1 => Ok(()),
+        _ => Err(bad("verdict, options and schema exclude each other".into(), "take one of them")),
+    }
 }
 
 fn kind(typed: &str) -> Result<Kind> {

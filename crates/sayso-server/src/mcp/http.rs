@@ -5,15 +5,20 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use axum::http::{StatusCode, request::Parts};
+use axum::http::{HeaderMap, Method, StatusCode, request::Parts};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use sayso_core::Digest;
 use sayso_engine::{Desk, Result, Waits};
+use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The header that names a conversation.
+const SESSION: &str = "mcp-session-id";
 
 /// Where it is.
 const PATH: &str = "/mcp";
@@ -80,29 +85,64 @@ fn app(
     );
     Router::new()
         .nest_service(PATH, service)
-        .layer(middleware::from_fn_with_state(desk, only_with_a_token))
+        .layer(middleware::from_fn_with_state(Porter { desk, sessions: Arc::default() }, let_in))
 }
 
-/// Nobody gets as far as the protocol without an agent's token.
-async fn only_with_a_token(
-    State(desk): State<Desk>,
-    request: Request<Body>,
-    next: Next,
-) -> Response {
-    let secret = secret(request.headers().get(AUTHORIZATION));
-    let checked =
-        tokio::task::spawn_blocking(move || known(&desk, &secret.unwrap_or_default())).await;
-    match checked {
-        Ok(Ok(_)) => next.run(request).await,
-        Ok(Err(error)) => {
-            let status = match error {
-                sayso_engine::Error::Refused(_) => StatusCode::UNAUTHORIZED,
-                sayso_engine::Error::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-            };
-            (status, [(WWW_AUTHENTICATE, "Bearer")], super::in_words(&error)).into_response()
-        }
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+/// Who lets agents in, and knows whose the conversations are that older revisions have.
+#[derive(Clone)]
+struct Porter {
+    desk: Desk,
+    /// By their ids, the hash of the token they were begun with.
+    sessions: Arc<Mutex<HashMap<String, Digest>>>,
+}
+
+impl Porter {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Digest>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether a request may be part of the conversation it names: only of one's own.
+    fn owns(&self, token: &Digest, session: Option<&str>) -> bool {
+        session.is_none_or(|session| self.sessions().get(session) == Some(token))
+    }
+}
+
+/// Nobody gets as far as the protocol without an agent's token, nor into another's conversation.
+async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next) -> Response {
+    let secret = secret(request.headers().get(AUTHORIZATION)).unwrap_or_default();
+    let token = Digest::of_bytes(secret.as_bytes());
+    let desk = porter.desk.clone();
+    match tokio::task::spawn_blocking(move || known(&desk, &secret)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => return not_let_in(&error),
+        Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+    let session = named(request.headers());
+    if !porter.owns(&token, session.as_deref()) {
+        return (StatusCode::NOT_FOUND, "there is no such session of yours").into_response();
+    }
+    let is_over = request.method() == Method::DELETE;
+    let response = next.run(request).await;
+    if let Some(begun) = named(response.headers()).filter(|_| session.is_none()) {
+        porter.sessions().insert(begun, token);
+    }
+    if let Some(over) = session.filter(|_| is_over) {
+        porter.sessions().remove(&over);
+    }
+    response
+}
+
+/// The conversation of a request or an answer.
+fn named(headers: &HeaderMap) -> Option<String> {
+    headers.get(SESSION)?.to_str().ok().map(str::to_owned)
+}
+
+fn not_let_in(error: &sayso_engine::Error) -> Response {
+    let status = match error {
+        sayso_engine::Error::Refused(_) => StatusCode::UNAUTHORIZED,
+        sayso_engine::Error::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, [(WWW_AUTHENTICATE, "Bearer")], super::in_words(error)).into_response()
 }
 
 fn secret(header: Option<&axum::http::HeaderValue>) -> Option<String> {

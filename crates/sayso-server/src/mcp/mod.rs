@@ -56,15 +56,19 @@ struct Agents {
     setup: Setup,
     waits: Waits,
     who: Who,
-    /// Answers that were handed over; that their agent comes again shows that it got them.
+    /// Answers that were handed over; that their agent goes on to do something shows that it got them.
     handed: Arc<Mutex<HashMap<String, Vec<GateId>>>>,
 }
+
+/// Says who the one agent is that a process was started for. Asked anew each time: a token that was revoked
+/// meanwhile counts no more.
+pub type Caller = Arc<dyn Fn() -> Result<Actor> + Send + Sync>;
 
 /// Who calls.
 #[derive(Clone)]
 enum Who {
     /// The one agent this process was started for.
-    Known(Box<Actor>),
+    One(Caller),
     /// Whoever the token of the request belongs to.
     Bearer,
 }
@@ -76,10 +80,11 @@ struct Sitting {
 }
 
 /// Serves one agent on standard input and output, until it hangs up.
-pub fn on_stdio(setup: Setup, actor: Actor) -> Result<()> {
+pub fn on_stdio(setup: Setup, caller: Caller) -> Result<()> {
+    check_is_agent(&caller()?)?;
     let runtime = runtime(1)?;
     let waits = Waits::start(setup.desk.clone())?;
-    let door = Agents { setup, waits, who: Who::Known(Box::new(actor)), handed: Arc::default() };
+    let door = Agents { setup, waits, who: Who::One(caller), handed: Arc::default() };
     runtime.block_on(async move {
         // Who hangs up before the first word wanted nothing.
         if let Ok(service) = door.serve(rmcp::transport::stdio()).await {
@@ -135,19 +140,26 @@ impl Agents {
         &self,
         context: &RequestContext<RoleServer>,
     ) -> std::result::Result<Actor, ErrorData> {
-        match &self.who {
-            Who::Known(actor) => Ok((**actor).clone()),
+        let caller = match &self.who {
+            Who::One(caller) => caller.clone(),
             Who::Bearer => {
                 let secret = http::bearer(&context.extensions).unwrap_or_default();
                 let desk = self.setup.desk.clone();
-                let known = tokio::task::spawn_blocking(move || known(&desk, &secret)).await;
-                match known {
-                    Ok(Ok(actor)) => Ok(actor),
-                    Ok(Err(error)) => Err(ErrorData::invalid_request(in_words(&error), None)),
-                    Err(_) => Err(ErrorData::internal_error("sayso failed", None)),
-                }
+                Arc::new(move || known(&desk, &secret))
             }
+        };
+        match tokio::task::spawn_blocking(move || caller()).await {
+            Ok(Ok(actor)) => Ok(actor),
+            Ok(Err(error)) => Err(ErrorData::invalid_request(in_words(&error), None)),
+            Err(_) => Err(ErrorData::internal_error("sayso failed", None)),
         }
+    }
+
+    /// The same after a wait: whoever was sent away meanwhile gets nothing.
+    async fn still_there(&self, context: &RequestContext<RoleServer>) -> Result<Actor> {
+        self.caller(context).await.map_err(|error| {
+            Refusal::new(sayso_core::Code::BadToken, error.message.into_owned()).into()
+        })
     }
 
     /// Notes that an answer is on its way to an agent.
@@ -156,13 +168,19 @@ impl Agents {
         handed.entry(actor.name.clone()).or_default().push(gate);
     }
 
-    /// An agent that comes again has its answers, unless it asks for one of them once more.
-    async fn comes_again(&self, actor: &Actor, but: Option<GateId>) -> Result<()> {
+    /// Whether an answer is on its way to an agent that may not have got it.
+    fn is_handed(&self, actor: &Actor, gate: GateId) -> bool {
+        let handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
+        handed.get(&actor.name).is_some_and(|gates| gates.contains(&gate))
+    }
+
+    /// An agent that goes on to something else has its answers.
+    async fn goes_on(&self, actor: &Actor) -> Result<()> {
         let handed = {
             let mut all = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
             all.remove(&actor.name).unwrap_or_default()
         };
-        for gate in handed.into_iter().filter(|gate| Some(*gate) != but) {
+        for gate in handed {
             self.at_the_desk(actor, move |at| at.setup.desk.acknowledge(&at.actor, gate)).await?;
         }
         Ok(())
@@ -181,8 +199,11 @@ impl Agents {
         let arguments = request.arguments.clone().unwrap_or_default();
         match tool.run {
             Run::Now(run) => {
-                self.comes_again(actor, None).await?;
                 let value = self.at_the_desk(actor, move |at| run(at, arguments)).await?;
+                // Whoever only looks may be looking for the answer.
+                if !tool.reads {
+                    self.goes_on(actor).await?;
+                }
                 Ok(CallToolResult::structured(value).into())
             }
             Run::Ask => self.ask_human(request, context, actor).await,

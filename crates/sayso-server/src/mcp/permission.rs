@@ -31,7 +31,7 @@ impl Agents {
         let Prompt { tool_name, input } = tools::read(arguments)?;
         let input = Value::Object(input);
         let call = captured(&tool_name, &input, self.setup.root.as_deref())?;
-        let ruling = self.ruling(&call, context, actor).await?;
+        let ruling = self.ruling(&call, context, actor.clone()).await?;
         let said = match ruling {
             CallRuling::Allowed => json!({"behavior": "allow", "updatedInput": input}),
             CallRuling::Granted { arguments, .. } => {
@@ -54,18 +54,19 @@ impl Agents {
         &self,
         call: &ToolCall,
         context: &RequestContext<RoleServer>,
-        actor: &Actor,
+        mut actor: Actor,
     ) -> Result<CallRuling> {
         let end = Instant::now() + self.setup.hold;
         loop {
             let asked = call.clone();
             let rule =
                 move |at: &super::Sitting| at.setup.desk.rule_in_place_of_user(&at.actor, asked);
-            let ruling = self.at_the_desk(actor, rule).await?;
+            let ruling = self.at_the_desk(&actor, rule).await?;
             let left = end.saturating_duration_since(Instant::now());
             match ruling {
                 CallRuling::Held(gate) if left > Duration::ZERO => {
                     self.wait(*gate, left, context).await?;
+                    actor = self.still_there(context).await?;
                 }
                 ruling => return Ok(ruling),
             }

@@ -2,7 +2,7 @@
 
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::text::harmless_line;
-use sayso_core::{AtEnd, Content, Timestamp};
+use sayso_core::{AtEnd, Content, Shape, Timestamp, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl Said {
             gate: gate.handle().into(),
             state: gate.state(),
             question: gate.card.question.clone(),
-            verdict: gate.verdict().map(|verdict| verdict.to_string()),
+            verdict: verdict(gate).map(|verdict| verdict.to_string()),
             answer: answer.and_then(|(answer, _)| content(&answer.content)),
             reason: answer.and_then(|(answer, _)| answer.reason.clone()),
             answered_by: answer.map(|(_, by)| by.name.clone()),
@@ -62,6 +62,12 @@ impl Said {
     pub(super) fn in_short(gate: &Gate, time: fn(Timestamp) -> String) -> Self {
         Self { next: None, poll_interval_sec: None, ..Self::of(gate, time) }
     }
+}
+
+/// Yes or no. Whoever picked an option or wrote a text has not said yes to anything by that.
+fn verdict(gate: &Gate) -> Option<Verdict> {
+    let is_asked = gate.card.shape == Shape::Verdict;
+    gate.verdict().filter(|verdict| is_asked || *verdict == Verdict::Rejected)
 }
 
 fn content(content: &Content) -> Option<Value> {
@@ -80,10 +86,14 @@ fn next(gate: &Gate) -> String {
     match &gate.ending {
         None => format!(
             "Nobody has answered yet; that is not a yes. Go on with what does not depend on it, or end your \
-             turn. You get a message when gate {} is answered; do not poll.{}",
+             turn. The answer to gate {} comes with check_messages; look no more often than poll_interval_sec \
+             says.{}",
             gate.handle(),
             silence(gate)
         ),
+        Some(Ending::Answered { answer, .. }) if answer.verdict == Verdict::Rejected => {
+            "That is a no. Do not do it, nor the same in another way.".into()
+        }
         Some(Ending::Answered { .. }) => "Act on the answer.".into(),
         Some(Ending::Expired { at_end: AtEnd::Approve, .. }) => {
             "Nobody answered in time, and the policy takes that for a yes here. Go on.".into()

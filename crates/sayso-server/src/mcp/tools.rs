@@ -16,7 +16,7 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     about: &'static str,
     /// Whether it only looks.
-    reads: bool,
+    pub(super) reads: bool,
     schema: fn() -> Arc<JsonObject>,
     pub(super) run: Run,
 }

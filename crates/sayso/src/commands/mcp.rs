@@ -3,10 +3,11 @@
 use crate::context::Context;
 use crate::exit::Result;
 use crate::{when, who};
-use sayso_core::{Door, Exit};
+use sayso_core::{Door, Exit, Refusal};
 use sayso_server::mcp::{self, Setup};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve the Model Context Protocol to agents. Their clients start this; people do not.
@@ -42,8 +43,14 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
     match args.http {
         None => {
-            let agent = who::calling_agent(&desk, args.token_file.as_deref(), Door::Mcp)?;
-            mcp::on_stdio(setup, agent)?;
+            let caller = move || {
+                let agent = who::calling_agent(&desk, args.token_file.as_deref(), Door::Mcp);
+                agent.map_err(|failure| {
+                    let refusal = Refusal::new(failure.code, failure.message);
+                    failure.hint.map_or(refusal.clone(), |hint| refusal.hint(hint)).into()
+                })
+            };
+            mcp::on_stdio(setup, Arc::new(caller))?;
         }
         Some(address) => {
             let listening = mcp::listen(setup, address, args.host)?;

@@ -291,6 +291,25 @@ fn a_file_that_cannot_be_read_or_written_is_left_alone() {
 }
 
 /// Who keeps their settings elsewhere and links to them finds them changed there, still linked.
+/// A server of somebody else's that is called like ours is not ours to replace, nor to take away.
+#[test]
+fn another_server_of_that_name_is_left_alone() {
+    let space = Space::new(Backend::Sqlite);
+    let home = Home::new(&space);
+    let json = "{\"mcpServers\": {\"sayso\": {\"command\": \"old\"}}}\n";
+    let toml = "[mcp_servers.sayso]\ncommand = \"old\"\n";
+    home.write(".claude.json", json);
+    home.write(".codex/config.toml", toml);
+    for (client, file, text) in
+        [("claude-code", ".claude.json", json), ("codex", ".codex/config.toml", toml)]
+    {
+        let args = [client, "--scope", "user", "--yes"];
+        home.connect(&args).says("another server called sayso").exits_not(0);
+        home.connect(&[client, "--scope", "user", "--undo", "--yes"]);
+        assert_eq!(home.text(file), text, "{client}");
+    }
+}
+
 #[test]
 fn a_link_stays_a_link() {
     let space = Space::new(Backend::Sqlite);

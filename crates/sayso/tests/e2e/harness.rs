@@ -183,6 +183,14 @@ impl Space {
         .ok();
     }
 
+    /// Takes back somebody's token.
+    pub fn revoke(&self, name: &str) {
+        let tokens = self.run(Who::Terminal, &["token", "list", "--json"]).json();
+        let mut all = tokens["items"].as_array().unwrap().iter();
+        let handle = all.find(|token| token["name"] == name).unwrap()["handle"].clone();
+        self.run(Who::Terminal, &["token", "revoke", handle.as_str().unwrap()]).ok();
+    }
+
     /// Runs a command and waits for its end.
     #[track_caller]
     pub fn run(&self, who: Who<'_>, args: &[&str]) -> Ran {

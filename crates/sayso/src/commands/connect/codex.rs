@@ -31,6 +31,9 @@ pub(super) fn set_server(
     seconds: i64,
 ) -> Result<(), String> {
     let (program, args) = words.split_first().ok_or("no program is named")?;
+    if server(toml).is_some_and(|server| !is_ours(server)) {
+        return Err(format!("there is another server called {NAME}: rename it, or take it away"));
+    }
     let server = table(toml, &["mcp_servers", NAME])?;
     for (key, wanted) in [
         ("command", value(program)),
@@ -47,9 +50,19 @@ pub(super) fn set_server(
     Ok(())
 }
 
+fn server(toml: &DocumentMut) -> Option<&Item> {
+    toml.get("mcp_servers")?.get(NAME)
+}
+
+/// Whether a server is one that we wrote: no other is started with these words.
+fn is_ours(server: &Item) -> bool {
+    let words = server.get("args").map(ToString::to_string).unwrap_or_default();
+    ["\"mcp\"", "\"--token-file\""].iter().all(|word| words.contains(word))
+}
+
 /// Takes the MCP server away.
 pub(super) fn remove_server(toml: &mut DocumentMut) -> Result<(), String> {
-    if toml.get("mcp_servers").and_then(|servers| servers.get(NAME)).is_some() {
+    if server(toml).is_some_and(is_ours) {
         let gone = table(toml, &["mcp_servers"])?.remove(NAME);
         gone.iter().for_each(|gone| keep_comments(toml, gone));
         prune(toml, &["mcp_servers"]);

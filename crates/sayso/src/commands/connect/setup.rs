@@ -349,11 +349,17 @@ impl Setup<'_> {
     /// The MCP server in a file in JSON.
     fn server(&self, json: &mut Jsonc, key: &str, undo: bool) -> std::result::Result<(), Mistake> {
         let way = [Step::Key(key), Step::Key(NAME)];
+        let known = json.get(&way);
+        let is_ours = known.as_ref().is_some_and(is_our_server);
         if undo || !self.has_server {
-            return match json.get(&way) {
-                Some(_) => json.remove(&way).and_then(|()| json.prune(&[key])),
-                None => Ok(()),
+            return match is_ours {
+                true => json.remove(&way).and_then(|()| json.prune(&[key])),
+                false => Ok(()),
             };
+        }
+        if known.is_some() && !is_ours {
+            let what = format!("there is another server called {NAME}: rename it, or take it away");
+            return Err(Mistake { line: 1, what });
         }
         let mut words = self.server_words();
         let milliseconds = TOOL_SECONDS * 1000;
@@ -373,11 +379,17 @@ impl Setup<'_> {
                 server
             }
         };
-        match json.get(&way) {
+        match known {
             Some(known) if known == wanted => Ok(()),
             _ => json.set(&[key, NAME], &wanted),
         }
     }
+}
+
+/// Whether a server is one that we wrote: no other is started with these words.
+fn is_our_server(server: &Value) -> bool {
+    let words = [&server["command"], &server["args"]].map(Value::to_string).concat();
+    ["\"-C\"", "\"mcp\"", "\"--token-file\""].iter().all(|word| words.contains(word))
 }
 
 /// Lets a word be in a list, or not.

@@ -97,6 +97,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let blocks = blocks_when_ended()?;
     // A client that gets tired of waiting lets the call run.
     let patience = args.hold + GRACE;
     std::thread::spawn(move || {
@@ -105,7 +106,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     });
     // A panic would end with a code that lets the call run.
     std::panic::set_hook(Box::new(|panic| end(&format!("sayso failed: {panic}"))));
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&args, context)));
+    let outcome =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&args, context, &blocks)));
     match outcome {
         Ok(Ok(said)) => {
             if !said.text.is_empty() && writeln!(std::io::stdout(), "{}", said.text).is_err() {
@@ -120,6 +122,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         }
         Err(_) => end("sayso failed, so nothing is allowed"),
     }
+}
+
+/// A hook that is ended from outside has allowed nothing, and says so: to most clients the code of a signal is
+/// as good as a yes. Holds while what is returned is true.
+fn blocks_when_ended() -> Result<Arc<AtomicBool>> {
+    let blocks = Arc::new(AtomicBool::new(true));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, BLOCK, Arc::clone(&blocks))?;
+    }
+    Ok(blocks)
 }
 
 /// Ends without an answer, and says why.
@@ -157,9 +169,11 @@ struct Hook<'a> {
     actor: Actor,
     /// Whether the client is to end at a call that waits.
     defers: bool,
+    /// Whether being ended blocks at once.
+    blocks: &'a AtomicBool,
 }
 
-fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
+fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Said> {
     let incoming = hear(args)?;
     if !incoming.verb.may_run() {
         CODE.store(COMPLAIN, Ordering::Relaxed);
@@ -176,7 +190,7 @@ fn answer(args: &Args, context: &Context<'_>) -> Result<Said> {
     // The call of an agent's own agent would be dropped, and nobody would be told.
     let is_resumed = args.defer || std::env::var_os(DEFER).is_some_and(|value| value == "1");
     let defers = is_resumed && !is_sub && args.client.defers(&args.event);
-    let hook = Hook { args, desk, actor, defers };
+    let hook = Hook { args, desk, actor, defers, blocks };
     match verb {
         Verb::Call(call) => hook.call(&call),
         Verb::Dialog(call, session) => hook.dialog(&call, &session),
@@ -228,12 +242,17 @@ fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) 
 /// before the one that the client's settings name for all of them; that of a person does not count.
 fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
     let desk = context.desk()?;
-    let actor = match who::connected(&desk, args.token_file.as_deref(), Door::Hook)? {
+    let actor = agent(args, &desk)?;
+    Ok((desk, actor))
+}
+
+fn agent(args: &Args, desk: &Desk) -> Result<Actor> {
+    let actor = match who::connected(desk, args.token_file.as_deref(), Door::Hook)? {
         Some(actor) if actor.role == Role::Agent => actor,
-        _ => who::actor(&desk)?,
+        _ => who::actor(desk)?,
     };
     check_is_agent(&actor)?;
-    Ok((desk, actor))
+    Ok(actor)
 }
 
 fn check_is_agent(actor: &Actor) -> Result<()> {
@@ -309,14 +328,19 @@ impl Hook<'_> {
     /// Whether a gate has ended within the time that is left.
     fn waits(&self, gate: GateId, began: Instant) -> Result<bool> {
         let left = self.args.hold.saturating_sub(began.elapsed());
-        Ok(match self.desk.wait(gate, Some(left))? {
-            Waited::Ended(_) => true,
-            Waited::TimedOut(_) => false,
-        })
+        match self.desk.wait(gate, Some(left))? {
+            Waited::Ended(_) => {
+                // Whoever was sent away meanwhile gets nothing.
+                agent(self.args, &self.desk)?;
+                Ok(true)
+            }
+            Waited::TimedOut(_) => Ok(false),
+        }
     }
 
     /// A client ends the hook beside its prompt when somebody has answered there.
     fn take_back_when_ended(&self, gate: GateId) -> Result<()> {
+        self.blocks.store(false, Ordering::SeqCst);
         let is_ended = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&is_ended))?;

@@ -17,10 +17,7 @@ on_both! {
     fn a_token_that_has_ended(space: &Space) {
         policy(space, "space", POLICY);
         assert_eq!(hook(space, "coder", "codex", "PreToolUse", &status(), "0s").exits(0).stdout, "");
-        let tokens = space.ann(&["token", "list", "--json"]).json();
-        let tokens = tokens["items"].as_array().unwrap().clone();
-        let coder = tokens.iter().find(|token| token["name"] == "coder").unwrap();
-        space.run(Who::Terminal, &["token", "revoke", coder["handle"].as_str().unwrap()]).ok();
+        space.revoke("coder");
         let ran = hook(space, "coder", "codex", "PreToolUse", &status(), "0s").exits(2);
         assert!(ran.stderr.contains("revoked") && ran.stdout.is_empty(), "{ran:?}");
     }
@@ -155,4 +152,42 @@ fn what_goes_wrong_does_not_keep_a_turn_from_ending() {
         hook(&space, "coder", client, event, &body, "0s").exits(1);
     }
     hook(&space, "coder", "claude-code", "Unheard", "{}", "0s").exits(2);
+}
+
+/// The token of an agent, taken back while its call is held: the yes that comes then lets nothing run.
+#[test]
+fn sent_away_while_it_waits() {
+    let space = Space::new(Backend::Sqlite);
+    policy(&space, "space", POLICY);
+    let body = event("PreToolUse", "Bash", &json!({"command": "git push"}));
+    let mut held =
+        space.start(Who::Agent("coder"), &["hook", "claude-code", "PreToolUse", "--hold", "30s"]);
+    held.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+    let gate = until(|| {
+        let open = space.ann(&["inbox", "--json"]).json();
+        open["items"][0]["handle"].as_str().map(str::to_owned)
+    });
+    space.revoke("coder");
+    space.ann(&["approve", &gate]).ok();
+    let ran = crate::harness::Ran::of(&held.wait_with_output().unwrap()).exits(2);
+    assert_eq!(ran.stdout, "");
+    assert_eq!(space.show(&gate)["acted"], json!(null), "the yes is not used");
+}
+
+/// Ended from outside while it holds a call: to most clients any code but 2 would be a yes.
+#[test]
+fn ended_while_it_holds_a_call() {
+    let space = Space::new(Backend::Sqlite);
+    policy(&space, "space", POLICY);
+    let body = event("BeforeTool", "run_shell_command", &json!({"command": "git push"}));
+    for signal in ["TERM", "INT", "HUP"] {
+        let args = ["hook", "gemini", "BeforeTool", "--hold", "30s"];
+        let mut held = space.start(Who::Agent("coder"), &args);
+        held.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+        until(|| space.ann(&["inbox", "--json"]).json()["items"][0]["handle"].as_str().map(drop));
+        let pid = held.id().to_string();
+        std::process::Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
+        crate::harness::Ran::of(&held.wait_with_output().unwrap()).exits(2);
+    }
+    assert_eq!(space.ann(&["inbox", "--json"]).json()["items"].as_array().unwrap().len(), 1);
 }

@@ -11,20 +11,26 @@ fn colour() -> Value {
     ]})
 }
 
-/// The one gate that waits.
+/// The gates that wait, once there are so many.
 #[track_caller]
-fn waiting(space: &Space) -> String {
+pub fn waiting_for(space: &Space, many: usize) -> Vec<Value> {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         let open = space.ann(&["inbox", "--json"]).json();
         let items = open["items"].as_array().unwrap();
-        assert!(items.len() <= 1, "asked twice: {open}");
-        if let Some(handle) = items.first().and_then(|gate| gate["handle"].as_str()) {
-            return handle.to_owned();
+        assert!(items.len() <= many, "asked twice: {open}");
+        if items.len() == many {
+            return items.clone();
         }
         assert!(Instant::now() < end, "nobody asked");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The one gate that waits.
+#[track_caller]
+fn waiting(space: &Space) -> String {
+    waiting_for(space, 1)[0]["handle"].as_str().unwrap().to_owned()
 }
 
 on_both! {
@@ -44,6 +50,8 @@ on_both! {
         assert_eq!(answer["answered_by"], "ann");
         assert_eq!(space.show(&gate)["delivery"]["state"], "delivered");
         client.call("check_messages", &json!({}));
+        assert_eq!(space.show(&gate)["delivery"]["state"], "delivered", "whoever looks may look for it");
+        client.call("create_task", &json!({"title": "Paint the door blue"}));
         assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
         assert_eq!(client.hangs_up(), 0);
         space.verify();
@@ -68,7 +76,7 @@ on_both! {
         let answer = client.call("ask_human", &colour());
         assert_eq!((&answer["gate"], &answer["answer"]), (&json!(gate), &json!("red")));
         // It went on: now the same words are a new question.
-        client.call("list_gates", &json!({}));
+        client.call("create_task", &json!({"title": "Paint it red"}));
         let again = client.call("ask_human", &json!({"question": "Which colour?", "context": "For the door.",
             "options": ["red", {"name": "blue", "consequence": "matches the sky"}], "wait_sec": 0}));
         assert_ne!(again["gate"], gate.as_str());
@@ -97,7 +105,7 @@ on_both! {
             }
             let answer = said(&second.reply(call));
             assert_eq!((&answer["gate"], &answer["answer"]), (&json!(gate), &json!("blue")));
-            second.call("check_messages", &json!({}));
+            second.call("create_task", &json!({"title": "Paint it"}));
             assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
         }
         space.verify();
@@ -161,6 +169,49 @@ on_both! {
         assert_ne!(tester.refused("withdraw_gate", &json!({"gate": gate, "reason": "x"})), "");
         assert_eq!(tester.call("list_gates", &json!({}))["gates"], json!([]));
         assert_eq!(tester.refused("request_gate", &json!({"question": "x", "agent": "coder"})), "SAY038");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// Two answers got lost on the way, without a word from the client: asked again, both are there.
+    fn two_lost_answers_come_back(space: &Space) {
+        let mut client = Client::of(space, "coder", "30s");
+        let ask = |n: usize| json!({"question": format!("Number {n}?")});
+        let calls = [1, 2].map(|n| client.begin_call("ask_human", &ask(n)));
+        let gates = waiting_for(space, 2);
+        for gate in &gates {
+            let number = gate["question"].as_str().unwrap();
+            space.ann(&["respond", gate["handle"].as_str().unwrap(), &format!("answer to {number}")]).ok();
+        }
+        for call in calls {
+            client.reply(call);
+        }
+        assert_eq!(client.call("check_messages", &json!({}))["answers"].as_array().unwrap().len(), 2);
+        for n in [1, 2] {
+            assert_eq!(client.call("ask_human", &ask(n))["answer"], format!("answer to Number {n}?"));
+        }
+        client.call("create_task", &json!({"title": "Go on"}));
+        assert_eq!(client.call("check_messages", &json!({}))["answers"], json!([]));
+        space.verify();
+    }
+}
+
+on_both! {
+    /// A token that is taken back counts no more, also where its agent was let in before; and whoever is
+    /// sent away while it waits does not hear the answer.
+    fn sent_away_it_gets_nothing(space: &Space) {
+        let mut client = Client::of(space, "coder", "30s");
+        let call = client.begin_call("ask_human", &json!({"question": "Which password?"}));
+        let gate = waiting(space);
+        space.revoke("coder");
+        space.ann(&["respond", &gate, "a secret"]).ok();
+        let reply = client.reply(call);
+        assert!(!reply.to_string().contains("a secret"), "{reply}");
+        assert_eq!(reply["result"]["isError"], true, "{reply}");
+        let id = client.begin_call("create_task", &json!({"title": "One more"}));
+        assert!(client.reply(id)["error"]["message"].as_str().unwrap().contains("SAY028"));
+        assert_eq!(space.show(&gate)["delivery"]["state"], "pending");
         space.verify();
     }
 }

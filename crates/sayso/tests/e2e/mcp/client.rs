@@ -95,12 +95,14 @@ impl Client {
     /// The reply to a request; what else comes is kept.
     #[track_caller]
     pub fn reply(&mut self, id: u64) -> Value {
+        let is_it = |message: &Value| message["id"] == id && message.get("method").is_none();
+        if let Some(at) = self.heard.iter().position(is_it) {
+            return self.heard.remove(at);
+        }
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(message) if message["id"] == id && message.get("method").is_none() => {
-                    return message;
-                }
+                Ok(message) if is_it(&message) => return message,
                 Ok(message) => self.heard.push(message),
                 Err(RecvTimeoutError::Timeout) => panic!("no reply to {id}: {:?}", self.heard),
                 Err(RecvTimeoutError::Disconnected) => panic!("the server hung up"),
@@ -151,14 +153,7 @@ impl Client {
     /// Hangs up, and waits until the server has seen it.
     pub fn hangs_up(mut self) -> i32 {
         drop(self.stdin.take());
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the server stays");
+        ends(&mut self.child)
     }
 }
 
@@ -167,6 +162,19 @@ impl Drop for Client {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Waits until a server has ended by itself.
+#[track_caller]
+fn ends(child: &mut Child) -> i32 {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the server stays");
 }
 
 /// What a request of the newest revision says of its client.
@@ -220,6 +228,44 @@ impl Server {
         post_at(&self.address, token, host, tool, body)
     }
 
+    /// Begins a conversation of an older revision; its id.
+    pub fn begins(&self, token: &str) -> String {
+        let info = json!({"name": "test", "version": "1"});
+        let params =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let text = self.sends("POST", token, "", &body.to_string());
+        let mut lines = text.lines().filter_map(|line| line.split_once(": "));
+        let id = lines.find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id"));
+        id.unwrap_or_else(|| panic!("{text}")).1.to_owned()
+    }
+
+    /// The status of a request in a conversation.
+    pub fn in_session(&self, token: &str, session: &str, method: &str) -> u16 {
+        let body = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let session = format!("Mcp-Session-Id: {session}\r\n");
+        let text = self.sends(method, token, &session, &body.to_string());
+        text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0)
+    }
+
+    fn sends(&self, method: &str, token: &str, more: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        write!(
+            stream,
+            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{more}\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+        .unwrap();
+        let mut bytes = vec![];
+        // A stream may stay open; what came first is enough.
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -229,14 +275,7 @@ impl Server {
     pub fn ends(mut self) -> i32 {
         let pid = self.child.id().to_string();
         std::process::Command::new("kill").arg(pid).status().unwrap();
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the server stays");
+        ends(&mut self.child)
     }
 }
 

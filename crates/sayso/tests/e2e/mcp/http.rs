@@ -1,25 +1,12 @@
 //! Over HTTP: whose token it is counts, and a killed server loses nothing (L, R29).
 
+use super::asking::waiting_for;
 use super::client::{Server, call_at, said};
 use crate::harness::{Space, on_both};
-use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use serde_json::json;
 
 fn token(space: &Space, name: &str) -> String {
     std::fs::read_to_string(space.token(name)).unwrap().trim().to_owned()
-}
-
-fn waiting(space: &Space, many: usize) -> Vec<Value> {
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
-        let open = space.ann(&["inbox", "--json"]).json();
-        let items = open["items"].as_array().unwrap();
-        if items.len() >= many {
-            return items.clone();
-        }
-        assert!(Instant::now() < end, "{open}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 on_both! {
@@ -35,9 +22,7 @@ on_both! {
         let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}";
         assert_eq!(server.post(Some(&coder), "evil.example", "", body).0, 403);
         assert!((400..500).contains(&server.post(Some(&coder), &server.address, "", "{").0));
-        let tokens = space.run(crate::harness::Who::Terminal, &["token", "list", "--json"]).json();
-        let mine = tokens["items"].as_array().unwrap().iter().find(|t| t["name"] == "coder").unwrap();
-        space.run(crate::harness::Who::Terminal, &["token", "revoke", mine["handle"].as_str().unwrap()]).ok();
+        space.revoke("coder");
         assert_eq!(list(Some(&coder)), 401, "revoked at once");
         assert_eq!(server.ends(), 0);
     }
@@ -53,7 +38,7 @@ on_both! {
                 let (token, question) = (token(space, name), ask(name));
                 (name, scope.spawn(move || server.call(Some(&token), "ask_human", &question)))
             }).into();
-            for gate in waiting(space, 2) {
+            for gate in waiting_for(space, 2) {
                 let (handle, by) = (gate["handle"].as_str().unwrap(), gate["asked_by"].as_str().unwrap());
                 assert_eq!(gate["question"], format!("{by}?"));
                 space.ann(&["respond", handle, &format!("for {by}")]).ok();
@@ -78,16 +63,31 @@ on_both! {
             let (token, question) = (token.clone(), question.clone());
             move || call_at(&address, Some(&token), "ask_human", &question)
         });
-        let gate = waiting(space, 1)[0]["handle"].as_str().unwrap().to_owned();
+        let gate = waiting_for(space, 1)[0]["handle"].as_str().unwrap().to_owned();
         server.kill();
         asking.join().unwrap();
         let server = Server::start(space, "127.0.0.1:0", "30s");
         space.ann(&["respond", &gate, "8080"]).ok();
         let answer = said(&server.call(Some(&token), "ask_human", &question).1);
         assert_eq!((&answer["gate"], &answer["answer"]), (&json!(gate), &json!("8080")));
-        server.call(Some(&token), "check_messages", &json!({}));
+        server.call(Some(&token), "create_task", &json!({"title": "Go on"}));
         assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
         assert_eq!(server.ends(), 0);
         space.verify();
+    }
+}
+
+on_both! {
+    /// A conversation of an older revision is its agent's: another's token does not get into it, whoever
+    /// told them its id.
+    fn a_conversation_is_its_agents(space: &Space) {
+        let server = Server::start(space, "127.0.0.1:0", "0s");
+        let (coder, tester) = (token(space, "coder"), token(space, "tester"));
+        let session = server.begins(&coder);
+        assert!(server.in_session(&coder, &session, "POST") < 300);
+        for method in ["GET", "POST", "DELETE"] {
+            assert_eq!(server.in_session(&tester, &session, method), 404, "{method}");
+        }
+        assert!(server.in_session(&coder, &session, "POST") < 300, "it goes on");
     }
 }

@@ -98,7 +98,16 @@ impl Subject<'_> {
     }
 
     fn play(&self, program: &str) -> Vec<Check> {
-        match play::play(self.client, program, &self.places.project) {
+        // Codex, run without its user, notes on its own that they trust the project.
+        let path = self.places.trust();
+        let before = std::fs::read(&path).ok().filter(|_| self.client == Client::Codex);
+        let played = play::play(self.client, program, &self.places.project);
+        if let Some(before) =
+            before.filter(|before| std::fs::read(&path).ok().as_ref() != Some(before))
+        {
+            let _ = std::fs::write(&path, before);
+        }
+        match played {
             Ok(played) => self.judge(&played),
             Err(error) => {
                 let seen = format!("{program} cannot be run: {error}");
