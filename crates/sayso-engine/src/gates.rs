@@ -15,6 +15,12 @@ use std::time::{Duration, Instant};
 /// How many gates of an asker are looked at for one that asks the same.
 const ASKED_BEFORE_MAX: usize = 200;
 
+/// How long an answer that was handed over is handed over again: it may have got lost on the way.
+const HANDED_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// How long an answer waits for whoever asks for it again.
+const ANSWER_MICROS: i64 = 24 * 3_600 * 1_000_000;
+
 /// The shortest time for an answer.
 const DEADLINE_MS_MIN: u64 = 1_000;
 
@@ -306,13 +312,26 @@ fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
             // What counts is folded from the log.
             let gate = gate_in(batch, listed.opened.id)?;
             let is_same = batch.actor.is_asker(&gate.opened.lineage) && gate.card == ask.card;
-            let is_taken = matches!(gate.delivery, Delivery::Acknowledged { .. });
-            if is_same && !is_taken && (gate.is_open() || gate.verdict().is_some()) {
+            let is_meant = gate.is_open() || gate.verdict().is_some();
+            if is_same && is_meant && !is_taken(&gate, batch.at) {
                 return Ok(Some(gate));
             }
         }
     }
     Ok(None)
+}
+
+/// Whether an answer is not for whoever asks the same now: they had it, or it is too old. Yesterday's yes is
+/// not today's.
+fn is_taken(gate: &Gate, now: Timestamp) -> bool {
+    let is_past = |at: Timestamp, micros| now > at.plus_micros(micros);
+    match gate.delivery {
+        Delivery::Acknowledged { .. } => true,
+        Delivery::Delivered { at } => is_past(at, HANDED_MICROS),
+        Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => {
+            gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS))
+        }
+    }
 }
 
 /// Opens a gate, and lets its task wait in the same breath.

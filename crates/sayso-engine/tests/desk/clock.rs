@@ -78,6 +78,40 @@ on_each! {
 }
 
 on_each! {
+    /// The same question again is the same gate, and gets its answer, until that was taken. Yesterday's yes
+    /// is not today's.
+    fn the_same_question_again(bench: &Bench) {
+        let (desk, mut now) = (&bench.desk, NOON);
+        let mut later = |seconds: i64| {
+            now += seconds * SECOND;
+            bench.clock.set(now);
+        };
+        let ask = || desk.ask_once(&coder(), question(desk.new_gate_id(), "Deploy now?")).unwrap().opened.id;
+        let first = ask();
+        assert_eq!(ask(), first, "it is open");
+        say(desk, &ann(), first, "Yes").unwrap();
+        later(3_600);
+        assert_eq!(ask(), first, "nobody has had the answer yet");
+        desk.deliver(&coder(), first).unwrap();
+        later(60);
+        assert_eq!(ask(), first, "it may have got lost on the way");
+        later(300);
+        let second = ask();
+        assert_ne!(second, first, "who has had it for so long has gone on");
+        say(desk, &ann(), second, "Yes").unwrap();
+        desk.acknowledge(&coder(), second).unwrap();
+        let third = ask();
+        assert_ne!(third, second, "that one was taken");
+        say(desk, &ann(), third, "Yes").unwrap();
+        later(25 * 3_600);
+        let fourth = ask();
+        assert_ne!(fourth, third, "a day is too long");
+        assert!(desk.gate(fourth).unwrap().is_open());
+        bench.entries();
+    }
+}
+
+on_each! {
     /// Notes since the question are the answer to a bare yes. Which are since the question is a matter
     /// of order, not of what the clock showed.
     fn notes_count_by_their_order(bench: &Bench) {

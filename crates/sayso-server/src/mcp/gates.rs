@@ -169,7 +169,7 @@ impl Agents {
         let gate = self.at_the_desk(actor, move |at| ask(at, question)).await?;
         // Whoever asks again what was answered did not get that answer, and maybe none of the others.
         if !self.is_handed(actor, gate.opened.id) {
-            self.goes_on(actor).await?;
+            self.goes_on(actor).await;
         }
         let is_first = request.input_responses.is_none() && gate.is_open();
         if is_first && let Some(shown) = wait::shown_by_client(context, &gate) {

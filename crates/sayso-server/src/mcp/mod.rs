@@ -174,16 +174,20 @@ impl Agents {
         handed.get(&actor.name).is_some_and(|gates| gates.contains(&gate))
     }
 
-    /// An agent that goes on to something else has its answers.
-    async fn goes_on(&self, actor: &Actor) -> Result<()> {
+    /// An agent that goes on to something else has its answers. What it does instead is done by now, so this
+    /// is tried again another time if it does not work.
+    async fn goes_on(&self, actor: &Actor) {
         let handed = {
             let mut all = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
             all.remove(&actor.name).unwrap_or_default()
         };
         for gate in handed {
-            self.at_the_desk(actor, move |at| at.setup.desk.acknowledge(&at.actor, gate)).await?;
+            let noted =
+                self.at_the_desk(actor, move |at| at.setup.desk.acknowledge(&at.actor, gate));
+            if noted.await.is_err() {
+                self.hands_over(actor, gate);
+            }
         }
-        Ok(())
     }
 
     async fn run(
@@ -202,7 +206,7 @@ impl Agents {
                 let value = self.at_the_desk(actor, move |at| run(at, arguments)).await?;
                 // Whoever only looks may be looking for the answer.
                 if !tool.reads {
-                    self.goes_on(actor).await?;
+                    self.goes_on(actor).await;
                 }
                 Ok(CallToolResult::structured(value).into())
             }
