@@ -52,11 +52,15 @@ impl Desk {
         Ok(news)
     }
 
-    /// Notes that an agent has heard something. An answer is not used up by that.
+    /// Notes that an agent has heard something. A yes to what is held is not used up by that; any other
+    /// answer is taken now, and the same question again would be a new one.
     pub fn heard(&self, actor: &Actor, news: &News) -> Result<()> {
         match &news.what {
             What::Message(id) => self.read_message(actor, &id.to_string()).map(drop),
-            What::Ending(id) => self.deliver(actor, *id).map(drop),
+            What::Ending(id) if self.gate(*id)?.opened.held.is_some() => {
+                self.deliver(actor, *id).map(drop)
+            }
+            What::Ending(id) => self.acknowledge(actor, *id).map(drop),
         }
     }
 

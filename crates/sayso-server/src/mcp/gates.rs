@@ -148,6 +148,7 @@ fn of_task(task: Option<TaskId>) -> Kind {
 
 /// Asks, or finds the gate at which the same was asked.
 fn ask(at: &Sitting, question: Question) -> Result<Gate> {
+    at.goes_on();
     let Question { question, context, options, schema, verdict, task: named, .. } = question;
     let task = task(at, named.as_deref())?;
     let kind = of_task(task);
@@ -167,10 +168,6 @@ impl Agents {
         check_is_one(question.verdict, !question.options.is_empty(), question.schema.is_some())?;
         let most = question.wait_sec.map_or(self.setup.hold, Duration::from_secs);
         let gate = self.at_the_desk(actor, move |at| ask(at, question)).await?;
-        // Whoever asks again what was answered did not get that answer, and maybe none of the others.
-        if !self.is_handed(actor, gate.opened.id) {
-            self.goes_on(actor).await;
-        }
         let is_first = request.input_responses.is_none() && gate.is_open();
         if is_first && let Some(shown) = wait::shown_by_client(context, &gate) {
             return Ok(shown.into());
@@ -179,8 +176,7 @@ impl Agents {
         let actor = &self.still_there(context).await?;
         let (id, is_open) = (gate.opened.id, gate.is_open());
         if !is_open {
-            self.at_the_desk(actor, move |at| at.setup.desk.deliver(&at.actor, id)).await?;
-            self.hands_over(actor, id);
+            self.at_the_desk(actor, move |at| at.hand_over(id)).await?;
         }
         Ok(CallToolResult::structured(json_of(&Said::of(&gate, self.setup.time))).into())
     }
@@ -213,6 +209,7 @@ pub(super) fn request(at: &Sitting, arguments: JsonObject) -> Result<Value> {
             desk.ask(&at.actor, Ask { demands, ..Ask::new(id, kind, task, card) })?
         }
         None => {
+            at.goes_on();
             let ask = Ask::new(desk.new_gate_id(), kind, task, card);
             desk.ask_once(&at.actor, Ask { demands, ..ask })?
         }
@@ -223,8 +220,10 @@ pub(super) fn request(at: &Sitting, arguments: JsonObject) -> Result<Value> {
 pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let Named { gate } = tools::read(arguments)?;
     let gate = own(at, &gate)?;
-    if !gate.is_open() && at.actor.is_asker(&gate.opened.lineage) {
-        at.setup.desk.deliver(&at.actor, gate.opened.id)?;
+    // A yes to a call is for that call to take.
+    let is_answer = !gate.is_open() && gate.opened.held.is_none();
+    if is_answer && at.actor.is_asker(&gate.opened.lineage) {
+        at.hand_over(gate.opened.id)?;
     }
     said(at, &gate)
 }

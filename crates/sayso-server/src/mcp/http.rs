@@ -77,7 +77,7 @@ fn app(
     allowed.extend(hosts);
     let config = config.with_allowed_hosts(allowed).enforce_origin_validation();
     let desk = setup.desk.clone();
-    let door = Agents { setup, waits, who: Who::Bearer, handed: Arc::default() };
+    let door = Agents { setup, waits, who: Who::Bearer, handed: super::Handed::default() };
     let service = StreamableHttpService::new(
         move || Ok(door.clone()),
         Arc::new(LocalSessionManager::default()),

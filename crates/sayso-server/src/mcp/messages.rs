@@ -40,12 +40,16 @@ pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
             })
         })
         .collect();
-    let answers: Vec<_> = desk
-        .undelivered(actor, LIMIT)?
-        .iter()
-        .filter(|gate| actor.is_asker(&gate.opened.lineage))
-        .map(|gate| json_of(&Said::of(gate, at.setup.time)))
-        .collect();
+    let mut answers = vec![];
+    for gate in desk.undelivered(actor, LIMIT)? {
+        if actor.is_asker(&gate.opened.lineage) {
+            // A yes to a call is for that call to take.
+            if gate.opened.held.is_none() {
+                at.hand_over(gate.opened.id)?;
+            }
+            answers.push(json_of(&Said::of(&gate, at.setup.time)));
+        }
+    }
     Ok(json!({"messages": messages, "answers": answers, "more": page.more}))
 }
 

@@ -30,7 +30,7 @@ use sayso_core::{Actor, Door, GateId, Refusal, Role, Timestamp};
 use sayso_engine::{Desk, Error, Result, Waits};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tools::Run;
 
@@ -56,8 +56,26 @@ struct Agents {
     setup: Setup,
     waits: Waits,
     who: Who,
-    /// Answers that were handed over; that their agent goes on to do something shows that it got them.
-    handed: Arc<Mutex<HashMap<String, Vec<GateId>>>>,
+    handed: Handed,
+}
+
+/// Answers that were handed over, by agent. That it goes on to ask or do something shows that it got them:
+/// the same words are a new question then. A repeated question is a nuisance; a repeated yes is none.
+#[derive(Clone, Default)]
+struct Handed(Arc<Mutex<HashMap<String, Vec<GateId>>>>);
+
+impl Handed {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Vec<GateId>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, agent: &str, gate: GateId) {
+        self.all().entry(agent.to_owned()).or_default().push(gate);
+    }
+
+    fn take(&self, agent: &str) -> Vec<GateId> {
+        self.all().remove(agent).unwrap_or_default()
+    }
 }
 
 /// Says who the one agent is that a process was started for. Asked anew each time: a token that was revoked
@@ -77,6 +95,25 @@ enum Who {
 struct Sitting {
     setup: Setup,
     actor: Actor,
+    handed: Handed,
+}
+
+impl Sitting {
+    /// Hands an answer to the agent.
+    fn hand_over(&self, gate: GateId) -> Result<()> {
+        self.setup.desk.deliver(&self.actor, gate)?;
+        self.handed.add(&self.actor.name, gate);
+        Ok(())
+    }
+
+    /// The agent goes on: it has its answers. What cannot be noted now is tried another time.
+    fn goes_on(&self) {
+        for gate in self.handed.take(&self.actor.name) {
+            if self.setup.desk.acknowledge(&self.actor, gate).is_err() {
+                self.handed.add(&self.actor.name, gate);
+            }
+        }
+    }
 }
 
 /// Serves one agent on standard input and output, until it hangs up.
@@ -84,13 +121,17 @@ pub fn on_stdio(setup: Setup, caller: Caller) -> Result<()> {
     check_is_agent(&caller()?)?;
     let runtime = runtime(1)?;
     let waits = Waits::start(setup.desk.clone())?;
-    let door = Agents { setup, waits, who: Who::One(caller), handed: Arc::default() };
+    let handed = Handed::default();
+    let left = Sitting { setup: setup.clone(), actor: caller()?, handed: handed.clone() };
+    let door = Agents { setup, waits, who: Who::One(caller), handed };
     runtime.block_on(async move {
         // Who hangs up before the first word wanted nothing.
         if let Ok(service) = door.serve(rmcp::transport::stdio()).await {
             let _ = service.waiting().await;
         }
     });
+    // Whoever hangs up has read what was said.
+    left.goes_on();
     // A read of standard input that is under way would keep us.
     runtime.shutdown_background();
     Ok(())
@@ -128,7 +169,8 @@ impl Agents {
         actor: &Actor,
         work: impl FnOnce(&Sitting) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let sitting = Sitting { setup: self.setup.clone(), actor: actor.clone() };
+        let (setup, handed) = (self.setup.clone(), self.handed.clone());
+        let sitting = Sitting { setup, actor: actor.clone(), handed };
         match tokio::task::spawn_blocking(move || work(&sitting)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Refusal::new(sayso_core::Code::Failure, "sayso failed").into()),
@@ -162,34 +204,6 @@ impl Agents {
         })
     }
 
-    /// Notes that an answer is on its way to an agent.
-    fn hands_over(&self, actor: &Actor, gate: GateId) {
-        let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
-        handed.entry(actor.name.clone()).or_default().push(gate);
-    }
-
-    /// Whether an answer is on its way to an agent that may not have got it.
-    fn is_handed(&self, actor: &Actor, gate: GateId) -> bool {
-        let handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
-        handed.get(&actor.name).is_some_and(|gates| gates.contains(&gate))
-    }
-
-    /// An agent that goes on to something else has its answers. What it does instead is done by now, so this
-    /// is tried again another time if it does not work.
-    async fn goes_on(&self, actor: &Actor) {
-        let handed = {
-            let mut all = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
-            all.remove(&actor.name).unwrap_or_default()
-        };
-        for gate in handed {
-            let noted =
-                self.at_the_desk(actor, move |at| at.setup.desk.acknowledge(&at.actor, gate));
-            if noted.await.is_err() {
-                self.hands_over(actor, gate);
-            }
-        }
-    }
-
     async fn run(
         &self,
         request: CallToolRequestParams,
@@ -203,11 +217,16 @@ impl Agents {
         let arguments = request.arguments.clone().unwrap_or_default();
         match tool.run {
             Run::Now(run) => {
-                let value = self.at_the_desk(actor, move |at| run(at, arguments)).await?;
                 // Whoever only looks may be looking for the answer.
-                if !tool.reads {
-                    self.goes_on(actor).await;
-                }
+                let goes_on = !tool.reads;
+                let work = move |at: &Sitting| {
+                    let value = run(at, arguments)?;
+                    if goes_on {
+                        at.goes_on();
+                    }
+                    Ok(value)
+                };
+                let value = self.at_the_desk(actor, work).await?;
                 Ok(CallToolResult::structured(value).into())
             }
             Run::Ask => self.ask_human(request, context, actor).await,
