@@ -12,6 +12,8 @@ pub(super) struct Incoming {
     pub(super) verb: Verb,
     /// Whether it comes from an agent of the agent's own: what is meant for the agent is not for it.
     pub(super) is_sub: bool,
+    /// The conversation it is part of.
+    pub(super) session: String,
 }
 
 /// What the client is about to do.
@@ -92,7 +94,7 @@ impl Incoming {
                 Verb::Questions(questions(&body).map_err(wrong)?)
             }
             Sort::Call => Verb::Call(call(&body).map_err(wrong)?),
-            Sort::Dialog => Verb::Dialog(call(&body).map_err(wrong)?, session),
+            Sort::Dialog => Verb::Dialog(call(&body).map_err(wrong)?, session.clone()),
             Sort::Ran => Verb::Ran(call(&body).ok()),
             Sort::Prompt => Verb::Prompt,
             Sort::Start => Verb::Start,
@@ -100,11 +102,11 @@ impl Incoming {
                 let again = body.get("stop_hook_active").and_then(Value::as_bool);
                 Verb::Stop { again: again.unwrap_or(false) }
             }
-            Sort::End => Verb::End(session),
+            Sort::End => Verb::End(session.clone()),
             Sort::Other => Verb::Other,
             Sort::Unknown => return Err(wrong("no such event is known".into())),
         };
-        Ok(Self { verb, is_sub: text("agent_id").is_some() })
+        Ok(Self { verb, is_sub: text("agent_id").is_some(), session })
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) const PROBE: &str = "SAYSO_PROBE";
 pub(crate) const PROBE_SAYS: &str =
     "sayso holds this call: it was only to check that the hook is run.";
 
+/// How long a worker may take to note which conversation its agent is in.
+const NAMED_WITHIN: Duration = Duration::from_secs(5);
+
 /// What a client takes for a no, whatever else it makes of it.
 const BLOCK: i32 = 2;
 
@@ -124,6 +127,22 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
 }
 
+/// Whether a worker resumes this very conversation. One that its agent has begun on its own, with the same
+/// variables, is resumed by nobody; and with a person before it the client takes the word for nothing at all.
+fn is_resumed(desk: &Desk, actor: &Actor, session: &str) -> Result<bool> {
+    let is_promised = std::env::var_os(DEFER).is_some_and(|value| value == "1");
+    let Some(run) = actor.run.filter(|_| is_promised) else { return Ok(false) };
+    let end = Instant::now() + NAMED_WITHIN;
+    loop {
+        match desk.run(run)?.session {
+            Some(named) => return Ok(named == session),
+            // The worker reads its name while the client already works.
+            None if Instant::now() < end => std::thread::sleep(LOOK_EVERY),
+            None => return Ok(false),
+        }
+    }
+}
+
 /// A hook that is ended from outside has allowed nothing, and says so: to most clients the code of a signal is
 /// as good as a yes. Holds while what is returned is true.
 fn blocks_when_ended() -> Result<Arc<AtomicBool>> {
@@ -181,15 +200,15 @@ fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Sai
     if let Some(file) = std::env::var_os(PROBE).filter(|file| !file.is_empty()) {
         return Ok(probed(args, context, &incoming, Path::new(&file)));
     }
-    let Incoming { verb, is_sub } = incoming;
+    let Incoming { verb, is_sub, session } = incoming;
     if args.defer && !args.client.defers(&args.event) {
         let message = format!("{} cannot be resumed at a {}", args.client.name(), args.event);
         return Err(Failure::new(Code::BadValue, message).hint("leave out --defer"));
     }
     let (desk, actor) = sit_down(args, context)?;
     // The call of an agent's own agent would be dropped, and nobody would be told.
-    let is_resumed = args.defer || std::env::var_os(DEFER).is_some_and(|value| value == "1");
-    let defers = is_resumed && !is_sub && args.client.defers(&args.event);
+    let may_defer = !is_sub && args.client.defers(&args.event);
+    let defers = may_defer && (args.defer || is_resumed(&desk, &actor, &session)?);
     let hook = Hook { args, desk, actor, defers, blocks };
     match verb {
         Verb::Call(call) => hook.call(&call),

@@ -261,3 +261,20 @@ on_both! {
         space.verify();
     }
 }
+
+on_both! {
+    /// A worker's promise to resume is for the conversation it started. Whoever has only the variable is
+    /// resumed by nobody, and is held like anybody else.
+    fn a_promise_to_resume_is_not_inherited(space: &Space) {
+        policy(space, "space", POLICY);
+        let args = ["hook", "claude-code", "PreToolUse", "--hold", "0s"];
+        let mut command = space.command(Who::Agent("coder"), &args);
+        command.env("SAYSO_DEFER", "1").stdin(std::process::Stdio::piped());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let body = event("PreToolUse", "Bash", &push());
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), body.as_bytes()).unwrap();
+        let ran = Ran::of(&child.wait_with_output().unwrap()).exits(0);
+        assert_eq!(understood("claude-code", &ran).0, "deny");
+    }
+}
