@@ -4,17 +4,12 @@
 //! that a commit wakes those it is about and nobody else, and it looks at the clock, so that time passes
 //! where nobody else is.
 
-use crate::{Desk, Result};
+use crate::{Desk, Follower, Result};
 use sayso_core::GateId;
-use sayso_core::audit::Entry;
-use sayso_store::Topic;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// How many entries of the chain are read at a time.
-const ENTRIES_AT_ONCE: usize = 1_000;
 
 /// How often the clock is looked at.
 const TICK: Duration = Duration::from_secs(1);
@@ -56,9 +51,9 @@ impl Waits {
     pub fn start(desk: Desk) -> Result<Self> {
         let bells = Arc::new(Mutex::new(Bells::default()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let seen = last(&desk)?;
-        let thread = Thread { desk, bells: bells.clone(), is_over: is_over.clone(), seen };
-        std::thread::spawn(move || thread.run());
+        let follower = desk.follow()?;
+        let thread = Thread { desk, bells: bells.clone(), is_over: is_over.clone() };
+        std::thread::spawn(move || thread.run(follower));
         Ok(Self { bells, _end: Arc::new(End(is_over)) })
     }
 
@@ -93,59 +88,33 @@ struct Thread {
     desk: Desk,
     bells: Arc<Mutex<Bells>>,
     is_over: Arc<AtomicBool>,
-    /// The last entry of the chain that was looked at.
-    seen: u64,
 }
 
 impl Thread {
-    fn run(mut self) {
+    fn run(self, mut follower: Follower) {
         while !self.is_over.load(Ordering::Relaxed) {
             // A store that cannot be reached is tried again; whoever waits finds out by themselves.
-            if self.follow().is_err() {
+            if self.follow(&mut follower).is_err() {
                 std::thread::sleep(TICK);
             }
         }
     }
 
     /// Follows the chain until something goes wrong or it is over.
-    fn follow(&mut self) -> Result<()> {
-        let mut watch = self.desk.store.watch(&[Topic::Space(self.desk.space)])?;
+    fn follow(&self, follower: &mut Follower) -> Result<()> {
         while !self.is_over.load(Ordering::Relaxed) {
-            self.look()?;
+            follower.next(TICK)?.into_iter().for_each(|gate| self.wake(gate));
             self.desk.fire_due()?;
-            watch.wait(TICK);
         }
         Ok(())
     }
 
-    fn look(&mut self) -> Result<()> {
-        loop {
-            let (space, seen) = (self.desk.space, self.seen);
-            let rows =
-                self.desk.read(|read| Ok(read.audit_after(space, seen, ENTRIES_AT_ONCE)?))?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            self.seen = last.seq;
-            // An entry that cannot be read wakes nobody; whoever waits looks again after a while.
-            let entries =
-                rows.iter().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
-            for mark in entries.flat_map(|entry| entry.events) {
-                mark.stream.strip_prefix("gate/").into_iter().for_each(|gate| self.wake(gate));
-            }
-        }
-    }
-
-    fn wake(&self, gate: &str) {
-        let Ok(gate) = gate.parse::<GateId>() else { return };
+    fn wake(&self, gate: GateId) {
         let those = lock(&self.bells).of.remove(&gate);
         for (_, wake) in those.into_iter().flatten() {
             wake();
         }
     }
-}
-
-fn last(desk: &Desk) -> Result<u64> {
-    let rows = desk.read(|read| Ok(read.audit_last(desk.space, 1)?))?;
-    Ok(rows.first().map_or(0, |row| row.seq))
 }
 
 fn lock(bells: &Mutex<Bells>) -> MutexGuard<'_, Bells> {

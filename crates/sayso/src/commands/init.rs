@@ -82,7 +82,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 }
 
 fn guard(desk: &Desk) {
-    if let Place::Sqlite(path) = desk.place() {
+    if let Some(Place::Sqlite(path)) = desk.place() {
         // The folder keeps others out already; this is the second door.
         let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
     }
