@@ -186,6 +186,8 @@ codes! {
     Held = "SAY051", Held, "it waits for a person's say-so";
     /// Program and server do not speak the same.
     OtherVersion = "SAY052", Error, "program and server are of different versions";
+    /// Something else than JSON was sent.
+    NotJson = "SAY053", Usage, "only JSON is taken";
 }
 
 impl Serialize for Code {

@@ -5,7 +5,7 @@
 //! same time a call that comes in over a line (see [`crate::remote`]): so nothing works in one place and
 //! not in the other.
 
-use crate::remote::{Caller, Claim, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
+use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
     Ask, CallQuestion, CallRuling, Change, Completed, Found, GateFilter, History, LocalDesk,
     Member, Minted, NewRun, NewTask, NewToken, News, Order, Page, Pending, Place, QuestionsRuling,
@@ -85,11 +85,11 @@ macro_rules! desk {
         pub fn take_call(
             desk: &LocalDesk,
             caller: &Caller,
-            claim: Option<Claim>,
+            claim: Option<&Actor>,
             call: &str,
             arguments: &str,
         ) -> Result<String> {
-            let actor = &caller.admit(desk, claim.as_ref())?;
+            let actor = &caller.admit(desk, claim)?;
             match call {
                 $(stringify!($deed) => {
                     caller.check(desk, Guard::$deed_guard, call)?;
@@ -106,7 +106,7 @@ macro_rules! desk {
                     let ($($at,)*): ($(<$at_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
                     answered(&desk.$look($(<$at_type as Sent<'_>>::lend(&$at)),*)?)
                 })*
-                _ => caller.other(desk, actor, claim.as_ref(), call, arguments)
+                _ => caller.other(desk, actor, call, arguments)
                     .unwrap_or_else(|| Err(unknown_call(call))),
             }
         }

@@ -1,7 +1,6 @@
 //! Following what happens in a space, here or behind a server.
 
 use crate::{Changes, Desk, Result};
-use sayso_core::GateId;
 use sayso_store::{Topic, Watch};
 use std::time::Duration;
 
@@ -35,15 +34,16 @@ impl Desk {
 }
 
 impl Follower {
-    /// The gates something has happened to since; waits for as long as `patience` when there are none.
-    pub fn next(&mut self, patience: Duration) -> Result<Vec<GateId>> {
+    /// What has happened since; waits for as long as `patience` when nothing has. None if nothing did.
+    pub fn next(&mut self, patience: Duration) -> Result<Option<Changes>> {
         let mut changes = self.desk.changes(Some(self.seen), patience)?;
         if let Some(watch) = self.watch.as_mut().filter(|_| changes.seen == self.seen) {
             watch.wait(patience);
             changes = self.desk.changes(Some(self.seen), patience)?;
         }
+        let is_news = changes.seen != self.seen;
         self.seen = changes.seen;
-        Ok(changes.gates)
+        Ok(is_news.then_some(changes))
     }
 
     /// Waits until something has happened, or until `patience` is over.

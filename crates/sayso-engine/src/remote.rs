@@ -43,21 +43,11 @@ pub trait Line: Send + Sync {
 /// What goes over the line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Handed<A> {
-    /// Who acts, as the caller's side sees it.
+    /// Who acts, as the caller's side sees it. It counts only as far as it claims less than the credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim: Option<Claim>,
+    pub claim: Option<Actor>,
     /// What the call is made with.
     pub with: A,
-}
-
-/// Who acts, as the caller's side sees it. It counts only as far as it claims less than the credential.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Claim {
-    /// Who.
-    pub actor: Actor,
-    /// The terminal they sit at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terminal: Option<String>,
 }
 
 /// What a server says of itself and of whoever comes.
@@ -71,6 +61,8 @@ pub struct Greeting {
     pub space: SpaceId,
     /// What people call it.
     pub name: String,
+    /// Whether it was deleted: then one may only look.
+    pub is_deleted: bool,
     /// How well the place is guarded.
     pub level: Level,
     /// Who the credential says it is.
@@ -92,7 +84,6 @@ pub struct RemoteDesk {
     line: Arc<dyn Line>,
     world: World,
     greeting: Arc<Greeting>,
-    terminal: Option<String>,
     /// The credential of whoever uses this program.
     own: Option<String>,
     /// Credentials that were presented since, with whom each is for.
@@ -100,14 +91,9 @@ pub struct RemoteDesk {
 }
 
 impl RemoteDesk {
-    /// Reaches a desk. `own` is the credential of whoever uses this program, `terminal` where they sit.
-    pub fn reach(
-        line: Arc<dyn Line>,
-        own: Option<String>,
-        terminal: Option<String>,
-        world: World,
-    ) -> Result<Self> {
-        let greeting: Greeting = read(&greet(&*line, own.as_deref(), None)?)?;
+    /// Reaches a desk. `own` is the credential of whoever uses this program.
+    pub fn reach(line: Arc<dyn Line>, own: Option<String>, world: World) -> Result<Self> {
+        let greeting = greet(&*line, own.as_deref())?;
         if greeting.line != LINE_VERSION {
             let message = format!(
                 "{} is sayso {}, which this program ({}) cannot talk to",
@@ -120,7 +106,12 @@ impl RemoteDesk {
                 .into());
         }
         let (greeting, presented) = (Arc::new(greeting), Arc::default());
-        Ok(Self { line, world, greeting, terminal, own, presented })
+        Ok(Self { line, world, greeting, own, presented })
+    }
+
+    /// Whether the space was deleted when this began.
+    pub fn was_deleted(&self) -> bool {
+        self.greeting.is_deleted
     }
 
     /// Who the credential of whoever uses this program is for.
@@ -150,13 +141,16 @@ impl RemoteDesk {
 
     /// What the server says now.
     pub(crate) fn greet(&self) -> Result<Greeting> {
-        read(&greet(&*self.line, self.own.as_deref(), self.terminal.clone())?)
+        greet(&*self.line, self.own.as_deref())
     }
 
     /// Who presents this secret. What they do from now on is done with it.
     pub(crate) fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
-        let greeting: Greeting = read(&greet(&*self.line, Some(secret.trim()), None)?)?;
-        let actor = Actor { door, ..greeting.actor };
+        let actor = match self.own.as_deref() == Some(secret.trim()) {
+            true => self.greeting.actor.clone(),
+            false => greet(&*self.line, Some(secret.trim()))?.actor,
+        };
+        let actor = Actor { door, ..actor };
         let mut presented = self.presented.lock().unwrap_or_else(PoisonError::into_inner);
         presented.retain(|(known, _)| !is_same(known, &actor));
         presented.push((actor.clone(), secret.trim().to_owned()));
@@ -189,9 +183,7 @@ impl RemoteDesk {
         with: &A,
         patience: Duration,
     ) -> Result<T> {
-        let terminal = self.terminal.clone();
-        let claim = actor.map(|actor| Claim { actor: actor.clone(), terminal });
-        let handed = write(&Handed { claim, with })?;
+        let handed = write(&Handed { claim: actor.cloned(), with })?;
         read(&self.line.call(self.secret(actor).as_deref(), call, &handed, patience)?)
     }
 
@@ -222,9 +214,9 @@ impl RemoteDesk {
     }
 }
 
-fn greet(line: &dyn Line, secret: Option<&str>, terminal: Option<String>) -> Result<String> {
-    let handed = write(&Handed { claim: None, with: (terminal,) })?;
-    line.call(secret, "greet", &handed, Duration::ZERO)
+fn greet(line: &dyn Line, secret: Option<&str>) -> Result<Greeting> {
+    let handed = write(&Handed { claim: None, with: () })?;
+    read(&line.call(secret, "greet", &handed, Duration::ZERO)?)
 }
 
 /// Whether a credential is the one an actor acts with.
@@ -259,33 +251,24 @@ impl Caller {
     /// Who presents this secret.
     pub fn by(desk: &LocalDesk, secret: &str, version: &str) -> Result<Self> {
         let (actor, token) = desk.present(secret, Door::Http)?;
-        Ok(Self { actor, token, version: version.to_owned() })
+        let proof = desk.proof_at(&actor, &place(token))?;
+        Ok(Self { actor: Actor { proof, ..actor }, token, version: version.to_owned() })
     }
 
     /// As whom they act. What they claim counts as far as it is less than what they are.
-    pub(crate) fn admit(&self, desk: &LocalDesk, claim: Option<&Claim>) -> Result<Actor> {
-        let actor = self.with_proof(desk, claim.and_then(|claim| claim.terminal.as_deref()))?;
-        let Some(Claim { actor: claimed, .. }) = claim else { return Ok(actor) };
-        let run = claimed.run.filter(|run| actor.run != Some(*run));
-        let launched = match run {
-            Some(run) => Some(launched(desk, run)?),
-            None => None,
-        };
-        admit(&actor, claimed, launched.as_ref()).map_err(|refusal| {
-            desk.note_refusal(&actor, &refusal);
+    pub(crate) fn admit(&self, desk: &LocalDesk, claimed: Option<&Actor>) -> Result<Actor> {
+        let Some(claimed) = claimed else { return Ok(self.actor.clone()) };
+        let run = claimed.run.filter(|run| self.actor.run != Some(*run));
+        let launched = run.map(|run| launched(desk, run)).transpose()?;
+        admit(&self.actor, claimed, launched.as_ref()).map_err(|refusal| {
+            desk.note_refusal(&self.actor, &refusal);
             refusal.into()
         })
     }
 
-    /// The same, with what they have shown at their terminal.
-    fn with_proof(&self, desk: &LocalDesk, terminal: Option<&str>) -> Result<Actor> {
-        let proof = desk.proof_at(&self.actor, &self.place(terminal))?;
-        Ok(Actor { proof, ..self.actor.clone() })
-    }
-
-    /// Names where they are: their credential at a terminal.
-    fn place(&self, terminal: Option<&str>) -> String {
-        format!("token/{}/{}", self.token, terminal.unwrap_or_default())
+    /// Where a passphrase counts that they typed: for this credential, for a while.
+    fn place(&self) -> String {
+        place(self.token)
     }
 
     pub(crate) fn check(&self, desk: &LocalDesk, guard: Guard, call: &str) -> Result<()> {
@@ -302,18 +285,16 @@ impl Caller {
         &self,
         desk: &LocalDesk,
         actor: &Actor,
-        claim: Option<&Claim>,
         call: &str,
         arguments: &str,
     ) -> Option<Result<String>> {
-        let place = self.place(claim.and_then(|claim| claim.terminal.as_deref()));
         Some(match call {
-            "greet" => self.greeting(desk, arguments),
+            "greet" => self.greeting(desk),
             "has_passphrase" => desk.has_passphrase(&self.actor.name).and_then(|it| answered(&it)),
             "unlock" => asked_for::<(String,)>(arguments)
-                .and_then(|(passphrase,)| desk.unlock(actor, &passphrase, &place))
+                .and_then(|(passphrase,)| desk.unlock(actor, &passphrase, &self.place()))
                 .and_then(|until| answered(&until)),
-            "lock" => desk.lock(actor, &place).and_then(|()| answered(&())),
+            "lock" => desk.lock(actor, &self.place()).and_then(|()| answered(&())),
             "verify_audit" => desk.verify_audit(actor, |_| {}).and_then(|it| answered(&it)),
             "note_refusal" => asked_for::<(Refusal,)>(arguments).and_then(|(refusal,)| {
                 desk.note_refusal(actor, &refusal);
@@ -323,17 +304,21 @@ impl Caller {
         })
     }
 
-    fn greeting(&self, desk: &LocalDesk, arguments: &str) -> Result<String> {
-        let (terminal,): (Option<String>,) = asked_for(arguments)?;
+    fn greeting(&self, desk: &LocalDesk) -> Result<String> {
         answered(&Greeting {
             line: LINE_VERSION,
             version: self.version.clone(),
             space: desk.space,
             name: desk.space_name.clone(),
             level: desk.level(),
-            actor: self.with_proof(desk, terminal.as_deref())?,
+            is_deleted: desk.is_deleted()?,
+            actor: self.actor.clone(),
         })
     }
+}
+
+fn place(token: TokenId) -> String {
+    format!("token/{token}")
 }
 
 /// The agent of a run that is under way, and who launched it.

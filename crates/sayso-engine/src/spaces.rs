@@ -27,12 +27,9 @@ impl LocalDesk {
         Ok(Self::with(store, &space, world))
     }
 
-    /// Another space of the same store.
+    /// Another space of the same store; it may have been deleted.
     pub fn beside(&self, name: &str) -> Result<Self> {
         let space = self.read(|read| Ok(read.space(name)?))?.ok_or_else(|| no_space(name))?;
-        if space.deleted_at.is_some() {
-            return Err(deleted(name).into());
-        }
         Ok(Self { space: space.id, space_name: space.name, rules: Arc::default(), ..self.clone() })
     }
 
@@ -136,7 +133,8 @@ pub fn check_space_name(name: &str) -> Result<()> {
         .into())
 }
 
-pub(crate) fn deleted(name: &str) -> Refusal {
+/// Why nothing can be done in a space any more.
+pub fn deleted(name: &str) -> Refusal {
     Refusal::new(Code::NoSpace, format!("space {name:?} was deleted")).hint(
         "what happened in it is kept: sayso audit list, sayso show ID; \
          for a new one take another name: sayso init --name NAME",

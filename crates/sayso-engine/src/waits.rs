@@ -21,6 +21,7 @@ type Wake = Box<dyn FnOnce() + Send>;
 struct Bells {
     next: u64,
     of: HashMap<GateId, Vec<(u64, Wake)>>,
+    of_all: HashMap<u64, Wake>,
 }
 
 /// Wakes whoever waits for gates of one space.
@@ -42,7 +43,8 @@ impl Drop for End {
 /// Somebody who waits. Dropped, they wait no more.
 pub struct Listening {
     bells: Arc<Mutex<Bells>>,
-    gate: GateId,
+    /// None for everything.
+    gate: Option<GateId>,
     number: u64,
 }
 
@@ -64,22 +66,36 @@ impl Waits {
         bells.next += 1;
         let number = bells.next;
         bells.of.entry(gate).or_default().push((number, Box::new(wake)));
-        Listening { bells: self.bells.clone(), gate, number }
+        Listening { bells: self.bells.clone(), gate: Some(gate), number }
+    }
+
+    /// The same for whatever happens in the space.
+    pub fn listen_to_all(&self, wake: impl FnOnce() + Send + 'static) -> Listening {
+        let mut bells = lock(&self.bells);
+        bells.next += 1;
+        let number = bells.next;
+        bells.of_all.insert(number, Box::new(wake));
+        Listening { bells: self.bells.clone(), gate: None, number }
     }
 
     /// How many are waiting.
     pub fn count(&self) -> usize {
-        lock(&self.bells).of.values().map(Vec::len).sum()
+        let bells = lock(&self.bells);
+        bells.of.values().map(Vec::len).sum::<usize>() + bells.of_all.len()
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
         let mut bells = lock(&self.bells);
-        let Some(those) = bells.of.get_mut(&self.gate) else { return };
+        let Some(gate) = self.gate else {
+            bells.of_all.remove(&self.number);
+            return;
+        };
+        let Some(those) = bells.of.get_mut(&gate) else { return };
         those.retain(|(number, _)| *number != self.number);
         if those.is_empty() {
-            bells.of.remove(&self.gate);
+            bells.of.remove(&gate);
         }
     }
 }
@@ -103,10 +119,18 @@ impl Thread {
     /// Follows the chain until something goes wrong or it is over.
     fn follow(&self, follower: &mut Follower) -> Result<()> {
         while !self.is_over.load(Ordering::Relaxed) {
-            follower.next(TICK)?.into_iter().for_each(|gate| self.wake(gate));
+            if let Some(changes) = follower.next(TICK)? {
+                changes.gates.into_iter().for_each(|gate| self.wake(gate));
+                self.wake_all();
+            }
             self.desk.fire_due()?;
         }
         Ok(())
+    }
+
+    fn wake_all(&self) {
+        let those = std::mem::take(&mut lock(&self.bells).of_all);
+        those.into_values().for_each(|wake| wake());
     }
 
     fn wake(&self, gate: GateId) {
