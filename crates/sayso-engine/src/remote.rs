@@ -399,7 +399,7 @@ macro_rules! sent_as_they_are {
 }
 
 sent_as_they_are! {
-    bool, usize, u32, u64, Option<u8>, Option<String>, Timestamp, Option<Timestamp>,
+    bool, usize, u32, u64, Option<u8>, Option<u64>, Option<String>, Timestamp, Option<Timestamp>,
     GateId, sayso_core::TaskId, RunId, Option<RunId>, sayso_core::MessageId, sayso_core::Kind,
     crate::Ask, sayso_core::gate::Card, sayso_core::Answer, crate::GateFilter, crate::ToolCall,
     Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::Edit, crate::NewToken,
