@@ -247,14 +247,21 @@ impl LocalDesk {
         if !actor.role.may(Deed::ReadAll) {
             filter.asker = Some(actor.name.clone());
         }
-        let mut page = self.read(|read| {
-            let page = read.gates(self.space, &filter)?;
-            page.items.iter().try_for_each(|gate| load::check_listed(read, gate))?;
-            Ok(page)
-        })?;
-        // The store knows askers by name; a person may have the name of an agent.
-        page.items.retain(|gate| may_read(actor, gate));
-        Ok(page)
+        loop {
+            let mut page = self.read(|read| {
+                let page = read.gates(self.space, &filter)?;
+                page.items.iter().try_for_each(|gate| load::check_listed(read, gate))?;
+                Ok(page)
+            })?;
+            let last = page.items.last().map(|gate| gate.opened.id);
+            // The store knows askers by name; a person may have the name of an agent.
+            page.items.retain(|gate| may_read(actor, gate));
+            // A page without anything to go on behind would look like the last one.
+            if !page.items.is_empty() || !page.more {
+                return Ok(page);
+            }
+            filter.after = last;
+        }
     }
 
     /// How many gates wait, counted up to `most`.

@@ -26,6 +26,9 @@ const HOLD_MAX: Duration = Duration::from_secs(60);
 /// The most answers that are taken together.
 const ANSWERS_MAX: usize = 100;
 
+/// The most names in a list of a request.
+const LIST_MAX: usize = 100;
+
 pub(super) fn operations(table: Table) -> Table {
     table
         .add(Verb::Get, "/gates", LIST, list)
@@ -225,6 +228,7 @@ struct OpenGate {
     schema: Option<Value>,
     /// Who may answer: any of these people; anybody, unless given.
     #[serde(default)]
+    #[schemars(length(max = 100))]
     to: Vec<String>,
     /// How many of them have to agree; one, unless given.
     quorum: Option<usize>,
@@ -236,6 +240,7 @@ struct OpenGate {
     at_end: Option<words::AtEnd>,
     /// Remind people after this long, each.
     #[serde(default)]
+    #[schemars(length(max = 100))]
     remind: Vec<String>,
 }
 
@@ -307,6 +312,8 @@ fn open(at: &Visitor, asked: Asked<0, Nothing, OpenGate>) -> Result<wire::Gate> 
 }
 
 fn demands(new: &OpenGate) -> Result<Demands> {
+    check_count(&new.to, "people")?;
+    check_count(&new.remind, "reminders")?;
     let ms = |typed: &String| -> Result<u64> {
         Ok(u64::try_from(when::span(typed)?.as_millis()).unwrap_or(u64::MAX))
     };
@@ -530,6 +537,16 @@ pub(super) fn ulid<I: std::str::FromStr>(typed: &str) -> Result<I> {
     let wrong =
         |_| bad(format!("{:?} is no ULID", shown())).hint("leave it out, or make a new one");
     Ok(typed.parse().map_err(wrong)?)
+}
+
+/// Lists in a request are short.
+pub(super) fn check_count<T>(list: &[T], what: &str) -> Result<()> {
+    match list.len() <= LIST_MAX {
+        true => Ok(()),
+        false => {
+            Err(Refusal::new(Code::TooLarge, format!("at most {LIST_MAX} {what} are taken")).into())
+        }
+    }
 }
 
 pub(super) fn bad(message: String) -> Refusal {

@@ -1,6 +1,6 @@
 //! Tasks: making and changing them, and what became of them.
 
-use super::gates::{Because, bad, kinds, ulid};
+use super::gates::{Because, bad, check_count, kinds, ulid};
 use super::paging::{limit, page, part};
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
@@ -205,6 +205,7 @@ struct CreateTask {
     parent: Option<String>,
     /// What must be closed before it.
     #[serde(default)]
+    #[schemars(length(max = 100))]
     blocked_by: Vec<String>,
     /// The gate that opens when an agent says it is complete: approval, review or content.
     requires: Option<words::Kind>,
@@ -214,6 +215,7 @@ struct CreateTask {
 
 fn create(at: &Visitor, asked: Asked<0, Nothing, CreateTask>) -> Result<wire::Task> {
     let new = asked.body;
+    check_count(&new.blocked_by, "tasks")?;
     let id = match new.id {
         Some(id) => ulid(&id)?,
         None => at.desk.new_task_id(),

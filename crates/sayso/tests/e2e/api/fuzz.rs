@@ -8,7 +8,8 @@ mod requests;
 
 use super::document::{Document, Operation};
 use super::{Reply, Server, text, ulid};
-use crate::harness::{Backend, Space};
+use crate::harness::{Backend, Space, Who};
+use crate::lifecycle::Fleet;
 use crate::reliability::Chance;
 use requests::{Made, Maker, Mood};
 use serde_json::{Value, json};
@@ -20,6 +21,9 @@ const REQUESTS: u64 = 2_500;
 
 /// Who sends them; nobody and a stranger are among them.
 const PEOPLE: [&str; 6] = ["ann", "coder", "root", "eye", "ops", "cron"];
+
+/// Agents; all but the first run.
+const AGENTS: [&str; 5] = ["fixer", "mender", "welder", "joiner", "roofer"];
 
 /// What was seen of an operation.
 #[derive(Debug, Default, Clone)]
@@ -46,9 +50,11 @@ fn run(backend: Backend) {
     {
         space.mint(role, name);
     }
-    std::fs::write(space.path().join("fleet.yaml"), "agents:\n  fixer: {program: sleep}\n")
-        .unwrap();
-    space.ann(&["apply", "fleet.yaml"]).ok();
+    let fleet = Fleet::new(&space, &AGENTS.map(|name| (name, "")));
+    for name in &AGENTS[1..] {
+        space.run(Who::Terminal, &["agent", "spawn", name, "--wait"]).ok();
+        fleet.started(name, 1);
+    }
     let server = Server::of(&space);
     let document = Document::of(&server);
     let operations = document.operations();
@@ -60,7 +66,7 @@ fn run(backend: Backend) {
     for number in 0..wanted {
         let operation = &operations[(number % operations.len() as u64) as usize];
         let made = maker.request(operation, &server.space);
-        let who = maker.pick(&PEOPLE).to_owned();
+        let who = maker.who(operation, made.mood, &PEOPLE);
         let reply = send(&server, &who, operation, &made);
         let shown = || format!("seed {} number {number}, {who}: {made:?}", Chance::seed());
         document.check(operation, &reply).unwrap_or_else(|why| panic!("{why}\n{}", shown()));

@@ -3,6 +3,7 @@
 mod document;
 mod events;
 mod fuzz;
+mod guide;
 mod hostile;
 mod races;
 mod refusals;

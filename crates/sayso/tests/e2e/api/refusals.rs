@@ -81,8 +81,6 @@ on_both! {
             ("POST", format!("{own}/snooze"), until.clone()),
             ("POST", format!("{own}/extend"), until),
             ("POST", format!("{others}/revise"), json!({"question": "x"})),
-            ("POST", format!("{others}/delivered"), json!({})),
-            ("POST", format!("{others}/acknowledged"), json!({})),
             ("POST", format!("{task}/close"), json!({"reason": "done"})),
             ("POST", format!("{task}/defer"), json!({})),
             ("POST", format!("{epic}/close"), json!({"force": true})),
@@ -119,6 +117,11 @@ on_both! {
         assert_eq!(refused.len(), tries.len() + 1);
         for gate in [&own, &others] {
             assert_eq!(server.get("ann", gate).is(200)["state"], "open");
+        }
+        // Nor does it take what is on its way to another.
+        server.post("ann", &format!("{others}/answer"), yes(&others)).is(200);
+        for way in ["delivered", "acknowledged"] {
+            server.post("coder", &format!("{others}/{way}"), json!({})).refused(403, "SAY037");
         }
         let shown = server.get("ann", &task).is(200);
         assert_eq!((&shown["requires"], &shown["notes"][0]["role"]), (&json!("review"), &json!("agent")));

@@ -2,7 +2,8 @@
 
 use super::document::Document;
 use super::{Reply, Server, text, ulid};
-use crate::harness::on_both;
+use crate::harness::{Who, on_both};
+use crate::lifecycle::Fleet;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -70,12 +71,11 @@ impl Story {
 on_both! {
     fn every_operation_is_what_the_document_says(space: &Space) {
         space.mint("admin", "root");
-        std::fs::write(
-            space.path().join("fleet.yaml"),
-            "agents:\n  fixer: {program: sleep, args: ['600']}\n  mender: {program: sleep}\n",
-        )
-        .unwrap();
-        space.ann(&["apply", "fleet.yaml"]).ok();
+        let fleet = Fleet::new(space, &[("fixer", ""), ("mender", ""), ("welder", "")]);
+        for name in ["mender", "welder"] {
+            space.run(Who::Terminal, &["agent", "spawn", name, "--wait"]).ok();
+            fleet.started(name, 1);
+        }
         let story = Story::of(Server::of(space));
         story.seen("ann", "showApi", &[], "");
         tasks(&story);
@@ -141,7 +141,7 @@ fn tasks(story: &Story) {
     assert_eq!(all["items"][0]["what"], "task.created");
     let deleted = story.call("ann", "deleteTask", &[later], "reason=over&force=true", None).is(200);
     assert_eq!(deleted["state"], "deleted");
-    paged(story, "listTasks", "all=true", 2);
+    paged(story, "listTasks", "all=true", 1);
 }
 
 fn gates(story: &Story) {
@@ -216,7 +216,7 @@ fn several(story: &Story, form: &Value, verdict: &Value) {
         of(form, json!({"verdict": "approved", "form": {"port": 80}})),
         of(verdict, json!({"verdict": "rejected", "reason": "not today"})),
         of(verdict, json!({"verdict": "approved"})),
-        json!({"gate": "g0000", "answer": {"verdict": "approved", "digest": "x"}}),
+        json!({"gate": "gzzzz", "answer": {"verdict": "approved", "digest": "x"}}),
     ]});
     let outcomes = story.done("ann", "answerGates", &[], answers)["outcomes"].clone();
     let said: Vec<_> = outcomes
@@ -244,13 +244,15 @@ fn others(story: &Story) {
     assert_eq!(own["items"].as_array().unwrap().len(), 1, "an agent sees its own");
     assert_ne!(story.done("coder", "readMessage", &[&id], json!({}))["read_at"], Value::Null);
     paged(story, "listMessages", "", 1);
-    assert_eq!(paged(story, "listAgents", "", 1), ["\"fixer\"", "\"mender\""]);
+    assert_eq!(paged(story, "listAgents", "", 1), ["\"fixer\"", "\"mender\"", "\"welder\""]);
     assert_eq!(story.seen("ann", "showAgent", &["fixer"], "")["state"], "stopped");
     story.call("ann", "showAgent", &["nobody"], "", None).refused(404, "SAY001");
     let spawned = story.done("ann", "spawnAgent", &["fixer"], json!({"reason": "work"}));
     assert_eq!((&spawned["done"], &spawned["gate"]), (&json!(false), &Value::Null));
-    story.done("ann", "stopAgent", &["mender"], json!({}));
+    assert_eq!(story.seen("ann", "showAgent", &["mender"], "")["state"], "elsewhere");
+    story.call("ann", "stopAgent", &["fixer"], "", None).refused(409, "SAY018");
     story.done("ann", "restartAgent", &["mender"], json!({}));
+    story.done("ann", "stopAgent", &["welder"], json!({}));
     story.seen("ann", "listRuns", &[], "");
     story.seen("ann", "listRuns", &[], &format!("task={}", ulid(1)));
     assert_eq!(story.seen("ann", "showPolicy", &[], "")["layers"], json!([]));

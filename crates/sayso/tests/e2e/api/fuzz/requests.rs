@@ -42,7 +42,10 @@ pub struct Maker<'d> {
     document: &'d Document,
     /// Names by what they name: gate, task, message, token.
     names: BTreeMap<&'static str, Vec<String>>,
-    digests: Vec<String>,
+    /// Gates as they were seen last.
+    gates: Vec<Value>,
+    /// The gate that the request under way is about.
+    about: Option<Value>,
 }
 
 /// Texts that break what is not careful.
@@ -67,7 +70,7 @@ const HOSTILE: [&str; 16] = [
 
 impl<'d> Maker<'d> {
     pub fn new(chance: Chance, document: &'d Document) -> Self {
-        Self { chance, document, names: BTreeMap::new(), digests: vec![] }
+        Self { chance, document, names: BTreeMap::new(), gates: vec![], about: None }
     }
 
     fn is(&mut self, percent: u64) -> bool {
@@ -81,8 +84,14 @@ impl<'d> Maker<'d> {
     /// Remembers what a response named.
     pub fn learn(&mut self, found: &Value) {
         let Some(handle) = found["handle"].as_str() else { return };
+        if handle.starts_with('g') {
+            self.gates.retain(|gate| gate["id"] != found["id"]);
+            self.gates.push(found.clone());
+            let most = self.gates.len().saturating_sub(40);
+            self.gates.drain(..most);
+            return;
+        }
         let kind = match (handle.chars().next(), found["role"].as_str()) {
-            (Some('g'), _) => "gate",
             (Some('t'), _) => "task",
             (Some('m'), _) => "message",
             // Only what was made to be taken back.
@@ -92,13 +101,13 @@ impl<'d> Maker<'d> {
         let known = self.names.entry(kind).or_default();
         known.push(found["id"].as_str().unwrap_or(handle).to_owned());
         known.push(handle.to_owned());
-        self.digests.extend(found["digest"].as_str().map(str::to_owned));
         if known.len() > 60 {
             known.drain(..10);
         }
     }
 
     pub fn request(&mut self, operation: &Operation, space: &str) -> Made {
+        self.about = None;
         let mut mood = match self.chance.below(100) {
             0..55 => Mood::Fitting,
             55..70 => Mood::Edge,
@@ -151,11 +160,43 @@ impl<'d> Maker<'d> {
         }
     }
 
+    /// Who sends it: mostly somebody who may, where it is meant well.
+    pub fn who(&mut self, operation: &Operation, mood: Mood, people: &[&str]) -> String {
+        let asker = self.about.as_ref().and_then(|gate| gate["asked_by"].as_str()).unwrap_or("ann");
+        let right = match operation.name.as_str() {
+            name if name.contains("Token") => "root",
+            "reviseGate" | "withdrawGate" | "deliverGate" | "acknowledgeGate" => asker,
+            _ => "ann",
+        };
+        let right = right.to_owned();
+        match mood == Mood::Fitting && people.contains(&right.as_str()) && self.is(75) {
+            true => right,
+            false => self.pick(people).to_owned(),
+        }
+    }
+
+    /// A gate that was seen, mostly one that is open.
+    fn gate(&mut self) -> Option<Value> {
+        let is_open = self.is(80);
+        let fitting: Vec<_> =
+            self.gates.iter().filter(|gate| !is_open || gate["state"] == "open").cloned().collect();
+        let at = self.chance.below(fitting.len() as u64) as usize;
+        self.about = fitting.get(at).cloned();
+        self.about.clone()
+    }
+
     /// A name of something that is there, most of the time.
     fn name(&mut self, of: &str) -> String {
+        if of == "gate"
+            && self.is(95)
+            && let Some(gate) = self.gate()
+        {
+            let by = self.pick(&["id", "handle"]);
+            return text(&gate[by]).to_owned();
+        }
         let kind = match of {
             "on" | "parent" | "blocked_by" => "task",
-            "agent" => return self.pick(&["fixer", "fixer", "nobody"]).to_owned(),
+            "agent" => return self.pick(&super::AGENTS).to_owned(),
             kind => kind,
         };
         let known = self.names.get(kind).cloned().unwrap_or_default();
@@ -246,7 +287,7 @@ impl<'d> Maker<'d> {
             "boolean" => json!(self.is(40)),
             "integer" => self.number(&schema, mood),
             "null" => Value::Null,
-            "string" => json!(self.text(name, mood)),
+            "string" => json!(self.text(name, mood, depth)),
             // Anything at all.
             _ => match name {
                 "schema" => json!({"type": "object"}),
@@ -279,11 +320,36 @@ impl<'d> Maker<'d> {
                 object.insert(name.clone(), self.value(&field, &name, mood, depth + 1));
             }
         }
+        if schema["properties"]["digest"].is_object() && self.is(90) {
+            self.fit_answer(&mut object, mood);
+        }
         if schema["properties"]["on"].is_object() {
             object.insert("tool".into(), json!("Bash"));
             object.insert("on".into(), json!("tool"));
         }
         Value::Object(object)
+    }
+
+    /// Makes an answer one to the gate the request is about.
+    fn fit_answer(&mut self, answer: &mut Map<String, Value>, mood: Mood) {
+        let Some(gate) = self.about.clone() else { return };
+        answer.insert("digest".into(), gate["digest"].clone());
+        if mood != Mood::Fitting {
+            return;
+        }
+        for content in ["text", "picked", "other", "form", "arguments", "interrupts"] {
+            answer.remove(content);
+        }
+        if answer["verdict"] == "rejected" {
+            answer.insert("reason".into(), json!("not now"));
+            return;
+        }
+        match gate["form"].as_str() {
+            Some("text") => answer.insert("text".into(), json!("these words")),
+            Some("choice") => answer.insert("picked".into(), json!([gate["options"][0]["name"]])),
+            Some("form") => answer.insert("form".into(), json!({})),
+            _ => None,
+        };
     }
 
     fn number(&mut self, schema: &Value, mood: Mood) -> Value {
@@ -304,18 +370,18 @@ impl<'d> Maker<'d> {
     }
 
     /// A text that fits the field it is for.
-    fn text(&mut self, name: &str, mood: Mood) -> String {
+    fn text(&mut self, name: &str, mood: Mood, depth: usize) -> String {
         if mood == Mood::Edge && self.is(20) {
-            let lengths = [0, 1, 1_000, 1_001, 256 * 1024, 256 * 1024 + 1];
-            let length = lengths[self.chance.below(lengths.len() as u64) as usize];
-            return "x".repeat(length);
+            // An address is shorter than a body: one of 64 KiB does not get past the protocol.
+            let lengths = [0, 1, 200, 201, 1_000, 1_001, 256 * 1024, 256 * 1024 + 1];
+            let most = if depth == 0 { 6 } else { lengths.len() as u64 };
+            let length = lengths[self.chance.below(most) as usize];
+            // Text that does not shrink, which indexes would hide.
+            return (0..length).map(|_| (b'a' + self.chance.below(26) as u8) as char).collect();
         }
         match name {
             "id" => ulid(self.chance.below(200)),
             "gate" | "task" | "parent" | "blocked_by" | "message" => self.name(name),
-            "digest" if !self.digests.is_empty() && self.is(90) => {
-                self.digests[self.chance.below(self.digests.len() as u64) as usize].clone()
-            }
             "until" | "deadline" | "remind" | "expires" => self
                 .pick(&["2h", "30m", "1d", "2030-01-01T00:00:00Z", "9999-12-30T00:00:00Z"])
                 .to_owned(),
@@ -339,7 +405,7 @@ impl<'d> Maker<'d> {
             2 => json!(1e300),
             3 => json!([]),
             4 => json!({"a": {"b": [1, null]}}),
-            5 => json!("x".repeat(300 * 1024)),
+            5 => json!("xyz ".repeat(75 * 1024)),
             6 => json!("a\u{0}b"),
             _ => json!(self.pick(&HOSTILE)),
         }
