@@ -273,8 +273,8 @@ fn others(story: &Story) {
     assert!(listed.len() >= 6 && !listed.concat().contains("sayso_"), "{listed:?}");
     story.done("root", "revokeToken", &[text(&made["handle"])], json!({}));
     assert_eq!(story.seen("ann", "verifyAudit", &[], "")["holds"], true);
-    let oldest = paged(story, "listAudit", "", 50);
-    let mut newest = paged(story, "listAudit", "newest=true", 50);
+    let oldest = paged(story, "listAudit", "", 16);
+    let mut newest = paged(story, "listAudit", "newest=true", 16);
     newest.reverse();
     assert_eq!(oldest, newest);
     assert!(oldest.len() > 40, "{}", oldest.len());
