@@ -2,9 +2,10 @@
 
 use sayso_core::task::{Status, Task};
 use sayso_core::{GateId, Kind, TaskId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// One page of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,
