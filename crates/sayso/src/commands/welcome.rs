@@ -13,6 +13,9 @@ use sayso_server::wire;
 /// How many gates are shown before `inbox` is pointed to.
 const SHOWN: usize = 5;
 
+/// How many alerts are told.
+const ALERTS_MAX: usize = 20;
+
 /// How far gates are counted.
 const COUNTED_MAX: usize = 1_000;
 
@@ -33,7 +36,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
     if out.json {
         let items = page.items.iter().map(|card| wire::Card::of(card, &when::rfc3339)).collect();
         let next = page.items.last().filter(|_| page.more).map(|c| c.gate.handle().to_owned());
-        out.json(&wire::Page { items, next });
+        let alerts = desk.alerts(&actor, ALERTS_MAX)?;
+        let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &when::rfc3339)).collect();
+        out.json(&wire::Inbox { items, next, alerts });
         return Ok(Exit::Ok);
     }
     // An agent is shown its own; how many others there are is not for it.
