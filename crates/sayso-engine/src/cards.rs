@@ -2,7 +2,7 @@
 //! own entry in the audit and its own way to its asker.
 
 use crate::batch::Batch;
-use crate::{Desk, Error, Result, gates, load};
+use crate::{Error, LocalDesk, Result, gates, load};
 use sayso_core::gate::{self, Command, Gate, InLine, Waiting};
 use sayso_core::{
     Actor, Answer, Code, Deed, Digest, GateId, Kind, Refusal, Role, TaskId, Timestamp,
@@ -16,6 +16,9 @@ const IN_LINE_MAX: usize = 10_000;
 
 /// So many gates are shown and answered as one; what is beyond stays open and is the next card.
 pub(crate) const SAME_MAX: usize = 200;
+
+/// So many answers are given in one breath.
+const SAYS_MAX: usize = 200;
 
 /// Which cards to list: what unblocks most first, then oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +119,7 @@ impl From<Error> for SayOutcome {
     }
 }
 
-impl Desk {
+impl LocalDesk {
     /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
     pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<Page<Asked>> {
         let awake_at = (!filter.all).then(|| self.now());
@@ -164,6 +167,10 @@ impl Desk {
 
     /// Answers several cards, each by itself: one that is refused stands in no other's way.
     pub fn answer_many(&self, actor: &Actor, says: Vec<Say>) -> Result<Vec<SayOutcome>> {
+        if says.len() > SAYS_MAX {
+            let message = format!("at most {SAYS_MAX} answers are given at once");
+            return Err(Refusal::new(Code::TooLarge, message).into());
+        }
         let one = |say| match self.answer_card(actor, say) {
             Ok(gates) => SayOutcome::Answered(gates),
             Err(error) => error.into(),

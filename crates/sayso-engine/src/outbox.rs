@@ -3,7 +3,7 @@
 //! A notice is claimed under a lease, sent, and then settled. A crash in between repeats it and
 //! never loses it; whoever receives it tells repetitions by the id.
 
-use crate::{Desk, Result};
+use crate::{LocalDesk, Result};
 use sayso_core::Timestamp;
 use sayso_store::Notice;
 
@@ -13,7 +13,7 @@ const LEASE_MICROS: i64 = 60_000_000;
 /// The longest pause between two tries.
 const BACK_OFF_MICROS_MAX: i64 = 3_600_000_000;
 
-impl Desk {
+impl LocalDesk {
     /// Takes notices that are due on the channels of this desk.
     pub fn claim_notices(&self, limit: usize) -> Result<Vec<Notice>> {
         let (space, channels, now) = (self.space, self.channels.clone(), self.now());

@@ -1,7 +1,7 @@
 //! Receipts and alerts: how far a question and its answer have come, and what hangs on its way.
 
 use crate::batch::not_found;
-use crate::{Desk, Result, gates, load};
+use crate::{LocalDesk, Result, gates, load};
 use sayso_core::audit::Entry;
 use sayso_core::gate::{self, Alert, Around, Gate, Happened, Onward, Receipt};
 use sayso_core::run::Run;
@@ -18,7 +18,7 @@ const GATES_MAX: usize = 200;
 /// So many open gates, and so many endings, are looked at for what hangs.
 const LOOK_MAX: usize = 100;
 
-impl Desk {
+impl LocalDesk {
     /// The way of a gate so far: when, by whom and through which door; what came of it; what hangs.
     pub fn receipt(&self, actor: &Actor, id: GateId) -> Result<Receipt> {
         let gate = self.gate_for(actor, id)?;

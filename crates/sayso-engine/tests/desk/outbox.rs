@@ -8,7 +8,7 @@ on_each! {
     fn without_channels_nothing_is_to_be_told(bench: &Bench) {
         let gate = bench.ask("Ship?").opened.id;
         say(&bench.desk, &ann(), gate, "Yes").unwrap();
-        assert!(bench.desk.claim_notices(10).unwrap().is_empty());
+        assert!(bench.desk.local().unwrap().claim_notices(10).unwrap().is_empty());
     }
 }
 
@@ -30,19 +30,19 @@ on_each! {
                     _ => drop(say(&desk, &ann(), id, "Yes").unwrap()),
                 }
             }
-            let notices = desk.claim_notices(10).unwrap();
+            let notices = desk.local().unwrap().claim_notices(10).unwrap();
             assert_eq!(notices.len(), 2, "step {step}: {notices:?}");
             let ways: BTreeSet<_> = notices.iter().map(|n| n.channel.clone()).collect();
             assert_eq!(ways, BTreeSet::from(["mail".into(), "chat".into()]));
             for notice in notices {
                 assert!(notice.body.contains(&id.to_string()), "{}", notice.body);
                 assert!(told.insert(notice.id.clone()), "{} is told twice", notice.id);
-                desk.settle_notice(&notice.id).unwrap();
+                desk.local().unwrap().settle_notice(&notice.id).unwrap();
             }
         }
         assert_eq!(told.len(), 6);
         bench.clock.jump(86_400 * SECOND);
-        assert!(desk.claim_notices(10).unwrap().is_empty(), "what is settled stays settled");
+        assert!(desk.local().unwrap().claim_notices(10).unwrap().is_empty(), "what is settled stays settled");
         bench.entries();
     }
 }
@@ -52,7 +52,7 @@ on_each! {
     fn a_notice_is_not_forgotten(bench: &Bench) {
         let desk = bench.desk.clone().with_channels(vec!["mail".into()]);
         desk.ask(&coder(), question(desk.new_gate_id(), "Ship?")).unwrap();
-        let claim = || desk.claim_notices(10).unwrap();
+        let claim = || desk.local().unwrap().claim_notices(10).unwrap();
         assert_eq!(claim().len(), 1);
         assert!(claim().is_empty(), "somebody has it");
         bench.clock.jump(61 * SECOND);
@@ -62,14 +62,14 @@ on_each! {
         let mut pause = 2 * SECOND;
         for _ in 0..3 {
             let claimed = again.first().unwrap();
-            desk.fail_notice(claimed, "no route to host").unwrap();
+            desk.local().unwrap().fail_notice(claimed, "no route to host").unwrap();
             bench.clock.jump(SECOND);
             assert!(claim().is_empty(), "not yet");
             pause *= 2;
             bench.clock.jump(pause + 61 * SECOND);
             assert_eq!(claim().len(), 1);
         }
-        desk.settle_notice(&again[0].id).unwrap();
+        desk.local().unwrap().settle_notice(&again[0].id).unwrap();
         bench.clock.jump(86_400 * SECOND);
         assert!(claim().is_empty());
     }
