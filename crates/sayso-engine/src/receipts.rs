@@ -7,7 +7,6 @@ use sayso_core::gate::{self, Alert, Around, Gate, Happened, Onward, Receipt};
 use sayso_core::run::Run;
 use sayso_core::{Actor, GateId, RunId};
 use sayso_store::{GateFilter, Read};
-use std::collections::BTreeMap;
 
 /// So many turns of a task are looked at for the one that went on with an answer.
 const RUNS_MAX: usize = 200;
@@ -59,22 +58,25 @@ impl LocalDesk {
 
 /// What happened to a gate, with who caused it: that is in the audit.
 fn happened(read: &mut Read<'_>, gate: &Gate) -> Result<Vec<Happened>> {
-    let mut entries: BTreeMap<u64, Entry> = BTreeMap::new();
     let mut happened = vec![];
+    let mut last: Option<Entry> = None;
     for row in read.events(&load::gate_stream(gate.opened.id))? {
-        if !entries.contains_key(&row.audit) {
-            let sealed = read
-                .audit_after(gate.opened.space, row.audit.saturating_sub(1), 1)?
-                .into_iter()
-                .next();
-            let entry = sealed.and_then(|sealed| serde_json::from_str(&sealed.body).ok());
-            entries.insert(row.audit, entry.ok_or_else(|| not_found("audit entry", &row.audit))?);
-        }
-        let Some(entry) = entries.get(&row.audit) else { continue };
+        // Events of one breath have one entry.
+        let entry = match last.take().filter(|entry| entry.seq == row.audit) {
+            Some(entry) => entry,
+            None => entry_of(read, gate, row.audit)?,
+        };
         let (by, door) = (entry.actor.clone(), entry.door);
         happened.push(Happened { at: row.at, event: load::event(&row)?, by, door });
+        last = Some(entry);
     }
     Ok(happened)
+}
+
+fn entry_of(read: &mut Read<'_>, gate: &Gate, seq: u64) -> Result<Entry> {
+    let rows = read.audit_after(gate.opened.space, seq.saturating_sub(1), 1)?;
+    let entry = rows.first().and_then(|sealed| serde_json::from_str(&sealed.body).ok());
+    Ok(entry.ok_or_else(|| not_found("audit entry", &seq))?)
 }
 
 fn onward(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Onward>> {

@@ -90,16 +90,13 @@ impl Around<'_> {
         runs.into_iter().flatten().any(|run| run.state == State::Running && now < run.lease_until)
     }
 
-    /// Whether the task went its way without the ending: it is over, or somebody has taken it up.
-    fn task_went_on(&self) -> bool {
+    /// Whether the task says why nobody comes: somebody has taken it up, it is put off or stuck, or waits
+    /// for another answer. What a run asked is brought home by a worker also after the task is over.
+    fn is_explained(&self, gate: &Gate) -> bool {
         self.task.is_some_and(|task| match task.status {
-            Status::Open => false,
-            Status::InProgress
-            | Status::Closed
-            | Status::Deferred
-            | Status::Failed
-            | Status::Blocked
-            | Status::Deleted => true,
+            Status::Open => task.is_waiting(),
+            Status::InProgress | Status::Deferred | Status::Failed | Status::Blocked => true,
+            Status::Closed | Status::Deleted => gate.opened.lineage.run.is_none(),
         })
     }
 }
@@ -176,7 +173,7 @@ fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp)
         }
         (Delivery::Pending { since }, true) => {
             let is_late = now >= since.plus_micros(UNDELIVERED_MICROS);
-            if !is_late || around.is_at_work(now) || around.task_went_on() {
+            if !is_late || around.is_at_work(now) || around.is_explained(gate) {
                 return None;
             }
             let what = format!("{asker} has not come for the answer to gate {handle}");
@@ -190,7 +187,7 @@ fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp)
         }
         (Delivery::Delivered { at }, true) => {
             let is_late = now >= at.plus_micros(UNACKNOWLEDGED_MICROS);
-            if !is_late || around.is_at_work(now) || around.task_went_on() {
+            if !is_late || around.is_at_work(now) || around.is_explained(gate) {
                 return None;
             }
             let what =

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
 use crate::when;
+use sayso_core::gate::{Alert, Trouble};
 use sayso_core::{Actor, Exit, Role};
 use sayso_engine::{Desk, GateFilter, InboxFilter};
 use sayso_server::wire;
@@ -62,10 +63,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     shared::print_cards(context, &desk, &page.items)?;
     say_more(context, next);
-    if !alerts.is_empty() {
+    // What stands above is being looked at now.
+    let is_above = |alert: &&Alert| {
+        let mut askers = page.items.iter().flat_map(|card| &card.askers);
+        alert.trouble == Trouble::Unseen && askers.any(|asker| asker.handle == alert.gate)
+    };
+    let others: Vec<_> = alerts.iter().filter(|alert| !is_above(alert)).cloned().collect();
+    if !others.is_empty() {
         out.line("");
     }
-    shared::print_alerts(context, &alerts, desk.now());
+    shared::print_alerts(context, &others, desk.now());
     Ok(Exit::Ok)
 }
 

@@ -3,6 +3,7 @@
 use super::{Play, opened};
 use crate::gate::{Around, Happened, Held, Onward, Receipt, alerts, could_hang, onward};
 use crate::run::{Holder, How, Run, Spent, Started, State};
+use crate::task::{Created, Status, Task};
 use crate::testing::{at, run_id, space, task_id, who};
 use crate::{Door, Kind, Role, Timestamp};
 
@@ -70,6 +71,29 @@ fn what_stands_behind_the_end_in_the_log_is_no_step() {
     assert_eq!(Receipt::of(&log).last(crate::gate::Stage::Answered).unwrap().at, at(10));
 }
 
+fn task() -> Task {
+    let created = Created {
+        id: task_id(1),
+        space: space(),
+        handle: "t0001".into(),
+        title: "Build it".into(),
+        body: String::new(),
+        sort: "task".into(),
+        priority: 2,
+        size: None,
+        labels: Default::default(),
+        parent: None,
+        blocked_by: Default::default(),
+        requires: None,
+        created_by: "ann".into(),
+    };
+    crate::task::apply(None, &crate::task::Event::Created(Box::new(created)), at(0)).unwrap()
+}
+
+fn gate_id(n: u128) -> crate::GateId {
+    crate::GateId::mint(at(0), n)
+}
+
 fn run(n: u128, fence: u64, started: i64, state: State) -> Run {
     let started_by = Started {
         id: run_id(n),
@@ -116,12 +140,15 @@ fn the_turn_that_went_on_is_the_one_that_asked_or_the_next() {
 
 /// What hangs after a play at a moment in minutes, with these runs around it.
 fn hangs(script: &str, minutes: i64, asked_in: Option<&Run>, last_run: Option<&Run>) -> String {
+    hangs_with(script, minutes, Around { asked_in, last_run, task: None })
+}
+
+fn hangs_with(script: &str, minutes: i64, around: Around<'_>) -> String {
     let mut play = Play::with(|rules| {
         (rules.kind, rules.held, rules.deadline) = (Kind::Input, None, None);
     });
     play.play(script);
     let gate = play.gate.unwrap();
-    let around = Around { asked_in, last_run, task: None };
     let found = alerts(&gate, &around, at(minutes * 60));
     assert!(found.is_empty() || could_hang(&gate, at(minutes * 60)), "it would not be looked at");
     assert!(found.iter().all(|alert| !alert.hint.is_empty() && alert.gate == "g0001"));
@@ -175,6 +202,24 @@ fn an_agent_that_is_at_work_does_not_hang_and_a_dead_one_does() {
     // Somebody has taken the task up since.
     assert_eq!(hangs(open, 10, Some(&lost), Some(&next)), "");
     assert_eq!(hangs(answered, 10, Some(&lost), Some(&alive)), "");
+}
+
+#[test]
+fn the_task_may_say_why_nobody_comes() {
+    let answered = "fixer open | ann see | ann yes";
+    let parked = run(1, 1, 1, ended(How::Asked, 12));
+    let with = |change: fn(&mut Task)| {
+        let mut task = task();
+        change(&mut task);
+        let around = Around { asked_in: Some(&parked), last_run: Some(&parked), task: Some(&task) };
+        hangs_with(answered, 10, around)
+    };
+    assert_eq!(with(|_| ()), "undelivered", "it is ready, and no worker takes it");
+    assert_eq!(with(|t| t.waits_for.extend([(gate_id(9), Kind::Input)])), "");
+    assert_eq!(with(|t| t.status = Status::InProgress), "");
+    assert_eq!(with(|t| t.status = Status::Deferred), "");
+    // What was signed off still has to be brought home.
+    assert_eq!(with(|t| t.status = Status::Closed), "undelivered");
 }
 
 #[test]
