@@ -7,6 +7,7 @@
 
 mod error;
 mod explain;
+mod inbox;
 mod outbox;
 mod page;
 mod people;

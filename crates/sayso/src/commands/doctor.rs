@@ -12,6 +12,9 @@ use sayso_engine::{Desk, Member, Place};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 
+/// How many alerts are counted.
+const ALERTS_MAX: usize = 100;
+
 /// Check that everything is in order, and say honestly how safe it is.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -109,6 +112,7 @@ fn store_checks(
     checks.push(agents(context)?);
     checks.extend(super::connect::examine(context, args.quick)?);
     checks.push(runs(desk)?);
+    checks.push(receipts(desk, &actor)?);
     checks.extend(spawned(context, desk)?);
     if args.quick {
         return Ok(());
@@ -149,6 +153,21 @@ fn runs(desk: &Desk) -> Result<Check> {
         (left, n) => {
             let seen = format!("{left} of {n} are not looked after: their worker is gone");
             Check::warning("runs", &seen, "take them up again with: sayso work")
+        }
+    })
+}
+
+/// Whether a question or an answer hangs on its way.
+fn receipts(desk: &Desk, actor: &Actor) -> Result<Check> {
+    let alerts = desk.alerts(actor, ALERTS_MAX)?;
+    Ok(match alerts.as_slice() {
+        [] => Check::ok("receipts", "no question and no answer hangs"),
+        [one] => Check::warning("receipts", &harmless_line(&one.what), &harmless_line(&one.hint)),
+        [first, ..] => {
+            let many = if alerts.len() == ALERTS_MAX { "or more " } else { "" };
+            let first = harmless_line(&first.what);
+            let seen = format!("{} {many}hang, the oldest: {first}", alerts.len());
+            Check::warning("receipts", &seen, "see all of them with: sayso inbox")
         }
     })
 }
