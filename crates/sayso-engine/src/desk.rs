@@ -5,7 +5,8 @@ use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
 use sayso_core::{
-    Actor, Deed, GateId, Level, MessageId, Refusal, RunId, SpaceId, TaskId, Threshold, TokenId,
+    Actor, Deed, GateId, Level, MessageId, Reach, Refusal, RunId, SpaceId, TaskId, Threshold,
+    TokenId,
 };
 use sayso_store::{Place, Read, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,8 +22,8 @@ pub struct Desk {
     pub(crate) world: World,
     pub(crate) space: SpaceId,
     pub(crate) space_name: String,
-    /// The ways people are told. None means that nothing is put into the outbox.
-    pub(crate) channels: Vec<String>,
+    /// The channels by which people are told, besides those they named themselves.
+    pub(crate) channels: Vec<Reach>,
     /// How much agents are to ask.
     pub(crate) threshold: Threshold,
     /// What holds in the space, as it was read last.
@@ -47,7 +48,7 @@ impl Desk {
 
     /// The same desk, telling people through these channels.
     #[must_use]
-    pub fn with_channels(mut self, channels: Vec<String>) -> Self {
+    pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {
         self.channels = channels;
         self
     }

@@ -4,12 +4,15 @@
 //! log. The desk takes the time, loads what a decision stands on, lets the core decide, and writes
 //! events, views, deliveries, notices and the audit entry in one transaction.
 
+mod address;
 mod audit;
 mod batch;
 mod calendar;
 mod calls;
 mod captured;
+mod channels;
 mod clock;
+mod courier;
 mod desk;
 mod error;
 mod find;
@@ -21,7 +24,9 @@ mod keeper;
 mod lifecycle;
 mod load;
 mod messages;
+mod notices;
 mod nudges;
+mod outbound;
 mod outbox;
 mod policy;
 mod questions;
@@ -34,10 +39,13 @@ pub mod worker;
 pub mod worktree;
 mod world;
 
+pub use address::Reachable;
 pub use audit::{ExportError, Report, verify_export};
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;
+pub use channels::{Channel, Way, check_channel_name};
+pub use courier::{Courier, Sending, Sent};
 pub use desk::Desk;
 pub use error::{Error, Result};
 pub use fleet::{AgentSpec, Person, Template};
@@ -47,6 +55,9 @@ pub use keeper::{Carried, Keeper};
 pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
 pub use load::History;
 pub use messages::News;
+pub use notices::{NoticeState, NoticeText};
+pub use outbound::Outbound;
+pub use outbox::Dispatch;
 pub use policy::{Recorded, Remembered, Scope};
 pub use questions::{CallQuestion, QuestionsRuling};
 pub use runs::{NewRun, Settlement};

@@ -91,7 +91,9 @@ impl Desk {
             nudged += usize::from(failed.is_none());
             for notice in notices {
                 match &failed {
-                    Some(why) if notice.attempts < TRIES_MAX => self.fail_notice(&notice, why)?,
+                    Some(why) if notice.attempts < TRIES_MAX => {
+                        self.put_off_notice(&notice.id, notice.attempts, why)?;
+                    }
                     Some(_) | None => self.settle_notice(&notice.id)?,
                 }
             }

@@ -3,4 +3,5 @@
 
 pub mod fleet;
 pub mod mcp;
+pub mod notices;
 pub mod wire;

@@ -23,7 +23,7 @@ mod write;
 mod writer;
 
 pub use error::{Error, Result};
-pub use outbox::{Notice, UnderWay};
+pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
 pub use place::Place;
 pub use read::{AuditRow, EventRow, Found, Read, Space, Token};

@@ -22,14 +22,17 @@ impl Context<'_> {
     /// The desk of the space this command works in.
     pub(crate) fn desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
+        let reaches = location.reaches();
         let desk = Desk::open(location.place, &location.space, World::real())?;
-        Ok(desk.with_threshold(location.work.threshold))
+        Ok(desk.with_threshold(location.work.threshold).with_channels(reaches))
     }
 
     /// The desk of a space that may have been deleted, for commands that only look.
     pub(crate) fn kept_desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
-        Ok(Desk::open_kept(location.place, &location.space, World::real())?)
+        let reaches = location.reaches();
+        let desk = Desk::open_kept(location.place, &location.space, World::real())?;
+        Ok(desk.with_channels(reaches))
     }
 
     /// The same, and who asks.

@@ -33,6 +33,7 @@ pub(crate) mod mistakes;
 pub(crate) mod next;
 pub(crate) mod note;
 pub(crate) mod notes;
+pub(crate) mod notices;
 pub(crate) mod policy;
 pub(crate) mod ready;
 pub(crate) mod reject;
@@ -86,6 +87,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Withdraw(args) => withdraw::run(args, &context),
         Command::Tell(args) => tell::run(args, &context),
         Command::Messages(args) => messages::run(args, &context),
+        Command::Notices(args) => notices::run(args, &context),
         Command::Create(args) => create::run(args, &context),
         Command::List(args) => list::run(args, &context),
         Command::Tree(args) => tree::run(args, &context),
