@@ -35,8 +35,8 @@ pub(crate) fn run(
     command.args(args).current_dir(folder).env_clear();
     command.envs(environment.iter().filter(|(name, _)| !name.starts_with("SAYSO_")).cloned());
     command.envs(variables(text));
-    // By its mark it is found wherever it hides, and by its mark nothing it does counts as a person's.
-    command.env(process::MARK, &text.id);
+    // By the one mark it is found wherever it hides; by the other nothing it does counts as a person's.
+    command.env(process::MARK, &text.id).env("AI_AGENT", "sayso-notice");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be run: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
