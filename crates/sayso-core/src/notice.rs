@@ -146,7 +146,9 @@ mod tests {
         };
         let bell = || vec![reach("bell", &[])];
         let both = || vec![reach("room", &[]), reach("phone", &["ann"])];
-        let table: Vec<(&str, Approvers, Option<&str>, Vec<Wish>, Vec<Reach>, &str)> = vec![
+        type Case =
+            (&'static str, Approvers, Option<&'static str>, Vec<Wish>, Vec<Reach>, &'static str);
+        let table: Vec<Case> = vec![
             ("no channel", Approvers::Anyone, None, vec![], vec![], ""),
             ("one user, no people", Approvers::Anyone, None, vec![], bell(), "bell"),
             ("a name without a wish", person("ann"), None, vec![], bell(), "bell"),
