@@ -60,6 +60,7 @@ impl Role {
             Deed::Mint => matches!(self, Role::Admin | Role::Human),
             Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
             Deed::Govern => matches!(self, Role::Human | Role::Admin),
+            Deed::Operate => matches!(self, Role::Human | Role::Operator | Role::Service),
         }
     }
 }
@@ -81,6 +82,8 @@ pub enum Deed {
     Audit,
     /// Set policies, agents, people and groups.
     Govern,
+    /// Run workers, and carry out what they are for.
+    Operate,
 }
 
 /// How a caller showed to be who they say, from weak to strong.
@@ -198,7 +201,7 @@ impl Actor {
                 format!("{role} {name} may not {what}: that is a person's say-so"),
             )
             .hint("a person does it at their own terminal, outside of any agent"),
-            Deed::Ask | Deed::Track | Deed::ReadAll | Deed::Mint | Deed::Audit => {
+            Deed::Ask | Deed::Track | Deed::ReadAll | Deed::Mint | Deed::Audit | Deed::Operate => {
                 Refusal::new(Code::NotAllowed, format!("{role} {name} may not {what}"))
                     .hint("use a credential of another role; see `sayso token --help`")
             }
@@ -258,6 +261,47 @@ pub struct Lineage {
     pub launcher: Option<String>,
     /// The way the question came in.
     pub door: Door,
+}
+
+/// As whom somebody acts who came with a credential and claims to be somebody. A claim counts as far as it
+/// is less: a person's script, an agent at work with a person's credential, or the agent of a run that this
+/// caller launched (`launched`). Proof and level are never a matter of claims.
+pub fn admit(
+    credential: &Actor,
+    claimed: &Actor,
+    launched: Option<&Actor>,
+) -> Result<Actor, Refusal> {
+    let Actor { role, name, level, proof, .. } = credential;
+    let itself = (claimed.role, &claimed.name) == (*role, name) && claimed.run == credential.run;
+    let door = claimed.door;
+    if itself {
+        return Ok(Actor { door, ..credential.clone() });
+    }
+    let less = |role, name: &str| Actor::new(role, name, Proof::None, *level, door);
+    match (role, claimed.role, launched) {
+        // What its agent said, a worker writes down as the agent's.
+        (Role::Human | Role::Operator | Role::Service, Role::Agent, Some(agent))
+            if agent.launcher.as_ref() == Some(name) && agent.run == claimed.run =>
+        {
+            Ok(Actor { door, proof: *proof.min(&Proof::Token), ..agent.clone() })
+        }
+        (Role::Human, Role::Agent, None) => {
+            Ok(Actor { launcher: Some(name.clone()), ..less(Role::Agent, &claimed.name) })
+        }
+        (Role::Human, Role::Service, None) if claimed.name == *name => {
+            Ok(less(Role::Service, name))
+        }
+        _ => Err(Refusal::new(
+            Code::NotAllowed,
+            format!(
+                "{} {name} may not act as {} {}",
+                role.as_str(),
+                claimed.role.as_str(),
+                claimed.name
+            ),
+        )
+        .hint("use the credential of whoever acts")),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Every way sayso says no, each with a number, an exit code and a page in `docs/errors/`.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a command's exit status tells a script. The numbers are a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -184,6 +184,24 @@ codes! {
     Denied = "SAY050", NotAllowed, "the policy does not allow this";
     /// A person is asked first.
     Held = "SAY051", Held, "it waits for a person's say-so";
+    /// Program and server do not speak the same.
+    OtherVersion = "SAY052", Error, "program and server are of different versions";
+    /// Something else than JSON was sent.
+    NotJson = "SAY053", Usage, "only JSON is taken";
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        // A number that is only known elsewhere is a failure here; its text says what happened.
+        Ok(Code::ALL.iter().copied().find(|code| code.as_str() == text).unwrap_or(Code::Failure))
+    }
 }
 
 #[cfg(test)]

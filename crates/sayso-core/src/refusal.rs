@@ -1,10 +1,11 @@
 //! A refusal: why a command was not accepted. It is an answer to the caller, not a failure.
 
 use crate::Code;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a command was not accepted, worded for the person who will act on it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The stable number.
     pub code: Code,

@@ -1,7 +1,7 @@
 //! The audit, read, verified and exported.
 
 use crate::load::event;
-use crate::{Desk, Error, Result};
+use crate::{Desk, Error, LocalDesk, Result};
 use sayso_core::audit::{Broken, Entry, Head, Mark, Sealed, Verifier};
 use sayso_core::gate::{self, Gate};
 use sayso_core::task::{self, Task};
@@ -15,7 +15,7 @@ use std::io::{BufRead, Write};
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// What a verification saw.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// How many entries hold.
     pub entries: u64,
@@ -25,7 +25,7 @@ pub struct Report {
     pub views: u64,
 }
 
-impl Desk {
+impl LocalDesk {
     /// The last entries, newest first.
     pub fn audit_entries(&self, actor: &Actor, limit: usize) -> Result<Vec<Entry>> {
         self.check(actor, Deed::Audit, "read the audit")?;
@@ -45,35 +45,46 @@ impl Desk {
         })
     }
 
-    /// Writes the chain as lines of JSON that can be verified anywhere.
-    pub fn export_audit(&self, actor: &Actor, mut out: impl Write) -> Result<u64> {
+    /// Entries as they were written, after this one.
+    pub fn audit_rows(&self, actor: &Actor, after: u64, limit: usize) -> Result<Vec<Sealed>> {
         self.check(actor, Deed::Audit, "export the audit")?;
-        let written = |e: std::io::Error| {
-            Error::Store(sayso_store::Error::Other(format!("the export cannot be written: {e}")))
-        };
-        self.read(|read| {
-            let header = Line::Begin { space: self.space, name: self.space_name.clone() };
-            write_line(&mut out, &header).map_err(written)?;
-            let mut seq = 0;
-            loop {
-                let rows = read.audit_after(self.space, seq, ROWS_AT_ONCE)?;
-                let Some(last) = rows.last() else { break };
-                seq = last.seq;
-                for row in rows {
-                    write_line(&mut out, &Line::Entry(row)).map_err(written)?;
-                }
-            }
-            let head = self.head(read)?;
-            write_line(&mut out, &Line::End { head }).map_err(written)?;
-            out.flush().map_err(written)?;
-            Ok(seq)
-        })
+        self.read(|read| Ok(read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?))
+    }
+
+    /// Where the chain ends.
+    pub fn audit_head(&self, actor: &Actor) -> Result<Head> {
+        self.check(actor, Deed::Audit, "export the audit")?;
+        self.read(|read| self.head(read))
     }
 
     fn head(&self, read: &mut Read<'_>) -> Result<Head> {
         let space = read.space(&self.space_name)?;
         let gone = || sayso_store::Error::Missing(format!("space {}", self.space_name));
         Ok(space.ok_or_else(gone)?.head)
+    }
+}
+
+impl Desk {
+    /// Writes the chain as lines of JSON that can be verified anywhere: as far as it went when this began.
+    pub fn export_audit(&self, actor: &Actor, mut out: impl Write) -> Result<u64> {
+        let written = |e: std::io::Error| {
+            Error::Store(sayso_store::Error::Other(format!("the export cannot be written: {e}")))
+        };
+        let head = self.audit_head(actor)?;
+        let header = Line::Begin { space: self.space(), name: self.space_name().to_owned() };
+        write_line(&mut out, &header).map_err(written)?;
+        let mut seq = 0;
+        while seq < head.seq {
+            let rows = self.audit_rows(actor, seq, ROWS_AT_ONCE)?;
+            let Some(last) = rows.last() else { break };
+            seq = last.seq.min(head.seq);
+            for row in rows.into_iter().filter(|row| row.seq <= head.seq) {
+                write_line(&mut out, &Line::Entry(row)).map_err(written)?;
+            }
+        }
+        write_line(&mut out, &Line::End { head }).map_err(written)?;
+        out.flush().map_err(written)?;
+        Ok(seq)
     }
 }
 

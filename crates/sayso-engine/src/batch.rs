@@ -2,7 +2,7 @@
 
 use crate::load::{self, gate_stream, task_stream};
 use crate::policy::Hold;
-use crate::{Desk, Error, Result, notices};
+use crate::{Error, LocalDesk, Result, notices};
 use sayso_core::audit::Entry;
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
@@ -18,7 +18,7 @@ pub(crate) struct Batch<'w, 'c> {
     pub(crate) actor: &'w Actor,
     pub(crate) space: SpaceId,
     pub(crate) at: Timestamp,
-    pub(crate) desk: &'w Desk,
+    pub(crate) desk: &'w LocalDesk,
     /// What is to be set.
     pub(crate) sets: Vec<Setting>,
     /// What is to be done in the world.
@@ -62,7 +62,7 @@ impl<T> Versioned<T> {
 impl<'w, 'c> Batch<'w, 'c> {
     /// Takes the space's turn, then the time: what is decided later is also dated later.
     pub(crate) fn begin(
-        desk: &'w Desk,
+        desk: &'w LocalDesk,
         actor: &'w Actor,
         write: &'w mut Write<'c>,
     ) -> sayso_store::Result<Self> {

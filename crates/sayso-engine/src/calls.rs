@@ -2,15 +2,16 @@
 //! for the call that was shown.
 
 use crate::batch::Batch;
-use crate::desk::is_worth_another_look;
 use crate::gates::{self, Ask};
+use crate::local::is_worth_another_look;
 use crate::policy::{TITLE_CHARS_MAX, because};
-use crate::{Desk, Error, Result};
+use crate::{Error, LocalDesk, Result};
 use sayso_core::gate::{Card, Command, Ending, Fact, Gate, Held};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Content, Digest, GateId, Kind, Shape, Timestamp, Verdict};
 use sayso_policy::{Effect, Request, Ruling, Subject, ToolCall};
 use sayso_store::GateFilter;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// How many gates of an agent are looked at for one about the same call.
@@ -23,7 +24,7 @@ const IN_TERMINAL: &str = "the call has run: it was answered in the client's own
 const GRANT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 /// What is to become of a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CallRuling {
     /// It may run.
     Allowed,
@@ -62,7 +63,7 @@ enum Prompt {
     Ours,
 }
 
-impl Desk {
+impl LocalDesk {
     /// What is to become of a call an agent is about to make. Asking again about the same call is the
     /// same question; once a person has answered, it is the answer, once.
     pub fn rule_on_call(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {

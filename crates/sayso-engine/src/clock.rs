@@ -1,7 +1,7 @@
 //! Time: whoever looks fires what is due. There is no loop that must not die, and nothing that is due
 //! happens twice, since what is due is written in the gate itself.
 
-use crate::{Calendar, Desk, Result, gates};
+use crate::{Calendar, LocalDesk, Result, gates};
 use sayso_core::gate::{Command, Gate, Level, Schedule};
 use sayso_core::{Actor, Door, GateId, Proof, Role, Timestamp};
 use sayso_policy::{Demands, Hours};
@@ -15,7 +15,7 @@ const AT_ONCE: usize = 200;
 const WARNED_FROM_MICROS: i64 = 5 * 60 * 1_000_000;
 const WARNING_MICROS_MAX: i64 = 60 * 60 * 1_000_000;
 
-impl Desk {
+impl LocalDesk {
     /// Who time is in the audit.
     fn clock(&self) -> Actor {
         Actor::new(Role::Service, "clock", Proof::None, self.level(), Door::Worker)

@@ -5,7 +5,6 @@
 //! settled after it was sent: who dies in between repeats it under the same id, and never loses it.
 
 use crate::{Channel, Desk, Dispatch, Result};
-use sayso_store::Topic;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -93,11 +92,11 @@ impl Courier {
 
     fn follow(&self, stop: &AtomicBool) -> Result<()> {
         let Inner { desk, .. } = &*self.0;
-        let mut watch = desk.store.watch(&[Topic::Space(desk.space)])?;
+        let mut follower = desk.follow()?;
         while !stop.load(Ordering::SeqCst) {
             desk.fire_due()?;
             self.hand_out()?;
-            watch.wait(TICK);
+            follower.wait(TICK)?;
         }
         Ok(())
     }
@@ -136,7 +135,7 @@ impl Courier {
         let names: Vec<_> = self.0.channels.iter().map(|channel| channel.name.clone()).collect();
         let desk = &self.0.desk;
         let next = desk.next_notice(&names).ok().flatten();
-        let due = desk.next_due().ok().flatten();
+        let due = desk.local().and_then(|desk| desk.next_due().ok()).flatten();
         let left = next.into_iter().chain(due).min().map(|at| {
             let micros = at.as_micros().saturating_sub(desk.now().as_micros());
             Duration::from_micros(u64::try_from(micros).unwrap_or(0))

@@ -1,56 +1,384 @@
-//! The desk is the only place that writes. Everything else asks it to.
+//! The desk, wherever it is: here, writing to a store of its own, or elsewhere, behind a server. Every
+//! door works with this type and cannot tell which it is.
+//!
+//! The lists below are all that can be asked of a desk. Each line is a method of [`Desk`], and at the
+//! same time a call that comes in over a line (see [`crate::remote`]): so nothing works in one place and
+//! not in the other.
 
-use crate::batch::{Batch, Trace};
-use crate::settings::Rules;
-use crate::{Error, Result, World};
-use sayso_core::audit::{Entry, Outcome};
-use sayso_core::{
-    Actor, Deed, GateId, Level, MessageId, Reach, Refusal, RunId, SpaceId, TaskId, Threshold,
-    TokenId,
+use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
+use crate::{
+    Ask, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
+    LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, NoticeState, Order, Page, Pending,
+    Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result, Scope, Setting,
+    SettingKind, Settled, Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token,
+    ToolCall, Waited, World, settings,
 };
-use sayso_store::{Place, Read, Store};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sayso_core::audit::{Entry, Head, Sealed};
+use sayso_core::gate::{Action, Card, Gate};
+use sayso_core::message::Message;
+use sayso_core::run::{Holder, How, Run, Spent};
+use sayso_core::task::{Edit, Status, Task};
+use sayso_core::{
+    Actor, Answer, Deed, Door, GateId, Kind, Level, MessageId, Proof, Reach, Refusal, Role, RunId,
+    SpaceId, TaskId, Threshold, Timestamp, TokenId,
+};
+use sayso_policy::{Explanation, Policies, Request, Ruling};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the desk looks again after somebody else wrote first.
-const ATTEMPTS_MAX: u32 = 5;
-
-/// The desk of one space. Clones share the store.
+/// The desk of one space. Clones share what is behind it.
 #[derive(Clone)]
 pub struct Desk {
-    pub(crate) store: Arc<Store>,
-    pub(crate) world: World,
-    pub(crate) space: SpaceId,
-    pub(crate) space_name: String,
-    /// The channels by which people are told, besides those they named themselves.
-    pub(crate) channels: Vec<Reach>,
+    side: Side,
     /// How much agents are to ask.
-    pub(crate) threshold: Threshold,
-    /// What holds in the space, as it was read last.
-    pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
+    threshold: Threshold,
 }
 
+#[derive(Clone)]
+enum Side {
+    Local(LocalDesk),
+    Remote(RemoteDesk),
+}
+
+impl From<LocalDesk> for Desk {
+    fn from(desk: LocalDesk) -> Self {
+        Self { side: Side::Local(desk), threshold: Threshold::USUAL }
+    }
+}
+
+impl From<RemoteDesk> for Desk {
+    fn from(desk: RemoteDesk) -> Self {
+        Self { side: Side::Remote(desk), threshold: Threshold::USUAL }
+    }
+}
+
+macro_rules! desk {
+    (
+        deeds { $($(#[$deed_doc:meta])* fn $deed:ident($($with:ident: $with_type:ty),*)
+            -> $deed_out:ty, $deed_guard:ident;)* }
+        looks { $($(#[$look_doc:meta])* fn $look:ident($($at:ident: $at_type:ty),*)
+            -> $look_out:ty, $look_guard:ident;)* }
+    ) => {
+        /// What somebody does.
+        impl Desk {
+            $($(#[$deed_doc])*
+            pub fn $deed(&self, actor: &Actor, $($with: $with_type),*) -> Result<$deed_out> {
+                match &self.side {
+                    Side::Local(desk) => desk.$deed(actor, $($with),*),
+                    Side::Remote(desk) => desk.call(stringify!($deed), Some(actor), &($($with,)*)),
+                }
+            })*
+        }
+
+        /// What there is to know.
+        impl Desk {
+            $($(#[$look_doc])*
+            pub fn $look(&self, $($at: $at_type),*) -> Result<$look_out> {
+                match &self.side {
+                    Side::Local(desk) => desk.$look($($at),*),
+                    Side::Remote(desk) => desk.call(stringify!($look), None, &($($at,)*)),
+                }
+            })*
+        }
+
+        /// Carries out a call that came in over a line, for whom the credential says it is.
+        pub fn take_call(
+            desk: &LocalDesk,
+            caller: &Caller,
+            claim: Option<&Actor>,
+            call: &str,
+            arguments: &str,
+        ) -> Result<String> {
+            let actor = &caller.admit(desk, claim)?;
+            match call {
+                $(stringify!($deed) => {
+                    caller.check(desk, Guard::$deed_guard, call)?;
+                    let ($($with,)*): ($(<$with_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
+                    answered(&desk.$deed(actor, $(<$with_type as Sent<'_>>::lend(&$with)),*)?)
+                })*
+                // Whoever may not see every gate sees their own.
+                "gate" => {
+                    let (id,): (GateId,) = asked_for(arguments)?;
+                    answered(&desk.gate_for(actor, id)?)
+                }
+                $(stringify!($look) => {
+                    caller.check(desk, Guard::$look_guard, call)?;
+                    let ($($at,)*): ($(<$at_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
+                    answered(&desk.$look($(<$at_type as Sent<'_>>::lend(&$at)),*)?)
+                })*
+                _ => caller.other(desk, actor, call, arguments)
+                    .unwrap_or_else(|| Err(unknown_call(call))),
+            }
+        }
+    };
+}
+
+desk! {
+    deeds {
+        /// Asks. The gate is there when this returns, whatever happens next.
+        fn ask(ask: Ask) -> Gate, Anyone;
+        /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then
+        /// it is that gate. So whoever was cut off while they waited asks again and gets the answer.
+        fn ask_once(ask: Ask) -> Gate, Anyone;
+        /// Changes the card of a gate that is still open.
+        fn revise(id: GateId, card: Card) -> Gate, Anyone;
+        /// Notes that the actor was shown these gates as they are here. Only people are noted, and each
+        /// card once, so looking again writes nothing.
+        fn see(shown: &[Gate]) -> (), Anyone;
+        /// Puts a gate off.
+        fn snooze(id: GateId, until: Timestamp) -> Gate, Anyone;
+        /// Says "mine" for a while.
+        fn claim(id: GateId, until: Timestamp) -> Gate, Anyone;
+        /// Says "not mine any more".
+        fn release(id: GateId) -> Gate, Anyone;
+        /// Gives a gate more time.
+        fn extend(id: GateId, until: Timestamp) -> Gate, Anyone;
+        /// Answers a gate. The first answer wins; every other caller is told who was first.
+        fn answer(id: GateId, answer: Answer, digest: &str) -> Gate, Anyone;
+        /// Takes a gate back.
+        fn withdraw(id: GateId, reason: &str) -> Gate, Anyone;
+        /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
+        fn clear_awaiting(task: TaskId, reason: &str) -> usize, Anyone;
+        /// Notes that the asker was handed the ending.
+        fn deliver(id: GateId) -> Gate, Anyone;
+        /// Notes that the asker went on with it.
+        fn acknowledge(id: GateId) -> Gate, Anyone;
+        /// Notes that it could not be handed over.
+        fn fail_delivery(id: GateId, why: &str) -> Gate, Operators;
+        /// A gate, for somebody who wants to read it. An agent reads its own.
+        fn gate_for(id: GateId) -> Gate, Anyone;
+        /// Gates, a page at a time. An agent sees its own.
+        fn gates(filter: GateFilter) -> Page<Gate>, Anyone;
+        /// Endings this asker has not acknowledged yet, oldest first.
+        fn undelivered(limit: usize) -> Vec<Gate>, Anyone;
+
+        /// What the policy says of a tool call. A yes of a person is used up by it.
+        fn rule_on_call(call: ToolCall) -> CallRuling, Anyone;
+        /// The same for a call that the client would ask its user about; `session` names the conversation.
+        fn rule_on_prompt(call: ToolCall, session: &str) -> CallRuling, Anyone;
+        /// The same where nobody sits at the client: people are asked in place of its user.
+        fn rule_in_place_of_user(call: ToolCall) -> CallRuling, Anyone;
+        /// A call has run: whoever asked about it in the client's own terminal has had an answer.
+        fn call_has_run(call: &ToolCall) -> Option<Gate>, Anyone;
+        /// Takes back what was asked beside a client's own prompt, since nobody waits for it any more.
+        fn prompt_is_gone(gate: GateId, why: &str) -> Gate, Anyone;
+        /// The same for everything that was asked beside the prompts of a conversation that has ended.
+        fn session_has_ended(session: &str) -> usize, Anyone;
+        /// Puts the questions of a call to people. The same call again is the same questions; once all are
+        /// answered it is the answers, once.
+        fn ask_for_call(call: ToolCall, questions: Vec<CallQuestion>) -> QuestionsRuling, Anyone;
+
+        /// Makes a task.
+        fn create_task(new: NewTask) -> Task, Anyone;
+        /// Changes a task.
+        fn edit_task(id: TaskId, edit: Edit) -> Task, Anyone;
+        /// Lets a task wait for another.
+        fn add_dependency(id: TaskId, on: TaskId) -> Task, Anyone;
+        /// Lets it wait no more.
+        fn remove_dependency(id: TaskId, on: TaskId) -> Task, Anyone;
+        /// Starts a task.
+        fn start_task(id: TaskId, run: Option<RunId>) -> Task, Anyone;
+        /// Takes a task, for whoever is first.
+        fn claim_task(id: TaskId) -> Task, Anyone;
+        /// Writes a note. The author comes from the credential.
+        fn note(id: TaskId, text: &str, as_agent: bool) -> Task, Anyone;
+        /// Opens a task again.
+        fn reopen_task(id: TaskId, reason: &str) -> Task, Anyone;
+        /// Puts a task off.
+        fn defer_task(id: TaskId, until: Option<Timestamp>) -> Task, Anyone;
+        /// Says that a task failed.
+        fn fail_task(id: TaskId, reason: &str) -> Task, Anyone;
+        /// Says that a task is stuck.
+        fn block_task(id: TaskId, reason: &str) -> Task, Anyone;
+        /// Hands a task to a person, with a question or with the usual one for the kind.
+        fn hand_over(id: TaskId, kind: Kind, question: Option<String>) -> Gate, Anyone;
+        /// Closes a task. What it requires comes first unless a person closes it; what waits on it is
+        /// withdrawn. With `force` its children are closed, too.
+        fn close_task(id: TaskId, reason: &str, force: bool) -> Completed, Anyone;
+        /// Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.
+        fn delete_task(id: TaskId, reason: &str, force: bool) -> Task, Anyone;
+
+        /// What an agent has not heard yet: answers first, then messages, each oldest first.
+        fn news(limit: usize) -> Vec<News>, Anyone;
+        /// Notes that an agent has heard something.
+        fn heard(news: &News) -> (), Anyone;
+        /// Sends a message to an agent. The same id again is the same message.
+        fn tell(id: MessageId, to: &str, text: &str) -> Message, Anyone;
+        /// Notes that the agent read a message.
+        fn read_message(name: &str) -> Message, Anyone;
+        /// Messages, oldest first. An agent sees its own.
+        fn messages(to: Option<&str>, unread: bool, limit: usize) -> Page<Message>, Anyone;
+
+        /// Makes a credential. An agent can make none, and no token makes another: it takes an admin, or a
+        /// person at their terminal.
+        fn mint(new: NewToken) -> Minted, Anyone;
+        /// Whether this is one who may make and revoke tokens, for what goes along with it.
+        fn check_may_mint() -> (), Anyone;
+        /// Revokes a credential. It stops working at once, everywhere.
+        fn revoke(handle: &str) -> Token, Anyone;
+        /// All credentials of the space, newest first.
+        fn tokens(limit: usize) -> Page<Token>, Anyone;
+        /// Sets a person's passphrase; changing it takes the one before.
+        fn set_passphrase(old: Option<&str>, new: &str) -> (), Anyone;
+
+        /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
+        /// govern.
+        fn set(changes: Vec<Change>) -> usize, Anyone;
+        /// What was put before the policy since a moment, oldest first, a page at a time.
+        fn requests(since: Timestamp, after: Option<&Recorded>, limit: usize)
+            -> Page<Recorded>, Anyone;
+        /// Remembers the yes to a gate for the same request again: as exact as it was shown, for a while,
+        /// and not where being wrong is bad.
+        fn remember(gate: GateId, scope: Scope, until: Timestamp) -> Remembered, Anyone;
+        /// Forgets what was remembered at a gate.
+        fn forget(name: &str) -> (), Anyone;
+        /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.
+        fn delete_space(reason: &str) -> usize, Anyone;
+
+        /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own
+        /// terminal is their say-so; of everybody else the policy has its say.
+        fn request_lifecycle(action: Action, agent: &str, reason: &str) -> Requested, Anyone;
+        /// Takes an agent away: what it asked and what was asked about it is withdrawn, its credentials
+        /// end, evidence stays. One that runs has to be stopped first; `force` gives it up.
+        fn delete_agent(name: &str, reason: &str, force: bool) -> (), Anyone;
+        /// Notes that a line was typed to an agent.
+        fn note_nudge(name: &str, text: &str) -> (), Operators;
+
+        /// Notices that are under way, those that are due first before the others.
+        fn notices(limit: usize) -> Vec<NoticeState>, Anyone;
+        /// Everything people were or are to be told of one gate. An agent sees that of its own.
+        fn told(gate: GateId) -> Vec<NoticeState>, Anyone;
+
+        /// The last entries of the audit, newest first.
+        fn audit_entries(limit: usize) -> Vec<Entry>, Anyone;
+        /// Entries of the audit as they were written, after this one.
+        fn audit_rows(after: u64, limit: usize) -> Vec<Sealed>, Anyone;
+        /// Where the audit ends.
+        fn audit_head() -> Head, Anyone;
+
+        /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
+        /// one breath. A task has one live run.
+        fn start_run(new: NewRun) -> Run, Operators;
+        /// Keeps a run's lease.
+        fn renew_run(id: RunId, fence: u64, until: Timestamp) -> Run, Operators;
+        /// Notes which conversation a run is.
+        fn name_session(id: RunId, session: &str) -> Run, Operators;
+        /// Ends a run; its credential stops working with it.
+        fn end_run(id: RunId, fence: u64, how: How, note: &str) -> Run, Operators;
+        /// Ends a run and lets its task go on accordingly, in one breath. Refused when the run is no
+        /// longer the worker's: then somebody else has the task, and nothing is changed.
+        fn settle_run(run: &Run, spent: Spent, settlement: Settlement) -> Task, Operators;
+        /// Gives up a run nobody looks after any more, so that its task can be taken again.
+        fn lose_run(id: RunId, is_dead: bool) -> Option<Run>, Operators;
+        /// What the policy says of work that an agent calls complete: of the result, and of closing its
+        /// task. The stricter of the two counts, and the demands of both.
+        fn rule_on_completion(run: &Run, confidence: Option<u8>) -> Ruling, Operators;
+    }
+    looks {
+        /// What an id, a handle or the beginning of one means.
+        fn find(name: &str) -> Found, Anyone;
+        /// The task this means; a gate stands for the task that waits for it.
+        fn find_task(name: &str) -> TaskId, Anyone;
+        /// The gate this means; a task stands for the one gate it waits for.
+        fn find_gate(name: &str) -> GateId, Anyone;
+        /// A gate, folded from the log and checked against the audit.
+        fn gate(id: GateId) -> Gate, Anyone;
+        /// How many gates wait, counted up to `most`.
+        fn count_open_gates(most: usize) -> usize, Anyone;
+        /// Lets happen to a gate what is due.
+        fn tick(id: GateId) -> Gate, Anyone;
+        /// A task with what its place among others says about it.
+        fn task(id: TaskId) -> TaskRow, Anyone;
+        /// Tasks, a page at a time.
+        fn tasks(filter: &TaskFilter) -> Page<TaskRow>, Anyone;
+        /// What happened to a task, in order.
+        fn history(id: TaskId) -> History, Anyone;
+        /// The handles and states of some tasks.
+        fn task_names(ids: &[TaskId]) -> Vec<(TaskId, String, Status)>, Anyone;
+        /// A run.
+        fn run(id: RunId) -> Run, Anyone;
+        /// The last runs of a task, newest first.
+        fn runs_of(task: TaskId, limit: usize) -> Vec<Run>, Anyone;
+        /// The runs that are not over.
+        fn live_runs() -> Vec<Run>, Anyone;
+        /// Everything that is set, by kind and name.
+        fn settings(kind: Option<SettingKind>) -> Vec<Setting>, Anyone;
+        /// Whether these changes could be set, without setting them.
+        fn check_settings(changes: &[Change]) -> (), Anyone;
+        /// What the policies in force say of a request, and the remembered yes that would answer it.
+        fn explain(request: Request) -> (Explanation, Option<Remembered>), Anyone;
+        /// Whether the yes to a gate could be remembered.
+        fn check_can_be_remembered(gate: GateId) -> (), Anyone;
+        /// What is remembered and still holds, by the gate it was said at.
+        fn remembered() -> Vec<(String, Remembered)>, Anyone;
+        /// Whether the space was deleted.
+        fn is_deleted() -> bool, Anyone;
+        /// All spaces in this store.
+        fn spaces() -> Vec<Space>, Readers;
+        /// What the database finds wrong with itself.
+        fn check_file() -> Vec<String>, Readers;
+        /// The agents that can be spawned, by name.
+        fn members() -> Vec<Member>, Anyone;
+        /// One of them.
+        fn member(name: &str) -> Member, Anyone;
+        /// An order that was not carried out yet.
+        fn pending(id: GateId) -> Option<Pending>, Anyone;
+        /// Everything that is to be done to agents.
+        fn orders() -> Vec<Pending>, Operators;
+        /// Where an agent runs.
+        fn stationed(agent: &str) -> Option<Stationed>, Operators;
+        /// Takes an order for a machine, if nobody is at it.
+        fn take_order(host: &str, id: GateId) -> bool, Operators;
+        /// An order did not work; it is tried again later.
+        fn put_off_order(id: GateId, attempts: u32, why: &str) -> (), Operators;
+        /// Gives an agent that is about to start a credential of its own; the one it has, if it has one.
+        fn admit_agent(order: &Order, secret: &str) -> TokenId, Operators;
+        /// Writes down what came of an order. Whether this was the first to say so.
+        fn settle_order(settled: &Settled) -> bool, Operators;
+        /// Ends the credential of an agent that did not come to be.
+        fn dismiss_agent(secret: &str) -> (), Operators;
+        /// Whether an agent is to be nudged, here or elsewhere.
+        fn has_nudges() -> bool, Operators;
+        /// Takes what agents of a machine are to be nudged for.
+        fn take_nudges(host: &str) -> Vec<TakenNudge>, Operators;
+        /// A nudge was carried out, or `failed`: then it is tried again, a few times.
+        fn settle_nudge(nudge: &TakenNudge, failed: Option<&str>) -> (), Operators;
+        /// When the first notice on one of these channels is due.
+        fn next_notice(channels: &[String]) -> Option<Timestamp>, Operators;
+        /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.
+        fn claim_notices(channel: &str, limit: usize) -> Vec<Dispatch>, Operators;
+        /// A notice was sent.
+        fn settle_notice(key: &str) -> (), Operators;
+        /// A notice could not be sent; the pause before the next try doubles each time.
+        fn fail_notice(dispatch: &Dispatch, error: &str) -> (), Operators;
+        /// Answers that ended a task, if a run of this place asked and nobody has taken care of it yet.
+        fn to_be_landed(asker: &str, place: &Holder) -> Vec<(GateId, Task)>, Operators;
+    }
+}
+
+/// What is the same wherever the desk is, or is done on this side.
 impl Desk {
-    /// The space it writes in.
-    pub fn space(&self) -> SpaceId {
-        self.space
+    /// Opens a space that is there.
+    pub fn open(place: Place, name: &str, world: World) -> Result<Self> {
+        LocalDesk::open(place, name, world).map(Self::from)
     }
 
-    /// What people call the space.
-    pub fn space_name(&self) -> &str {
-        &self.space_name
+    /// Opens a space for a long-lived process with many threads.
+    pub fn open_shared(place: Place, name: &str, world: World) -> Result<Self> {
+        LocalDesk::open_shared(place, name, world).map(Self::from)
     }
 
-    /// Where it is kept.
-    pub fn place(&self) -> &Place {
-        self.store.place()
+    /// Opens a space that may have been deleted: what happened in it can be read, and how its gates
+    /// ended still reaches their askers.
+    pub fn open_kept(place: Place, name: &str, world: World) -> Result<Self> {
+        LocalDesk::open_kept(place, name, world).map(Self::from)
     }
 
-    /// The same desk, telling people through these channels.
-    #[must_use]
-    pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {
-        self.channels = channels;
-        self
+    /// Makes a space, and the store around it if there is none. A space of this name that is there
+    /// already is opened.
+    pub fn create(place: Place, name: &str, actor: &Actor, world: World) -> Result<(Self, bool)> {
+        let (desk, is_new) = LocalDesk::create(place, name, actor, world)?;
+        Ok((desk.into(), is_new))
     }
 
     /// The same desk, where agents are told to ask this much.
@@ -60,119 +388,126 @@ impl Desk {
         self
     }
 
-    /// How well this place is guarded. Whoever reaches the database directly could also write to it
-    /// directly, agents of the same user included: that is S0, whichever database it is.
-    pub fn level(&self) -> Level {
-        Level::S0
+    /// The same desk, telling people through these channels. Where it is elsewhere they are told there.
+    #[must_use]
+    pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {
+        if let Side::Local(desk) = &mut self.side {
+            desk.channels = channels;
+        }
+        self
     }
 
-    /// What the database finds wrong with itself.
-    pub fn check_file(&self) -> Result<Vec<String>> {
-        Ok(self.store.check_file()?)
+    /// The desk itself, where it is here.
+    pub fn local(&self) -> Option<&LocalDesk> {
+        match &self.side {
+            Side::Local(desk) => Some(desk),
+            Side::Remote(_) => None,
+        }
+    }
+
+    /// The desk elsewhere, where it is.
+    pub fn remote(&self) -> Option<&RemoteDesk> {
+        match &self.side {
+            Side::Local(_) => None,
+            Side::Remote(desk) => Some(desk),
+        }
+    }
+
+    /// Whether it is elsewhere, behind a server.
+    pub fn is_remote(&self) -> bool {
+        self.remote().is_some()
+    }
+
+    /// The space it writes in.
+    pub fn space(&self) -> SpaceId {
+        match &self.side {
+            Side::Local(desk) => desk.space,
+            Side::Remote(desk) => desk.space(),
+        }
+    }
+
+    /// What people call the space.
+    pub fn space_name(&self) -> &str {
+        match &self.side {
+            Side::Local(desk) => &desk.space_name,
+            Side::Remote(desk) => desk.space_name(),
+        }
+    }
+
+    /// The store it writes to, where it is here.
+    pub fn place(&self) -> Option<&Place> {
+        self.local().map(LocalDesk::place)
+    }
+
+    /// Where it is, in words and without any password.
+    pub fn address(&self) -> String {
+        match &self.side {
+            Side::Local(desk) => desk.place().to_string(),
+            Side::Remote(desk) => desk.address(),
+        }
+    }
+
+    /// How well this place is guarded.
+    pub fn level(&self) -> Level {
+        match &self.side {
+            Side::Local(desk) => desk.level(),
+            Side::Remote(desk) => desk.level(),
+        }
+    }
+
+    fn world(&self) -> &World {
+        match &self.side {
+            Side::Local(desk) => &desk.world,
+            Side::Remote(desk) => desk.world(),
+        }
+    }
+
+    /// How much agents are to ask.
+    pub(crate) fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.world().now()
+    }
+
+    /// 128 bits of chance.
+    pub(crate) fn chance(&self) -> u128 {
+        self.world().chance()
     }
 
     /// A new id for a gate.
     pub fn new_gate_id(&self) -> GateId {
-        GateId::mint(self.world.now(), self.world.chance())
+        GateId::mint(self.now(), self.chance())
     }
 
     /// A new id for a task.
     pub fn new_task_id(&self) -> TaskId {
-        TaskId::mint(self.world.now(), self.world.chance())
+        TaskId::mint(self.now(), self.chance())
     }
 
     /// A new id for a run.
     pub fn new_run_id(&self) -> RunId {
-        RunId::mint(self.world.now(), self.world.chance())
+        RunId::mint(self.now(), self.chance())
     }
 
     /// A new id for a message.
     pub fn new_message_id(&self) -> MessageId {
-        MessageId::mint(self.world.now(), self.world.chance())
+        MessageId::mint(self.now(), self.chance())
     }
 
-    pub(crate) fn new_token_id(&self) -> TokenId {
-        TokenId::mint(self.world.now(), self.world.chance())
+    /// A secret for the agent of a run that is about to start.
+    pub fn new_agent_secret(&self) -> String {
+        crate::identity::new_secret(self.world(), Role::Agent)
     }
 
-    /// The time, as the desk sees it.
-    pub fn now(&self) -> sayso_core::Timestamp {
-        self.world.now()
+    /// The agent of a run, as whom a worker writes down what it said.
+    pub fn agent_of(&self, run: &Run) -> Actor {
+        crate::runs::agent_of(run, self.level())
     }
 
-    /// Runs `work` on one moment's view of the space.
-    pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        let mut refused = None;
-        let outcome = self.store.read(|read| match work(read) {
-            Ok(value) => Ok(Some(value)),
-            Err(Error::Store(error)) => Err(error),
-            Err(Error::Refused(refusal)) => {
-                refused = Some(refusal);
-                Ok(None)
-            }
-        })?;
-        outcome.ok_or_else(|| missing(refused))
-    }
-
-    /// Load, decide, apply, append, as one. When somebody else wrote first, look again; when the
-    /// store went away at an unknown moment, look first whether it counted.
-    pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
-    {
-        let tried = Tried::default();
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            match self.submit_once(actor, work.clone(), tried.clone()) {
-                Err(Error::Store(error))
-                    if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
-                {
-                    std::thread::sleep(Duration::from_millis(5 << attempt));
-                }
-                Err(Error::Refused(refusal)) => {
-                    self.note_refusal(actor, &refusal);
-                    return Err(refusal.into());
-                }
-                outcome => return outcome,
-            }
-        }
-    }
-
-    fn submit_once<T, F>(&self, actor: &Actor, work: F, tried: Tried<T>) -> Result<T>
-    where
-        T: Send + 'static,
-        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
-    {
-        let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
-        let outcome = self.store.write(move |write| {
-            let mut batch = Batch::begin(&desk, &actor, write)?;
-            if trying.has_counted(&mut batch)? {
-                return Ok(Ok(()));
-            }
-            match work(&mut batch) {
-                Ok(value) => {
-                    trying.keep(batch.commit()?, value);
-                    Ok(Ok(()))
-                }
-                Err(Error::Store(error)) => Err(error),
-                // Nothing has been written yet: a batch writes when it is committed.
-                Err(Error::Refused(refusal)) => {
-                    let (request, hold) = (batch.denied.take(), batch.hold.take());
-                    request.iter().try_for_each(|row| write.add_request(desk.space, row))?;
-                    match hold {
-                        Some(hold) => hold.open(&desk, &actor, write),
-                        None => Ok(Err(refusal)),
-                    }
-                }
-            }
-        })?;
-        outcome.map_err(Error::Refused)?;
-        tried.value()
-    }
-
-    /// Checks the caller's role before anything is read for them; what is refused is written down.
+    /// Checks the caller's role; what is refused is written down.
     pub(crate) fn check(&self, actor: &Actor, deed: Deed, what: &str) -> Result<()> {
         actor.check(deed, what).map_err(|refusal| {
             self.note_refusal(actor, &refusal);
@@ -183,73 +518,88 @@ impl Desk {
     /// Writes down that somebody tried what they may not do. It must not stand in the way of the
     /// refusal itself, which holds even when it cannot be written.
     pub fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
-        if !refusal.is_about_authority() {
-            return;
-        }
-        let (world, space, actor) = (self.world.clone(), self.space, actor.clone());
-        let (code, reason) = (refusal.code.as_str(), refusal.message.clone());
-        let _ = self.store.write(move |write| {
-            let mut entry = Entry::new(&actor, space, world.now(), "refused", code);
-            entry.outcome = Outcome::Refused;
-            entry.reason = reason.clone();
-            write.append(entry, &[])
-        });
-    }
-}
-
-/// What the last try would leave behind. The word that it counted may have been lost on its way, and
-/// not every command is harmless a second time: a note would be there twice.
-struct Tried<T>(Arc<Mutex<Last<T>>>);
-
-/// What the last try left, if it wrote anything, and what it came to.
-type Last<T> = Option<(Option<Trace>, T)>;
-
-impl<T> Tried<T> {
-    fn keep(&self, trace: Option<Trace>, value: T) {
-        *self.last() = Some((trace, value));
-    }
-
-    /// Whether the try before this one counted. The batch has its turn, so that nothing of that try
-    /// can still be under way.
-    fn has_counted(&self, batch: &mut Batch<'_, '_>) -> sayso_store::Result<bool> {
-        match &*self.last() {
-            Some((Some(trace), _)) => batch.has_left(trace),
-            Some((None, _)) | None => Ok(false),
+        match &self.side {
+            Side::Local(desk) => desk.note_refusal(actor, refusal),
+            Side::Remote(desk) => desk.note_refusal(actor, refusal),
         }
     }
 
-    fn value(&self) -> Result<T> {
-        let missing = || sayso_store::Error::Other("a write gave no result".into());
-        let (_, value) = self.last().take().ok_or_else(missing)?;
-        Ok(value)
+    /// Who presents this secret, at this door.
+    pub fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
+        match &self.side {
+            Side::Local(desk) => desk.authenticate(secret, door),
+            Side::Remote(desk) => desk.authenticate(secret, door),
+        }
     }
 
-    fn last(&self) -> MutexGuard<'_, Last<T>> {
-        // It is replaced as a whole or not at all.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether this person has set a passphrase.
+    pub fn has_passphrase(&self, name: &str) -> Result<bool> {
+        match &self.side {
+            Side::Local(desk) => desk.has_passphrase(name),
+            Side::Remote(desk) => desk.call("has_passphrase", None, &(name,)),
+        }
     }
-}
 
-impl<T> Clone for Tried<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+    /// Whether this person has unlocked this terminal.
+    pub fn is_unlocked(&self, name: &str, terminal: &str) -> Result<bool> {
+        match &self.side {
+            Side::Local(desk) => desk.is_unlocked(name, terminal),
+            // The server knows, and says so with the credential.
+            Side::Remote(desk) => Ok(desk.greet()?.actor.proof >= Proof::Passphrase),
+        }
     }
-}
 
-impl<T> Default for Tried<T> {
-    fn default() -> Self {
-        Self(Arc::default())
+    /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
+    pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
+        match &self.side {
+            Side::Local(desk) => desk.unlock(actor, passphrase, terminal),
+            Side::Remote(desk) => desk.call("unlock", Some(actor), &(passphrase,)),
+        }
     }
-}
 
-/// A lost race, or a connection lost at an unknown moment.
-pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
-    matches!(error, sayso_store::Error::Conflict | sayso_store::Error::Unreachable(_))
-}
+    /// Locks a terminal.
+    pub fn lock(&self, actor: &Actor, terminal: &str) -> Result<()> {
+        match &self.side {
+            Side::Local(desk) => desk.lock(actor, terminal),
+            Side::Remote(desk) => desk.call("lock", Some(actor), &()),
+        }
+    }
 
-fn missing(refused: Option<Refusal>) -> Error {
-    match refused {
-        Some(refusal) => refusal.into(),
-        None => sayso_store::Error::Other("a read gave no result".into()).into(),
+    /// Lets happen everything that is due. A server does that by itself.
+    pub fn fire_due(&self) -> Result<usize> {
+        self.local().map_or(Ok(0), LocalDesk::fire_due)
+    }
+
+    /// The policies in force.
+    pub fn policies(&self) -> Result<Arc<Policies>> {
+        match &self.side {
+            Side::Local(desk) => desk.policies(),
+            Side::Remote(_) => Ok(Arc::new(settings::policies_in_force(&self.settings(None)?)?)),
+        }
+    }
+
+    /// The answers people have ready, by name.
+    pub fn templates(&self) -> Result<Vec<(String, crate::Template)>> {
+        let set = self.settings(Some(SettingKind::Template))?;
+        let read = |set: Setting| Some((set.name, serde_json::from_str(&set.body?).ok()?));
+        Ok(set.into_iter().filter_map(read).collect())
+    }
+
+    /// Waits until the gate has ended, or until `timeout` is over. Waiting is a row: whoever waits may die
+    /// and wait again.
+    pub fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
+        match &self.side {
+            Side::Local(desk) => desk.wait(id, timeout),
+            Side::Remote(desk) => desk.wait(id, timeout),
+        }
+    }
+
+    /// Checks the chain, that it covers every event, and that every gate and task is what its events made
+    /// it. `progress` hears how many rows are done.
+    pub fn verify_audit(&self, actor: &Actor, progress: impl Fn(u64)) -> Result<Report> {
+        match &self.side {
+            Side::Local(desk) => desk.verify_audit(actor, progress),
+            Side::Remote(desk) => desk.call("verify_audit", Some(actor), &()),
+        }
     }
 }

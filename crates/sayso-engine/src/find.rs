@@ -1,12 +1,12 @@
 //! From what people type to what they mean.
 
 use crate::gates::nothing_waits;
-use crate::{Desk, Found, Result};
+use crate::{Found, LocalDesk, Result};
 use sayso_core::task::{Event, Task};
 use sayso_core::{Code, GateId, Refusal, TaskId};
 use sayso_store::Read;
 
-impl Desk {
+impl LocalDesk {
     /// What an id, a handle or the beginning of one means.
     pub fn find(&self, name: &str) -> Result<Found> {
         self.read(|read| self.find_in(read, name))

@@ -1,6 +1,6 @@
 //! Who and what belongs to a space, as people set it.
 
-use crate::{Calendar, Desk, Result, SettingKind};
+use crate::Calendar;
 use sayso_agents::Backend;
 use sayso_core::text::harmless_line;
 use serde::{Deserialize, Serialize};
@@ -67,15 +67,6 @@ impl Template {
             }
             None => false,
         })
-    }
-}
-
-impl Desk {
-    /// The answers people have ready, by name.
-    pub fn templates(&self) -> Result<Vec<(String, Template)>> {
-        let rules = self.read(|read| self.rules(read))?;
-        let all = rules.of::<Template>(SettingKind::Template).into_iter();
-        Ok(all.map(|(name, template)| (name.to_owned(), template)).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can be done with gates.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Error, Result, clock, lifecycle, load, nudges, policy};
+use crate::{Error, LocalDesk, Result, clock, lifecycle, load, nudges, policy};
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
@@ -10,6 +10,7 @@ use sayso_core::{
 };
 use sayso_policy::{Demands, Ruling};
 use sayso_store::{GateFilter, Handles, Page, Topic};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// How many gates of an asker are looked at for one that asks the same.
@@ -25,7 +26,7 @@ const ANSWER_MICROS: i64 = 24 * 3_600 * 1_000_000;
 const DEADLINE_MS_MIN: u64 = 1_000;
 
 /// A question to be asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     /// Made by the asker: asking again with the same id is the same question.
     pub id: GateId,
@@ -38,9 +39,12 @@ pub struct Ask {
     /// Whose yes is needed, how sure it must be theirs, and how long it may take. The policy may demand
     /// more.
     pub demands: Demands,
-    /// Whether a policy demands that. Silence counts as a yes only then.
+    /// Whether a policy demands that. Silence counts as a yes only then, so nobody says it from elsewhere.
+    #[serde(skip)]
     pub is_ruled: bool,
-    /// What is done when it is approved. The policy has had its say on that already.
+    /// What is done when it is approved. The policy has had its say on that already, which nobody claims
+    /// from elsewhere.
+    #[serde(skip)]
     pub held: Option<Held>,
 }
 
@@ -59,13 +63,18 @@ impl Ask {
         card: Card,
         ruling: &Ruling,
     ) -> Self {
+        Self::new(id, kind, task, card).demanded_by(ruling)
+    }
+
+    /// The same question, with what a ruling demands.
+    pub(crate) fn demanded_by(self, ruling: &Ruling) -> Self {
         let demands = ruling.demands.clone().unwrap_or_default();
-        Self { demands, is_ruled: true, ..Self::new(id, kind, task, card) }
+        Self { demands, is_ruled: true, ..self }
     }
 }
 
 /// How a wait ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Waited {
     /// The gate has ended.
     Ended(Box<Gate>),
@@ -73,7 +82,7 @@ pub enum Waited {
     TimedOut(Box<Gate>),
 }
 
-impl Desk {
+impl LocalDesk {
     /// Asks. The gate is there when this returns, whatever happens next.
     pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
         self.submit(actor, move |batch| open(batch, &ask))

@@ -1,13 +1,14 @@
 //! Who is who: tokens, passphrases, unlocked terminals.
 
 use crate::batch::Batch;
-use crate::{Desk, Error, NewRun, Page, Result, Token};
+use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use sayso_core::{
     Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp, TokenId,
 };
 use sayso_store::{Handles, Read};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 /// How long a terminal stays unlocked.
@@ -17,7 +18,7 @@ const UNLOCK_MICROS: i64 = 15 * 60 * 1_000_000;
 const PASSPHRASE_CHARS_MIN: usize = 8;
 
 /// A credential to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewToken {
     /// The part its holder plays.
     pub role: Role,
@@ -32,6 +33,7 @@ pub struct NewToken {
 }
 
 /// A credential that was just made. The secret is shown once and kept nowhere.
+#[derive(Serialize, Deserialize)]
 pub struct Minted {
     /// The credential.
     pub token: Token,
@@ -39,12 +41,12 @@ pub struct Minted {
     pub secret: String,
 }
 
-impl Desk {
+impl LocalDesk {
     /// Makes a credential. An agent can make none, and no token makes another: it takes an admin,
     /// or a person at their terminal.
     pub fn mint(&self, actor: &Actor, new: NewToken) -> Result<Minted> {
         let id = self.new_token_id();
-        let secret = new_secret(self, new.role);
+        let secret = new_secret(&self.world, new.role);
         let hash = hash(&secret);
         let token = self.submit(actor, move |batch| {
             check_may_mint(batch.actor)?;
@@ -69,11 +71,6 @@ impl Desk {
             Ok(token)
         })?;
         Ok(Minted { token, secret })
-    }
-
-    /// A secret for the agent of a run that is about to start.
-    pub fn new_agent_secret(&self) -> String {
-        new_secret(self, Role::Agent)
     }
 
     /// Whether this is one who may make and revoke tokens, for what goes along with it. A refusal is
@@ -109,6 +106,11 @@ impl Desk {
 
     /// Who presents this secret, at this door.
     pub fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
+        self.present(secret, door).map(|(actor, _)| actor)
+    }
+
+    /// The same, and by which credential.
+    pub fn present(&self, secret: &str, door: Door) -> Result<(Actor, TokenId)> {
         let given = hash(secret.trim());
         let token = self.read(|read| Ok(read.token_by_hash(&given)?))?;
         let token = token.ok_or_else(|| bad_token("the token is not known here"))?;
@@ -125,7 +127,8 @@ impl Desk {
             return Err(bad_token("the token has expired").into());
         }
         let launcher = (token.role == Role::Agent).then(|| token.launcher.clone());
-        Ok(Actor {
+        let id = token.id;
+        let actor = Actor {
             role: token.role,
             name: token.name,
             run: token.run,
@@ -134,7 +137,14 @@ impl Desk {
             proof: Proof::Token,
             level: self.level(),
             door,
-        })
+        };
+        Ok((actor, id))
+    }
+
+    /// How surely a person is who they are, at a place: their passphrase counts there for a while.
+    pub(crate) fn proof_at(&self, actor: &Actor, place: &str) -> Result<Proof> {
+        let is_unlocked = actor.role == Role::Human && self.is_unlocked(&actor.name, place)?;
+        Ok(if is_unlocked { actor.proof.max(Proof::Passphrase) } else { actor.proof })
     }
 
     /// Whether this person has set a passphrase.
@@ -302,8 +312,8 @@ fn token_in(batch: &mut Batch<'_, '_>, handle: &str) -> Result<Token> {
 }
 
 /// 256 bits behind the role's prefix.
-fn new_secret(desk: &Desk, role: Role) -> String {
-    let (high, low) = (desk.world.chance(), desk.world.chance());
+pub(crate) fn new_secret(world: &World, role: Role) -> String {
+    let (high, low) = (world.chance(), world.chance());
     format!("{}{high:032x}{low:032x}", role.token_prefix())
 }
 

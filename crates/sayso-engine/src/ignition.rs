@@ -11,7 +11,7 @@ impl Desk {
     /// What an agent is told at its start. It never fails: one that cannot be told the rules is told
     /// that, since they hold all the same.
     pub fn ignition(&self, actor: &Actor) -> String {
-        let threshold = self.threshold_of(actor).unwrap_or(self.threshold);
+        let threshold = self.threshold_of(actor).unwrap_or(self.threshold());
         let mut text = format!(
             "You work under sayso: what matters waits, durably, for a person's say-so.\n\
              - To ask a person: `sayso ask \"QUESTION\" --option A --option B --wait`, or the tool \
@@ -46,7 +46,7 @@ impl Desk {
     fn threshold_of(&self, actor: &Actor) -> Option<Threshold> {
         let task = self.task(actor.task?).ok()?.task;
         let asked = task.labels.iter().find_map(|label| label.strip_prefix("threshold:"));
-        Some(self.threshold.raised_by(asked.and_then(|level| level.parse().ok())))
+        Some(self.threshold().raised_by(asked.and_then(|level| level.parse().ok())))
     }
 
     fn rules_in_words(&self, actor: &Actor) -> Result<Vec<String>> {

@@ -5,12 +5,12 @@
 //! started twice.
 
 use crate::lifecycle::{self, Order, Pending, Stationed, notice_id, past};
-use crate::{Desk, Error, Result, identity};
+use crate::{Desk, Error, LocalDesk, Result, identity};
 use sayso_agents::process::MARK;
 use sayso_agents::{Adapter, Station, StationError, Stations, allowed};
 use sayso_core::gate::Action;
 use sayso_core::{Actor, Code, Deed, Door, GateId, Proof, Refusal, Role, TokenId};
-use sayso_store::Topic;
+use serde::{Deserialize, Serialize};
 use std::fs::DirBuilder;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -76,10 +76,14 @@ enum Unable {
 impl Desk {
     /// Carries out everything that is to be done on this machine and that nobody else is at.
     pub fn carry_out(&self, keeper: &Keeper) -> Result<Vec<Carried>> {
+        // Agents do not look after a machine for others: where the desk is elsewhere, workers do.
+        if self.is_remote() && keeper.asker.is_some() {
+            return Ok(vec![]);
+        }
         self.carry_nudges(keeper)?;
         let mut carried = vec![];
         for pending in self.orders()? {
-            if self.is_for(keeper, &pending)? && self.take_order(keeper, &pending)? {
+            if self.is_for(keeper, &pending)? && self.take_order(&keeper.host, pending.order.id)? {
                 carried.extend(self.carry_out_one(keeper, &pending)?);
             }
         }
@@ -117,11 +121,7 @@ impl Desk {
         self.check(actor, Deed::Track, "type to agents")?;
         let at = keeper.here(name, self.running(name)?)?;
         keeper.stations().nudge(&at.place, text).map_err(|error| out_of_reach(name, &error))?;
-        let (name, text) = (name.to_owned(), text.to_owned());
-        self.submit(actor, move |batch| {
-            batch.about("agent.nudged", &name, None, &text);
-            Ok(())
-        })
+        self.note_nudge(actor, name, text)
     }
 
     fn running(&self, name: &str) -> Result<Stationed> {
@@ -139,7 +139,7 @@ impl Desk {
         let began = Instant::now();
         let mut last = None;
         // Watch first, look second: a commit in between wakes us.
-        let mut watch = self.store.watch(&[Topic::Space(self.space)])?;
+        let mut follower = self.follow()?;
         loop {
             last = self.carry_out(keeper)?.into_iter().find(|carried| carried.id == id).or(last);
             if self.pending(id)?.is_none() {
@@ -149,7 +149,7 @@ impl Desk {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(last);
             }
-            watch.wait(left.map_or(LOOK_AGAIN, |left| left.min(LOOK_AGAIN)));
+            follower.wait(left.map_or(LOOK_AGAIN, |left| left.min(LOOK_AGAIN)))?;
         }
     }
 
@@ -166,13 +166,6 @@ impl Desk {
         Ok(agent.is_none_or(|agent| !keeper.is_part_of(agent.mark)))
     }
 
-    fn take_order(&self, keeper: &Keeper, pending: &Pending) -> Result<bool> {
-        let (id, channel) = (notice_id(pending.order.id), lifecycle::channel(Some(&keeper.host)));
-        let now = self.now();
-        let until = now.plus_micros(LEASE_MICROS);
-        Ok(self.store.write(move |write| write.claim_notice(&id, &channel, now, until))?)
-    }
-
     fn carry_out_one(&self, keeper: &Keeper, pending: &Pending) -> Result<Option<Carried>> {
         let order = &pending.order;
         let before = self.stationed(&order.agent)?;
@@ -185,11 +178,11 @@ impl Desk {
         if let Err(Unable::Now(why) | Unable::Halfway(why)) = &outcome
             && attempts < TRIES_MAX
         {
-            self.put_off_notice(&notice_id(order.id), attempts, why)?;
+            self.put_off_order(order.id, attempts, why)?;
             let what = format!("{} could not be {}: {why}", order.agent, past(order.action));
             return Ok(Some(Carried { id: order.id, done: false, what }));
         }
-        self.settle_order(keeper, order, before, outcome)
+        self.settle(keeper, order, before, outcome)
     }
 
     fn act(
@@ -225,7 +218,7 @@ impl Desk {
             Ok(secret) => secret,
             Err(error) => return Ok(Err(Unable::Now(error.to_string()))),
         };
-        let token = match self.admit(order, &secret) {
+        let token = match self.admit_agent(order, &secret) {
             Ok(token) => token,
             Err(Error::Refused(refusal)) => return Ok(Err(Unable::Never(refusal.message))),
             Err(error) => return Err(error),
@@ -242,76 +235,145 @@ impl Desk {
         }))
     }
 
-    /// Gives the agent a credential of its own; the one it has, if it has one.
-    fn admit(&self, order: &Order, secret: &str) -> Result<TokenId> {
-        let (id, order, secret) = (self.new_token_id(), order.clone(), secret.to_owned());
-        self.submit(&self.keeper(), move |batch| {
-            identity::add_agent_token(batch, id, &order.agent, &order.launcher, &secret)
-        })
-    }
-
     /// Writes down what came of an order, once.
-    fn settle_order(
+    fn settle(
         &self,
         keeper: &Keeper,
         order: &Order,
         before: Option<Stationed>,
         outcome: std::result::Result<Option<Stationed>, Unable>,
     ) -> Result<Option<Carried>> {
-        let failed = self.token_of(keeper, order)?.filter(|_| outcome.is_err());
         let carried = in_words(keeper, order, &outcome);
-        let (done, what) = (carried.done, carried.what.clone());
-        let is_changed = done || matches!(outcome, Err(Unable::Halfway(_)));
-        let after = outcome.unwrap_or_default();
-        let ordered = order.clone();
-        let is_noted = self.submit(&self.keeper(), move |batch| {
-            let Order { id, action, agent, asker, .. } = &ordered;
-            if batch.write.notice_under_way(&notice_id(*id))?.is_none() {
-                return Ok(false);
-            }
-            let event = if done { past(*action) } else { "failed" };
-            batch.about(&format!("agent.{event}"), agent, None, &what);
-            if is_changed {
-                batch.set(&[lifecycle::station(agent, after.as_ref())])?;
-            }
-            let ended = before.as_ref().filter(|_| is_changed).map(|before| before.token);
-            lifecycle::note(batch, *id, asker.as_deref(), done, &what)?;
-            for token in ended.into_iter().chain(failed) {
-                batch.write.revoke_token(token, batch.at)?;
-            }
-            batch.write.settle_notice(&notice_id(*id), batch.at)?;
-            Ok(true)
-        })?;
-        match (is_noted, done) {
+        let secret = std::fs::read_to_string(keeper.secret_file(order.id)).ok();
+        let settled = Settled {
+            order: order.clone(),
+            done: carried.done,
+            what: carried.what.clone(),
+            is_changed: carried.done || matches!(outcome, Err(Unable::Halfway(_))),
+            before,
+            after: outcome.unwrap_or_default(),
+            secret: secret.clone().filter(|_| !carried.done),
+        };
+        let is_noted = self.settle_order(&settled)?;
+        match (is_noted, carried.done) {
             (true, true) => {}
             // Nothing that was not done is to run.
             (true, false) => drop(keeper.stop(order.id)),
-            (false, _) => self.undo(keeper, order)?,
+            (false, _) => self.undo(keeper, order, secret.as_deref())?,
         }
         keeper.forget_secret(order.id);
         Ok(is_noted.then_some(carried))
     }
 
     /// Somebody else settled it: noted the same, or took it back.
-    fn undo(&self, keeper: &Keeper, order: &Order) -> Result<()> {
+    fn undo(&self, keeper: &Keeper, order: &Order, secret: Option<&str>) -> Result<()> {
         let is_noted = |agent: Stationed| agent.mark == order.id;
         if self.stationed(&order.agent)?.is_some_and(is_noted) {
             return Ok(());
         }
         let _ = keeper.stop(order.id);
-        let Some(token) = self.token_of(keeper, order)? else { return Ok(()) };
-        self.submit(&self.keeper(), move |batch| Ok(batch.write.revoke_token(token, batch.at)?))
+        secret.map_or(Ok(()), |secret| self.dismiss_agent(secret))
+    }
+}
+
+/// What came of an order, to be written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// Which.
+    pub order: Order,
+    /// Whether it was done.
+    pub done: bool,
+    /// What, or why not.
+    pub what: String,
+    /// Whether another agent runs now than before, or none.
+    pub is_changed: bool,
+    /// Where the one before ran.
+    pub before: Option<Stationed>,
+    /// Where the one after runs.
+    pub after: Option<Stationed>,
+    /// The credential of one that did not come to be.
+    pub secret: Option<String>,
+}
+
+impl LocalDesk {
+    /// Takes an order for a machine, if nobody is at it.
+    pub fn take_order(&self, host: &str, id: GateId) -> Result<bool> {
+        let (id, channel) = (notice_id(id), lifecycle::channel(Some(host)));
+        let now = self.now();
+        let until = now.plus_micros(LEASE_MICROS);
+        Ok(self.store.write(move |write| write.claim_notice(&id, &channel, now, until))?)
     }
 
-    fn token_of(&self, keeper: &Keeper, order: &Order) -> Result<Option<TokenId>> {
-        let Ok(secret) = std::fs::read_to_string(keeper.secret_file(order.id)) else {
-            return Ok(None);
-        };
-        self.read(|read| Ok(identity::token_by_secret(read, &secret)?.map(|token| token.id)))
+    /// An order did not work; it is tried again later.
+    pub fn put_off_order(&self, id: GateId, attempts: u32, why: &str) -> Result<()> {
+        self.put_off_notice(&notice_id(id), attempts, why)
     }
 
-    fn stationed(&self, agent: &str) -> Result<Option<Stationed>> {
+    /// Gives an agent that is about to start a credential of its own; the one it has, if it has one.
+    pub fn admit_agent(&self, order: &Order, secret: &str) -> Result<TokenId> {
+        let (id, order, secret) = (self.new_token_id(), order.clone(), secret.to_owned());
+        self.submit(&self.keeper(), move |batch| {
+            // What was approved counts, not what whoever carries it out says of it.
+            let Some(order) = lifecycle::order(batch.write, order.id)? else {
+                let message = format!("order {} is not to be carried out any more", order.id);
+                return Err(Refusal::new(Code::WrongState, message).into());
+            };
+            identity::add_agent_token(batch, id, &order.agent, &order.launcher, &secret)
+        })
+    }
+
+    /// Writes down what came of an order. Whether this was the first to say so.
+    pub fn settle_order(&self, settled: &Settled) -> Result<bool> {
+        let settled = settled.clone();
+        self.submit(&self.keeper(), move |batch| {
+            let Settled { done, what, before, after, is_changed, .. } = &settled;
+            let Some(order) = lifecycle::order(batch.write, settled.order.id)? else {
+                return Ok(false);
+            };
+            let Order { id, action, agent, asker, .. } = &order;
+            let event = if *done { past(*action) } else { "failed" };
+            batch.about(&format!("agent.{event}"), agent, None, what);
+            if *is_changed {
+                batch.set(&[lifecycle::station(agent, after.as_ref())])?;
+            }
+            let ended = before.as_ref().filter(|_| *is_changed).map(|before| before.token);
+            let failed = match &settled.secret {
+                Some(secret) => identity::token_by_secret(batch.write, secret)?.map(|t| t.id),
+                None => None,
+            };
+            lifecycle::note(batch, *id, asker.as_deref(), *done, what)?;
+            for token in ended.into_iter().chain(failed) {
+                batch.write.revoke_token(token, batch.at)?;
+            }
+            batch.write.settle_notice(&notice_id(*id), batch.at)?;
+            Ok(true)
+        })
+    }
+
+    /// Ends the credential of an agent that did not come to be.
+    pub fn dismiss_agent(&self, secret: &str) -> Result<()> {
+        let secret = secret.to_owned();
+        self.submit(&self.keeper(), move |batch| {
+            match identity::token_by_secret(batch.write, &secret)? {
+                Some(token) => Ok(batch.write.revoke_token(token.id, batch.at)?),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Where an agent runs.
+    pub fn stationed(&self, agent: &str) -> Result<Option<Stationed>> {
         self.read(|read| lifecycle::stationed(read, self.space, agent))
+    }
+
+    /// Notes that a line was typed to an agent.
+    pub fn note_nudge(&self, actor: &Actor, name: &str, text: &str) -> Result<()> {
+        let (name, text) = (name.to_owned(), text.to_owned());
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Track, "type to agents")?;
+            batch.about("agent.nudged", &name, None, &text);
+            Ok(())
+        })
     }
 
     /// Who carries out orders, in the audit.

@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::gates::{self, Ask};
 use crate::policy::{because, fact, is_governed, is_held};
 use crate::settings::{Change, SettingKind};
-use crate::{AgentSpec, Desk, Error, Result, messages};
+use crate::{AgentSpec, Error, LocalDesk, Result, messages};
 use sayso_agents::Where;
 use sayso_core::gate::{Action, Card, Command, Fact, Gate, Held};
 use sayso_core::text::shorten;
@@ -32,7 +32,7 @@ const GATES_AT_ONCE: usize = 500;
 const REASON_CHARS_MAX: usize = 2_000;
 
 /// What came of a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Requested {
     /// It may be done: the order.
     Ordered(GateId),
@@ -77,7 +77,7 @@ pub struct Stationed {
 }
 
 /// An order that was not carried out yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// What is to be done.
     pub order: Order,
@@ -90,7 +90,7 @@ pub struct Pending {
 }
 
 /// An agent that can be spawned, and how it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// What people call it.
     pub name: String,
@@ -112,7 +112,7 @@ impl Requested {
     }
 }
 
-impl Desk {
+impl LocalDesk {
     /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own terminal
     /// is their say-so; of everybody else the policy has its say.
     pub fn request_lifecycle(
@@ -156,7 +156,7 @@ impl Desk {
     }
 
     /// Everything that is to be done.
-    pub(crate) fn orders(&self) -> Result<Vec<Pending>> {
+    pub fn orders(&self) -> Result<Vec<Pending>> {
         self.read(|read| orders(read, self.space))
     }
 
@@ -493,6 +493,12 @@ fn change(kind: SettingKind, name: &str, body: Option<String>) -> Change {
 fn orders(read: &mut Read<'_>, space: sayso_core::SpaceId) -> Result<Vec<Pending>> {
     let all = read.notices_under_way(space, CHANNEL, ORDERS_MAX)?;
     Ok(all.into_iter().filter_map(pending).collect())
+}
+
+/// An order that was not carried out yet.
+pub(crate) fn order(read: &mut Read<'_>, id: GateId) -> Result<Option<Order>> {
+    let under_way = read.notice_under_way(&notice_id(id))?;
+    Ok(under_way.and_then(pending).map(|pending| pending.order))
 }
 
 fn pending(under_way: UnderWay) -> Option<Pending> {

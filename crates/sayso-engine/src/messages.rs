@@ -1,32 +1,33 @@
 //! Messages to agents: durable, per agent, acknowledged.
 
 use crate::batch::{Batch, not_found};
-use crate::{Desk, Page, Result, nudges};
+use crate::{LocalDesk, Page, Result, nudges};
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::message::Message;
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Code, Deed, GateId, Kind, MessageId, Refusal};
 use sayso_store::Handles;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// How much of a question is repeated with its answer.
 const QUESTION_CHARS_MAX: usize = 100;
 
 /// Something an agent has not heard yet: a message, or how a question of its own ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     /// What it is told, with who says so.
     pub text: String,
     what: What,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum What {
     Message(MessageId),
     Ending(GateId),
 }
 
-impl Desk {
+impl LocalDesk {
     /// What an agent has not heard yet: answers first, then messages, each oldest first.
     pub fn news(&self, actor: &Actor, limit: usize) -> Result<Vec<News>> {
         let gates =

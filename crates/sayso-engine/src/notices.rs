@@ -2,7 +2,7 @@
 //! person, channel and occasion; what nobody needs to hear any more is taken out with the answer.
 
 use crate::settings::Rules;
-use crate::{Desk, Person, Result, SettingKind};
+use crate::{LocalDesk, Person, Result, SettingKind};
 use sayso_core::gate::{Effect, Gate};
 use sayso_core::notice::ways;
 use sayso_core::text::{harmless_line, shorten};
@@ -136,7 +136,7 @@ impl About {
 /// Writes what is to be told because of what was decided.
 pub(crate) fn put<'g>(
     write: &mut Write<'_>,
-    desk: &Desk,
+    desk: &LocalDesk,
     at: Timestamp,
     effects: &[(GateId, u32, Effect)],
     gate: impl Fn(GateId) -> Option<&'g Gate>,
@@ -162,7 +162,7 @@ pub(crate) fn put<'g>(
 
 fn tell(
     write: &mut Write<'_>,
-    desk: &Desk,
+    desk: &LocalDesk,
     at: Timestamp,
     gate: &Gate,
     about: &About,
@@ -183,7 +183,7 @@ fn tell(
 }
 
 /// What holds in the space. Where it cannot be read, a decision is not held up by whom to tell of it.
-fn rules(write: &mut Write<'_>, desk: &Desk) -> sayso_store::Result<Option<Arc<Rules>>> {
+fn rules(write: &mut Write<'_>, desk: &LocalDesk) -> sayso_store::Result<Option<Arc<Rules>>> {
     match desk.rules(write) {
         Ok(rules) => Ok(Some(rules)),
         Err(crate::Error::Store(error)) => Err(error),
@@ -216,7 +216,7 @@ fn overtake(
 /// It is settled: nobody is told of it any more, and whoever was told hears that, if the channel is to.
 fn retract(
     write: &mut Write<'_>,
-    desk: &Desk,
+    desk: &LocalDesk,
     at: Timestamp,
     gate: GateId,
 ) -> sayso_store::Result<()> {
@@ -294,7 +294,7 @@ pub struct NoticeState {
     pub sent_at: Option<Timestamp>,
 }
 
-impl Desk {
+impl LocalDesk {
     /// Notices that are under way, those that are due first before the others.
     pub fn notices(&self, actor: &Actor, limit: usize) -> Result<Vec<NoticeState>> {
         self.check(actor, Deed::ReadAll, "see who is told of what")?;

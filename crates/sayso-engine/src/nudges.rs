@@ -5,7 +5,7 @@
 //! same. Whichever sayso runs next on the agent's machine types it.
 
 use crate::batch::Batch;
-use crate::{Desk, Keeper, Result, lifecycle};
+use crate::{Desk, Keeper, LocalDesk, Result, lifecycle};
 use sayso_agents::Where;
 use sayso_core::gate::Gate;
 use sayso_core::{GateId, Role};
@@ -59,43 +59,29 @@ pub(crate) fn nudge_asker(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> 
     }
 }
 
-impl Desk {
-    /// Whether an agent is to be nudged, here or elsewhere.
-    pub fn has_nudges(&self) -> Result<bool> {
-        self.read(|read| Ok(!read.notices_under_way(self.space, CHANNEL, 1)?.is_empty()))
-    }
+/// A nudge that was taken, to be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenNudge {
+    id: String,
+    attempts: u32,
+    agent: String,
+    mark: Option<GateId>,
+}
 
+impl Desk {
     /// Nudges the agents of this machine that there is something to hear for, each once.
     pub fn carry_nudges(&self, keeper: &Keeper) -> Result<usize> {
-        let channel = format!("{CHANNEL}{}", keeper.host);
-        let waits = self.read(|read| Ok(read.notices_under_way(self.space, &channel, 1)?))?;
-        if waits.iter().all(|nudge| nudge.due_at > self.now()) {
-            return Ok(0);
-        }
-        let (space, now) = (self.space, self.now());
-        let until = now.plus_micros(LEASE_MICROS);
-        let taken = self.store.write(move |write| {
-            write.claim_notices(space, &[channel.as_str()], now, until, AT_ONCE)
-        })?;
-        let mut agents: BTreeMap<String, (Option<GateId>, Vec<Notice>)> = BTreeMap::new();
-        for notice in taken {
-            let nudge = serde_json::from_str::<Nudge>(&notice.body).ok();
-            let agent = nudge.as_ref().map(|nudge| nudge.agent.clone()).unwrap_or_default();
-            let (mark, notices) = agents.entry(agent).or_default();
-            *mark = nudge.map(|nudge| nudge.mark).or(*mark);
-            notices.push(notice);
+        let mut agents: BTreeMap<String, Vec<TakenNudge>> = BTreeMap::new();
+        for nudge in self.take_nudges(&keeper.host)? {
+            agents.entry(nudge.agent.clone()).or_default().push(nudge);
         }
         let mut nudged = 0;
-        for (agent, (mark, notices)) in agents {
+        for (agent, nudges) in agents {
+            let mark = nudges.iter().rev().find_map(|nudge| nudge.mark);
             let failed = self.type_to(keeper, &agent, mark)?;
             nudged += usize::from(failed.is_none());
-            for notice in notices {
-                match &failed {
-                    Some(why) if notice.attempts < TRIES_MAX => {
-                        self.put_off_notice(&notice.id, notice.attempts, why)?;
-                    }
-                    Some(_) | None => self.settle_notice(&notice.id)?,
-                }
+            for nudge in &nudges {
+                self.settle_nudge(nudge, failed.as_deref())?;
             }
         }
         Ok(nudged)
@@ -108,11 +94,52 @@ impl Desk {
         agent: &str,
         mark: Option<GateId>,
     ) -> Result<Option<String>> {
-        let at = self.read(|read| lifecycle::stationed(read, self.space, agent))?;
+        let at = self.stationed(agent)?;
         let Some(at) = at.filter(|at| Some(at.mark) == mark && at.host == keeper.host) else {
             return Ok(None);
         };
         let typed = keeper.stations().nudge(&at.place, LINE);
         Ok(typed.err().map(|error| error.to_string()))
+    }
+}
+
+impl LocalDesk {
+    /// Whether an agent is to be nudged, here or elsewhere.
+    pub fn has_nudges(&self) -> Result<bool> {
+        self.read(|read| Ok(!read.notices_under_way(self.space, CHANNEL, 1)?.is_empty()))
+    }
+
+    /// Takes what agents of a machine are to be nudged for.
+    pub fn take_nudges(&self, host: &str) -> Result<Vec<TakenNudge>> {
+        let channel = format!("{CHANNEL}{host}");
+        let waits = self.read(|read| Ok(read.notices_under_way(self.space, &channel, 1)?))?;
+        if waits.iter().all(|nudge| nudge.due_at > self.now()) {
+            return Ok(vec![]);
+        }
+        let (space, now) = (self.space, self.now());
+        let until = now.plus_micros(LEASE_MICROS);
+        let taken = self.store.write(move |write| {
+            write.claim_notices(space, &[channel.as_str()], now, until, AT_ONCE)
+        })?;
+        let nudge = |notice: Notice| {
+            let nudge = serde_json::from_str::<Nudge>(&notice.body).ok();
+            TakenNudge {
+                id: notice.id,
+                attempts: notice.attempts,
+                agent: nudge.as_ref().map(|nudge| nudge.agent.clone()).unwrap_or_default(),
+                mark: nudge.map(|nudge| nudge.mark),
+            }
+        };
+        Ok(taken.into_iter().map(nudge).collect())
+    }
+
+    /// A nudge was carried out, or `failed`: then it is tried again, a few times.
+    pub fn settle_nudge(&self, nudge: &TakenNudge, failed: Option<&str>) -> Result<()> {
+        match failed {
+            Some(why) if nudge.attempts < TRIES_MAX => {
+                self.put_off_notice(&nudge.id, nudge.attempts, why)
+            }
+            Some(_) | None => self.settle_notice(&nudge.id),
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A notice is claimed under a lease, sent, and then settled. A crash in between repeats it and
 //! never loses it; whoever receives it tells repetitions by the id.
 
-use crate::{Desk, NoticeText, Result};
+use crate::{LocalDesk, NoticeText, Result};
 use sayso_core::{Occasion, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct Dispatch {
     pub text: NoticeText,
 }
 
-impl Desk {
+impl LocalDesk {
     /// When the first notice on one of these channels is due.
     pub fn next_notice(&self, channels: &[String]) -> Result<Option<Timestamp>> {
         let channels: Vec<_> = channels.iter().map(String::as_str).collect();

@@ -4,7 +4,7 @@
 use crate::batch::Batch;
 use crate::gates::{self, Ask};
 use crate::settings::{Change, Rules, SettingKind};
-use crate::{Calendar, Desk, Error, Person, Result, messages, tasks};
+use crate::{Calendar, Error, LocalDesk, Person, Result, messages, tasks};
 use sayso_core::gate::{Card, Command, Fact, Gate, Held};
 use sayso_core::run::Run;
 use sayso_core::task::{self, Edit, Status, Task};
@@ -33,7 +33,7 @@ const POLICY: &str = "policy";
 const HOUR: i64 = 3_600_000_000;
 
 /// What was put before the policy, and what came of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// Its id; the gate's, if one was opened for it.
     pub id: String,
@@ -103,7 +103,7 @@ impl Hold {
     /// Asks in place of doing. Nothing of what was tried has been written.
     pub(crate) fn open(
         self,
-        desk: &Desk,
+        desk: &LocalDesk,
         actor: &Actor,
         write: &mut Write<'_>,
     ) -> sayso_store::Result<std::result::Result<(), Refusal>> {
@@ -229,6 +229,26 @@ impl Batch<'_, '_> {
                 Err(Refusal::new(Code::Held, "a person is asked first").into())
             }
         }
+    }
+
+    /// What the policy says of work that is called complete: of the result, and of closing its task. The
+    /// stricter of the two counts, and the demands of both.
+    pub(crate) fn rule_on_completion(
+        &mut self,
+        task: TaskId,
+        confidence: Option<u8>,
+    ) -> Result<Ruling> {
+        let from = self.task(task)?.map_or(Status::InProgress, |task| task.status);
+        let report = Report { outcome: "completed".into(), confidence };
+        let mut ruled = vec![];
+        for subject in [Subject::Result(report), transition(from, Status::Closed)] {
+            let request = self.request(subject, Some((task, Some(from))))?;
+            ruled.push(self.rule(&request)?);
+            let name = format!("{}/{}", self.at.as_micros(), self.desk.new_gate_id());
+            let row = self.row(&name, &request, &ruled[ruled.len() - 1])?;
+            self.requests.push(row);
+        }
+        Ok(strictest(ruled))
     }
 
     /// What the policy adds to a question: whom it is for, how sure they must be, how long it takes.
@@ -420,7 +440,7 @@ impl Rules {
     }
 }
 
-impl Desk {
+impl LocalDesk {
     /// What the policies in force say of a request, and the remembered yes that would answer it. What
     /// the request leaves out is as it is now: the clock of the space, and what the agent asked before.
     pub fn explain(&self, mut request: Request) -> Result<(Explanation, Option<Remembered>)> {
@@ -463,21 +483,14 @@ impl Desk {
 
     /// What the policy says of work that an agent calls complete: of the result, and of closing its
     /// task. The stricter of the two counts, and the demands of both.
-    pub(crate) fn rule_on_completion(&self, run: &Run, confidence: Option<u8>) -> Result<Ruling> {
-        let (agent, task) = (self.agent_of(run), run.started.task);
-        self.submit(&agent, move |batch| {
-            let from = batch.task(task)?.map_or(Status::InProgress, |task| task.status);
-            let report = Report { outcome: "completed".into(), confidence };
-            let mut ruled = vec![];
-            for subject in [Subject::Result(report), transition(from, Status::Closed)] {
-                let request = batch.request(subject, Some((task, Some(from))))?;
-                ruled.push(batch.rule(&request)?);
-                let name = format!("{}/{}", batch.at.as_micros(), batch.desk.new_gate_id());
-                let row = batch.row(&name, &request, &ruled[ruled.len() - 1])?;
-                batch.requests.push(row);
-            }
-            Ok(strictest(ruled))
-        })
+    pub(crate) fn rule_on_completion(
+        &self,
+        agent: &Actor,
+        run: &Run,
+        confidence: Option<u8>,
+    ) -> Result<Ruling> {
+        let task = run.started.task;
+        self.submit(agent, move |batch| batch.rule_on_completion(task, confidence))
     }
 
     /// Remembers the yes to a gate for the same request again: as exact as it was shown, for a while,

@@ -4,18 +4,20 @@
 use crate::batch::Batch;
 use crate::calls::{self, CallRuling};
 use crate::gates::{self, Ask};
-use crate::{Desk, Result};
+use crate::{LocalDesk, Result};
 use sayso_core::answer::Choice;
 use sayso_core::gate::{Card, Command, Gate, Held};
 use sayso_core::{Actor, Code, Content, Digest, GateId, Kind, Proof, Refusal, Shape, Verdict};
 use sayso_policy::{Demands, Effect, Subject, ToolCall};
 use serde_json::json;
 
+use serde::{Deserialize, Serialize};
+
 /// The most questions of one call.
 const QUESTIONS_MAX: usize = 20;
 
 /// One of the questions of a call, as the agent worded it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallQuestion {
     /// What is asked.
     pub question: String,
@@ -26,7 +28,7 @@ pub struct CallQuestion {
 }
 
 /// What is to become of questions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum QuestionsRuling {
     /// People have answered all of them: one text each, in their order. The answers are used up now.
     Answered(Vec<String>),
@@ -36,7 +38,7 @@ pub enum QuestionsRuling {
     Held(Box<Gate>),
 }
 
-impl Desk {
+impl LocalDesk {
     /// Puts the questions of a call to people. The same call again is the same questions; once all are
     /// answered it is the answers, once.
     pub fn ask_for_call(

@@ -2,14 +2,17 @@
 
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
-use crate::{Completed, Desk, Result, identity, tasks};
+use crate::{Completed, LocalDesk, Result, identity, tasks};
 use sayso_core::gate::Fact;
 use sayso_core::run::{Command, Holder, How, Run, Spent, Started, State};
 use sayso_core::task::{self, Status, Task};
-use sayso_core::{Actor, Code, Door, GateId, Proof, Refusal, Role, RunId, TaskId, Timestamp};
+use sayso_core::{
+    Actor, Code, Door, GateId, Level, Proof, Refusal, Role, RunId, TaskId, Timestamp,
+};
+use serde::{Deserialize, Serialize};
 
 /// A run to be started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewRun {
     /// Made by the worker.
     pub id: RunId,
@@ -23,12 +26,12 @@ pub struct NewRun {
     pub holder: Holder,
     /// The conversation it goes on with.
     pub session: Option<String>,
-    /// The agent's own credential, made with [`Desk::new_agent_secret`]. It dies with the run.
+    /// The agent's own credential, made with [`crate::Desk::new_agent_secret`]. It dies with the run.
     pub secret: String,
 }
 
 /// What a run led to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Settlement {
     /// The agent says that the work is done.
     Completed {
@@ -39,6 +42,14 @@ pub enum Settlement {
     },
     /// The agent asks people.
     Asked(Vec<Ask>),
+    /// The agent says that the work is done, and the policy wants a person to look before it counts. What
+    /// it demands is looked up again when this is written.
+    Ruled {
+        /// The question; whom it is for is the policy's to say.
+        ask: Box<Ask>,
+        /// How sure the agent is.
+        confidence: Option<u8>,
+    },
     /// The agent ended at a call that waits for a person, and goes on with that call.
     PutOff,
     /// The work failed.
@@ -69,6 +80,9 @@ pub enum Settlement {
     },
 }
 
+/// How many answers are looked at for work to be brought home.
+const LOOK_BACK: usize = 500;
+
 /// What is noted of a run that ended at a call.
 const PUT_OFF: &str = "it ended at a call that waits for a person";
 
@@ -78,10 +92,14 @@ pub(crate) fn is_put_off(run: &Run) -> bool {
 }
 
 impl Settlement {
+    fn asks(&self) -> bool {
+        matches!(self, Settlement::Asked(_) | Settlement::Ruled { .. })
+    }
+
     fn how(&self) -> How {
         match self {
             Settlement::Completed { .. } => How::Completed,
-            Settlement::Asked(_) | Settlement::PutOff => How::Asked,
+            Settlement::Asked(_) | Settlement::Ruled { .. } | Settlement::PutOff => How::Asked,
             Settlement::Failed { .. } | Settlement::Blocked { .. } => How::Failed,
             Settlement::Again { how, .. } | Settlement::Later { how, .. } => *how,
         }
@@ -93,6 +111,7 @@ impl Settlement {
             Settlement::Asked(asks) => {
                 asks.first().map(|ask| ask.card.question.clone()).unwrap_or_default()
             }
+            Settlement::Ruled { ask, .. } => ask.card.question.clone(),
             Settlement::PutOff => PUT_OFF.into(),
             Settlement::Failed { reason } => reason.clone(),
             Settlement::Again { why, .. }
@@ -102,7 +121,7 @@ impl Settlement {
     }
 }
 
-impl Desk {
+impl LocalDesk {
     /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
     /// one breath. A task has one live run.
     pub fn start_run(&self, actor: &Actor, new: NewRun) -> Result<Run> {
@@ -130,16 +149,6 @@ impl Desk {
     }
 
     /// Who the agent of a run is: what it says is judged as an agent's word.
-    pub fn agent_of(&self, run: &Run) -> Actor {
-        let name = &run.started.agent;
-        Actor {
-            run: Some(run.started.id),
-            task: Some(run.started.task),
-            launcher: Some(run.started.launcher.clone()),
-            ..Actor::new(Role::Agent, name, Proof::Token, self.level(), Door::Worker)
-        }
-    }
-
     /// Keeps a run's lease.
     pub fn renew_run(&self, actor: &Actor, id: RunId, fence: u64, until: Timestamp) -> Result<Run> {
         self.on_run(actor, id, Command::Renew { fence, until })
@@ -188,7 +197,7 @@ impl Desk {
             }
             // What a person decided meanwhile stands, and a question is never outranked.
             let now = task_in(batch, task)?;
-            let left_open = now.is_waiting() && !matches!(settlement, Settlement::Asked(_));
+            let left_open = now.is_waiting() && !settlement.asks();
             let how = if left_open { How::Asked } else { settlement.how() };
             batch.on_run(id, &Command::End { fence, how, note: settlement.note(), spent })?;
             if !now.status.is_over() && !left_open {
@@ -240,9 +249,42 @@ impl Desk {
         Ok(runs)
     }
 
+    /// Answers that ended a task, if a run of this place asked and nobody has taken care of it yet.
+    pub fn to_be_landed(&self, asker: &str, place: &Holder) -> Result<Vec<(GateId, Task)>> {
+        let space = self.space;
+        self.read(|read| {
+            let mut found = vec![];
+            for id in read.deliveries_under_way(space, asker, LOOK_BACK)? {
+                let gate = read.gate_view(id)?.map(|(gate, _)| gate.opened);
+                let Some((Some(task), Some(run))) = gate.map(|o| (o.task, o.lineage.run)) else {
+                    continue;
+                };
+                let task = read.task(task)?.map(|(row, _)| row.task);
+                let is_over = |task: &Task| matches!(task.status, Status::Closed | Status::Deleted);
+                let Some(task) = task.filter(is_over) else { continue };
+                let holder = read.run(run)?.map(|(run, _)| run.started.holder);
+                if holder.is_some_and(|holder| holder.is_at_the_place_of(place)) {
+                    found.push((id, task));
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// The runs that are not over.
     pub fn live_runs(&self) -> Result<Vec<Run>> {
         self.read(|read| Ok(read.live_runs(self.space, LIVE_RUNS_MAX)?))
+    }
+}
+
+/// The agent of a run, as whom a worker writes down what it said.
+pub(crate) fn agent_of(run: &Run, level: Level) -> Actor {
+    let name = &run.started.agent;
+    Actor {
+        run: Some(run.started.id),
+        task: Some(run.started.task),
+        launcher: Some(run.started.launcher.clone()),
+        ..Actor::new(Role::Agent, name, Proof::Token, level, Door::Worker)
     }
 }
 
@@ -281,6 +323,10 @@ fn settle(
             for ask in asks {
                 gates::open(batch, ask)?;
             }
+        }
+        Settlement::Ruled { ask, confidence } => {
+            let ruling = batch.rule_on_completion(task.id, *confidence)?;
+            gates::open(batch, &ask.as_ref().clone().demanded_by(&ruling))?;
         }
         Settlement::Failed { reason } => {
             batch.on_task(task.id, &task::Command::Fail { reason: reason.clone() })?;

@@ -2,12 +2,13 @@
 //! reach of what agents can edit; every change is a person's, checked as a whole and audited.
 
 use crate::batch::Batch;
-use crate::{AgentSpec, Calendar, Desk, Person, Remembered, Result, Template, lifecycle};
+use crate::{AgentSpec, Calendar, LocalDesk, Person, Remembered, Result, Template, lifecycle};
 use sayso_core::text::shorten;
 use sayso_core::{Actor, Code, Deed, Refusal, Role, Timestamp};
 use sayso_policy::{Known, Layer, Mistake, Policies, Policy};
 use sayso_store::{Read, Setting};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub const SPACE_POLICY: &str = "space";
 pub const ADMIN_POLICY: &str = "admin";
 
 /// What can be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SettingKind {
     /// A policy, as YAML: the space's, or one agent's.
     Policy,
@@ -81,7 +82,7 @@ impl SettingKind {
 }
 
 /// Something to be set, or to be taken away.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// What sort of thing.
     pub kind: SettingKind,
@@ -123,7 +124,7 @@ impl Rules {
             0 => vec![],
             _ => read.settings(space, SETTINGS_MAX)?,
         };
-        let policies = Arc::new(policies(&settings, Policy::parse_again).map_err(unreadable)?);
+        let policies = Arc::new(policies_in_force(&settings)?);
         Ok(Self { seq, settings, policies })
     }
 
@@ -135,7 +136,7 @@ impl Rules {
     }
 }
 
-impl Desk {
+impl LocalDesk {
     /// Everything that is set, by kind and name.
     pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<Setting>> {
         let all = self.read(|read| Ok(read.settings(self.space, SETTINGS_MAX)?))?;
@@ -384,6 +385,11 @@ fn policies(
         .map(|(layer, file, text)| parse(layer, &file, text))
         .collect();
     Ok(Policies::with_groups(all?, &groups(settings)))
+}
+
+/// The policies that are set.
+pub(crate) fn policies_in_force(settings: &[Setting]) -> Result<Policies> {
+    Ok(policies(settings, Policy::parse_again).map_err(unreadable)?)
 }
 
 /// A policy that cannot be read allows nothing.

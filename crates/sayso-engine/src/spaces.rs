@@ -1,14 +1,14 @@
 //! Spaces: opening, making and deleting them.
 
-use crate::{Desk, Result, World, gates, lifecycle};
-use sayso_core::{Actor, Code, Deed, Refusal, SpaceId, Threshold};
+use crate::{LocalDesk, Result, World, gates, lifecycle};
+use sayso_core::{Actor, Code, Deed, Level, Refusal, SpaceId};
 use sayso_store::{GateFilter, Place, Space, Store};
 use std::sync::Arc;
 
 /// How many gates are withdrawn at a time when a space is deleted.
 const WITHDRAWN_AT_ONCE: usize = 500;
 
-impl Desk {
+impl LocalDesk {
     /// Opens a space that is there.
     pub fn open(place: Place, name: &str, world: World) -> Result<Self> {
         Self::of(Store::open(place)?, name, world)
@@ -27,6 +27,12 @@ impl Desk {
         Ok(Self::with(store, &space, world))
     }
 
+    /// Another space of the same store; it may have been deleted.
+    pub fn beside(&self, name: &str) -> Result<Self> {
+        let space = self.read(|read| Ok(read.space(name)?))?.ok_or_else(|| no_space(name))?;
+        Ok(Self { space: space.id, space_name: space.name, rules: Arc::default(), ..self.clone() })
+    }
+
     fn of(store: Store, name: &str, world: World) -> Result<Self> {
         let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
         match space.deleted_at {
@@ -42,7 +48,7 @@ impl Desk {
             space: space.id,
             space_name: space.name.clone(),
             channels: vec![],
-            threshold: Threshold::USUAL,
+            level: Level::S0,
             rules: Arc::default(),
         }
     }
@@ -127,7 +133,8 @@ pub fn check_space_name(name: &str) -> Result<()> {
         .into())
 }
 
-pub(crate) fn deleted(name: &str) -> Refusal {
+/// Why nothing can be done in a space any more.
+pub fn deleted(name: &str) -> Refusal {
     Refusal::new(Code::NoSpace, format!("space {name:?} was deleted")).hint(
         "what happened in it is kept: sayso audit list, sayso show ID; \
          for a new one take another name: sayso init --name NAME",

@@ -3,15 +3,16 @@
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, History};
-use crate::{Desk, Result};
+use crate::{LocalDesk, Result};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
 use sayso_core::{Actor, Code, GateId, Kind, Refusal, Role, RunId, Shape, TaskId, Timestamp};
 use sayso_store::{Handles, Page, TaskFilter, TaskRow};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A task to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
     /// Made by the caller.
     pub id: TaskId,
@@ -38,7 +39,7 @@ pub struct NewTask {
 }
 
 /// What "complete" led to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Completed {
     /// The task is closed.
     Closed(Box<Task>),
@@ -46,7 +47,7 @@ pub enum Completed {
     Waits(Box<Task>, Box<Gate>),
 }
 
-impl Desk {
+impl LocalDesk {
     /// Makes a task.
     pub fn create_task(&self, actor: &Actor, new: NewTask) -> Result<Task> {
         self.submit(actor, move |batch| create(batch, &new))

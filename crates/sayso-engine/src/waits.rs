@@ -4,17 +4,12 @@
 //! that a commit wakes those it is about and nobody else, and it looks at the clock, so that time passes
 //! where nobody else is.
 
-use crate::{Desk, Result};
+use crate::{Desk, Follower, Result};
 use sayso_core::GateId;
-use sayso_core::audit::Entry;
-use sayso_store::Topic;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// How many entries of the chain are read at a time.
-const ENTRIES_AT_ONCE: usize = 1_000;
 
 /// How often the clock is looked at.
 const TICK: Duration = Duration::from_secs(1);
@@ -26,6 +21,7 @@ type Wake = Box<dyn FnOnce() + Send>;
 struct Bells {
     next: u64,
     of: HashMap<GateId, Vec<(u64, Wake)>>,
+    of_all: HashMap<u64, Wake>,
 }
 
 /// Wakes whoever waits for gates of one space.
@@ -47,7 +43,8 @@ impl Drop for End {
 /// Somebody who waits. Dropped, they wait no more.
 pub struct Listening {
     bells: Arc<Mutex<Bells>>,
-    gate: GateId,
+    /// None for everything.
+    gate: Option<GateId>,
     number: u64,
 }
 
@@ -56,9 +53,9 @@ impl Waits {
     pub fn start(desk: Desk) -> Result<Self> {
         let bells = Arc::new(Mutex::new(Bells::default()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let seen = last(&desk)?;
-        let thread = Thread { desk, bells: bells.clone(), is_over: is_over.clone(), seen };
-        std::thread::spawn(move || thread.run());
+        let follower = desk.follow()?;
+        let thread = Thread { desk, bells: bells.clone(), is_over: is_over.clone() };
+        std::thread::spawn(move || thread.run(follower));
         Ok(Self { bells, _end: Arc::new(End(is_over)) })
     }
 
@@ -69,22 +66,36 @@ impl Waits {
         bells.next += 1;
         let number = bells.next;
         bells.of.entry(gate).or_default().push((number, Box::new(wake)));
-        Listening { bells: self.bells.clone(), gate, number }
+        Listening { bells: self.bells.clone(), gate: Some(gate), number }
+    }
+
+    /// The same for whatever happens in the space.
+    pub fn listen_to_all(&self, wake: impl FnOnce() + Send + 'static) -> Listening {
+        let mut bells = lock(&self.bells);
+        bells.next += 1;
+        let number = bells.next;
+        bells.of_all.insert(number, Box::new(wake));
+        Listening { bells: self.bells.clone(), gate: None, number }
     }
 
     /// How many are waiting.
     pub fn count(&self) -> usize {
-        lock(&self.bells).of.values().map(Vec::len).sum()
+        let bells = lock(&self.bells);
+        bells.of.values().map(Vec::len).sum::<usize>() + bells.of_all.len()
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
         let mut bells = lock(&self.bells);
-        let Some(those) = bells.of.get_mut(&self.gate) else { return };
+        let Some(gate) = self.gate else {
+            bells.of_all.remove(&self.number);
+            return;
+        };
+        let Some(those) = bells.of.get_mut(&gate) else { return };
         those.retain(|(number, _)| *number != self.number);
         if those.is_empty() {
-            bells.of.remove(&self.gate);
+            bells.of.remove(&gate);
         }
     }
 }
@@ -93,59 +104,41 @@ struct Thread {
     desk: Desk,
     bells: Arc<Mutex<Bells>>,
     is_over: Arc<AtomicBool>,
-    /// The last entry of the chain that was looked at.
-    seen: u64,
 }
 
 impl Thread {
-    fn run(mut self) {
+    fn run(self, mut follower: Follower) {
         while !self.is_over.load(Ordering::Relaxed) {
             // A store that cannot be reached is tried again; whoever waits finds out by themselves.
-            if self.follow().is_err() {
+            if self.follow(&mut follower).is_err() {
                 std::thread::sleep(TICK);
             }
         }
     }
 
     /// Follows the chain until something goes wrong or it is over.
-    fn follow(&mut self) -> Result<()> {
-        let mut watch = self.desk.store.watch(&[Topic::Space(self.desk.space)])?;
+    fn follow(&self, follower: &mut Follower) -> Result<()> {
         while !self.is_over.load(Ordering::Relaxed) {
-            self.look()?;
+            if let Some(changes) = follower.next(TICK)? {
+                changes.gates.into_iter().for_each(|gate| self.wake(gate));
+                self.wake_all();
+            }
             self.desk.fire_due()?;
-            watch.wait(TICK);
         }
         Ok(())
     }
 
-    fn look(&mut self) -> Result<()> {
-        loop {
-            let (space, seen) = (self.desk.space, self.seen);
-            let rows =
-                self.desk.read(|read| Ok(read.audit_after(space, seen, ENTRIES_AT_ONCE)?))?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            self.seen = last.seq;
-            // An entry that cannot be read wakes nobody; whoever waits looks again after a while.
-            let entries =
-                rows.iter().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
-            for mark in entries.flat_map(|entry| entry.events) {
-                mark.stream.strip_prefix("gate/").into_iter().for_each(|gate| self.wake(gate));
-            }
-        }
+    fn wake_all(&self) {
+        let those = std::mem::take(&mut lock(&self.bells).of_all);
+        those.into_values().for_each(|wake| wake());
     }
 
-    fn wake(&self, gate: &str) {
-        let Ok(gate) = gate.parse::<GateId>() else { return };
+    fn wake(&self, gate: GateId) {
         let those = lock(&self.bells).of.remove(&gate);
         for (_, wake) in those.into_iter().flatten() {
             wake();
         }
     }
-}
-
-fn last(desk: &Desk) -> Result<u64> {
-    let rows = desk.read(|read| Ok(read.audit_last(desk.space, 1)?))?;
-    Ok(rows.first().map_or(0, |row| row.seq))
 }
 
 fn lock(bells: &Mutex<Bells>) -> MutexGuard<'_, Bells> {

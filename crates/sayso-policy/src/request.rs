@@ -116,7 +116,7 @@ pub enum Subject {
 }
 
 /// One call of a tool.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The tool, as the agent's harness names it: `Bash`, `Write`, `mcp__github__merge`.
     pub tool: String,

@@ -224,7 +224,7 @@ impl Because {
 }
 
 /// A ruling and the way to it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Explanation {
     /// The request, in a line.
     pub request: String,
@@ -243,7 +243,7 @@ pub struct Explanation {
 }
 
 /// A rule that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
     /// The layer it comes from.
     pub layer: String,

@@ -1,7 +1,9 @@
 //! How one reaches sayso: the wire types every door speaks. They are a promise to clients; the
-//! core's types are ours. HTTP and pages follow here.
+//! core's types are ours. Pages follow here.
 
+pub mod client;
 pub mod fleet;
+pub mod http;
 pub mod mcp;
 pub mod notices;
 pub mod wire;

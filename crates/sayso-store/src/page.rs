@@ -2,9 +2,10 @@
 
 use sayso_core::task::{Status, Task};
 use sayso_core::{GateId, Kind, TaskId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// One page of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,
@@ -22,7 +23,7 @@ impl<T> Page<T> {
 }
 
 /// Which gates to list, oldest first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct GateFilter {
     /// Those that ended, newest first, instead of those that wait.
     pub ended: bool,
@@ -41,7 +42,7 @@ pub struct GateFilter {
 }
 
 /// Which tasks to list, by priority and then by age.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TaskFilter {
     /// Only those in one of these states; none means all that are not over.
     pub statuses: Vec<Status>,
@@ -70,7 +71,7 @@ pub struct TaskFilter {
 }
 
 /// A task with what its place among others says about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRow {
     /// The task.
     pub task: Task,

@@ -9,6 +9,7 @@ use sayso_core::message::Message;
 use sayso_core::run::Run;
 use sayso_core::{GateId, Role, RunId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// A transaction that reads.
 pub struct Read<'a> {
@@ -16,7 +17,7 @@ pub struct Read<'a> {
 }
 
 /// A space.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     /// Its id.
     pub id: SpaceId,
@@ -49,7 +50,7 @@ pub struct EventRow {
 pub type AuditRow = Sealed;
 
 /// What a handle or an id leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// A gate.
     Gate(GateId),
@@ -58,7 +59,7 @@ pub enum Found {
 }
 
 /// A credential; the secret itself is not kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Its id.
     pub id: TokenId,
@@ -66,7 +67,8 @@ pub struct Token {
     pub space: SpaceId,
     /// What people call it.
     pub handle: String,
-    /// The hash of the secret.
+    /// The hash of the secret. It goes nowhere.
+    #[serde(skip)]
     pub hash: String,
     /// The part its holder plays.
     pub role: Role,

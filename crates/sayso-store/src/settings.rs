@@ -5,9 +5,10 @@ use crate::tx::{Row, args};
 use crate::write::Write;
 use crate::{Page, Result};
 use sayso_core::{GateId, SpaceId, Timestamp, Verdict};
+use serde::{Deserialize, Serialize};
 
 /// Something that was set for a space: a policy, an agent, a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// What sort of thing.
     pub kind: String,

@@ -66,7 +66,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Use this store instead of the configured one: a file, or postgres://…
+    /// Use this store instead of the configured one: a file, postgres://…, or a server: https://…
     #[arg(
         long,
         global = true,
@@ -195,6 +195,12 @@ pub(crate) enum Command {
     Policy(c::policy::Args),
     /// Check settings, task files, roles and policies, and name every mistake.
     Validate(c::validate::Args),
+    /// Serve this store to other machines.
+    Serve(c::serve::Args),
+    /// Log in to a server.
+    Login(c::login::Args),
+    /// Forget the login for a server.
+    Logout(c::logout::Args),
     /// Credentials for agents, people and services.
     Token(c::token::Args),
     /// Unlock this terminal with your passphrase.

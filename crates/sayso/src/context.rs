@@ -4,9 +4,10 @@ use crate::cli::Globals;
 use crate::config;
 use crate::exit::{Failure, Result};
 use crate::out::Out;
+use crate::reach::{self, How};
 use crate::who;
 use sayso_core::{Actor, Code};
-use sayso_engine::{Desk, World};
+use sayso_engine::Desk;
 use std::io::Read;
 
 /// The most that is read from standard input.
@@ -22,17 +23,14 @@ impl Context<'_> {
     /// The desk of the space this command works in.
     pub(crate) fn desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
-        let reaches = location.reaches();
-        let desk = Desk::open(location.place, &location.space, World::real())?;
-        Ok(desk.with_threshold(location.work.threshold).with_channels(reaches))
+        let desk = reach::open(&location, How::Usual)?;
+        Ok(desk.with_threshold(location.work.threshold))
     }
 
     /// The desk of a space that may have been deleted, for commands that only look.
     pub(crate) fn kept_desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
-        let reaches = location.reaches();
-        let desk = Desk::open_kept(location.place, &location.space, World::real())?;
-        Ok(desk.with_channels(reaches))
+        reach::open(&location, How::Kept)
     }
 
     /// The same, and who asks.

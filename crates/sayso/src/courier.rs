@@ -18,9 +18,12 @@ pub(crate) fn courier(context: &Context<'_>, desk: &Desk) -> Result<Option<Couri
     Ok((!channels.is_empty()).then(|| Courier::new(desk.clone(), channels, location.pages)))
 }
 
-/// Sends while this process waits for something else: there may be nobody else who does. What is wrong
-/// with a channel is said, and stands in the way of nothing.
+/// Sends while this process waits for something else: there may be nobody else who does, unless it is a
+/// server that is waited at. What is wrong with a channel is said, and stands in the way of nothing.
 pub(crate) fn meanwhile(context: &Context<'_>, desk: &Desk) -> Option<Sending> {
+    if desk.is_remote() {
+        return None;
+    }
     match courier(context, desk) {
         Ok(courier) => courier.map(Courier::start),
         Err(failure) => {

@@ -2,9 +2,10 @@
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
+use crate::reach::{self, How};
 use crate::{config, who};
 use sayso_core::Code;
-use sayso_engine::{Change, Desk, SettingKind, World};
+use sayso_engine::{Change, Desk, SettingKind};
 use sayso_policy::Mistake;
 use sayso_server::fleet::{Fleet, is_declared};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ impl Plan {
                 let location = config::locate(&context.globals)?;
                 let here = context.desk()?;
                 let actor = who::person(context, &here)?;
-                Desk::create(location.place, &self.space, &actor, World::real())?.0
+                reach::create(&location, &self.space, &actor)?
             }
             false => desk_of(context, Some(&self.space))?,
         };
@@ -129,7 +130,7 @@ fn set_in(desk: &Desk) -> Result<Set> {
 pub(crate) fn desk_of(context: &Context<'_>, space: Option<&str>) -> Result<Desk> {
     let location = config::locate(&context.globals)?;
     let space = space.unwrap_or(&location.space);
-    Ok(Desk::open(location.place, space, World::real())?)
+    reach::open_space(&location, space, How::Usual)
 }
 
 fn read(context: &Context<'_>, file: &Path) -> Result<Vec<Fleet>> {

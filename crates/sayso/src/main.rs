@@ -14,6 +14,7 @@ mod exit;
 mod fleet;
 mod generate;
 mod out;
+mod reach;
 mod when;
 mod who;
 mod work;

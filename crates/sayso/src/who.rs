@@ -33,11 +33,11 @@ fn holder(desk: &Desk) -> Result<Actor> {
         Some(secret) => {
             let known = desk.authenticate(&secret, Door::Cli);
             if let Err(sayso_engine::Error::Refused(refusal)) = &known {
-                desk.note_refusal(&local(desk.level()), refusal);
+                desk.note_refusal(&at_keyboard(desk), refusal);
             }
             Ok(known?)
         }
-        None => Ok(local(desk.level())),
+        None => Ok(at_keyboard(desk)),
     }
 }
 
@@ -78,6 +78,10 @@ pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
     let actor = seen_person(desk)?;
     match (actor.role, actor.proof) {
         (Role::Human, Proof::Tty) => with_passphrase(context, desk, actor),
+        // With a login, the passphrase is what a terminal is worth elsewhere.
+        (Role::Human, Proof::Token) if desk.is_remote() && token()?.is_none() => {
+            with_passphrase(context, desk, actor)
+        }
         // Every other role is judged by the desk, which knows what it may do.
         _ => Ok(actor),
     }
@@ -148,14 +152,14 @@ fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<A
 }
 
 /// The token in reach, if any: by file, or in the environment.
-fn token() -> Result<Option<String>> {
+pub(crate) fn token() -> Result<Option<String>> {
     if let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) {
         return secret_in(Path::new(&path)).map(Some);
     }
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
 }
 
-fn secret_in(file: &Path) -> Result<String> {
+pub(crate) fn secret_in(file: &Path) -> Result<String> {
     let read = std::fs::read_to_string(file).map_err(|e| {
         let message = format!("the token file {} cannot be read: {e}", file.display());
         Refusal::new(Code::BadToken, message)
@@ -180,6 +184,17 @@ fn sign_in_environment() -> Option<Sign> {
 pub(crate) fn agent(level: Level, sign: &Sign) -> Actor {
     let actor = Actor::new(Role::Agent, &sign.agent, Proof::None, level, Door::Cli);
     Actor { launcher: Some(user()), ..actor }
+}
+
+/// Whoever uses this machine: by its own list of users, or where the desk is elsewhere by their login.
+fn at_keyboard(desk: &Desk) -> Actor {
+    let Some(remote) = desk.remote() else { return local(desk.level()) };
+    let holder = Actor { door: Door::Cli, ..remote.holder().clone() };
+    match holder.role == Role::Human && !has_terminal() {
+        // A script of theirs is not them.
+        true => Actor::new(Role::Service, &holder.name, Proof::None, holder.level, Door::Cli),
+        false => holder,
+    }
 }
 
 /// A person at a terminal, or a script of theirs.

@@ -81,7 +81,7 @@ impl Worker<'_> {
         let log = self.setup.logs.join(format!("{id}.log"));
         let variables = self.variables(taken);
         // An agent that asks while it works writes to the store.
-        let store = self.desk.place().folder();
+        let store = self.desk.local().and_then(|desk| desk.place().folder());
         let turn = Turn {
             folder: &tree.folder,
             writable: &store.as_deref().into_iter().collect::<Vec<_>>(),

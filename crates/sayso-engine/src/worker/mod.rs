@@ -20,7 +20,6 @@ use sayso_agents::{Agent, Heard};
 use sayso_core::run::{Holder, Spent};
 use sayso_core::task::Task;
 use sayso_core::{Actor, TaskId, Threshold, Timestamp};
-use sayso_store::Topic;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -305,7 +304,7 @@ impl<'a> Worker<'a> {
 
     fn take_and_turn(&self) -> Result<()> {
         // Watch first, look second: a commit in between wakes us.
-        let mut wake = self.desk.store.watch(&[Topic::Space(self.desk.space)])?;
+        let mut wake = self.desk.follow()?;
         loop {
             if self.is_over() {
                 return Ok(());
@@ -315,7 +314,7 @@ impl<'a> Worker<'a> {
                 continue;
             }
             if self.is_awaited()? {
-                wake.wait(LOOK_AGAIN);
+                wake.wait(LOOK_AGAIN)?;
             } else if !was_busy {
                 return self.land_what_was_approved(true);
             }

@@ -10,7 +10,7 @@ use sayso_core::gate::{Delivery, Gate};
 use sayso_core::run::{Run, Spent};
 use sayso_core::task::{Status, Task};
 use sayso_core::text::harmless_line;
-use sayso_core::{Code, GateId, TaskId, Threshold, Timestamp, Verdict};
+use sayso_core::{Code, TaskId, Threshold, Timestamp, Verdict};
 use sayso_store::{GateFilter, TaskFilter, TaskRow};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -243,7 +243,7 @@ impl Worker<'_> {
             return Ok(());
         };
         for name in self.setup.agents.keys() {
-            for (id, task) in self.to_be_landed(name)? {
+            for (id, task) in self.desk.to_be_landed(name, &self.setup.holder)? {
                 // An agent that is just being stopped still writes.
                 if !self.is_still_worked_on(task.id)? {
                     self.land_after_answer(&self.desk.gate(id)?, &task)?;
@@ -251,28 +251,6 @@ impl Worker<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Answers that ended a task, if a run here asked and nobody has taken care of it yet.
-    fn to_be_landed(&self, asker: &str) -> Result<Vec<(GateId, Task)>> {
-        let space = self.desk.space;
-        self.desk.read(|read| {
-            let mut found = vec![];
-            for id in read.deliveries_under_way(space, asker, LOOK_BACK)? {
-                let gate = read.gate_view(id)?.map(|(gate, _)| gate.opened);
-                let Some((Some(task), Some(run))) = gate.map(|o| (o.task, o.lineage.run)) else {
-                    continue;
-                };
-                let task = read.task(task)?.map(|(row, _)| row.task);
-                let is_over = |task: &Task| matches!(task.status, Status::Closed | Status::Deleted);
-                let Some(task) = task.filter(is_over) else { continue };
-                let holder = read.run(run)?.map(|(run, _)| run.started.holder);
-                if holder.is_some_and(|h| h.is_at_the_place_of(&self.setup.holder)) {
-                    found.push((id, task));
-                }
-            }
-            Ok(found)
-        })
     }
 
     fn land_after_answer(&self, gate: &Gate, task: &Task) -> Result<()> {
@@ -400,7 +378,7 @@ impl Worker<'_> {
     /// Everything that was asked on a task, oldest first.
     pub(super) fn gates_of(&self, task: TaskId) -> Result<Vec<Gate>> {
         let filter = GateFilter { task: Some(task), limit: LOOK_BACK, ..GateFilter::default() };
-        let listed = self.desk.read(|read| Ok(read.gates(self.desk.space, &filter)?.items))?;
+        let listed = self.desk.gates(&self.setup.actor, filter)?.items;
         // What goes into a prompt as a person's word is checked against the audit.
         listed.iter().map(|gate| self.desk.gate(gate.opened.id)).collect()
     }

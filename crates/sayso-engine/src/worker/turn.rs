@@ -121,7 +121,7 @@ impl Worker<'_> {
 
     /// A code nobody could know before this prompt.
     fn code(&self) -> String {
-        format!("{:08x}", self.desk.world.chance() as u32)
+        format!("{:08x}", self.desk.chance() as u32)
     }
 
     fn threshold_for(&self, task: &Task) -> Threshold {
@@ -248,14 +248,22 @@ impl Worker<'_> {
             None => return self.gone(taken, spent, NOT_OURS),
         };
         let Done { summary, confidence } = done;
-        let ruling = self.desk.rule_on_completion(&taken.run, confidence)?;
+        let ruling = self.desk.rule_on_completion(
+            &self.desk.agent_of(&taken.run),
+            &taken.run,
+            confidence,
+        )?;
         match ruling.effect {
             Effect::Allow => {}
             Effect::Deny => {
                 let why = format!("the policy does not accept it: {}", ruling.reason());
                 return self.fruitless(taken, tree, spent, &why);
             }
-            Effect::Ask => return self.is_ruled_on(taken, tree, spent, &commit, &summary, &ruling),
+            Effect::Ask => {
+                let ask = self.ask_as_ruled(taken, tree, &commit, &summary, &ruling);
+                let ask = Box::new(ask);
+                return self.settle(taken, spent, Settlement::Ruled { ask, confidence });
+            }
         }
         let facts = facts(tree, task.requires.is_some(), Some(&commit));
         if task.requires.is_some() {
@@ -309,15 +317,14 @@ impl Worker<'_> {
     }
 
     /// The agent is done, but the policy wants a person to look before it counts.
-    fn is_ruled_on(
+    fn ask_as_ruled(
         &self,
         taken: &Taken<'_>,
         tree: &Worktree,
-        spent: Spent,
         commit: &str,
         summary: &str,
         ruling: &Ruling,
-    ) -> Result<()> {
+    ) -> Ask {
         let kind = taken.task.requires.unwrap_or(Kind::Approval);
         let mut facts = facts(tree, true, Some(commit));
         facts.extend(because(ruling));
@@ -327,8 +334,7 @@ impl Worker<'_> {
             facts,
             shape: Shape::Verdict,
         };
-        let ask = Ask::ruled(self.desk.new_gate_id(), kind, Some(taken.task.id), card, ruling);
-        self.settle(taken, spent, Settlement::Asked(vec![ask]))
+        Ask::ruled(self.desk.new_gate_id(), kind, Some(taken.task.id), card, ruling)
     }
 
     /// The agent is done, but not sure enough: a person looks before it counts.
@@ -599,6 +605,7 @@ fn came(settlement: &Settlement) -> (Came, String) {
             let first = asks.first().map(|ask| ask.card.question.clone());
             (Came::Waits, first.unwrap_or_default())
         }
+        Settlement::Ruled { ask, .. } => (Came::Waits, ask.card.question.clone()),
         Settlement::Failed { reason } => (Came::Failed, reason.clone()),
         Settlement::Again { why, .. } => (Came::Again, why.clone()),
         Settlement::Later { why, .. } => (Came::Later, why.clone()),

@@ -156,7 +156,7 @@ pub(super) fn bearer(extensions: &Extensions) -> Option<String> {
     secret(extensions.get::<Parts>()?.headers.get(AUTHORIZATION))
 }
 
-async fn told_to_end() {
+pub(crate) async fn told_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return std::future::pending().await;

@@ -15,6 +15,7 @@ mod tasks;
 mod tools;
 mod wait;
 
+pub(crate) use http::told_to_end;
 pub use http::{Listening, listen};
 
 use rmcp::model::{
@@ -146,7 +147,7 @@ fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
         .map_err(|e| cannot_start(&e))
 }
 
-fn cannot_start(error: &std::io::Error) -> Error {
+pub(crate) fn cannot_start(error: &std::io::Error) -> Error {
     Refusal::new(sayso_core::Code::Failure, format!("the server cannot start: {error}")).into()
 }
 

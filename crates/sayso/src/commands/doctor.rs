@@ -95,7 +95,7 @@ fn store_checks(
     args: &Args,
     checks: &mut Vec<Check>,
 ) -> Result<()> {
-    checks.push(Check::ok("store", &format!("{} (space {})", desk.place(), desk.space_name())));
+    checks.push(Check::ok("store", &format!("{} (space {})", desk.address(), desk.space_name())));
     if desk.is_deleted()? {
         let hint = "make a new one with another name: sayso init --name NAME";
         checks.push(Check::warning("space", "it was deleted; what happened in it is kept", hint));
@@ -216,7 +216,7 @@ fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<C
 
 /// Whether others on the machine can read the questions and answers.
 fn permissions(context: &Context<'_>, desk: &Desk) -> Result<Check> {
-    let Place::Sqlite(path) = desk.place() else {
+    let Some(Place::Sqlite(path)) = desk.place() else {
         return Ok(Check::ok("permissions", "the database server keeps them"));
     };
     let folder = config::locate(&context.globals)?.folder;

@@ -4,9 +4,10 @@ use crate::config;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
-use crate::who;
+use crate::{reach, who};
 use sayso_core::{Actor, Code, Exit, Level};
-use sayso_engine::{Desk, Place, World};
+use sayso_engine::{Desk, Place, World, check_space_name};
+use sayso_server::client::check_address;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
@@ -44,11 +45,14 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let name = given.or_else(|| kept_space.clone());
     let name = name.unwrap_or_else(|| config::space_name(&folder));
     let store = context.globals.store.clone().or_else(|| kept_store.clone());
+    if let Some(server) = store.as_deref().filter(|store| config::is_server(store)) {
+        return at_server(context, &folder, &name, server);
+    }
     let place = config::place(store.as_deref(), Some(&folder));
     let (desk, is_new) = Desk::create(place.clone(), &name, &founder(), World::real())?;
     guard(&desk);
     write_settings(&folder, &name, store.as_deref())?;
-    tell(context, &folder, &place, &name, is_new);
+    tell(context, &folder, &place.to_string(), &name, is_new);
     if let Some(other) = kept_space.filter(|kept| *kept != name) {
         let settings = folder.join("config.yaml");
         context.out.remark(&format!(
@@ -82,7 +86,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 }
 
 fn guard(desk: &Desk) {
-    if let Place::Sqlite(path) = desk.place() {
+    if let Some(Place::Sqlite(path)) = desk.place() {
         // The folder keeps others out already; this is the second door.
         let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
     }
@@ -105,11 +109,24 @@ fn write_settings(folder: &Path, name: &str, store: Option<&str>) -> Result<()> 
     Ok(())
 }
 
-fn tell(context: &Context<'_>, folder: &Path, place: &Place, name: &str, is_new: bool) {
+/// A space of a server is made where its store is; here it is only named.
+fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> Result<Exit> {
+    let server = server.trim_end_matches('/');
+    check_address(server)?;
+    check_space_name(name)?;
+    write_settings(folder, name, Some(server))?;
+    tell(context, folder, server, name, false);
+    if !context.out.json && reach::login(server, name)?.is_none() {
+        context.out.remark("  get in first:   sayso login");
+    }
+    Ok(Exit::Ok)
+}
+
+fn tell(context: &Context<'_>, folder: &Path, place: &str, name: &str, is_new: bool) {
     let out = context.out;
     if out.json {
         let folder = folder.display().to_string();
-        out.json(&Made { space: name.into(), store: place.to_string(), folder, created: is_new });
+        out.json(&Made { space: name.into(), store: place.into(), folder, created: is_new });
         return;
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));

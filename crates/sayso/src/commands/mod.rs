@@ -25,6 +25,8 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod lock;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
@@ -42,6 +44,7 @@ pub(crate) mod respond;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod scripted;
+pub(crate) mod serve;
 mod shared;
 pub(crate) mod show;
 pub(crate) mod snooze;
@@ -112,6 +115,9 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Connect(args) => connect::run(args, &context),
         Command::Hook(args) => hook::run(args, &context),
         Command::Mcp(args) => mcp::run(args, &context),
+        Command::Serve(args) => serve::run(args, &context),
+        Command::Login(args) => login::run(args, &context),
+        Command::Logout(args) => logout::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),
         Command::Validate(args) => validate::run(args, &context),
         Command::Token(args) => token::run(args, &context),

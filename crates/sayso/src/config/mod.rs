@@ -37,9 +37,18 @@ struct File {
     pages: String,
 }
 
+/// Where what a command works on is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In a store that this program opens itself.
+    Store(Place),
+    /// Behind a server.
+    Server(String),
+}
+
 /// Where a command works.
 pub(crate) struct Location {
-    pub(crate) place: Place,
+    pub(crate) home: Home,
     pub(crate) space: String,
     /// What this machine is called.
     pub(crate) host: String,
@@ -90,11 +99,14 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let (Some(space), true) = (space, found.is_some() || given.is_some()) else {
         return Err(no_space(&start, given.is_some()));
     };
-    let place = place(given.as_deref(), found.as_deref());
+    let home = match given {
+        Some(url) if is_server(&url) => Home::Server(url),
+        given => Home::Store(place(given.as_deref(), found.as_deref())),
+    };
     let File { host, work, agents, pages, .. } = file;
     let pages = Some(pages).filter(|pages| !pages.is_empty());
     let host = if host.is_empty() { Keeper::machine() } else { host };
-    Ok(Location { place, space, host, folder: found, work, agents, channels, pages })
+    Ok(Location { home, space, host, folder: found, work, agents, channels, pages })
 }
 
 /// All channels, each with the folder of the file it stands in. What users set for themselves comes last
@@ -119,6 +131,11 @@ pub(crate) fn folder_above(start: &Path) -> Option<PathBuf> {
     start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir())
 }
 
+/// Whether a store that was given is a server.
+pub(crate) fn is_server(given: &str) -> bool {
+    given.starts_with("https://") || given.starts_with("http://")
+}
+
 /// Where a store is: `postgres://…` names a database, everything else a file.
 pub(crate) fn place(given: Option<&str>, folder: Option<&Path>) -> Place {
     let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_path_buf);
@@ -141,7 +158,7 @@ pub(crate) fn space_name(folder: &Path) -> String {
 }
 
 /// Where the user's own settings are, for those who keep one inbox for all their projects.
-fn user_folder() -> Option<PathBuf> {
+pub(crate) fn user_folder() -> Option<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let config =
         given("XDG_CONFIG_HOME").or_else(|| given("HOME").map(|home| home.join(".config")));

@@ -9,12 +9,13 @@ pub(crate) use progress::{View, in_words, seconds, sum};
 use crate::config::{self, Location};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
+use crate::reach::{self, How};
 use crate::{courier, who};
 use sayso_core::{Actor, Code, Digest, Door, Role, Threshold};
 use sayso_engine::agents::Agent;
 use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
 use sayso_engine::worktree::{GitError, Repository};
-use sayso_engine::{Desk, Keeper, SettingKind, World};
+use sayso_engine::{Desk, Keeper, SettingKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,8 +46,7 @@ pub(crate) struct Wanted {
 /// A desk for a process that stays for a while, and where it is.
 pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Location)> {
     let location = config::locate(&context.globals)?;
-    let desk = Desk::open_shared(location.place.clone(), &location.space, World::real())?;
-    let desk = desk.with_channels(location.reaches());
+    let desk = reach::open(&location, How::Shared)?;
     let actor = who::actor(&desk)?;
     if actor.role == Role::Agent {
         return Err(Failure::new(Code::NotAllowed, "an agent does not start other agents")

@@ -15,7 +15,7 @@ use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Door, Exit, GateId, Role};
 use sayso_engine::worker::DEFER;
-use sayso_engine::{CallRuling, Courier, Desk, News, QuestionsRuling, ToolCall, Waited};
+use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{Read, Write};
@@ -348,7 +348,7 @@ impl Hook<'_> {
     /// Whether a gate has ended within the time that is left.
     fn waits(&self, gate: GateId, began: Instant) -> Result<bool> {
         let left = self.args.hold.saturating_sub(began.elapsed());
-        let sending = courier::courier(self.context, &self.desk).ok().flatten().map(Courier::start);
+        let sending = courier::meanwhile(self.context, &self.desk);
         let waited = self.desk.wait(gate, Some(left))?;
         drop(sending);
         match waited {

@@ -2,8 +2,10 @@
 
 use super::receiver::{Receiver, verify};
 use super::{hook, notices, send, set_channels, until};
-use crate::harness::{Who, on_both};
+use crate::harness::{Backend, Space, Who, on_both};
 use crate::worker::{COMPLETE, Project, says, turns};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 on_both! {
     /// One user, no people, no worker: the asker that waits tells them, and gets its answer.
@@ -45,6 +47,58 @@ on_both! {
         assert_eq!((heard.data("title"), heard.data("kind")), ("Which port?".into(), "input".into()));
         space.verify();
     }
+}
+
+/// Behind a server it is the server that tells people, in every space of its store that somebody came to;
+/// whoever waits elsewhere runs and calls nothing. A courier of somebody who may run workers can help out.
+#[test]
+fn the_server_sends() {
+    let space = Space::new(Backend::Sqlite);
+    let (room, mine) = (Receiver::good(), Receiver::good());
+    set_channels(&space, &hook("room", &room, ""));
+    let config = space.path().join(".sayso/config.yaml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}pages: https://sayso.example/\n")).unwrap();
+    std::fs::write(space.path().join("fleet.yaml"), "people:\n  ann: {notify: [mine]}\n").unwrap();
+    space.run(Who::Terminal, &["apply", "fleet.yaml"]).ok();
+    space.mint("operator", "opal");
+    let mut serve = space.command(Who::Script, &["serve", "--listen", "127.0.0.1:0"]);
+    let mut server = serve.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let name = space.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let far = |who: &str, args: &[&str]| {
+        let there = ["--store", url.trim(), "--space", &name];
+        let args: Vec<_> = there.iter().chain(args).copied().collect();
+        let mut command = space.command(Who::Human(who), &args);
+        command.current_dir(elsewhere.path());
+        command
+    };
+    // The channels of whoever asks are theirs; asking and waiting calls none of them.
+    let folder = space.path().join("xdg/sayso");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(space.path().join(".sayso/hook.secret"), folder.join("hook.secret")).unwrap();
+    std::fs::write(folder.join("config.yaml"), format!("notify:\n  {}", hook("mine", &mine, "")))
+        .unwrap();
+    let asker = far("coder", &["ask", "Ship?", "--wait"]).stdout(Stdio::piped()).spawn().unwrap();
+    until("the server's notice", || room.ids().len() == 1);
+    let heard = room.heard().remove(0);
+    verify(&heard);
+    let gate = heard.data("handle").as_str().unwrap().to_owned();
+    assert_eq!(heard.data("url"), format!("https://sayso.example/gates/{gate}"));
+    assert_eq!(mine.calls(), 0);
+    space.finish(&mut far("coder", &["notices", "send"])).refused("SAY037");
+    assert_eq!(mine.calls(), 0);
+    space.finish(&mut far("opal", &["notices", "send"])).ok();
+    assert_eq!((mine.ids().len(), mine.heard()[0].data("to")), (1, "ann".into()));
+    space.finish(&mut far("ann", &["show", &gate])).says("told ann by mine").says("told by room");
+    space.ann(&["respond", &gate, "Yes."]).ok();
+    let said = crate::harness::Ran::of(&asker.wait_with_output().unwrap());
+    assert_eq!(said.ok(), "Yes.");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    space.verify();
 }
 
 on_both! {

@@ -1,0 +1,235 @@
+//! The desk of a store that is here: the only place that writes. Everything else asks it to.
+
+use crate::batch::{Batch, Trace};
+use crate::settings::Rules;
+use crate::{Error, Result, World};
+use sayso_core::audit::{Entry, Outcome};
+use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
+use sayso_store::{Place, Read, Store};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often the desk looks again after somebody else wrote first.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// The desk of one space, with its store at hand. Clones share the store.
+#[derive(Clone)]
+pub struct LocalDesk {
+    pub(crate) store: Arc<Store>,
+    pub(crate) world: World,
+    pub(crate) space: SpaceId,
+    pub(crate) space_name: String,
+    /// The channels by which people are told, besides those they named themselves.
+    pub(crate) channels: Vec<Reach>,
+    /// How well this place is guarded.
+    pub(crate) level: Level,
+    /// What holds in the space, as it was read last.
+    pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
+}
+
+impl LocalDesk {
+    /// The space it writes in.
+    pub fn space(&self) -> SpaceId {
+        self.space
+    }
+
+    /// What people call the space.
+    pub fn space_name(&self) -> &str {
+        &self.space_name
+    }
+
+    /// Where it is kept.
+    pub fn place(&self) -> &Place {
+        self.store.place()
+    }
+
+    /// The same desk, which says of itself that it is guarded this well.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// How well this place is guarded. Whoever reaches the database directly could also write to it
+    /// directly, agents of the same user included: that is S0, whichever database it is.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// What the database finds wrong with itself.
+    pub fn check_file(&self) -> Result<Vec<String>> {
+        Ok(self.store.check_file()?)
+    }
+
+    /// A new id for a gate.
+    pub fn new_gate_id(&self) -> GateId {
+        GateId::mint(self.world.now(), self.world.chance())
+    }
+
+    /// A new id for a message.
+    pub fn new_message_id(&self) -> MessageId {
+        MessageId::mint(self.world.now(), self.world.chance())
+    }
+
+    pub(crate) fn new_token_id(&self) -> TokenId {
+        TokenId::mint(self.world.now(), self.world.chance())
+    }
+
+    /// The time, as the desk sees it.
+    pub fn now(&self) -> sayso_core::Timestamp {
+        self.world.now()
+    }
+
+    /// Runs `work` on one moment's view of the space.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
+        let mut refused = None;
+        let outcome = self.store.read(|read| match work(read) {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Store(error)) => Err(error),
+            Err(Error::Refused(refusal)) => {
+                refused = Some(refusal);
+                Ok(None)
+            }
+        })?;
+        outcome.ok_or_else(|| missing(refused))
+    }
+
+    /// Load, decide, apply, append, as one. When somebody else wrote first, look again; when the
+    /// store went away at an unknown moment, look first whether it counted.
+    pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
+    {
+        let tried = Tried::default();
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.submit_once(actor, work.clone(), tried.clone()) {
+                Err(Error::Store(error))
+                    if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
+                {
+                    std::thread::sleep(Duration::from_millis(5 << attempt));
+                }
+                Err(Error::Refused(refusal)) => {
+                    self.note_refusal(actor, &refusal);
+                    return Err(refusal.into());
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn submit_once<T, F>(&self, actor: &Actor, work: F, tried: Tried<T>) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
+    {
+        let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
+        let outcome = self.store.write(move |write| {
+            let mut batch = Batch::begin(&desk, &actor, write)?;
+            if trying.has_counted(&mut batch)? {
+                return Ok(Ok(()));
+            }
+            match work(&mut batch) {
+                Ok(value) => {
+                    trying.keep(batch.commit()?, value);
+                    Ok(Ok(()))
+                }
+                Err(Error::Store(error)) => Err(error),
+                // Nothing has been written yet: a batch writes when it is committed.
+                Err(Error::Refused(refusal)) => {
+                    let (request, hold) = (batch.denied.take(), batch.hold.take());
+                    request.iter().try_for_each(|row| write.add_request(desk.space, row))?;
+                    match hold {
+                        Some(hold) => hold.open(&desk, &actor, write),
+                        None => Ok(Err(refusal)),
+                    }
+                }
+            }
+        })?;
+        outcome.map_err(Error::Refused)?;
+        tried.value()
+    }
+
+    /// Checks the caller's role before anything is read for them; what is refused is written down.
+    pub(crate) fn check(&self, actor: &Actor, deed: Deed, what: &str) -> Result<()> {
+        actor.check(deed, what).map_err(|refusal| {
+            self.note_refusal(actor, &refusal);
+            refusal.into()
+        })
+    }
+
+    /// Writes down that somebody tried what they may not do. It must not stand in the way of the
+    /// refusal itself, which holds even when it cannot be written.
+    pub fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
+        if !refusal.is_about_authority() {
+            return;
+        }
+        let (world, space, actor) = (self.world.clone(), self.space, actor.clone());
+        let (code, reason) = (refusal.code.as_str(), refusal.message.clone());
+        let _ = self.store.write(move |write| {
+            let mut entry = Entry::new(&actor, space, world.now(), "refused", code);
+            entry.outcome = Outcome::Refused;
+            entry.reason = reason.clone();
+            write.append(entry, &[])
+        });
+    }
+}
+
+/// What the last try would leave behind. The word that it counted may have been lost on its way, and
+/// not every command is harmless a second time: a note would be there twice.
+struct Tried<T>(Arc<Mutex<Last<T>>>);
+
+/// What the last try left, if it wrote anything, and what it came to.
+type Last<T> = Option<(Option<Trace>, T)>;
+
+impl<T> Tried<T> {
+    fn keep(&self, trace: Option<Trace>, value: T) {
+        *self.last() = Some((trace, value));
+    }
+
+    /// Whether the try before this one counted. The batch has its turn, so that nothing of that try
+    /// can still be under way.
+    fn has_counted(&self, batch: &mut Batch<'_, '_>) -> sayso_store::Result<bool> {
+        match &*self.last() {
+            Some((Some(trace), _)) => batch.has_left(trace),
+            Some((None, _)) | None => Ok(false),
+        }
+    }
+
+    fn value(&self) -> Result<T> {
+        let missing = || sayso_store::Error::Other("a write gave no result".into());
+        let (_, value) = self.last().take().ok_or_else(missing)?;
+        Ok(value)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last<T>> {
+        // It is replaced as a whole or not at all.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Clone for Tried<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Default for Tried<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+/// A lost race, or a connection lost at an unknown moment.
+pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
+    matches!(error, sayso_store::Error::Conflict | sayso_store::Error::Unreachable(_))
+}
+
+fn missing(refused: Option<Refusal>) -> Error {
+    match refused {
+        Some(refusal) => refusal.into(),
+        None => sayso_store::Error::Other("a read gave no result".into()).into(),
+    }
+}

@@ -1,0 +1,442 @@
+//! The desk of a server, reached over a line: what is asked of it goes there as it is, and what comes
+//! back is what the desk there said.
+//!
+//! Who acts is decided there, by the credential. The caller's side may only claim less: a person's script,
+//! or an agent that works with a person's credential in reach.
+
+use crate::{Error, LocalDesk, Result, Waited, World};
+use sayso_core::actor::admit;
+use sayso_core::audit::Entry;
+use sayso_core::{
+    Actor, Code, Deed, Door, GateId, Level, Refusal, RunId, SpaceId, Timestamp, TokenId,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What both sides speak. It goes up with every change that an older program would misread.
+pub const LINE_VERSION: u32 = 1;
+
+/// How long a call is held there while nothing happens.
+const HOLD: Duration = Duration::from_secs(25);
+
+/// How many entries of the chain are followed at a time.
+const CHANGES_MAX: usize = 1_000;
+
+/// The way to a desk elsewhere.
+pub trait Line: Send + Sync {
+    /// Hands a call over for whoever presents `secret`, and brings back what came of it: JSON both ways.
+    /// It may be held there for `patience`, and takes no longer than that and what the way takes.
+    fn call(
+        &self,
+        secret: Option<&str>,
+        call: &str,
+        handed: &str,
+        patience: Duration,
+    ) -> Result<String>;
+
+    /// Where it leads, without any secret.
+    fn address(&self) -> String;
+}
+
+/// What goes over the line.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Handed<A> {
+    /// Who acts, as the caller's side sees it. It counts only as far as it claims less than the credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Actor>,
+    /// What the call is made with.
+    pub with: A,
+}
+
+/// What a server says of itself and of whoever comes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Greeting {
+    /// What it speaks.
+    pub line: u32,
+    /// Which sayso it is.
+    pub version: String,
+    /// The space.
+    pub space: SpaceId,
+    /// What people call it.
+    pub name: String,
+    /// Whether it was deleted: then one may only look.
+    pub is_deleted: bool,
+    /// How well the place is guarded.
+    pub level: Level,
+    /// Who the credential says it is.
+    pub actor: Actor,
+}
+
+/// What happened in a space since somebody looked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The last entry of the chain that was looked at.
+    pub seen: u64,
+    /// The gates it was about.
+    pub gates: Vec<GateId>,
+}
+
+/// A desk behind a line. Clones share what they know.
+#[derive(Clone)]
+pub struct RemoteDesk {
+    line: Arc<dyn Line>,
+    world: World,
+    greeting: Arc<Greeting>,
+    /// The credential of whoever uses this program.
+    own: Option<String>,
+    /// Credentials that were presented since, with whom each is for.
+    presented: Arc<Mutex<Vec<(Actor, String)>>>,
+}
+
+impl RemoteDesk {
+    /// Reaches a desk. `own` is the credential of whoever uses this program.
+    pub fn reach(line: Arc<dyn Line>, own: Option<String>, world: World) -> Result<Self> {
+        let greeting = greet(&*line, own.as_deref())?;
+        if greeting.line != LINE_VERSION {
+            let message = format!(
+                "{} is sayso {}, which this program ({}) cannot talk to",
+                line.address(),
+                greeting.version,
+                env!("CARGO_PKG_VERSION")
+            );
+            return Err(Refusal::new(Code::OtherVersion, message)
+                .hint("install the version the server has")
+                .into());
+        }
+        let (greeting, presented) = (Arc::new(greeting), Arc::default());
+        Ok(Self { line, world, greeting, own, presented })
+    }
+
+    /// Whether the space was deleted when this began.
+    pub fn was_deleted(&self) -> bool {
+        self.greeting.is_deleted
+    }
+
+    /// Who the credential of whoever uses this program is for.
+    pub fn holder(&self) -> &Actor {
+        &self.greeting.actor
+    }
+
+    pub(crate) fn space(&self) -> SpaceId {
+        self.greeting.space
+    }
+
+    pub(crate) fn space_name(&self) -> &str {
+        &self.greeting.name
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        self.greeting.level
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.line.address()
+    }
+
+    /// What the server says now.
+    pub(crate) fn greet(&self) -> Result<Greeting> {
+        greet(&*self.line, self.own.as_deref())
+    }
+
+    /// Who presents this secret. What they do from now on is done with it.
+    pub(crate) fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
+        let actor = match self.own.as_deref() == Some(secret.trim()) {
+            true => self.greeting.actor.clone(),
+            false => greet(&*self.line, Some(secret.trim()))?.actor,
+        };
+        let actor = Actor { door, ..actor };
+        let mut presented = self.presented.lock().unwrap_or_else(PoisonError::into_inner);
+        presented.retain(|(known, _)| !is_same(known, &actor));
+        presented.push((actor.clone(), secret.trim().to_owned()));
+        Ok(actor)
+    }
+
+    /// The credential an actor acts with: their own, or that of whoever uses this program.
+    fn secret(&self, actor: Option<&Actor>) -> Option<String> {
+        let presented = self.presented.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match actor {
+            Some(actor) => presented.iter().rev().find(|(known, _)| is_same(known, actor)),
+            None => presented.last(),
+        };
+        found.map(|(_, secret)| secret.clone()).or_else(|| self.own.clone())
+    }
+
+    pub(crate) fn call<A: Serialize, T: DeserializeOwned>(
+        &self,
+        call: &str,
+        actor: Option<&Actor>,
+        with: &A,
+    ) -> Result<T> {
+        self.held_call(call, actor, with, Duration::ZERO)
+    }
+
+    fn held_call<A: Serialize, T: DeserializeOwned>(
+        &self,
+        call: &str,
+        actor: Option<&Actor>,
+        with: &A,
+        patience: Duration,
+    ) -> Result<T> {
+        let handed = write(&Handed { claim: actor.cloned(), with })?;
+        read(&self.line.call(self.secret(actor).as_deref(), call, &handed, patience)?)
+    }
+
+    /// Such a note must not stand in the way of the refusal it is about.
+    pub(crate) fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
+        if refusal.is_about_authority() {
+            let _: Result<()> = self.call("note_refusal", Some(actor), &(refusal,));
+        }
+    }
+
+    pub(crate) fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
+        let began = Instant::now();
+        loop {
+            let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+            let hold = left.map_or(HOLD, |left| left.min(HOLD));
+            let waited: Waited = self.held_call("wait", None, &(id, hold), hold)?;
+            let is_over = left.is_some_and(|left| left <= hold) && began.elapsed() >= hold;
+            if matches!(waited, Waited::Ended(_)) || is_over || hold.is_zero() {
+                return Ok(waited);
+            }
+        }
+    }
+
+    /// What happened since; held there until something has, or until `patience` is over.
+    pub(crate) fn changes(&self, seen: Option<u64>, patience: Duration) -> Result<Changes> {
+        let hold = patience.min(HOLD);
+        self.held_call("changes", None, &(seen, hold), hold)
+    }
+}
+
+fn greet(line: &dyn Line, secret: Option<&str>) -> Result<Greeting> {
+    let handed = write(&Handed { claim: None, with: () })?;
+    read(&line.call(secret, "greet", &handed, Duration::ZERO)?)
+}
+
+/// Whether a credential is the one an actor acts with.
+fn is_same(known: &Actor, actor: &Actor) -> bool {
+    let Actor { role, name, run, task, .. } = known;
+    (role, name, run, task) == (&actor.role, &actor.name, &actor.run, &actor.task)
+}
+
+/// Who may make a call, beyond what the desk itself looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Whoever has a credential; the desk knows what each may do.
+    Anyone,
+    /// Whoever may see what others do.
+    Readers,
+    /// Whoever may run workers.
+    Operators,
+}
+
+/// Somebody who came in over a line, by their credential.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who they are.
+    pub actor: Actor,
+    /// Their credential.
+    pub token: TokenId,
+    /// Which sayso answers.
+    pub version: String,
+}
+
+impl Caller {
+    /// Who presents this secret.
+    pub fn by(desk: &LocalDesk, secret: &str, version: &str) -> Result<Self> {
+        let (actor, token) = desk.present(secret, Door::Http)?;
+        let proof = desk.proof_at(&actor, &place(token))?;
+        Ok(Self { actor: Actor { proof, ..actor }, token, version: version.to_owned() })
+    }
+
+    /// As whom they act. What they claim counts as far as it is less than what they are.
+    pub(crate) fn admit(&self, desk: &LocalDesk, claimed: Option<&Actor>) -> Result<Actor> {
+        let Some(claimed) = claimed else { return Ok(self.actor.clone()) };
+        let run = claimed.run.filter(|run| self.actor.run != Some(*run));
+        let launched = run.map(|run| launched(desk, run)).transpose()?;
+        admit(&self.actor, claimed, launched.as_ref()).map_err(|refusal| {
+            desk.note_refusal(&self.actor, &refusal);
+            refusal.into()
+        })
+    }
+
+    /// Where a passphrase counts that they typed: for this credential, for a while.
+    fn place(&self) -> String {
+        place(self.token)
+    }
+
+    pub(crate) fn check(&self, desk: &LocalDesk, guard: Guard, call: &str) -> Result<()> {
+        let what = || call.replace('_', " ");
+        match guard {
+            Guard::Anyone => Ok(()),
+            Guard::Readers => desk.check(&self.actor, Deed::ReadAll, &what()),
+            Guard::Operators => desk.check(&self.actor, Deed::Operate, &what()),
+        }
+    }
+
+    /// The calls that are about the caller, the line or the way it is waited; none for one there is not.
+    pub(crate) fn other(
+        &self,
+        desk: &LocalDesk,
+        actor: &Actor,
+        call: &str,
+        arguments: &str,
+    ) -> Option<Result<String>> {
+        Some(match call {
+            "greet" => self.greeting(desk),
+            "has_passphrase" => desk.has_passphrase(&self.actor.name).and_then(|it| answered(&it)),
+            "unlock" => asked_for::<(String,)>(arguments)
+                .and_then(|(passphrase,)| desk.unlock(actor, &passphrase, &self.place()))
+                .and_then(|until| answered(&until)),
+            "lock" => desk.lock(actor, &self.place()).and_then(|()| answered(&())),
+            "verify_audit" => desk.verify_audit(actor, |_| {}).and_then(|it| answered(&it)),
+            "note_refusal" => asked_for::<(Refusal,)>(arguments).and_then(|(refusal,)| {
+                desk.note_refusal(actor, &refusal);
+                answered(&())
+            }),
+            _ => return None,
+        })
+    }
+
+    fn greeting(&self, desk: &LocalDesk) -> Result<String> {
+        answered(&Greeting {
+            line: LINE_VERSION,
+            version: self.version.clone(),
+            space: desk.space,
+            name: desk.space_name.clone(),
+            level: desk.level(),
+            is_deleted: desk.is_deleted()?,
+            actor: self.actor.clone(),
+        })
+    }
+}
+
+fn place(token: TokenId) -> String {
+    format!("token/{token}")
+}
+
+/// The agent of a run that is under way, and who launched it.
+fn launched(desk: &LocalDesk, run: RunId) -> Result<Actor> {
+    Ok(crate::runs::agent_of(&desk.run(run)?, desk.level()))
+}
+
+impl LocalDesk {
+    /// What happened after an entry of the chain. Without one: where the chain ends.
+    pub fn changes(&self, seen: Option<u64>) -> Result<Changes> {
+        let Some(seen) = seen else {
+            let last = self.read(|read| Ok(read.audit_last(self.space, 1)?))?;
+            let seen = last.first().map_or(0, |row| row.seq);
+            return Ok(Changes { seen, gates: vec![] });
+        };
+        let rows = self.read(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
+        // An entry that cannot be read wakes nobody; whoever waits looks again after a while.
+        let entries = rows.iter().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
+        let gate = |stream: &str| stream.strip_prefix("gate/")?.parse().ok();
+        let gates =
+            entries.flat_map(|entry| entry.events).filter_map(|mark| gate(&mark.stream)).collect();
+        Ok(Changes { seen: rows.last().map_or(seen, |row| row.seq), gates })
+    }
+}
+
+/// What a call is made with, on both sides: lent by the one, kept by the other.
+pub(crate) trait Sent<'a> {
+    /// As it is kept.
+    type Kept: DeserializeOwned;
+    /// As the desk takes it.
+    fn lend(kept: &'a Self::Kept) -> Self;
+}
+
+impl<'a> Sent<'a> for &'a str {
+    type Kept = String;
+    fn lend(kept: &'a String) -> Self {
+        kept
+    }
+}
+
+impl<'a, T: DeserializeOwned> Sent<'a> for &'a T {
+    type Kept = T;
+    fn lend(kept: &'a T) -> Self {
+        kept
+    }
+}
+
+impl<'a, T: DeserializeOwned> Sent<'a> for &'a [T] {
+    type Kept = Vec<T>;
+    fn lend(kept: &'a Vec<T>) -> Self {
+        kept
+    }
+}
+
+impl<'a> Sent<'a> for Option<&'a str> {
+    type Kept = Option<String>;
+    fn lend(kept: &'a Option<String>) -> Self {
+        kept.as_deref()
+    }
+}
+
+impl<'a> Sent<'a> for Option<&'a crate::Recorded> {
+    type Kept = Option<crate::Recorded>;
+    fn lend(kept: &'a Option<crate::Recorded>) -> Self {
+        kept.as_ref()
+    }
+}
+
+macro_rules! sent_as_they_are {
+    ($($kind:ty),* $(,)?) => {
+        $(impl Sent<'_> for $kind {
+            type Kept = $kind;
+            fn lend(kept: &$kind) -> Self {
+                kept.clone()
+            }
+        })*
+    };
+}
+
+sent_as_they_are! {
+    bool, usize, u32, u64, Option<u8>, Option<String>, Timestamp, Option<Timestamp>,
+    GateId, sayso_core::TaskId, RunId, Option<RunId>, sayso_core::MessageId, sayso_core::Kind,
+    crate::Ask, sayso_core::gate::Card, sayso_core::Answer, crate::GateFilter, crate::ToolCall,
+    Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::Edit, crate::NewToken,
+    Vec<crate::Change>, crate::Scope, sayso_core::gate::Action, crate::NewRun,
+    sayso_core::run::How, sayso_core::run::Spent, crate::Settlement, Option<crate::SettingKind>,
+    sayso_policy::Request,
+}
+
+/// Reads what a call is made with.
+pub(crate) fn asked_for<T: DeserializeOwned>(arguments: &str) -> Result<T> {
+    serde_json::from_str(arguments).map_err(|e| {
+        let message = format!("the call cannot be read: {e}");
+        Refusal::new(Code::BadValue, message).hint("is the program as old as the server?").into()
+    })
+}
+
+/// Writes what came of a call.
+pub(crate) fn answered<T: Serialize>(value: &T) -> Result<String> {
+    write(value)
+}
+
+pub(crate) fn unknown_call(call: &str) -> Error {
+    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(call), 60);
+    Refusal::new(Code::NotFound, format!("there is no call {shown:?}"))
+        .hint("is the program newer than the server?")
+        .into()
+}
+
+fn write<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| unreadable(&e))
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|e| unreadable(&e))
+}
+
+fn unreadable(error: &serde_json::Error) -> Error {
+    let message = format!("what goes over the line cannot be read: {error}");
+    Refusal::new(Code::OtherVersion, message).hint("install the version the server has").into()
+}

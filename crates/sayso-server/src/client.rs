@@ -1,0 +1,140 @@
+//! The way to a server, for programs of sayso itself.
+
+use crate::http::{LINE_HEADER, PROBLEM_JSON, Problem};
+use sayso_core::{Code, Refusal};
+use sayso_engine::{LINE_VERSION, Line, Result};
+use std::time::Duration;
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+/// How long a server may take to be reached.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long it may take for a call that is not held.
+const REPLY: Duration = Duration::from_secs(60);
+
+/// The most that is taken from a server in one answer.
+const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A line to a server over HTTP.
+pub struct HttpLine {
+    agent: Agent,
+    server: String,
+    space: String,
+}
+
+impl HttpLine {
+    /// A line to one space of a server, which is named by its address, such as `https://sayso.example`.
+    pub fn to(server: &str, space: &str) -> Result<Self> {
+        let server = server.trim_end_matches('/').to_owned();
+        check_address(&server)?;
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            // A credential goes to the server it is for, and to no other.
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT))
+            .build();
+        Ok(Self { agent: config.new_agent(), server, space: space.to_owned() })
+    }
+}
+
+impl Line for HttpLine {
+    fn call(
+        &self,
+        secret: Option<&str>,
+        call: &str,
+        handed: &str,
+        patience: Duration,
+    ) -> Result<String> {
+        let url = format!("{}/line/{}/{call}", self.server, self.space);
+        let mut request = self.agent.post(&url).header("content-type", "application/json");
+        if let Some(secret) = secret {
+            request = request.header("authorization", format!("Bearer {secret}"));
+        }
+        let request = request.config().timeout_global(Some(REPLY + patience)).build();
+        let response = request.send(handed).map_err(|error| self.unreachable(&error))?;
+        self.read(response)
+    }
+
+    fn address(&self) -> String {
+        self.server.clone()
+    }
+}
+
+impl HttpLine {
+    fn read(&self, mut response: Response<Body>) -> Result<String> {
+        let is_ours = response.headers().contains_key(LINE_HEADER);
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let is_problem = kind == Some(PROBLEM_JSON);
+        let status = response.status();
+        let read = response.body_mut().with_config().limit(REPLY_BYTES_MAX).read_to_string();
+        let text = read.map_err(|error| self.unreachable(&error))?;
+        if is_problem && let Ok(problem) = serde_json::from_str::<Problem>(&text) {
+            return Err(problem.into_refusal().into());
+        }
+        match is_ours && status.is_success() {
+            true => Ok(text),
+            false => Err(self.not_ours(status.as_u16()).into()),
+        }
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Refusal {
+        Refusal::new(Code::Unreachable, format!("{} cannot be reached: {error}", self.server))
+            .hint("nothing was allowed; is the server up, and is this its address?")
+    }
+
+    /// Something answers there, and nothing it says counts.
+    fn not_ours(&self, status: u16) -> Refusal {
+        let message = format!("what answers at {} is no sayso server ({status})", self.server);
+        Refusal::new(Code::Unreachable, message)
+            .hint(format!("is the address right? This program speaks line {LINE_VERSION}"))
+    }
+}
+
+/// Whether this can be the address of a server. One that is far is spoken to in secret only.
+pub fn check_address(server: &str) -> Result<()> {
+    let wrong = |why: &str| {
+        let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(server), 200);
+        Refusal::new(Code::BadValue, format!("{shown} cannot be the address of a server: {why}"))
+    };
+    let (scheme, rest) =
+        server.split_once("://").ok_or_else(|| wrong("it begins with no scheme"))?;
+    let host = rest.split('/').next().unwrap_or_default();
+    if host.is_empty() || host.contains('@') || rest.contains(['?', '#', ' ']) {
+        return Err(wrong("write it as https://HOST or http://127.0.0.1:PORT").into());
+    }
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    match scheme {
+        "https" => Ok(()),
+        "http" if matches!(name, "localhost" | "127.0.0.1" | "[::1]") => Ok(()),
+        "http" => Err(wrong("a credential would go over the network for all to read")
+            .hint("use https://, or a tunnel to a port of this machine")
+            .into()),
+        _ => Err(wrong("it is neither https:// nor http://").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_address;
+
+    #[test]
+    fn which_addresses_are_taken() {
+        for (address, is_fine) in [
+            ("https://sayso.example", true),
+            ("https://sayso.example:8443/under/here", true),
+            ("http://127.0.0.1:7411", true),
+            ("http://localhost:7411", true),
+            ("http://[::1]:7411", true),
+            ("http://sayso.example", false),
+            ("http://127.0.0.1.evil.example", false),
+            ("http://127.0.0.1@evil.example", false),
+            ("https://", false),
+            ("ftp://sayso.example", false),
+            ("sayso.example", false),
+            ("https://a b", false),
+        ] {
+            assert_eq!(check_address(address).is_ok(), is_fine, "{address}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The line: what programs of sayso itself use to work with a desk that is here. The calls are the desk's
+//! own; they are no promise to others, who have the API.
+
+use super::hall::{Hall, Room, secret};
+use super::health::blocking;
+use super::problem::Failed;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use sayso_core::gate::Gate;
+use sayso_core::{Actor, Code, GateId, Refusal};
+use sayso_engine::{Changes, Handed, LINE_VERSION, Result, Waited, take_call};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Says which line this is, so that nobody takes another server's answer for ours.
+pub(crate) const LINE_HEADER: &str = "sayso-line";
+
+/// The most a call may carry: what a command line may read from a file.
+const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The longest a call is held.
+const HOLD_MAX: Duration = Duration::from_secs(60);
+
+pub(super) fn routes() -> Router<Arc<Hall>> {
+    Router::new()
+        .route("/line/{space}/{call}", post(call))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+}
+
+async fn call(
+    State(hall): State<Arc<Hall>>,
+    Path((space, call)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let secret = secret(&headers);
+    let answer = match call.as_str() {
+        "wait" => wait(hall, space, secret, body).await,
+        "changes" => changes(hall, space, secret, body).await,
+        _ => blocking(move || take(&hall, &space, secret.as_deref(), &call, &body)).await,
+    };
+    let line = (LINE_HEADER, LINE_VERSION.to_string());
+    match answer {
+        Ok(json) => ([line], [(CONTENT_TYPE, "application/json".to_owned())], json).into_response(),
+        Err(failed) => ([line], failed).into_response(),
+    }
+}
+
+fn take(hall: &Hall, space: &str, secret: Option<&str>, call: &str, body: &[u8]) -> Result<String> {
+    let (room, caller) = hall.enter(space, secret)?;
+    let handed: Handed<&RawValue> = read(body)?;
+    take_call(&room.desk, &caller, handed.claim.as_ref(), call, handed.with.get())
+}
+
+/// Waits for a gate without a thread: the row is the truth, what wakes us only shortens the wait.
+async fn wait(
+    hall: Arc<Hall>,
+    space: String,
+    secret: Option<String>,
+    body: Bytes,
+) -> std::result::Result<String, Failed> {
+    let Handed { with: (id, hold), .. }: Handed<(GateId, Duration)> = read(&body)?;
+    let until = Instant::now() + hold.min(HOLD_MAX);
+    let (room, _) = enter(&hall, &space, &secret).await?;
+    loop {
+        let (wake, woken) = tokio::sync::oneshot::channel();
+        let _listening = room.waits.listen(id, move || {
+            let _ = wake.send(());
+        });
+        // Whoever lost their credential while they waited hears nothing any more.
+        let (room, actor) = enter(&hall, &space, &secret).await?;
+        let gate = blocking(move || looked(&room, &actor, id)).await?;
+        if !gate.is_open() {
+            return Ok(written(&Waited::Ended(Box::new(gate)))?);
+        }
+        if Instant::now() >= until {
+            return Ok(written(&Waited::TimedOut(Box::new(gate)))?);
+        }
+        tokio::select! {
+            _ = woken => {}
+            () = tokio::time::sleep_until(until) => {}
+            () = hall.ending() => return Ok(written(&Waited::TimedOut(Box::new(gate)))?),
+        }
+    }
+}
+
+fn looked(room: &Room, actor: &Actor, id: GateId) -> Result<Gate> {
+    room.desk.gate_for(actor, id)
+}
+
+/// What happened in the space since, as soon as something has.
+async fn changes(
+    hall: Arc<Hall>,
+    space: String,
+    secret: Option<String>,
+    body: Bytes,
+) -> std::result::Result<String, Failed> {
+    let Handed { with: (seen, hold), .. }: Handed<(Option<u64>, Duration)> = read(&body)?;
+    let until = Instant::now() + hold.min(HOLD_MAX);
+    loop {
+        let (room, _) = enter(&hall, &space, &secret).await?;
+        let (wake, woken) = tokio::sync::oneshot::channel();
+        let _listening = room.waits.listen_to_all(move || {
+            let _ = wake.send(());
+        });
+        let changes = blocking(move || room.desk.changes(seen)).await?;
+        let is_news = seen != Some(changes.seen);
+        if is_news || Instant::now() >= until {
+            return Ok(written::<Changes>(&changes)?);
+        }
+        tokio::select! {
+            _ = woken => {}
+            () = tokio::time::sleep_until(until) => {}
+            () = hall.ending() => return Ok(written::<Changes>(&changes)?),
+        }
+    }
+}
+
+async fn enter(
+    hall: &Arc<Hall>,
+    space: &str,
+    secret: &Option<String>,
+) -> std::result::Result<(Arc<Room>, Actor), Failed> {
+    let (hall, space, secret) = (hall.clone(), space.to_owned(), secret.clone());
+    blocking(move || {
+        let (room, caller) = hall.enter(&space, secret.as_deref())?;
+        Ok((room, caller.actor))
+    })
+    .await
+}
+
+fn read<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|e| {
+        let message = format!("the call cannot be read: {e}");
+        Refusal::new(Code::BadValue, message).hint("is the program as old as the server?").into()
+    })
+}
+
+fn written<T: serde::Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|e| Refusal::new(Code::Failure, format!("it cannot be written: {e}")).into())
+}

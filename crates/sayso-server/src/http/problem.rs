@@ -1,0 +1,108 @@
+//! How a server says no: problem details (RFC 9457), with the codes the command line has.
+
+use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use sayso_core::{Code, Exit, Refusal};
+use sayso_engine::Error;
+use serde::{Deserialize, Serialize};
+
+/// The media type of a problem.
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The page about this sort of problem, on this server.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What sort of problem, in a few words.
+    pub title: String,
+    /// The status of the response.
+    pub status: u16,
+    /// What happened, naming the thing.
+    pub detail: String,
+    /// The stable number.
+    pub code: Code,
+    /// What to do now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    fn of(error: &Error) -> Self {
+        let code = error.code();
+        Self {
+            kind: format!("/errors/{}", code.as_str()),
+            title: code.title().into(),
+            status: status(code).as_u16(),
+            detail: error.to_string(),
+            code,
+            hint: error.hint().map(str::to_owned),
+        }
+    }
+
+    /// The refusal it stands for.
+    pub fn into_refusal(self) -> Refusal {
+        Refusal { code: self.code, message: self.detail, hint: self.hint }
+    }
+}
+
+/// What a response says of a code.
+pub(super) fn status(code: Code) -> StatusCode {
+    match (code, code.exit()) {
+        (Code::TooLarge, _) => StatusCode::PAYLOAD_TOO_LARGE,
+        (Code::NotJson, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        (Code::Busy, _) => StatusCode::SERVICE_UNAVAILABLE,
+        (Code::DiskFull, _) => StatusCode::INSUFFICIENT_STORAGE,
+        (Code::Failure, _) => StatusCode::INTERNAL_SERVER_ERROR,
+        (_, Exit::Usage) => StatusCode::BAD_REQUEST,
+        (_, Exit::NotFound) => StatusCode::NOT_FOUND,
+        (_, Exit::Login) => StatusCode::UNAUTHORIZED,
+        (_, Exit::NotAllowed) => StatusCode::FORBIDDEN,
+        (_, Exit::Conflict | Exit::Rejected | Exit::Unanswered | Exit::Held) => {
+            StatusCode::CONFLICT
+        }
+        (_, Exit::TimedOut) => StatusCode::REQUEST_TIMEOUT,
+        (_, Exit::Ok | Exit::Error | Exit::Unreachable | Exit::AuditBroken) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+/// An error on its way out.
+pub(super) struct Failed(pub(super) Error);
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal.into())
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        let problem = Problem::of(&self.0);
+        let status = status(problem.code);
+        let body = serde_json::to_string(&problem).unwrap_or_default();
+        let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = axum::http::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}
+
+/// A page that is not there.
+pub(super) async fn no_such_page(uri: Uri) -> Failed {
+    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
+    Refusal::new(Code::NotFound, format!("there is nothing at {shown}"))
+        .hint("what there is stands in /v1/openapi.json")
+        .into()
+}

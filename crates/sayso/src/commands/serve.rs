@@ -1,0 +1,61 @@
+//! `sayso serve`: the server of a team.
+
+use crate::config::{self, Home};
+use crate::context::Context;
+use crate::courier;
+use crate::exit::{Failure, Result};
+use crate::reach::{self, How};
+use sayso_core::{Code, Exit};
+use sayso_server::http::{self, Setup, Telling};
+use std::net::SocketAddr;
+
+/// Serve this store to other machines.
+///
+/// People, workers and agents anywhere reach it with `--store https://…` and a credential of their own; none
+/// of them needs the database. Any number of servers may share one PostgreSQL database. It ends cleanly on
+/// SIGTERM; whoever waits then asks the next one.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso serve
+  sayso serve --listen 127.0.0.1:7411 --host sayso.example
+  sayso --store postgres://… --space shop serve
+
+Beyond this machine it is reached through something that speaks TLS: see docs/guide/team.md.")]
+pub(crate) struct Args {
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7411")]
+    listen: SocketAddr,
+    /// A name it may be called by, beside localhost; may be given several times.
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Listen beyond this machine without TLS: something in front of it must do that.
+    #[arg(long)]
+    behind_proxy: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let location = config::locate(&context.globals)?;
+    if matches!(location.home, Home::Server(_)) {
+        return Err(no_store());
+    }
+    if !args.listen.ip().is_loopback() && !args.behind_proxy {
+        let message = format!("{} is reached by other machines, without TLS", args.listen);
+        return Err(Failure::new(Code::BadValue, message).hint(
+            "listen on 127.0.0.1 and put something with TLS in front; or say --behind-proxy if it is there",
+        ));
+    }
+    let desk = reach::open(&location, How::Shared)?;
+    let desk = desk.local().cloned().ok_or_else(no_store)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let telling = Telling { channels: courier::channels(&location)?, pages: location.pages };
+    let setup = Setup { desk, address: args.listen, hosts: args.host, version, telling };
+    let listening = http::listen(setup)?;
+    context.out.line(&listening.url());
+    listening.serve()?;
+    Ok(Exit::Ok)
+}
+
+fn no_store() -> Failure {
+    Failure::new(Code::BadConfig, "a server serves a store, not another server")
+        .hint("name the store with --store, such as postgres://…")
+}

@@ -1,0 +1,135 @@
+//! Reaching the desk: the store of this machine, or a server with the credential one has for it.
+
+use crate::config::{self, Home, Location};
+use crate::exit::{Failure, Result};
+use crate::who;
+use sayso_core::{Actor, Code, Digest};
+use sayso_engine::{Desk, RemoteDesk, World};
+use sayso_server::client::{HttpLine, check_address};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a desk is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A command that does its deed and ends.
+    Usual,
+    /// A process with many threads that stays.
+    Shared,
+    /// Only looking, also at a space that was deleted.
+    Kept,
+}
+
+/// The desk of the space a command works in.
+pub(crate) fn open(location: &Location, how: How) -> Result<Desk> {
+    open_space(location, &location.space, how)
+}
+
+/// The same for a space that was named.
+pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<Desk> {
+    let place = match &location.home {
+        Home::Store(place) => place.clone(),
+        Home::Server(server) => return open_remote(server, space, how),
+    };
+    let desk = match how {
+        How::Usual => Desk::open(place, space, World::real())?,
+        How::Shared => Desk::open_shared(place, space, World::real())?,
+        How::Kept => Desk::open_kept(place, space, World::real())?,
+    };
+    Ok(desk.with_channels(location.reaches()))
+}
+
+/// Makes a space, or opens the one that is there. A server's spaces are made where its store is.
+pub(crate) fn create(location: &Location, space: &str, actor: &Actor) -> Result<Desk> {
+    match &location.home {
+        Home::Store(place) => Ok(Desk::create(place.clone(), space, actor, World::real())?.0),
+        Home::Server(server) => open_remote(server, space, How::Usual),
+    }
+}
+
+fn open_remote(server: &str, space: &str, how: How) -> Result<Desk> {
+    sayso_engine::check_space_name(space)?;
+    let line = HttpLine::to(server, space)?;
+    let own = match who::token()? {
+        Some(token) => Some(token),
+        None => login(server, space)?.map(|login| login.secret),
+    };
+    let desk = RemoteDesk::reach(Arc::new(line), own, World::real())?;
+    if desk.was_deleted() && how != How::Kept {
+        return Err(sayso_engine::deleted(space).into());
+    }
+    Ok(desk.into())
+}
+
+/// The credential of whoever uses this machine, for one space of a server.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Login {
+    /// The server.
+    pub(crate) server: String,
+    /// The space.
+    pub(crate) space: String,
+    /// Who logged in.
+    pub(crate) name: String,
+    /// What is presented.
+    pub(crate) secret: String,
+}
+
+/// The login that is kept for a space of a server.
+pub(crate) fn login(server: &str, space: &str) -> Result<Option<Login>> {
+    let path = login_file(server, space)?;
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(unreadable(&path, &e)),
+    };
+    serde_json::from_str(&text).map(Some).map_err(|e| unreadable(&path, &e))
+}
+
+/// Keeps a login where only its owner can read it.
+pub(crate) fn keep_login(login: &Login) -> Result<PathBuf> {
+    let path = login_file(&login.server, &login.space)?;
+    if let Some(folder) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let text = serde_json::to_string_pretty(login).map_err(|e| unreadable(&path, &e))?;
+    let beside = path.with_extension("new");
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&beside, &path)?;
+    Ok(path)
+}
+
+/// Forgets a login. Whether there was one.
+pub(crate) fn forget_login(server: &str, space: &str) -> Result<bool> {
+    match std::fs::remove_file(login_file(server, space)?) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn login_file(server: &str, space: &str) -> Result<PathBuf> {
+    let server = server.trim_end_matches('/');
+    check_address(server)?;
+    let folder = config::user_folder().ok_or_else(|| {
+        Failure::new(Code::BadConfig, "there is no folder for the settings of a user")
+            .hint("set HOME")
+    })?;
+    let name = Digest::of_bytes(format!("{server}\n{space}").as_bytes());
+    let name: String = name.as_str().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+    Ok(folder.join("logins").join(format!("{name}.json")))
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Code::BadToken, format!("the login in {} cannot be used: {error}", path.display()))
+        .hint("log in again: sayso login")
+}
