@@ -2,7 +2,7 @@
 
 use crate::load::{self, gate_stream, task_stream};
 use crate::policy::Hold;
-use crate::{Error, LocalDesk, Result};
+use crate::{Error, LocalDesk, Result, notices};
 use sayso_core::audit::Entry;
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
@@ -345,13 +345,9 @@ impl<'w, 'c> Batch<'w, 'c> {
         for (gate, verdict) in self.verdicts {
             self.write.settle_request(&gate.to_string(), verdict)?;
         }
-        for (gate, revision, effect) in &self.effects {
-            for channel in &self.desk.channels {
-                if let Some(notice) = notice(self.space, channel, *gate, *revision, effect) {
-                    self.write.add_notice(&notice, self.at)?;
-                }
-            }
-        }
+        let gates = &self.gates;
+        let gate = |id| gates.get(&id).and_then(Option::as_ref).map(|versioned| &versioned.now);
+        notices::put(self.write, self.desk, self.at, &self.effects, gate)?;
         Ok(Some(trace))
     }
 }
@@ -376,26 +372,6 @@ fn advance<T>(
     let after = apply(before.map(|v| v.now));
     let bug = || sayso_store::Error::Other("an event made nothing of something".into());
     Ok((after.ok_or_else(bug).map_err(Error::Store)?, version))
-}
-
-/// What is told about a gate; the id makes sure that each thing is told once per channel.
-fn notice(
-    space: SpaceId,
-    channel: &str,
-    gate: GateId,
-    revision: u32,
-    effect: &Effect,
-) -> Option<Notice> {
-    let what = match effect {
-        // Another card is another thing to tell.
-        Effect::Notify { level, reminder } => format!("notify/{revision}/{level}/{reminder}"),
-        Effect::Retract => "retract".into(),
-        // The asker is not a person to notify: it has its delivery.
-        Effect::Deliver => return None,
-    };
-    let body = serde_json::json!({ "gate": gate, "effect": effect }).to_string();
-    let id = format!("{gate}/{what}/{channel}");
-    Some(Notice { id, space, channel: channel.to_owned(), body, attempts: 0 })
 }
 
 fn event_reason(event: &gate::Event) -> &str {

@@ -7,11 +7,11 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Found, GateFilter, History,
-    InboxFilter, Invited, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, Order, Page, Pending,
-    Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result, Say, SayOutcome,
-    Scope, Setting, SettingKind, Settled, Settlement, Space, Stationed, TakenNudge, TaskFilter,
-    TaskRow, Token, ToolCall, Waited, World, settings,
+    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
+    InboxFilter, Invited, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, NoticeState,
+    Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result,
+    Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space, Stationed,
+    TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
 use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
@@ -19,7 +19,7 @@ use sayso_core::message::Message;
 use sayso_core::run::{Holder, How, Run, Spent};
 use sayso_core::task::{Edit, Status, Task};
 use sayso_core::{
-    Actor, Answer, Deed, Door, GateId, Kind, Level, MessageId, Proof, Refusal, Role, RunId,
+    Actor, Answer, Deed, Door, GateId, Kind, Level, MessageId, Proof, Reach, Refusal, Role, RunId,
     SpaceId, TaskId, Threshold, Timestamp, TokenId,
 };
 use sayso_policy::{Explanation, Policies, Request, Ruling};
@@ -268,6 +268,11 @@ desk! {
         /// Notes that a line was typed to an agent.
         fn note_nudge(name: &str, text: &str) -> (), Operators;
 
+        /// Notices that are under way, those that are due first before the others.
+        fn notices(limit: usize) -> Vec<NoticeState>, Anyone;
+        /// Everything people were or are to be told of one gate. An agent sees that of its own.
+        fn told(gate: GateId) -> Vec<NoticeState>, Anyone;
+
         /// The last entries of the audit, newest first.
         fn audit_entries(limit: usize) -> Vec<Entry>, Anyone;
         /// Entries of the audit as they were written, after this one.
@@ -362,6 +367,14 @@ desk! {
         fn take_nudges(host: &str) -> Vec<TakenNudge>, Operators;
         /// A nudge was carried out, or `failed`: then it is tried again, a few times.
         fn settle_nudge(nudge: &TakenNudge, failed: Option<&str>) -> (), Operators;
+        /// When the first notice on one of these channels is due.
+        fn next_notice(channels: &[String]) -> Option<Timestamp>, Operators;
+        /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.
+        fn claim_notices(channel: &str, limit: usize) -> Vec<Dispatch>, Operators;
+        /// A notice was sent.
+        fn settle_notice(key: &str) -> (), Operators;
+        /// A notice could not be sent; the pause before the next try doubles each time.
+        fn fail_notice(dispatch: &Dispatch, error: &str) -> (), Operators;
         /// Answers that ended a task, if a run of this place asked and nobody has taken care of it yet.
         fn to_be_landed(asker: &str, place: &Holder) -> Vec<(GateId, Task)>, Operators;
     }
@@ -401,7 +414,7 @@ impl Desk {
 
     /// The same desk, telling people through these channels. Where it is elsewhere they are told there.
     #[must_use]
-    pub fn with_channels(mut self, channels: Vec<String>) -> Self {
+    pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {
         if let Side::Local(desk) = &mut self.side {
             desk.channels = channels;
         }

@@ -4,13 +4,16 @@
 //! log. The desk takes the time, loads what a decision stands on, lets the core decide, and writes
 //! events, views, deliveries, notices and the audit entry in one transaction.
 
+mod address;
 mod audit;
 mod batch;
 mod calendar;
 mod calls;
 mod captured;
 mod cards;
+mod channels;
 mod clock;
+mod courier;
 mod desk;
 mod error;
 mod find;
@@ -24,7 +27,9 @@ mod lifecycle;
 mod load;
 mod local;
 mod messages;
+mod notices;
 mod nudges;
+mod outbound;
 mod outbox;
 mod people;
 mod policy;
@@ -40,11 +45,14 @@ pub mod worker;
 pub mod worktree;
 mod world;
 
+pub use address::Reachable;
 pub use audit::{ExportError, Report, verify_export};
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;
 pub use cards::{Asked, Asker, InboxFilter, Say, SayOutcome};
+pub use channels::{Channel, Way, check_channel_name};
+pub use courier::{Courier, Sending, Sent};
 pub use desk::{Desk, take_call};
 pub use error::{Error, Result};
 pub use fleet::{AgentSpec, Person, Template};
@@ -56,7 +64,10 @@ pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
 pub use load::History;
 pub use local::LocalDesk;
 pub use messages::News;
+pub use notices::{NoticeState, NoticeText};
 pub use nudges::TakenNudge;
+pub use outbound::{Outbound, Replied};
+pub use outbox::Dispatch;
 pub use people::Invited;
 pub use policy::{Recorded, Remembered, Scope};
 pub use questions::{CallQuestion, QuestionsRuling};

@@ -6,4 +6,5 @@ pub mod client;
 pub mod fleet;
 pub mod http;
 pub mod mcp;
+pub mod notices;
 pub mod wire;

@@ -25,7 +25,7 @@ mod write;
 mod writer;
 
 pub use error::{Error, Result};
-pub use outbox::{Notice, UnderWay};
+pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
 pub use people::{Guesses, Invitation};
 pub use place::Place;

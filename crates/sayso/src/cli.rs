@@ -139,6 +139,8 @@ pub(crate) enum Command {
     Tell(c::tell::Args),
     /// Messages to agents.
     Messages(c::messages::Args),
+    /// What people are told, and whether it reaches them.
+    Notices(c::notices::Args),
 
     /// Make a task.
     Create(c::create::Args),

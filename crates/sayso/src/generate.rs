@@ -42,7 +42,7 @@ Made by `cargo xtask generate` from the program itself; do not edit.
 - [Configuration](configuration.md)
 - [JSON schemas](json/) of what `--json` prints: `inbox` prints a `gate-page`; `show`, `approve`,
   `ask` and every other command about a gate a `gate`; `show` of a task a `task-detail`; `list` and
-  `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `token` a
+  `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `notices` a `notice-page`; `token` a
   `token` or `token-page`; `audit list` an `audit`; `audit verify` an `audit-verified`; `doctor` a
   `doctor`; `policy check` and `validate` a `mistakes`; `policy explain` a `policy-explained`;
   `policy test` a `policy-tested`; `policy show` and `set` a `policy`; `policy replay` a
@@ -129,6 +129,7 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("notes", schema_for!(Vec<wire::Note>)),
         ("message", schema_for!(wire::Message)),
         ("message-page", schema_for!(wire::Page<wire::Message>)),
+        ("notice-page", schema_for!(wire::Page<sayso_server::notices::Notice>)),
         ("token", schema_for!(wire::Token)),
         ("token-page", schema_for!(wire::Page<wire::Token>)),
         ("run-page", schema_for!(wire::Page<wire::Run>)),

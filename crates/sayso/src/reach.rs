@@ -34,11 +34,12 @@ pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<D
         Home::Store(place) => place.clone(),
         Home::Server(server) => return open_remote(server, space, how),
     };
-    Ok(match how {
+    let desk = match how {
         How::Usual => Desk::open(place, space, World::real())?,
         How::Shared => Desk::open_shared(place, space, World::real())?,
         How::Kept => Desk::open_kept(place, space, World::real())?,
-    })
+    };
+    Ok(desk.with_channels(location.reaches()))
 }
 
 /// Makes a space, or opens the one that is there. A server's spaces are made where its store is.

@@ -21,7 +21,7 @@ pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
 pub use same::{InLine, Waiting, behind, in_line};
 pub use schedule::{Due, Level, Schedule};
 
-use crate::{Answer, AtEnd, Digest, GateId, Shape, Timestamp, Verdict};
+use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -311,6 +311,8 @@ pub enum Effect {
         level: u32,
         /// Counts the reminders at this level; 0 is the first notice.
         reminder: u32,
+        /// Why.
+        occasion: Occasion,
     },
     /// Update what people were told: it is settled.
     Retract,
@@ -462,17 +464,18 @@ fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
 
 /// What an event makes the world do; `gate` is the state after it.
 pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
+    let tell = |occasion| {
+        vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders, occasion }]
+    };
     match event {
-        Event::Opened(_)
-        | Event::Revised { .. }
-        | Event::Woken
-        | Event::Reminded
-        | Event::Escalated { .. }
-        | Event::Warned
-        | Event::Deferred { .. }
-        | Event::Overdue => {
-            vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders }]
-        }
+        Event::Opened(_) => tell(Occasion::Asked),
+        Event::Revised { .. } => tell(Occasion::Changed),
+        Event::Woken => tell(Occasion::Woken),
+        Event::Reminded => tell(Occasion::Reminded),
+        Event::Escalated { .. } => tell(Occasion::Escalated),
+        Event::Warned => tell(Occasion::ExpiresSoon),
+        Event::Deferred { .. } => tell(Occasion::AskedAgain),
+        Event::Overdue => tell(Occasion::Overdue),
         Event::Answered { .. }
         | Event::Expired { .. }
         | Event::Withdrawn { .. }

@@ -96,6 +96,7 @@ exercise_everywhere! {
         deliveries_stay_under_way_until_acknowledged
         notices_come_back_until_they_are_settled
         one_notice_is_taken_once_and_for_one_channel
+        what_was_told_is_found_by_its_beginning
         runs_are_what_they_were_told_last
         no_column_takes_a_nul;
     settings:

@@ -23,6 +23,12 @@ pub(crate) struct Args {
     quick: bool,
 }
 
+/// How many notices are looked at.
+const NOTICES_MAX: usize = 1_000;
+
+/// A notice that nobody has sent for this long waits for somebody to come.
+const LATE_MICROS: i64 = 60_000_000;
+
 /// What the doctor found.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Report {
@@ -114,6 +120,7 @@ fn store_checks(
     checks.push(runs(desk)?);
     checks.push(receipts(desk, &actor)?);
     checks.extend(spawned(context, desk)?);
+    checks.extend(notices(context, desk, &actor)?);
     if args.quick {
         return Ok(());
     }
@@ -192,6 +199,38 @@ fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
             Check::warning("spawned", &seen, &hint)
         }
     }))
+}
+
+/// Whether the channels of this machine are right, and whether people hear what they are told.
+fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<Check>> {
+    let location = config::locate(&context.globals)?;
+    if let Err(failure) = crate::courier::channels(&location) {
+        let hint = failure.hint.unwrap_or_default();
+        return Ok(Some(Check::warning("notices", &failure.message, &hint)));
+    }
+    if !actor.may(Deed::ReadAll) {
+        return Ok(None);
+    }
+    let under_way = desk.notices(actor, NOTICES_MAX)?;
+    let failing = under_way.iter().filter(|notice| notice.error.is_some()).count();
+    let now = desk.now();
+    let is_late = |at: sayso_core::Timestamp| now > at.plus_micros(LATE_MICROS);
+    let late = under_way.iter().filter(|notice| notice.due_at.is_some_and(is_late)).count();
+    let names: Vec<_> = location.channels.iter().map(|settings| settings.name.as_str()).collect();
+    Ok(match (failing, late, names.as_slice()) {
+        (0, 0, []) => None,
+        (0, 0, names) => Some(Check::ok("notices", &format!("sent by {}", names.join(", ")))),
+        (0, late, _) => {
+            let seen = format!("{late} wait for somebody to send them");
+            let hint =
+                "run `sayso work`, or `sayso notices send --watch`, where the channels are set";
+            Some(Check::warning("notices", &seen, hint))
+        }
+        (failing, ..) => {
+            let seen = format!("{failing} could not be sent and will be tried again");
+            Some(Check::warning("notices", &seen, "see which, and why: sayso notices"))
+        }
+    })
 }
 
 /// Whether others on the machine can read the questions and answers.

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
-use crate::{when, who};
+use crate::{courier, when, who};
 use sayso_core::{Code, Door, Exit, Refusal};
 use sayso_server::mcp::{self, Setup};
 use std::net::SocketAddr;
@@ -47,6 +47,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let folder = std::env::current_dir().ok().map(|folder| folder.display().to_string());
     let root = folder.filter(|_| args.http.is_none());
     let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
+    // Whoever waits here may be the only one who tells people.
+    let sending = courier::meanwhile(context, &desk);
     match args.http {
         None => {
             let caller = move || {
@@ -64,5 +66,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             listening.serve()?;
         }
     }
+    drop(sending);
     Ok(Exit::Ok)
 }

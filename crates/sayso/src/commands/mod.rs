@@ -35,6 +35,7 @@ pub(crate) mod mistakes;
 pub(crate) mod next;
 pub(crate) mod note;
 pub(crate) mod notes;
+pub(crate) mod notices;
 pub(crate) mod people;
 pub(crate) mod policy;
 pub(crate) mod ready;
@@ -90,6 +91,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Withdraw(args) => withdraw::run(args, &context),
         Command::Tell(args) => tell::run(args, &context),
         Command::Messages(args) => messages::run(args, &context),
+        Command::Notices(args) => notices::run(args, &context),
         Command::Create(args) => create::run(args, &context),
         Command::List(args) => list::run(args, &context),
         Command::Tree(args) => tree::run(args, &context),

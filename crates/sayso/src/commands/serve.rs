@@ -2,10 +2,11 @@
 
 use crate::config::{self, Home};
 use crate::context::Context;
+use crate::courier;
 use crate::exit::{Failure, Result};
+use crate::reach::{self, How};
 use sayso_core::{Code, Exit, Level};
-use sayso_engine::{LocalDesk, World};
-use sayso_server::http::{self, Setup};
+use sayso_server::http::{self, Setup, Telling};
 use std::net::SocketAddr;
 
 /// Serve this store to other machines.
@@ -38,21 +39,21 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let location = config::locate(&context.globals)?;
-    let Home::Store(place) = location.home else {
-        return Err(Failure::new(Code::BadConfig, "a server serves a store, not another server")
-            .hint("name the store with --store, such as postgres://…"));
-    };
+    if matches!(location.home, Home::Server(_)) {
+        return Err(no_store());
+    }
     if !args.listen.ip().is_loopback() && !args.behind_proxy {
         let message = format!("{} is reached by other machines, without TLS", args.listen);
         return Err(Failure::new(Code::BadValue, message).hint(
             "listen on 127.0.0.1 and put something with TLS in front; or say --behind-proxy if it is there",
         ));
     }
-    let desk = LocalDesk::open_shared(place, &location.space, World::real())?;
-    let desk = desk.with_level(args.level);
+    let desk = reach::open(&location, How::Shared)?;
+    let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level);
     let version = env!("CARGO_PKG_VERSION");
-    let setup = Setup { desk, address: args.listen, hosts: args.host, version };
-    let (first, space) = (setup.desk.first_code()?, location.space);
+    let telling = Telling { channels: courier::channels(&location)?, pages: location.pages };
+    let (first, space) = (desk.first_code()?, location.space);
+    let setup = Setup { desk, address: args.listen, hosts: args.host, version, telling };
     let listening = http::listen(setup)?;
     let url = listening.url();
     if let Some(first) = first {
@@ -65,6 +66,11 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     context.out.line(&url);
     listening.serve()?;
     Ok(Exit::Ok)
+}
+
+fn no_store() -> Failure {
+    Failure::new(Code::BadConfig, "a server serves a store, not another server")
+        .hint("name the store with --store, such as postgres://…")
 }
 
 /// The levels a server can claim: what a presence key or other devices add is not the server's to say.

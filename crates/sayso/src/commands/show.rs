@@ -40,6 +40,7 @@ fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> R
         true => context.out.json(&wire::GateDetail::of(&asked, &receipt, &when::rfc3339)),
         false => {
             context.out.line(&card::asked_card(context.out, &asked, desk.now()));
+            show_told(context, desk, actor, &asked.gate)?;
             show_templates(context, desk, &asked.gate)?;
             show_way(context, &asked.gate, &receipt, desk.now());
         }
@@ -61,6 +62,26 @@ fn show_way(context: &Context<'_>, gate: &Gate, receipt: &Receipt, now: Timestam
         out.line("");
         shared::print_alerts(context, &receipt.alerts, now);
     }
+}
+
+/// Who was told of it, and who could not be told.
+fn show_told(context: &Context<'_>, desk: &Desk, actor: &Actor, gate: &Gate) -> Result<()> {
+    let out = context.out;
+    for notice in desk.told(actor, gate.opened.id)? {
+        let whom = super::notices::by_whom(&notice);
+        match (notice.sent_at, notice.due_at, notice.error.as_deref()) {
+            (Some(at), ..) => {
+                let line = format!("  told {whom} {}", when::local(at));
+                out.line(&out.paint(Look::Faint, &line));
+            }
+            (None, Some(_), Some(error)) => {
+                let line = format!("  not told yet: {whom} ({})", harmless_line(error));
+                out.line(&out.paint(Look::Warn, &line));
+            }
+            (None, ..) => {}
+        }
+    }
+    Ok(())
 }
 
 /// The ready answers that fit a question.

@@ -8,6 +8,7 @@ mod harness;
 mod hooks;
 mod lifecycle;
 mod mcp;
+mod notices;
 mod policy;
 mod reliability;
 mod scenarios;
