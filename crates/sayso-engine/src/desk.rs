@@ -8,10 +8,10 @@
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
     Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
-    InboxFilter, Invited, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, NoticeState,
-    Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result,
-    Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space, Stationed,
-    TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
+    InboxFilter, Invited, Known, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News,
+    NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report,
+    Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space,
+    Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
 use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
@@ -244,6 +244,8 @@ desk! {
 
         /// Invites a person with a code that counts once.
         fn invite(name: &str, is_admin: bool) -> Invited, Admins;
+        /// Lets somebody in no more: their credentials end at once. What they did stays.
+        fn dismiss_person(name: &str) -> (), Admins;
 
         /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
         /// govern.
@@ -335,6 +337,8 @@ desk! {
         fn check_can_be_remembered(gate: GateId) -> (), Anyone;
         /// What is remembered and still holds, by the gate it was said at.
         fn remembered() -> Vec<(String, Remembered)>, Anyone;
+        /// The people who were let in, by name.
+        fn people() -> Vec<Known>, Readers;
         /// Whether the space was deleted.
         fn is_deleted() -> bool, Anyone;
         /// All spaces in this store.

@@ -75,7 +75,9 @@ pub use remote::{Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDe
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
 pub use sayso_policy::{Demands, ToolCall};
-pub use sayso_store::{Found, GateFilter, Page, Place, Setting, Space, TaskFilter, TaskRow, Token};
+pub use sayso_store::{
+    Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
+};
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
 pub use spaces::{check_space_name, deleted};
 pub use tasks::{Completed, NewTask};
