@@ -13,6 +13,7 @@ pub mod code;
 pub mod demand;
 pub mod digest;
 pub mod gate;
+pub mod guessing;
 pub mod id;
 pub mod kind;
 pub mod message;

@@ -8,10 +8,10 @@
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
     Ask, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
-    LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, NoticeState, Order, Page, Pending,
-    Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result, Scope, Setting,
-    SettingKind, Settled, Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token,
-    ToolCall, Waited, World, settings,
+    Invited, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, NoticeState, Order, Page,
+    Pending, Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result, Scope,
+    Setting, SettingKind, Settled, Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow,
+    Token, ToolCall, Waited, World, settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
 use sayso_core::gate::{Action, Card, Gate};
@@ -100,6 +100,12 @@ macro_rules! desk {
                 "gate" => {
                     let (id,): (GateId,) = asked_for(arguments)?;
                     answered(&desk.gate_for(actor, id)?)
+                }
+                // A credential is for one space, and the others are nobody's business.
+                "spaces" => {
+                    let all = desk.spaces()?;
+                    let own: Vec<_> = all.into_iter().filter(|s| s.id == desk.space).collect();
+                    answered(&own)
                 }
                 $(stringify!($look) => {
                     caller.check(desk, Guard::$look_guard, call)?;
@@ -211,19 +217,22 @@ desk! {
 
         /// Makes a credential. An agent can make none, and no token makes another: it takes an admin, or a
         /// person at their terminal.
-        fn mint(new: NewToken) -> Minted, Anyone;
+        fn mint(new: NewToken) -> Minted, Admins;
         /// Whether this is one who may make and revoke tokens, for what goes along with it.
-        fn check_may_mint() -> (), Anyone;
+        fn check_may_mint() -> (), Admins;
         /// Revokes a credential. It stops working at once, everywhere.
-        fn revoke(handle: &str) -> Token, Anyone;
+        fn revoke(handle: &str) -> Token, Admins;
         /// All credentials of the space, newest first.
-        fn tokens(limit: usize) -> Page<Token>, Anyone;
+        fn tokens(limit: usize) -> Page<Token>, Admins;
         /// Sets a person's passphrase; changing it takes the one before.
         fn set_passphrase(old: Option<&str>, new: &str) -> (), Anyone;
 
+        /// Invites a person with a code that counts once.
+        fn invite(name: &str, is_admin: bool) -> Invited, Admins;
+
         /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
         /// govern.
-        fn set(changes: Vec<Change>) -> usize, Anyone;
+        fn set(changes: Vec<Change>) -> usize, Admins;
         /// What was put before the policy since a moment, oldest first, a page at a time.
         fn requests(since: Timestamp, after: Option<&Recorded>, limit: usize)
             -> Page<Recorded>, Anyone;
@@ -231,16 +240,16 @@ desk! {
         /// and not where being wrong is bad.
         fn remember(gate: GateId, scope: Scope, until: Timestamp) -> Remembered, Anyone;
         /// Forgets what was remembered at a gate.
-        fn forget(name: &str) -> (), Anyone;
+        fn forget(name: &str) -> (), Admins;
         /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.
-        fn delete_space(reason: &str) -> usize, Anyone;
+        fn delete_space(reason: &str) -> usize, Admins;
 
         /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own
         /// terminal is their say-so; of everybody else the policy has its say.
         fn request_lifecycle(action: Action, agent: &str, reason: &str) -> Requested, Anyone;
         /// Takes an agent away: what it asked and what was asked about it is withdrawn, its credentials
         /// end, evidence stays. One that runs has to be stopped first; `force` gives it up.
-        fn delete_agent(name: &str, reason: &str, force: bool) -> (), Anyone;
+        fn delete_agent(name: &str, reason: &str, force: bool) -> (), Admins;
         /// Notes that a line was typed to an agent.
         fn note_nudge(name: &str, text: &str) -> (), Operators;
 
@@ -314,7 +323,7 @@ desk! {
         /// Whether the space was deleted.
         fn is_deleted() -> bool, Anyone;
         /// All spaces in this store.
-        fn spaces() -> Vec<Space>, Readers;
+        fn spaces() -> Vec<Space>, Anyone;
         /// What the database finds wrong with itself.
         fn check_file() -> Vec<String>, Readers;
         /// The agents that can be spawned, by name.

@@ -244,7 +244,7 @@ impl LocalDesk {
 
     /// Gates, a page at a time. An agent sees its own.
     pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
-        if !actor.role.may(Deed::ReadAll) {
+        if !actor.may(Deed::ReadAll) {
             filter.asker = Some(actor.name.clone());
         }
         let mut page = self.read(|read| {
@@ -301,7 +301,7 @@ impl LocalDesk {
 }
 
 fn may_read(actor: &Actor, gate: &Gate) -> bool {
-    actor.role.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
+    actor.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
 }
 
 /// The gate at which the same was asked, if its answer is still to be taken.

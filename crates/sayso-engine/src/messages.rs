@@ -104,7 +104,7 @@ impl LocalDesk {
         unread: bool,
         limit: usize,
     ) -> Result<Page<Message>> {
-        let to = if actor.role.may(Deed::ReadAll) { to } else { Some(actor.name.as_str()) };
+        let to = if actor.may(Deed::ReadAll) { to } else { Some(actor.name.as_str()) };
         self.read(|read| Ok(read.messages(self.space, to, unread, limit)?))
     }
 }

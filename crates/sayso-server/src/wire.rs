@@ -446,6 +446,8 @@ pub struct Token {
     pub expires_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
+    /// What it is limited to, of what its role may do; none is all of that.
+    pub scopes: Option<Vec<String>>,
     /// What its holder presents; only when it was just made.
     pub secret: Option<String>,
 }
@@ -767,6 +769,7 @@ impl Token {
             created_at: time(token.created_at),
             expires_at: token.expires_at.map(time),
             revoked_at: token.revoked_at.map(time),
+            scopes: token.scopes.as_ref().map(|of| of.iter().map(|s| s.as_str().into()).collect()),
             secret,
         }
     }

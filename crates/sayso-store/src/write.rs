@@ -325,9 +325,11 @@ impl<'a> Write<'a> {
     /// Writes a credential.
     pub fn add_token(&mut self, token: &Token) -> Result<()> {
         let sql = "INSERT INTO tokens (id, space, handle, hash, role, name, task, run, launcher, \
-                     created_at, expires_at) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+                     created_at, expires_at, scopes) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let (task, run) = (token.task.map(|t| t.to_string()), token.run.map(|r| r.to_string()));
+        let scopes = token.scopes.as_ref().map(serde_json::to_string).transpose();
+        let scopes = scopes.map_err(|e| crate::Error::Other(e.to_string()))?;
         self.exec(
             sql,
             args![
@@ -342,6 +344,7 @@ impl<'a> Write<'a> {
                 &token.launcher,
                 token.created_at.as_micros(),
                 token.expires_at.map(Timestamp::as_micros),
+                scopes.as_deref(),
             ],
         )
         .map(drop)

@@ -201,6 +201,8 @@ pub(crate) enum Command {
     Login(c::login::Args),
     /// Forget the login for a server.
     Logout(c::logout::Args),
+    /// Who belongs to a space.
+    People(c::people::Args),
     /// Credentials for agents, people and services.
     Token(c::token::Args),
     /// Unlock this terminal with your passphrase.

@@ -61,6 +61,7 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
             created_at: at(n as i64),
             expires_at: run.map(|_| at(50)),
             revoked_at: None,
+            scopes: None,
         }
     };
     let all =

@@ -248,7 +248,7 @@ fn file(desk: &Desk) -> Check {
 }
 
 fn audit(desk: &Desk, actor: &Actor) -> Check {
-    if !actor.role.may(Deed::Audit) {
+    if !actor.may(Deed::Audit) {
         return Check::warning(
             "audit",
             "not checked: your role may not read it",

@@ -36,6 +36,7 @@ pub(crate) mod next;
 pub(crate) mod note;
 pub(crate) mod notes;
 pub(crate) mod notices;
+pub(crate) mod people;
 pub(crate) mod policy;
 pub(crate) mod ready;
 pub(crate) mod reject;
@@ -117,6 +118,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Serve(args) => serve::run(args, &context),
         Command::Login(args) => login::run(args, &context),
+        Command::People(args) => people::run(args, &context),
         Command::Logout(args) => logout::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),
         Command::Validate(args) => validate::run(args, &context),

@@ -13,4 +13,5 @@ mod policy;
 mod reliability;
 mod scenarios;
 mod smoke;
+mod team;
 mod worker;

@@ -1,6 +1,6 @@
 //! What `--json` prints fits the schemas that `sayso` documents for it.
 
-use crate::harness::{SAYSO, Space, Who, on_both};
+use crate::harness::{SAYSO, Space, Who, everywhere};
 use serde_json::Value;
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn furnish(space: &Space) -> (String, String) {
     (task, choice)
 }
 
-on_both! {
+everywhere! {
     fn every_read_fits_its_schema(space: &Space) {
         let schemas = Schemas::new();
         let (task, gate) = furnish(space);
@@ -106,7 +106,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Commands that change something print what came of it.
     fn every_write_fits_its_schema(space: &Space) {
         let schemas = Schemas::new();
@@ -152,7 +152,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What fails is JSON on stderr, and nothing is on stdout.
     fn errors_are_json_on_stderr(space: &Space) {
         let schemas = Schemas::new();

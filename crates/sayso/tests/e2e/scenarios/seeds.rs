@@ -1,6 +1,6 @@
 //! Every command line the first two seeds document for `bh` and `tk`, typed under those names.
 
-use crate::harness::{Ran, SAYSO, Space, Who, on_both};
+use crate::harness::{Ran, SAYSO, Space, Who, everywhere};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
@@ -57,7 +57,7 @@ fn answer(space: &Space, task: &str) -> Value {
     space.show(task)["questions"][0]["answer"].clone()
 }
 
-on_both! {
+everywhere! {
     /// Seed 000: `bh`.
     fn bh(space: &Space) {
         let bh = Alias::new(space, "bh");
@@ -93,7 +93,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 000: all of them, one after the other; an empty line leaves one open.
     fn bh_respond_all(space: &Space) {
         let bh = Alias::new(space, "bh");
@@ -118,7 +118,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 001: `tk`.
     fn tk(space: &Space) {
         let tk = Alias::new(space, "tk");
@@ -143,7 +143,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 001: the lists.
     fn tk_lists(space: &Space) {
         let tk = Alias::new(space, "tk");
@@ -177,7 +177,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 001: notes by whom, and the answer as a note before the yes.
     fn tk_notes(space: &Space) {
         let tk = Alias::new(space, "tk");

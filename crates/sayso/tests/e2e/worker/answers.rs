@@ -2,11 +2,11 @@
 //! later prompt.
 
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere};
 
 const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?\nRed is loud, blue is calm.</promise>";
 
-on_both! {
+everywhere! {
     /// Scenario A.
     fn an_answer_resumes_the_agent_where_it_was(space: &Space) {
         let script = turns(&[&writes("half.txt", "half", ASKS), &writes("done.txt", "done", COMPLETE)]);
@@ -39,7 +39,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenarios B, C and U: what is required is asked at the end, survives rejections, and cannot be
     /// skipped; human rejections are not taken for being stuck.
     fn a_required_approval_survives_rejections(space: &Space) {
@@ -75,7 +75,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario H: the last answer releases the task, and the agent hears all of them.
     fn several_questions_at_once(space: &Space) {
         let asks = "<promise>INPUT_NEEDED: First?</promise>\n<promise>INPUT_NEEDED: Second?</promise>\n\
@@ -99,7 +99,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario E: other tasks go on while one waits.
     fn others_go_on_while_one_waits(space: &Space) {
         let script = format!(
@@ -120,7 +120,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Asked on the way and not waited for: nothing comes home before the answer, and it is heard.
     fn a_question_left_open_is_not_outranked_by_complete(space: &Space) {
         let leaves = format!("- ask: [\"Which colour?\"]\n{}", writes("work.txt", "work", COMPLETE));
@@ -141,7 +141,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A rejected question closes the task; the work stays on its branch.
     fn a_declined_question_ends_the_task(space: &Space) {
         let project = Project::new(space, &turns(&[&writes("half.txt", "half", ASKS)]), "");
@@ -156,7 +156,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A session the client no longer knows is begun anew, with everything that was said.
     fn a_forgotten_session_begins_anew_with_the_whole_history(space: &Space) {
         let script = format!(
@@ -176,7 +176,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A resume that fails keeps the answer: it is tried again, shown, and delivered in the end.
     fn an_answer_survives_resumes_that_fail(space: &Space) {
         let script = turns(&[&says(ASKS), "- exit: 1"]);
@@ -198,7 +198,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario S: who is sure enough is not asked about, who is not, or does not say, is.
     fn work_of_an_agent_that_is_not_sure_is_shown_first(space: &Space) {
         let done = |confidence: &str| {
