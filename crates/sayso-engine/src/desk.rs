@@ -7,14 +7,14 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
-    Invited, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News, NoticeState, Order, Page,
-    Pending, Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result, Scope,
-    Setting, SettingKind, Settled, Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow,
-    Token, ToolCall, Waited, World, settings,
+    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
+    InboxFilter, Invited, Known, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News,
+    NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report,
+    Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space,
+    Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
-use sayso_core::gate::{Action, Card, Gate};
+use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
 use sayso_core::message::Message;
 use sayso_core::run::{Holder, How, Run, Spent};
 use sayso_core::task::{Edit, Status, Task};
@@ -131,16 +131,23 @@ desk! {
         /// Notes that the actor was shown these gates as they are here. Only people are noted, and each
         /// card once, so looking again writes nothing.
         fn see(shown: &[Gate]) -> (), Anyone;
-        /// Puts a gate off.
+        /// Notes that the actor was shown a card: every gate of it.
+        fn see_card(card: &Asked) -> (), Anyone;
+        /// Puts a gate off, and with it those that ask the same.
         fn snooze(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Says "mine" for a while.
+        /// Says "mine" for a while, of the whole card.
         fn claim(id: GateId, until: Timestamp) -> Gate, Anyone;
         /// Says "not mine any more".
         fn release(id: GateId) -> Gate, Anyone;
         /// Gives a gate more time.
         fn extend(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Answers a gate. The first answer wins; every other caller is told who was first.
+        /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
         fn answer(id: GateId, answer: Answer, digest: &str) -> Gate, Anyone;
+        /// Answers a card: the gate that is named and, where `same` says so, every other open gate that
+        /// asks just that and that this person may answer. All of it counts together, or nothing does.
+        fn answer_card(say: Say) -> Vec<Gate>, Anyone;
+        /// Answers several cards, each by itself: one that is refused stands in no other's way.
+        fn answer_many(says: Vec<Say>) -> Vec<SayOutcome>, Anyone;
         /// Takes a gate back.
         fn withdraw(id: GateId, reason: &str) -> Gate, Anyone;
         /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
@@ -155,6 +162,14 @@ desk! {
         fn gate_for(id: GateId) -> Gate, Anyone;
         /// Gates, a page at a time. An agent sees its own.
         fn gates(filter: GateFilter) -> Page<Gate>, Anyone;
+        /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
+        fn inbox(filter: &InboxFilter) -> Page<Asked>, Anyone;
+        /// The card a gate is part of, with that gate in front.
+        fn card(id: GateId) -> Asked, Anyone;
+        /// The way of a gate so far: when, by whom and through which door; what came of it; what hangs.
+        fn receipt(id: GateId) -> Receipt, Anyone;
+        /// What hangs in the whole space, or of an agent's own; at most `limit`, the oldest first.
+        fn alerts(limit: usize) -> Vec<Alert>, Anyone;
         /// Endings this asker has not acknowledged yet, oldest first.
         fn undelivered(limit: usize) -> Vec<Gate>, Anyone;
 
@@ -229,6 +244,8 @@ desk! {
 
         /// Invites a person with a code that counts once.
         fn invite(name: &str, is_admin: bool) -> Invited, Admins;
+        /// Lets somebody in no more: their credentials end at once. What they did stays.
+        fn dismiss_person(name: &str) -> (), Admins;
 
         /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
         /// govern.
@@ -320,6 +337,8 @@ desk! {
         fn check_can_be_remembered(gate: GateId) -> (), Anyone;
         /// What is remembered and still holds, by the gate it was said at.
         fn remembered() -> Vec<(String, Remembered)>, Anyone;
+        /// The people who were let in, by name.
+        fn people() -> Vec<Known>, Readers;
         /// Whether the space was deleted.
         fn is_deleted() -> bool, Anyone;
         /// All spaces in this store.

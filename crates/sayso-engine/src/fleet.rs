@@ -5,14 +5,10 @@ use sayso_agents::Backend;
 use sayso_core::text::harmless_line;
 use serde::{Deserialize, Serialize};
 
-/// A person: whether they look after the space, when they work, when they are left alone, and how they are
-/// told that something waits.
+/// A person: when they work, when they are left alone, and how they are told that something waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Person {
-    /// Whether they look after the space: its people, policies and credentials.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub admin: bool,
     /// Their calendar; without one, that of the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<Calendar>,

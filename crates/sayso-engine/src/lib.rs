@@ -10,6 +10,7 @@ mod batch;
 mod calendar;
 mod calls;
 mod captured;
+mod cards;
 mod channels;
 mod clock;
 mod courier;
@@ -33,6 +34,7 @@ mod outbox;
 mod people;
 mod policy;
 mod questions;
+mod receipts;
 mod remote;
 mod runs;
 mod settings;
@@ -48,6 +50,7 @@ pub use audit::{ExportError, Report, verify_export};
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;
+pub use cards::{Asked, Asker, InboxFilter, Say, SayOutcome};
 pub use channels::{Channel, Way, check_channel_name};
 pub use courier::{Courier, Sending, Sent};
 pub use desk::{Desk, take_call};
@@ -72,7 +75,9 @@ pub use remote::{Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDe
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
 pub use sayso_policy::{Demands, ToolCall};
-pub use sayso_store::{Found, GateFilter, Page, Place, Setting, Space, TaskFilter, TaskRow, Token};
+pub use sayso_store::{
+    Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
+};
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
 pub use spaces::{check_space_name, deleted};
 pub use tasks::{Completed, NewTask};

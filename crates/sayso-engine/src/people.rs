@@ -1,15 +1,14 @@
 //! People who come from elsewhere: invited with a code that counts once, let in by their passphrase, and
 //! slowed down when they guess.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, not_found};
 use crate::identity::{check_token_name, digest_of, passphrase_hash, unhashed};
-use crate::settings::{Change, SettingKind};
-use crate::{LocalDesk, Minted, Person, Result, Token};
+use crate::{LocalDesk, Minted, Result, Token};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
 use sayso_core::guessing::pause_micros;
 use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp};
-use sayso_store::{Guesses, Handles, Invitation};
+use sayso_store::{Guesses, Handles, Invitation, Known};
 use serde::{Deserialize, Serialize};
 
 /// How long a code lets somebody in.
@@ -20,6 +19,9 @@ const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 /// How many tokens are looked at for one's own.
 const TOKENS_MAX: usize = 10_000;
+
+/// More people than this do not belong to one space.
+const PEOPLE_MAX: usize = 10_000;
 
 /// Who invites the first person of a space: the server that found nobody there.
 const SERVER: &str = "server";
@@ -109,7 +111,9 @@ impl LocalDesk {
                 return Err(bad_code().into());
             }
             batch.about("person.joined", &name, None, &format!("by {}", invitation.invited_by));
-            add_person(batch, &name, invitation.is_admin)?;
+            let (is_admin, joined_at) = (invitation.is_admin, batch.at);
+            let known = Known { name: name.clone(), is_admin, joined_at };
+            batch.write.put_person(batch.space, &known)?;
             batch.write.put_passphrase(batch.space, &name, &hash)?;
             login.write(batch)
         })
@@ -179,21 +183,41 @@ impl LocalDesk {
         Err(refusal.into())
     }
 
+    /// The people who were let in, by name.
+    pub fn people(&self) -> Result<Vec<Known>> {
+        self.read(|read| Ok(read.people(self.space, PEOPLE_MAX)?))
+    }
+
     /// Whether this person looks after the space.
     pub fn is_admin(&self, name: &str) -> Result<bool> {
-        self.read(|read| {
-            let people = self.rules(read)?;
-            let people = people.of::<Person>(SettingKind::Person);
-            Ok(people.into_iter().any(|(known, person)| known == name && person.admin))
+        Ok(self.people()?.iter().any(|known| known.name == name && known.is_admin))
+    }
+
+    /// Lets somebody in no more: their credentials end at once. What they did stays.
+    pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Govern, "send people away")?;
+            let all = batch.write.people(batch.space, PEOPLE_MAX)?;
+            let mut admins = all.iter().filter(|known| known.is_admin);
+            if admins.clone().count() == 1 && admins.any(|admin| admin.name == name) {
+                let message = format!("{name} is the only one who looks after the space");
+                return Err(Refusal::new(Code::WrongState, message)
+                    .hint("let somebody else do it first: sayso people invite NAME --admin")
+                    .into());
+            }
+            if !all.iter().any(|known| known.name == name) {
+                return Err(not_found("person", &name).into());
+            }
+            batch.about("person.dismissed", &name, None, "");
+            batch.write.drop_person(batch.space, &name, batch.at).map(drop)?;
+            Ok(())
         })
     }
 
-    /// Whether anybody does.
+    /// Whether anybody looks after the space.
     fn has_admin(&self) -> Result<bool> {
-        self.read(|read| {
-            let rules = self.rules(read)?;
-            Ok(rules.of::<Person>(SettingKind::Person).iter().any(|(_, person)| person.admin))
-        })
+        Ok(self.people()?.iter().any(|known| known.is_admin))
     }
 
     fn person(&self, name: &str, proof: Proof) -> Actor {
@@ -236,22 +260,6 @@ impl NewLogin {
         batch.write.put_unlock(batch.space, &self.name, &place, until)?;
         Ok((token, self.secret.clone()))
     }
-}
-
-/// Notes that somebody belongs to the space. What was set for them before stays.
-fn add_person(batch: &mut Batch<'_, '_>, name: &str, is_admin: bool) -> Result<()> {
-    let rules = batch.desk.rules(batch.write)?;
-    let mut people = rules.of::<Person>(SettingKind::Person);
-    let known =
-        people.iter().position(|(known, _)| *known == name).map(|at| people.swap_remove(at).1);
-    let (is_new, mut person) = (known.is_none(), known.unwrap_or_default());
-    if !is_new && (person.admin || !is_admin) {
-        return Ok(());
-    }
-    person.admin |= is_admin;
-    let body = serde_json::to_string(&person).map_err(|e| unhashed(&e))?;
-    let change = Change { kind: SettingKind::Person, name: name.to_owned(), body: Some(body) };
-    batch.set(&[change]).map(drop)
 }
 
 /// Eighty bits, in groups that can be read aloud.

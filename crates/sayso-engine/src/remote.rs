@@ -450,7 +450,7 @@ sent_as_they_are! {
     Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::Edit, crate::NewToken,
     Vec<crate::Change>, crate::Scope, sayso_core::gate::Action, crate::NewRun,
     sayso_core::run::How, sayso_core::run::Spent, crate::Settlement, Option<crate::SettingKind>,
-    sayso_policy::Request,
+    sayso_policy::Request, crate::Say, Vec<crate::Say>,
 }
 
 /// Reads what a call is made with.

@@ -1,5 +1,7 @@
 //! Wire types: what `--json` prints and, later, what the API answers. Fields are only ever added.
 
+pub use crate::cards::*;
+
 use sayso_core::audit::Entry;
 use sayso_core::gate::{Delivery as CoreDelivery, Ending, Gate as CoreGate};
 use sayso_core::message::Message as CoreMessage;
@@ -485,7 +487,7 @@ pub struct AuditEntry {
 pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
 
 /// The name of a value as serde writes it, for enums that have one.
-fn name<T: Serialize>(value: &T) -> String {
+pub(crate) fn name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => text,
         _ => String::new(),

@@ -1,4 +1,12 @@
--- People who come from elsewhere: how they get in, and how often somebody guessed wrong.
+-- People who come from elsewhere: who they are, how they get in, and how often somebody guessed wrong.
+
+CREATE TABLE people (
+    space     {text} NOT NULL,
+    name      {text} NOT NULL,
+    is_admin  {int} NOT NULL,
+    joined_at {int} NOT NULL,
+    PRIMARY KEY (space, name)
+) {keyed_table};
 
 -- Codes that let somebody in, once. The code itself is not kept. A name is set for whom it is meant.
 CREATE TABLE invitations (

@@ -7,6 +7,7 @@
 
 mod error;
 mod explain;
+mod inbox;
 mod outbox;
 mod page;
 mod people;
@@ -26,7 +27,7 @@ mod writer;
 pub use error::{Error, Result};
 pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
-pub use people::{Guesses, Invitation};
+pub use people::{Guesses, Invitation, Known};
 pub use place::Place;
 pub use read::{AuditRow, EventRow, Found, Read, Space, Token};
 pub use schema::{CHECKSUMMED, VERSION};

@@ -1,10 +1,11 @@
 //! People who come from elsewhere: codes that let them in, and wrong guesses.
 
 use crate::Result;
-use crate::read::Read;
-use crate::tx::args;
+use crate::read::{Read, rows_max};
+use crate::tx::{Row, args};
 use crate::write::Write;
 use sayso_core::{SpaceId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// A code that lets somebody in, once. The code itself is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,17 @@ pub struct Invitation {
     pub used_at: Option<Timestamp>,
 }
 
+/// Somebody who was let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Who they are here.
+    pub name: String,
+    /// Whether they look after the space.
+    pub is_admin: bool,
+    /// When they were let in first.
+    pub joined_at: Timestamp,
+}
+
 /// How often somebody guessed wrong, one after the other, and until when nobody guesses again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guesses {
@@ -40,6 +52,19 @@ impl Guesses {
 }
 
 impl Read<'_> {
+    /// The people of a space who were let in, by name.
+    pub fn people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Known>> {
+        let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 \
+                   ORDER BY name LIMIT ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
+        let known = |row: &Row| Known {
+            name: row.text(0).into(),
+            is_admin: row.int(1) != 0,
+            joined_at: Timestamp::from_micros(row.int(2)),
+        };
+        Ok(rows.iter().map(known).collect())
+    }
+
     /// The invitation with this hash of its code.
     pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
@@ -68,6 +93,29 @@ impl Read<'_> {
 }
 
 impl Write<'_> {
+    /// Notes that somebody was let in. Who looks after the space goes on to do so.
+    pub fn put_person(&mut self, space: SpaceId, person: &Known) -> Result<()> {
+        let sql = "INSERT INTO people (space, name, is_admin, joined_at) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT (space, name) DO UPDATE SET \
+                   is_admin = CASE WHEN people.is_admin > excluded.is_admin \
+                   THEN people.is_admin ELSE excluded.is_admin END";
+        let Known { name, is_admin, joined_at } = person;
+        let (is_admin, at) = (i64::from(*is_admin), joined_at.as_micros());
+        self.exec(sql, args![&space.to_string(), name, is_admin, at]).map(drop)
+    }
+
+    /// Lets somebody in no more: their credentials end, their passphrase is forgotten.
+    pub fn drop_person(&mut self, space: SpaceId, name: &str, at: Timestamp) -> Result<bool> {
+        let space = space.to_string();
+        self.exec("DELETE FROM passphrases WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        self.exec("DELETE FROM unlocks WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        let sql = "UPDATE tokens SET revoked_at = ?3 WHERE space = ?1 AND name = ?2 \
+                   AND role <> 'agent' AND revoked_at IS NULL";
+        self.exec(sql, args![&space, name, at.as_micros()])?;
+        let sql = "DELETE FROM people WHERE space = ?1 AND name = ?2";
+        Ok(self.exec(sql, args![&space, name])? > 0)
+    }
+
     /// Keeps an invitation.
     pub fn add_invitation(&mut self, invitation: &Invitation) -> Result<()> {
         let sql = "INSERT INTO invitations (hash, space, name, is_admin, invited_by, expires_at) \

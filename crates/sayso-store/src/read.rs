@@ -451,7 +451,7 @@ fn damaged(why: &str) -> Error {
 
 /// A gate from its row. What the row says beside it must be what it says itself: one that reads as open
 /// because a letter of it was hit would wait for ever.
-fn listed_gate(row: &Row) -> Result<Gate> {
+pub(crate) fn listed_gate(row: &Row) -> Result<Gate> {
     let gate: Gate = json(row.text(0))?;
     match gate.state() == row.text(1) {
         true => Ok(gate),

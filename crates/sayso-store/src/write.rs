@@ -9,7 +9,7 @@ use sayso_core::gate::Gate;
 use sayso_core::message::Message;
 use sayso_core::run::{self, Run};
 use sayso_core::task::Task;
-use sayso_core::{GateId, SpaceId, TaskId, Timestamp, TokenId};
+use sayso_core::{Digest, GateId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -135,12 +135,14 @@ impl<'a> Write<'a> {
     pub fn put_gate(&mut self, gate: &Gate, version: u64) -> Result<()> {
         let opened = &gate.opened;
         let sql = "INSERT INTO gates (id, space, handle, kind, state, task, asker, opened_at, \
-                     snoozed_until, ended_at, version, body, due_at) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+                     snoozed_until, ended_at, version, body, due_at, same) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
                    ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
                      snoozed_until = excluded.snoozed_until, ended_at = excluded.ended_at, \
-                     version = excluded.version, body = excluded.body, due_at = excluded.due_at";
+                     version = excluded.version, body = excluded.body, due_at = excluded.due_at, \
+                     same = excluded.same";
         let task = opened.task.map(|t| t.to_string());
+        let same = gate.is_open().then(|| gate.same()).flatten();
         self.exec(
             sql,
             args![
@@ -157,6 +159,7 @@ impl<'a> Write<'a> {
                 version as i64,
                 &text(gate)?,
                 gate.next_due().map(|(at, _)| at.as_micros()),
+                same.as_ref().map(Digest::as_str),
             ],
         )
         .map(drop)

@@ -117,6 +117,11 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     vec![
         ("gate", schema_for!(wire::Gate)),
         ("gate-page", schema_for!(wire::Page<wire::Gate>)),
+        ("gate-detail", schema_for!(wire::GateDetail)),
+        ("card", schema_for!(wire::Card)),
+        ("card-page", schema_for!(wire::Inbox)),
+        ("answered", schema_for!(wire::Answered)),
+        ("answers", schema_for!(wire::Answers)),
         ("task", schema_for!(wire::Task)),
         ("task-page", schema_for!(wire::Page<wire::Task>)),
         ("task-detail", schema_for!(wire::TaskDetail)),

@@ -302,6 +302,13 @@ fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
     Ok(())
 }
 
+impl Gate {
+    /// Whether it waits for this person, among others. How sure it must be theirs is another question.
+    pub fn is_for(&self, actor: &Actor) -> bool {
+        check_is_for(self, actor, "answer").is_ok()
+    }
+}
+
 /// Whether the gate waits for this person, among others.
 fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     let Gate { opened, .. } = gate;

@@ -3,16 +3,22 @@
 //! `opened -> seen -> (claimed, snoozed, reminded, escalated) -> answered | expired | withdrawn |
 //! superseded`, then its delivery: `pending -> delivered -> acknowledged`, or failed and shown.
 
+mod alert;
 mod decide;
 mod event;
 mod held;
+mod receipt;
+mod same;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
+pub use alert::{Alert, Around, OVER_MICROS, Trouble, UNDELIVERED_MICROS, alerts, could_hang};
 pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, decide};
 pub use event::{Event, Opened, Signature};
 pub use held::{Action, Held};
+pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
+pub use same::{InLine, Waiting, behind, in_line};
 pub use schedule::{Due, Level, Schedule};
 
 use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};

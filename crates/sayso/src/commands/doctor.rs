@@ -12,6 +12,9 @@ use sayso_engine::{Desk, Member, Place};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 
+/// How many alerts are counted.
+const ALERTS_MAX: usize = 100;
+
 /// Check that everything is in order, and say honestly how safe it is.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -115,6 +118,7 @@ fn store_checks(
     checks.push(agents(context)?);
     checks.extend(super::connect::examine(context, args.quick)?);
     checks.push(runs(desk)?);
+    checks.push(receipts(desk, &actor)?);
     checks.extend(spawned(context, desk)?);
     checks.extend(notices(context, desk, &actor)?);
     if args.quick {
@@ -160,6 +164,21 @@ fn runs(desk: &Desk) -> Result<Check> {
     })
 }
 
+/// Whether a question or an answer hangs on its way.
+fn receipts(desk: &Desk, actor: &Actor) -> Result<Check> {
+    let alerts = desk.alerts(actor, ALERTS_MAX)?;
+    Ok(match alerts.as_slice() {
+        [] => Check::ok("receipts", "no question and no answer hangs"),
+        [one] => Check::warning("receipts", &harmless_line(&one.what), &harmless_line(&one.hint)),
+        [first, ..] => {
+            let many = if alerts.len() == ALERTS_MAX { "or more " } else { "" };
+            let first = harmless_line(&first.what);
+            let seen = format!("{} {many}hang, the oldest: {first}", alerts.len());
+            Check::warning("receipts", &seen, "see all of them with: sayso inbox")
+        }
+    })
+}
+
 /// Whether the agents that were spawned here are alive.
 fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
     let location = config::locate(&context.globals)?;
@@ -189,7 +208,7 @@ fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<C
         let hint = failure.hint.unwrap_or_default();
         return Ok(Some(Check::warning("notices", &failure.message, &hint)));
     }
-    if !actor.role.may(Deed::ReadAll) {
+    if !actor.may(Deed::ReadAll) {
         return Ok(None);
     }
     let under_way = desk.notices(actor, NOTICES_MAX)?;

@@ -6,7 +6,7 @@ use crate::out::Look;
 use crate::{when, who};
 use clap::Subcommand;
 use sayso_core::Exit;
-use sayso_engine::{Person, Setting, SettingKind};
+use sayso_engine::Known;
 
 /// Who belongs to a space, and how they get in from elsewhere.
 ///
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The people of the space.
+    /// The people who were let in.
     List,
     /// Make a code that lets a person in, once. Also for one who forgot their passphrase.
     Invite {
@@ -31,6 +31,12 @@ enum Verb {
         #[arg(long)]
         admin: bool,
     },
+    /// Let a person in no more. Their credentials end at once; what they did stays.
+    Dismiss {
+        /// Who they are here.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
 }
 
 /// A person, for `--json`.
@@ -40,8 +46,8 @@ pub(crate) struct Shown {
     name: String,
     /// Whether they look after the space.
     admin: bool,
-    /// Since when, or when something was set for them last.
-    set_at: String,
+    /// When they were let in first.
+    joined_at: String,
 }
 
 /// A code, for `--json`.
@@ -59,20 +65,20 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match args.verb {
         Verb::List => list(context),
         Verb::Invite { name, admin } => invite(context, name, admin),
+        Verb::Dismiss { name } => dismiss(context, &name),
     }
 }
 
 fn list(context: &Context<'_>) -> Result<Exit> {
     let (desk, _) = context.sit_down_to_look()?;
-    let set = desk.settings(Some(SettingKind::Person))?;
-    let people: Vec<_> = set.into_iter().filter_map(shown).collect();
+    let people: Vec<_> = desk.people()?.into_iter().map(shown).collect();
     let out = context.out;
     if out.json {
         out.json(&people);
         return Ok(Exit::Ok);
     }
     if people.is_empty() {
-        out.remark("nobody is named yet; invite somebody with: sayso people invite NAME");
+        out.remark("nobody was let in yet; invite somebody with: sayso people invite NAME");
     }
     for person in &people {
         let what = if person.admin { "  looks after the space" } else { "" };
@@ -81,9 +87,17 @@ fn list(context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn shown(set: Setting) -> Option<Shown> {
-    let person: Person = serde_json::from_str(&set.body?).ok()?;
-    Some(Shown { name: set.name, admin: person.admin, set_at: when::rfc3339(set.set_at) })
+fn shown(known: Known) -> Shown {
+    let Known { name, is_admin, joined_at } = known;
+    Shown { name, admin: is_admin, joined_at: when::rfc3339(joined_at) }
+}
+
+fn dismiss(context: &Context<'_>, name: &str) -> Result<Exit> {
+    let desk = context.desk()?;
+    let actor = who::person(context, &desk)?;
+    desk.dismiss_person(&actor, name)?;
+    context.out.line(&format!("{name} is let in no more; their credentials have ended"));
+    Ok(Exit::Ok)
 }
 
 fn invite(context: &Context<'_>, name: String, is_admin: bool) -> Result<Exit> {

@@ -52,8 +52,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level);
     let version = env!("CARGO_PKG_VERSION");
     let telling = Telling { channels: courier::channels(&location)?, pages: location.pages };
+    let (first, space) = (desk.first_code()?, location.space);
     let setup = Setup { desk, address: args.listen, hosts: args.host, version, telling };
-    let (first, space) = (setup.desk.first_code()?, location.space);
     let listening = http::listen(setup)?;
     let url = listening.url();
     if let Some(first) = first {

@@ -5,7 +5,7 @@
 //! `cargo xtask test` starts. What is served is behind a real `sayso serve` in a process of its own.
 
 use sayso_core::{Actor, Door, Level, Proof, Role};
-use sayso_engine::{Change, LocalDesk, NewToken, Place, SettingKind, World};
+use sayso_engine::{LocalDesk, NewToken, Place, World};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -422,7 +422,8 @@ impl Drop for Space {
     }
 }
 
-/// Makes a credential for the user of this machine, with the passphrase shown.
+/// Makes a credential for the user of this machine, with the passphrase shown. They look after the space, and
+/// so do those who have tokens: a person with one may do here what they may without a server.
 fn log_in(store: &Path, space: &str, to: &Path) {
     let place = Place::Sqlite(store.to_owned());
     let desk = LocalDesk::open(place, space, World::real()).unwrap();
@@ -431,10 +432,10 @@ fn log_in(store: &Path, space: &str, to: &Path) {
     let new =
         NewToken { role: Role::Human, name, task: None, run: None, expires_at: None, scopes: None };
     let minted = desk.mint(&user, new).unwrap();
-    let body = Some(r#"{"admin": true}"#.to_owned());
-    let admin = Change { kind: SettingKind::Person, name: user.name.clone(), body };
-    desk.set(&user, vec![admin]).unwrap();
-    desk.set_passphrase(&user, None, PASSPHRASE).unwrap();
+    for name in [user.name.as_str(), "ann", "bob"] {
+        let code = desk.invite(&user, name, true).unwrap().code;
+        desk.join(&code, name, PASSPHRASE).unwrap();
+    }
     desk.unlock(&user, PASSPHRASE, &format!("token/{}", minted.token.id)).unwrap();
     std::fs::write(to, minted.secret).unwrap();
 }

@@ -81,7 +81,7 @@ rules:
     then: ask
     ask: {of: ann, escalate: [{after: 1s, of: bob}], deadline: 1h, at_end: escalate}
 ");
-        let gates = [(); 2].map(|()| space.ask("coder", &["Ship?", "--verdict"]));
+        let gates = ["Ship?", "Publish?"].map(|question| space.ask("coder", &[question, "--verdict"]));
         std::thread::sleep(Duration::from_millis(1_100));
         space.run(Who::Human("bob"), &["approve", &gates[0]]).ok();
         space.ann(&["approve", &gates[1]]).ok();

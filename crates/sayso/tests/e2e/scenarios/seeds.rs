@@ -36,9 +36,12 @@ impl<'a> Alias<'a> {
 
     /// A new task that waits for an answer.
     fn asked(&self) -> String {
+        self.asked_about("JWT is better for stateless APIs.")
+    }
+
+    fn asked_about(&self, context: &str) -> String {
         let task = self.space.create(&["Implement user authentication", "--size", "medium"]);
         let question = "Should the API use JWT tokens or session cookies?";
-        let context = "JWT is better for stateless APIs.";
         self.space.ask("coder", &[question, "--task", &task, "--context", context]);
         task
     }
@@ -97,7 +100,7 @@ everywhere! {
     /// Seed 000: all of them, one after the other; an empty line leaves one open.
     fn bh_respond_all(space: &Space) {
         let bh = Alias::new(space, "bh");
-        let tasks = [bh.asked(), bh.asked(), bh.asked()];
+        let tasks = ["the web", "the phone", "the desktop"].map(|what| bh.asked_about(what));
         let choice = space.ask("coder", &["Which colour?", "-o", "red", "-o", "blue"]);
         let verdict = space.ask("coder", &["Ship?", "--verdict"]);
         let walked = space.run_with_input(Who::Human("ann"), &["respond", "--all"], "first\n\nthird\nblue\n");

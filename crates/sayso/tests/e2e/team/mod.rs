@@ -1,6 +1,7 @@
 //! A team: people, workers and agents on other machines, who have a server and no database.
 
 mod attacks;
+mod many;
 mod people;
 
 use crate::harness::{Backend, Ran, Server, Space, Who};

@@ -91,6 +91,11 @@ for_teams! {
         }
         std::fs::write(ann.path().join("p.yaml"), "otherwise: {tool: allow}\n").unwrap();
         ann.run(Who::Terminal, &["policy", "set", "p.yaml"]).ok();
+        ann.run(Who::Terminal, &["people", "dismiss", "ann"]).refused("SAY018");
+        ann.run(Who::Terminal, &["people", "dismiss", "nobody"]).refused("SAY001");
+        ann.run(Who::Terminal, &["people", "dismiss", "bob"]).ok();
+        bob.run(Who::Terminal, &["list"]).refused("SAY028").exits(4);
+        log_in(&bob, "bob", "correct horse").refused("SAY039");
         // A script with her login is not her.
         ann.run(Who::Script, &["policy", "set", "p.yaml"]).refused("SAY011");
         ann.run(Who::Script, &["people", "invite", "eve"]).refused("SAY011");

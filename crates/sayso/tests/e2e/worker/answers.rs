@@ -35,6 +35,13 @@ everywhere! {
         assert_eq!(project.git(&["show", &format!("{branch}:done.txt")]), "done");
         let gate = &space.show(&task)["questions"][0];
         assert_eq!(gate["delivery"]["state"], "acknowledged", "{gate}");
+        // The receipt names the turn that went on with the answer, and how it ended.
+        let shown = space.show(gate["handle"].as_str().unwrap());
+        let onward = &shown["onward"];
+        assert_eq!((&onward["number"], &onward["state"]), (&2.into(), &"completed".into()), "{onward}");
+        assert_eq!(onward["run"], runs[1]["id"]);
+        let last = shown["receipt"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!((&last["step"], &last["door"]), (&"acted".into(), &"worker".into()), "{last}");
         space.verify();
     }
 }
@@ -57,6 +64,14 @@ everywhere! {
             assert_eq!(project.read("work.txt"), None, "nothing comes home before the yes");
             if n < 4 {
                 space.ann(&["reject", &gate, &format!("not good enough, {n}")]).ok();
+            }
+            if n == 2 {
+                // What the first no led to: the second turn, and what it did.
+                let first = space.show(&task)["questions"][0]["handle"].as_str().unwrap().to_owned();
+                let onward = space.show(&first)["onward"].clone();
+                assert_eq!((&onward["number"], &onward["state"]), (&2.into(), &"completed".into()), "{onward}");
+                assert!(onward["files"].as_str().unwrap().contains("work.txt"), "{onward}");
+                assert_eq!(onward["commit"].as_str().unwrap().len(), 40, "{onward}");
             }
         }
         space.ann(&["approve", &task]).ok();
@@ -188,6 +203,14 @@ everywhere! {
         assert_eq!(space.state(&task), "blocked");
         let gate = &space.show(&task)["questions"][0];
         assert_eq!(gate["delivery"]["state"], "failed", "{gate}");
+        // It is an alert wherever a person looks, with what to do.
+        let inbox = space.ann(&["inbox", "--json"]).json();
+        assert_eq!(inbox["alerts"][0]["trouble"], "delivery_failed", "{inbox}");
+        let handle = gate["handle"].as_str().unwrap();
+        assert_eq!(inbox["alerts"][0]["gate"], handle);
+        for args in [&["inbox"][..], &["show", handle], &["doctor", "--quick"]] {
+            space.ann(args).says("could not be handed to").says("sayso work");
+        }
         project.script(&turns(&[&says(ASKS), &says(COMPLETE), &says(COMPLETE), &says(COMPLETE)]));
         space.ann(&["reopen", &task]).ok();
         project.work(&[]).says("completed").ok();
