@@ -20,6 +20,17 @@ pub(crate) fn enter_root() -> Outcome {
 pub(crate) fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(words);
+    // What cargo told us of ourselves; the build of some crates would begin anew wherever it differs.
+    let is_ours = |name: &str| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
+            .iter()
+            .any(|p| name.starts_with(p))
+    };
+    for name in env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+        if is_ours(&name) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

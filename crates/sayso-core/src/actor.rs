@@ -2,6 +2,7 @@
 
 use crate::{Code, Refusal, RunId, TaskId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The part a caller plays. One credential has one role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,7 +67,8 @@ impl Role {
 }
 
 /// What a role may or may not do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Deed {
     /// Give a verdict, or do anything that amounts to one.
     Answer,
@@ -75,6 +77,7 @@ pub enum Deed {
     /// Create, change and close tasks, and write notes.
     Track,
     /// See gates that are not one's own.
+    #[serde(rename = "read")]
     ReadAll,
     /// Make and revoke tokens.
     Mint,
@@ -84,6 +87,34 @@ pub enum Deed {
     Govern,
     /// Run workers, and carry out what they are for.
     Operate,
+}
+
+impl Deed {
+    /// Every deed.
+    pub const ALL: [Deed; 8] = [
+        Deed::Answer,
+        Deed::Ask,
+        Deed::Track,
+        Deed::ReadAll,
+        Deed::Mint,
+        Deed::Audit,
+        Deed::Govern,
+        Deed::Operate,
+    ];
+
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Deed::Answer => "answer",
+            Deed::Ask => "ask",
+            Deed::Track => "track",
+            Deed::ReadAll => "read",
+            Deed::Mint => "mint",
+            Deed::Audit => "audit",
+            Deed::Govern => "govern",
+            Deed::Operate => "operate",
+        }
+    }
 }
 
 /// How a caller showed to be who they say, from weak to strong.
@@ -179,21 +210,34 @@ pub struct Actor {
     pub level: Level,
     /// The way in.
     pub door: Door,
+    /// What their credential is limited to, of what their role may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<BTreeSet<Deed>>,
 }
 
 impl Actor {
     /// An actor who is in no run, bound to no task and launched by nobody.
     pub fn new(role: Role, name: &str, proof: Proof, level: Level, door: Door) -> Self {
-        let (run, task, launcher) = (None, None, None);
-        Self { role, name: name.into(), run, task, launcher, proof, level, door }
+        let (run, task, launcher, scopes) = (None, None, None, None);
+        Self { role, name: name.into(), run, task, launcher, proof, level, door, scopes }
     }
 
-    /// Checks the role against a deed; `what` completes "may not …".
+    /// Whether they may do this: their role may, and their credential is not limited to something else.
+    pub fn may(&self, deed: Deed) -> bool {
+        self.role.may(deed) && self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&deed))
+    }
+
+    /// Checks the role and the credential against a deed; `what` completes "may not …".
     pub fn check(&self, deed: Deed, what: &str) -> Result<(), Refusal> {
-        if self.role.may(deed) {
+        if self.may(deed) {
             return Ok(());
         }
         let Actor { name, role, .. } = self;
+        if role.may(deed) {
+            let message = format!("the credential of {name} is not for this: it may not {what}");
+            return Err(Refusal::new(Code::NotAllowed, message)
+                .hint(format!("it takes one with the scope {:?}", deed.as_str())));
+        }
         let role = role.as_str();
         Err(match deed {
             Deed::Answer | Deed::Govern => Refusal::new(
@@ -277,13 +321,18 @@ pub fn admit(
     if itself {
         return Ok(Actor { door, ..credential.clone() });
     }
-    let less = |role, name: &str| Actor::new(role, name, Proof::None, *level, door);
+    let scopes = credential.scopes.clone();
+    let less = |role, name: &str| Actor {
+        scopes: scopes.clone(),
+        ..Actor::new(role, name, Proof::None, *level, door)
+    };
     match (role, claimed.role, launched) {
         // What its agent said, a worker writes down as the agent's.
         (Role::Human | Role::Operator | Role::Service, Role::Agent, Some(agent))
             if agent.launcher.as_ref() == Some(name) && agent.run == claimed.run =>
         {
-            Ok(Actor { door, proof: *proof.min(&Proof::Token), ..agent.clone() })
+            let proof = *proof.min(&Proof::Token);
+            Ok(Actor { door, proof, scopes: scopes.clone(), ..agent.clone() })
         }
         (Role::Human, Role::Agent, None) => {
             Ok(Actor { launcher: Some(name.clone()), ..less(Role::Agent, &claimed.name) })

@@ -188,6 +188,10 @@ codes! {
     OtherVersion = "SAY052", Error, "program and server are of different versions";
     /// Something else than JSON was sent.
     NotJson = "SAY053", Usage, "only JSON is taken";
+    /// Too many wrong guesses.
+    TooManyGuesses = "SAY054", Login, "too many wrong guesses";
+    /// A code that lets somebody in is not known, used up or too old.
+    BadCode = "SAY055", Login, "the code does not let anybody in";
 }
 
 impl Serialize for Code {

@@ -39,6 +39,7 @@ pub(crate) fn who(name: &str) -> Actor {
     };
     let is_agent = role == Role::Agent;
     Actor {
+        scopes: None,
         role,
         name: name.into(),
         run,

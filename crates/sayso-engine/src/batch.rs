@@ -2,7 +2,7 @@
 
 use crate::load::{self, gate_stream, task_stream};
 use crate::policy::Hold;
-use crate::{Error, LocalDesk, Result};
+use crate::{Error, LocalDesk, Result, notices};
 use sayso_core::audit::Entry;
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
@@ -34,10 +34,15 @@ pub(crate) struct Batch<'w, 'c> {
     gates: BTreeMap<GateId, Option<Versioned<Gate>>>,
     tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
     runs: BTreeMap<RunId, Option<Versioned<Run>>>,
-    events: Vec<(String, u64, String)>,
+    events: Events,
     effects: Vec<(GateId, u32, Effect)>,
     entry: Option<Entry>,
+    /// What is decided already and has an entry of its own.
+    closed: Vec<(Entry, Events)>,
 }
+
+/// Streams, versions and texts of events.
+type Events = Vec<(String, u64, String)>;
 
 /// By what a batch is found again: its place in the audit, and the entry it has there.
 pub(crate) struct Trace {
@@ -86,6 +91,7 @@ impl<'w, 'c> Batch<'w, 'c> {
             events: vec![],
             effects: vec![],
             entry: None,
+            closed: vec![],
         })
     }
 
@@ -235,6 +241,46 @@ impl<'w, 'c> Batch<'w, 'c> {
         self.entry = Some(entry);
     }
 
+    /// Closes the entry so far: what follows is about something else, and has an entry of its own in the
+    /// same transaction.
+    pub(crate) fn begin_entry(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.closed.push((entry, std::mem::take(&mut self.events)));
+        }
+    }
+
+    /// Does something to one gate and its task in an entry of its own, or leaves both as they are: what
+    /// is refused there stands in nobody's way.
+    pub(crate) fn or_leave<T>(
+        &mut self,
+        gate: &Gate,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.begin_entry();
+        let (id, task) = (gate.opened.id, gate.opened.task);
+        let before_gate = self.gates.get(&id).cloned();
+        let before_task = task.and_then(|task| self.tasks.get(&task).cloned());
+        let counts = [self.notices.len(), self.requests.len(), self.verdicts.len()];
+        let effects = self.effects.len();
+        match work(self) {
+            Ok(value) => return Ok(Some(value)),
+            Err(Error::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+        put_back(&mut self.gates, id, before_gate);
+        if let Some(task) = task {
+            put_back(&mut self.tasks, task, before_task);
+        }
+        let [notices, requests, verdicts] = counts;
+        self.notices.truncate(notices);
+        self.requests.truncate(requests);
+        self.verdicts.truncate(verdicts);
+        self.effects.truncate(effects);
+        self.events.clear();
+        (self.entry, self.denied, self.hold) = (None, None, None);
+        Ok(None)
+    }
+
     /// An id that another space of the store has is not free here either.
     pub(crate) fn check_is_free(&mut self, stream: &str) -> Result<()> {
         if self.write.events(stream)?.is_empty() {
@@ -261,14 +307,20 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(entry.is_some_and(|e| Entry { seq: 0, events: vec![], ..e } == trace.entry))
     }
 
-    /// Writes everything that was decided, and the one audit entry that covers it.
-    pub(crate) fn commit(self) -> sayso_store::Result<Option<Trace>> {
+    /// Writes everything that was decided, and the audit entries that cover it: one, unless several
+    /// things were decided together.
+    pub(crate) fn commit(mut self) -> sayso_store::Result<Option<Trace>> {
+        self.begin_entry();
         // What was put before the policy is on record also where nothing came of it.
         for request in &self.requests {
             self.write.add_request(self.space, request)?;
         }
-        let Some(entry) = self.entry else { return Ok(None) };
-        let seq = self.write.append(entry.clone(), &self.events)?;
+        let mut trace = None;
+        for (entry, events) in std::mem::take(&mut self.closed) {
+            let seq = self.write.append(entry.clone(), &events)?;
+            trace = Some(Trace { seq, entry });
+        }
+        let Some(trace) = trace else { return Ok(None) };
         for task in changed(&self.tasks) {
             self.write.put_task(&task.now, task.version)?;
         }
@@ -285,7 +337,7 @@ impl<'w, 'c> Batch<'w, 'c> {
             self.write.put_run(&run.now, run.version)?;
         }
         for setting in self.sets {
-            self.write.put_setting(self.space, &Setting { seq, ..setting })?;
+            self.write.put_setting(self.space, &Setting { seq: trace.seq, ..setting })?;
         }
         for notice in &self.notices {
             self.write.add_notice(notice, self.at)?;
@@ -293,15 +345,18 @@ impl<'w, 'c> Batch<'w, 'c> {
         for (gate, verdict) in self.verdicts {
             self.write.settle_request(&gate.to_string(), verdict)?;
         }
-        for (gate, revision, effect) in &self.effects {
-            for channel in &self.desk.channels {
-                if let Some(notice) = notice(self.space, channel, *gate, *revision, effect) {
-                    self.write.add_notice(&notice, self.at)?;
-                }
-            }
-        }
-        Ok(Some(Trace { seq, entry }))
+        let gates = &self.gates;
+        let gate = |id| gates.get(&id).and_then(Option::as_ref).map(|versioned| &versioned.now);
+        notices::put(self.write, self.desk, self.at, &self.effects, gate)?;
+        Ok(Some(trace))
     }
+}
+
+fn put_back<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
+    match before {
+        Some(before) => map.insert(key, before),
+        None => map.remove(&key),
+    };
 }
 
 fn changed<K, T>(map: &BTreeMap<K, Option<Versioned<T>>>) -> impl Iterator<Item = &Versioned<T>> {
@@ -317,26 +372,6 @@ fn advance<T>(
     let after = apply(before.map(|v| v.now));
     let bug = || sayso_store::Error::Other("an event made nothing of something".into());
     Ok((after.ok_or_else(bug).map_err(Error::Store)?, version))
-}
-
-/// What is told about a gate; the id makes sure that each thing is told once per channel.
-fn notice(
-    space: SpaceId,
-    channel: &str,
-    gate: GateId,
-    revision: u32,
-    effect: &Effect,
-) -> Option<Notice> {
-    let what = match effect {
-        // Another card is another thing to tell.
-        Effect::Notify { level, reminder } => format!("notify/{revision}/{level}/{reminder}"),
-        Effect::Retract => "retract".into(),
-        // The asker is not a person to notify: it has its delivery.
-        Effect::Deliver => return None,
-    };
-    let body = serde_json::json!({ "gate": gate, "effect": effect }).to_string();
-    let id = format!("{gate}/{what}/{channel}");
-    Some(Notice { id, space, channel: channel.to_owned(), body, attempts: 0 })
 }
 
 fn event_reason(event: &gate::Event) -> &str {

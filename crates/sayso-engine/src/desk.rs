@@ -7,19 +7,20 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, CallQuestion, CallRuling, Change, Completed, Found, GateFilter, Happened, History,
-    LocalDesk, Member, Metrics, Minted, NewRun, NewTask, NewToken, News, Order, Page, Pending,
-    Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result, Scope, Setting,
-    SettingKind, Settled, Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token,
-    ToolCall, Waited, World, settings,
+    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, Happened,
+    History, InboxFilter, Invited, Known, LocalDesk, Member, Metrics, Minted, NewRun, NewTask,
+    NewToken, News, NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded,
+    Remembered, Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled,
+    Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World,
+    settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
-use sayso_core::gate::{Action, Card, Gate};
+use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
 use sayso_core::message::Message;
 use sayso_core::run::{Holder, How, Run, Spent};
 use sayso_core::task::{Edit, Status, Task};
 use sayso_core::{
-    Actor, Answer, Deed, Door, GateId, Kind, Level, MessageId, Proof, Refusal, Role, RunId,
+    Actor, Answer, Deed, Door, GateId, Kind, Level, MessageId, Proof, Reach, Refusal, Role, RunId,
     SpaceId, TaskId, Threshold, Timestamp, TokenId,
 };
 use sayso_policy::{Explanation, Policies, Request, Ruling};
@@ -81,6 +82,15 @@ macro_rules! desk {
             })*
         }
 
+        /// Who may make a call from elsewhere; none for one there is not.
+        pub(crate) fn guard_of(call: &str) -> Option<Guard> {
+            match call {
+                $(stringify!($deed) => Some(Guard::$deed_guard),)*
+                $(stringify!($look) => Some(Guard::$look_guard),)*
+                _ => None,
+            }
+        }
+
         /// Carries out a call that came in over a line, for whom the credential says it is.
         pub fn take_call(
             desk: &LocalDesk,
@@ -100,6 +110,12 @@ macro_rules! desk {
                 "gate" => {
                     let (id,): (GateId,) = asked_for(arguments)?;
                     answered(&desk.gate_for(actor, id)?)
+                }
+                // A credential is for one space, and the others are nobody's business.
+                "spaces" => {
+                    let all = desk.spaces()?;
+                    let own: Vec<_> = all.into_iter().filter(|s| s.id == desk.space).collect();
+                    answered(&own)
                 }
                 $(stringify!($look) => {
                     caller.check(desk, Guard::$look_guard, call)?;
@@ -125,16 +141,23 @@ desk! {
         /// Notes that the actor was shown these gates as they are here. Only people are noted, and each
         /// card once, so looking again writes nothing.
         fn see(shown: &[Gate]) -> (), Anyone;
-        /// Puts a gate off.
+        /// Notes that the actor was shown a card: every gate of it.
+        fn see_card(card: &Asked) -> (), Anyone;
+        /// Puts a gate off, and with it those that ask the same.
         fn snooze(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Says "mine" for a while.
+        /// Says "mine" for a while, of the whole card.
         fn claim(id: GateId, until: Timestamp) -> Gate, Anyone;
         /// Says "not mine any more".
         fn release(id: GateId) -> Gate, Anyone;
         /// Gives a gate more time.
         fn extend(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Answers a gate. The first answer wins; every other caller is told who was first.
+        /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
         fn answer(id: GateId, answer: Answer, digest: &str) -> Gate, Anyone;
+        /// Answers a card: the gate that is named and, where `same` says so, every other open gate that
+        /// asks just that and that this person may answer. All of it counts together, or nothing does.
+        fn answer_card(say: Say) -> Vec<Gate>, Anyone;
+        /// Answers several cards, each by itself: one that is refused stands in no other's way.
+        fn answer_many(says: Vec<Say>) -> Vec<SayOutcome>, Anyone;
         /// Takes a gate back.
         fn withdraw(id: GateId, reason: &str) -> Gate, Anyone;
         /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
@@ -149,6 +172,14 @@ desk! {
         fn gate_for(id: GateId) -> Gate, Anyone;
         /// Gates, a page at a time. An agent sees its own.
         fn gates(filter: GateFilter) -> Page<Gate>, Anyone;
+        /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
+        fn inbox(filter: &InboxFilter) -> Page<Asked>, Anyone;
+        /// The card a gate is part of, with that gate in front.
+        fn card(id: GateId) -> Asked, Anyone;
+        /// The way of a gate so far: when, by whom and through which door; what came of it; what hangs.
+        fn receipt(id: GateId) -> Receipt, Anyone;
+        /// What hangs in the whole space, or of an agent's own; at most `limit`, the oldest first.
+        fn alerts(limit: usize) -> Vec<Alert>, Anyone;
         /// Endings this asker has not acknowledged yet, oldest first.
         fn undelivered(limit: usize) -> Vec<Gate>, Anyone;
 
@@ -212,19 +243,24 @@ desk! {
 
         /// Makes a credential. An agent can make none, and no token makes another: it takes an admin, or a
         /// person at their terminal.
-        fn mint(new: NewToken) -> Minted, Anyone;
+        fn mint(new: NewToken) -> Minted, Admins;
         /// Whether this is one who may make and revoke tokens, for what goes along with it.
-        fn check_may_mint() -> (), Anyone;
+        fn check_may_mint() -> (), Admins;
         /// Revokes a credential. It stops working at once, everywhere.
-        fn revoke(handle: &str) -> Token, Anyone;
+        fn revoke(handle: &str) -> Token, Admins;
         /// All credentials of the space, newest first, behind a given one.
-        fn tokens(after: Option<&str>, limit: usize) -> Page<Token>, Anyone;
+        fn tokens(after: Option<&str>, limit: usize) -> Page<Token>, Admins;
         /// Sets a person's passphrase; changing it takes the one before.
         fn set_passphrase(old: Option<&str>, new: &str) -> (), Anyone;
 
+        /// Invites a person with a code that counts once.
+        fn invite(name: &str, is_admin: bool) -> Invited, Admins;
+        /// Lets somebody in no more: their credentials end at once. What they did stays.
+        fn dismiss_person(name: &str) -> (), Admins;
+
         /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
         /// govern.
-        fn set(changes: Vec<Change>) -> usize, Anyone;
+        fn set(changes: Vec<Change>) -> usize, Admins;
         /// What was put before the policy since a moment, oldest first, a page at a time.
         fn requests(since: Timestamp, after: Option<&Recorded>, limit: usize)
             -> Page<Recorded>, Anyone;
@@ -232,18 +268,23 @@ desk! {
         /// and not where being wrong is bad.
         fn remember(gate: GateId, scope: Scope, until: Timestamp) -> Remembered, Anyone;
         /// Forgets what was remembered at a gate.
-        fn forget(name: &str) -> (), Anyone;
+        fn forget(name: &str) -> (), Admins;
         /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.
-        fn delete_space(reason: &str) -> usize, Anyone;
+        fn delete_space(reason: &str) -> usize, Admins;
 
         /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own
         /// terminal is their say-so; of everybody else the policy has its say.
         fn request_lifecycle(action: Action, agent: &str, reason: &str) -> Requested, Anyone;
         /// Takes an agent away: what it asked and what was asked about it is withdrawn, its credentials
         /// end, evidence stays. One that runs has to be stopped first; `force` gives it up.
-        fn delete_agent(name: &str, reason: &str, force: bool) -> (), Anyone;
+        fn delete_agent(name: &str, reason: &str, force: bool) -> (), Admins;
         /// Notes that a line was typed to an agent.
         fn note_nudge(name: &str, text: &str) -> (), Operators;
+
+        /// Notices that are under way, those that are due first before the others.
+        fn notices(limit: usize) -> Vec<NoticeState>, Anyone;
+        /// Everything people were or are to be told of one gate. An agent sees that of its own.
+        fn told(gate: GateId) -> Vec<NoticeState>, Anyone;
 
         /// The last entries of the audit, newest first.
         fn audit_entries(limit: usize) -> Vec<Entry>, Anyone;
@@ -312,10 +353,12 @@ desk! {
         fn check_can_be_remembered(gate: GateId) -> (), Anyone;
         /// What is remembered and still holds, by the gate it was said at.
         fn remembered() -> Vec<(String, Remembered)>, Anyone;
+        /// The people who were let in, by name.
+        fn people() -> Vec<Known>, Readers;
         /// Whether the space was deleted.
         fn is_deleted() -> bool, Anyone;
         /// All spaces in this store.
-        fn spaces() -> Vec<Space>, Readers;
+        fn spaces() -> Vec<Space>, Anyone;
         /// What the database finds wrong with itself.
         fn check_file() -> Vec<String>, Readers;
         /// The agents that can be spawned, by name.
@@ -344,6 +387,14 @@ desk! {
         fn take_nudges(host: &str) -> Vec<TakenNudge>, Operators;
         /// A nudge was carried out, or `failed`: then it is tried again, a few times.
         fn settle_nudge(nudge: &TakenNudge, failed: Option<&str>) -> (), Operators;
+        /// When the first notice on one of these channels is due.
+        fn next_notice(channels: &[String]) -> Option<Timestamp>, Operators;
+        /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.
+        fn claim_notices(channel: &str, limit: usize) -> Vec<Dispatch>, Operators;
+        /// A notice was sent.
+        fn settle_notice(key: &str) -> (), Operators;
+        /// A notice could not be sent; the pause before the next try doubles each time.
+        fn fail_notice(dispatch: &Dispatch, error: &str) -> (), Operators;
         /// Answers that ended a task, if a run of this place asked and nobody has taken care of it yet.
         fn to_be_landed(asker: &str, place: &Holder) -> Vec<(GateId, Task)>, Operators;
     }
@@ -383,7 +434,7 @@ impl Desk {
 
     /// The same desk, telling people through these channels. Where it is elsewhere they are told there.
     #[must_use]
-    pub fn with_channels(mut self, channels: Vec<String>) -> Self {
+    pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {
         if let Side::Local(desk) = &mut self.side {
             desk.channels = channels;
         }

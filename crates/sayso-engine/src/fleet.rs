@@ -5,13 +5,17 @@ use sayso_agents::Backend;
 use sayso_core::text::harmless_line;
 use serde::{Deserialize, Serialize};
 
-/// A person: when they work, and when they are left alone.
+/// A person: when they work, when they are left alone, and how they are told that something waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Person {
     /// Their calendar; without one, that of the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<Calendar>,
+    /// The channels they want to be told by, by name; without any, those that name them. What a channel
+    /// does is set on the machine that sends, and nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Vec<String>>,
 }
 
 /// An agent that can be spawned.

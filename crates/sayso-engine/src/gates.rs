@@ -108,11 +108,12 @@ impl LocalDesk {
         let is_new = |gate: &&Gate| {
             gate.is_open() && gate.seen_by(&actor.name).is_none_or(|s| s.digest != gate.digest)
         };
-        let cards: Vec<_> = shown
-            .iter()
-            .filter(is_new)
-            .map(|gate| (gate.opened.id, gate.digest.to_string()))
-            .collect();
+        let cards = shown.iter().filter(is_new);
+        self.see_digests(actor, cards.map(|g| (g.opened.id, g.digest.to_string())).collect())
+    }
+
+    /// Notes that the actor was shown these cards.
+    pub(crate) fn see_digests(&self, actor: &Actor, cards: Vec<(GateId, String)>) -> Result<()> {
         if actor.role != Role::Human || cards.is_empty() {
             return Ok(());
         }
@@ -129,35 +130,33 @@ impl LocalDesk {
         }
     }
 
-    /// Puts a gate off.
+    /// Puts a gate off, and with it those that ask the same.
     pub fn snooze(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
-        self.on_gate(actor, id, Command::Snooze { until })
+        self.on_card(actor, id, Command::Snooze { until })
     }
 
-    /// Says "mine" for a while.
+    /// Says "mine" for a while, of the whole card.
     pub fn claim(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
-        self.on_gate(actor, id, Command::Claim { until })
+        self.on_card(actor, id, Command::Claim { until })
     }
 
     /// Says "not mine any more".
     pub fn release(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        self.on_gate(actor, id, Command::Release)
+        self.on_card(actor, id, Command::Release)
     }
 
-    /// Answers a gate. The first answer wins; every other caller is told who was first.
+    /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
     pub fn answer(&self, actor: &Actor, id: GateId, answer: Answer, digest: &str) -> Result<Gate> {
         let digest = digest.to_owned();
         self.look_before_locking(actor, id, &answer, &digest)?;
         self.submit(actor, move |batch| {
             let answer = with_notes(batch, id, answer.clone())?;
-            let command = Command::Answer { answer, digest: digest.clone() };
-            let changed = batch.on_gate(id, &command)?;
-            settle_task(batch, id, changed)
+            answer_one(batch, id, answer, &digest)
         })
     }
 
     /// Most of those who come too late need not wait for the write lock to hear it.
-    fn look_before_locking(
+    pub(crate) fn look_before_locking(
         &self,
         actor: &Actor,
         id: GateId,
@@ -244,7 +243,7 @@ impl LocalDesk {
 
     /// Gates, a page at a time. An agent sees its own.
     pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
-        if !actor.role.may(Deed::ReadAll) {
+        if !actor.may(Deed::ReadAll) {
             filter.asker = Some(actor.name.clone());
         }
         loop {
@@ -307,8 +306,19 @@ impl LocalDesk {
     }
 }
 
-fn may_read(actor: &Actor, gate: &Gate) -> bool {
-    actor.role.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
+/// Answers a gate and lets its task go on accordingly.
+pub(crate) fn answer_one(
+    batch: &mut Batch<'_, '_>,
+    id: GateId,
+    answer: Answer,
+    digest: &str,
+) -> Result<Gate> {
+    let changed = batch.on_gate(id, &Command::Answer { answer, digest: digest.into() })?;
+    settle_task(batch, id, changed)
+}
+
+pub(crate) fn may_read(actor: &Actor, gate: &Gate) -> bool {
+    actor.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
 }
 
 /// The gate at which the same was asked, if its answer is still to be taken.
@@ -467,7 +477,7 @@ fn words(ending: &Ending) -> Option<String> {
 
 /// People who come from other trackers write the answer as a note and then approve. Their notes
 /// since the question are the answer then.
-fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
+pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
     let gate = gate_in(batch, id)?;
     let is_bare = answer.verdict == Verdict::Approved && answer.content.is_empty();
     let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {

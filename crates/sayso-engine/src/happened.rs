@@ -54,11 +54,10 @@ struct Sight<'a> {
 
 impl Sight<'_> {
     fn covers(&mut self, read: &mut Read<'_>, entry: &Entry) -> Result<bool> {
-        let role = self.actor.role;
-        if role.may(Deed::Audit) {
+        if self.actor.may(Deed::Audit) {
             return Ok(true);
         }
-        if role.may(Deed::ReadAll) {
+        if self.actor.may(Deed::ReadAll) {
             return Ok(!entry.events.is_empty());
         }
         for mark in &entry.events {

@@ -3,12 +3,13 @@
 use crate::batch::Batch;
 use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
-use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use argon2::password_hash::PasswordHasher;
 use sayso_core::{
     Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp, TokenId,
 };
 use sayso_store::{Handles, Read};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use subtle::ConstantTimeEq;
 
 /// How long a terminal stays unlocked.
@@ -30,6 +31,9 @@ pub struct NewToken {
     pub run: Option<RunId>,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
+    /// What it is limited to, of what its role may do.
+    #[serde(default)]
+    pub scopes: Option<BTreeSet<Deed>>,
 }
 
 /// A credential that was just made. The secret is shown once and kept nowhere.
@@ -47,7 +51,7 @@ impl LocalDesk {
     pub fn mint(&self, actor: &Actor, new: NewToken) -> Result<Minted> {
         let id = self.new_token_id();
         let secret = new_secret(&self.world, new.role);
-        let hash = hash(&secret);
+        let hash = digest_of(&secret);
         let token = self.submit(actor, move |batch| {
             check_may_mint(batch.actor)?;
             check_token_name(&new.name)?;
@@ -64,6 +68,7 @@ impl LocalDesk {
                 created_at: batch.at,
                 expires_at: new.expires_at,
                 revoked_at: None,
+                scopes: new.scopes.clone(),
             };
             let what = format!("{} for {}", token.role.as_str(), token.name);
             batch.about("token.minted", &token.handle, None, &what);
@@ -117,7 +122,7 @@ impl LocalDesk {
 
     /// The same, and by which credential.
     pub fn present(&self, secret: &str, door: Door) -> Result<(Actor, TokenId)> {
-        let given = hash(secret.trim());
+        let given = digest_of(secret.trim());
         let token = self.read(|read| Ok(read.token_by_hash(&given)?))?;
         let token = token.ok_or_else(|| bad_token("the token is not known here"))?;
         if !bool::from(token.hash.as_bytes().ct_eq(given.as_bytes())) {
@@ -143,6 +148,7 @@ impl LocalDesk {
             proof: Proof::Token,
             level: self.level(),
             door,
+            scopes: token.scopes,
         };
         Ok((actor, id))
     }
@@ -161,19 +167,15 @@ impl LocalDesk {
     /// Sets a person's passphrase; changing it takes the one before.
     pub fn set_passphrase(&self, actor: &Actor, old: Option<&str>, new: &str) -> Result<()> {
         self.check(actor, Deed::Answer, "set a passphrase")?;
-        if actor.proof < Proof::Tty {
-            return Err(Refusal::new(Code::NoPerson, "a passphrase is set at a terminal").into());
+        let hash = passphrase_hash(new)?;
+        match self.has_passphrase(&actor.name)? {
+            true => self.guess(actor, old.unwrap_or_default())?,
+            false if actor.proof < Proof::Tty => {
+                let message = "the first passphrase is set at a terminal";
+                return Err(Refusal::new(Code::NoPerson, message).into());
+            }
+            false => {}
         }
-        if new.chars().count() < PASSPHRASE_CHARS_MIN {
-            let message =
-                format!("the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters");
-            return Err(Refusal::new(Code::BadValue, message).into());
-        }
-        if self.has_passphrase(&actor.name)? {
-            self.check_passphrase(actor, old.unwrap_or_default())?;
-        }
-        let hash = Argon2::default().hash_password(new.as_bytes()).map_err(|e| unhashed(&e))?;
-        let hash = hash.to_string();
         self.submit(actor, move |batch| {
             batch.about("passphrase.set", &batch.actor.name.clone(), None, "");
             batch.write.put_passphrase(batch.space, &batch.actor.name, &hash)?;
@@ -184,8 +186,8 @@ impl LocalDesk {
     /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
     pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
         self.check(actor, Deed::Answer, "unlock a terminal")?;
-        self.check_passphrase(actor, passphrase)?;
-        self.put_unlock(actor, terminal, "terminal.unlocked", self.now().plus_micros(UNLOCK_MICROS))
+        self.guess(actor, passphrase)?;
+        self.put_unlock(actor, terminal, "terminal.unlocked", unlocked(self.now()))
     }
 
     /// Locks a terminal.
@@ -213,25 +215,6 @@ impl LocalDesk {
         let until = self.read(|read| Ok(read.unlocked_until(self.space, name, terminal)?))?;
         Ok(until.is_some_and(|until| self.now() < until))
     }
-
-    fn check_passphrase(&self, actor: &Actor, given: &str) -> Result<()> {
-        let stored = self.read(|read| Ok(read.passphrase(self.space, &actor.name)?))?;
-        let Some(stored) = stored else {
-            return Err(Refusal::new(
-                Code::Passphrase,
-                format!("{} has set no passphrase", actor.name),
-            )
-            .hint("set one with: sayso unlock --set")
-            .into());
-        };
-        let hash = PasswordHash::new(&stored).map_err(|e| unhashed(&e))?;
-        if Argon2::default().verify_password(given.as_bytes(), &hash).is_ok() {
-            return Ok(());
-        }
-        let refusal = Refusal::new(Code::Passphrase, "the passphrase is wrong");
-        self.note_refusal(actor, &refusal);
-        Err(refusal.into())
-    }
 }
 
 /// Writes the credential of a run's agent. Whoever may start a run may give its agent a name: it is
@@ -242,7 +225,7 @@ pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun
         id,
         space: batch.space,
         handle: batch.free_handle(Handles::Tokens, |len| id.handle(len))?,
-        hash: hash(&run.secret),
+        hash: digest_of(&run.secret),
         role: Role::Agent,
         name: run.agent.clone(),
         task: Some(run.task),
@@ -251,6 +234,7 @@ pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun
         created_at: batch.at,
         expires_at: None,
         revoked_at: None,
+        scopes: None,
     };
     Ok(batch.write.add_token(&token)?)
 }
@@ -272,7 +256,7 @@ pub(crate) fn add_agent_token(
         id,
         space: batch.space,
         handle: batch.free_handle(Handles::Tokens, |len| id.handle(len))?,
-        hash: hash(secret),
+        hash: digest_of(secret),
         role: Role::Agent,
         name: agent.to_owned(),
         task: None,
@@ -281,6 +265,7 @@ pub(crate) fn add_agent_token(
         created_at: batch.at,
         expires_at: None,
         revoked_at: None,
+        scopes: None,
     };
     batch.about("token.minted", &token.handle, None, &format!("agent for {agent}"));
     batch.write.add_token(&token)?;
@@ -288,7 +273,7 @@ pub(crate) fn add_agent_token(
 }
 
 pub(crate) fn token_by_secret(read: &mut Read<'_>, secret: &str) -> Result<Option<Token>> {
-    Ok(read.token_by_hash(&hash(secret))?)
+    Ok(read.token_by_hash(&digest_of(secret))?)
 }
 
 fn check_may_mint(actor: &Actor) -> Result<()> {
@@ -301,7 +286,7 @@ fn check_may_mint(actor: &Actor) -> Result<()> {
     Ok(())
 }
 
-fn check_token_name(name: &str) -> Result<()> {
+pub(crate) fn check_token_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '/');
     if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) {
         return Ok(());
@@ -326,7 +311,22 @@ pub(crate) fn new_secret(world: &World, role: Role) -> String {
     format!("{}{high:032x}{low:032x}", role.token_prefix())
 }
 
-fn hash(secret: &str) -> String {
+/// Until when a passphrase counts that was typed now.
+pub(crate) fn unlocked(now: Timestamp) -> Timestamp {
+    now.plus_micros(UNLOCK_MICROS)
+}
+
+/// The hash of a passphrase somebody wants to have.
+pub(crate) fn passphrase_hash(new: &str) -> Result<String> {
+    if new.chars().count() < PASSPHRASE_CHARS_MIN {
+        let message = format!("the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters");
+        return Err(Refusal::new(Code::BadValue, message).into());
+    }
+    let hash = Argon2::default().hash_password(new.as_bytes()).map_err(|e| unhashed(&e))?;
+    Ok(hash.to_string())
+}
+
+pub(crate) fn digest_of(secret: &str) -> String {
     Digest::of_bytes(secret.as_bytes()).as_str().to_owned()
 }
 
@@ -334,6 +334,6 @@ fn bad_token(why: &str) -> Refusal {
     Refusal::new(Code::BadToken, why).hint("ask for a new one: sayso token create")
 }
 
-fn unhashed(error: &dyn std::fmt::Display) -> Error {
+pub(crate) fn unhashed(error: &dyn std::fmt::Display) -> Error {
     sayso_store::Error::Other(format!("the passphrase cannot be hashed: {error}")).into()
 }

@@ -5,7 +5,7 @@
 //! started twice.
 
 use crate::lifecycle::{self, Order, Pending, Stationed, notice_id, past};
-use crate::{Desk, Error, LocalDesk, Result, identity};
+use crate::{Desk, Error, LocalDesk, RemoteDesk, Result, identity};
 use sayso_agents::process::MARK;
 use sayso_agents::{Adapter, Station, StationError, Stations, allowed};
 use sayso_core::gate::Action;
@@ -76,8 +76,10 @@ enum Unable {
 impl Desk {
     /// Carries out everything that is to be done on this machine and that nobody else is at.
     pub fn carry_out(&self, keeper: &Keeper) -> Result<Vec<Carried>> {
-        // Agents do not look after a machine for others: where the desk is elsewhere, workers do.
-        if self.is_remote() && keeper.asker.is_some() {
+        // Where the desk is elsewhere, those look after a machine who may run workers on it.
+        let is_ours =
+            |desk: &RemoteDesk| keeper.asker.is_none() && desk.holder().may(Deed::Operate);
+        if !self.remote().is_none_or(is_ours) {
             return Ok(vec![]);
         }
         self.carry_nudges(keeper)?;

@@ -4,12 +4,16 @@
 //! log. The desk takes the time, loads what a decision stands on, lets the core decide, and writes
 //! events, views, deliveries, notices and the audit entry in one transaction.
 
+mod address;
 mod audit;
 mod batch;
 mod calendar;
 mod calls;
 mod captured;
+mod cards;
+mod channels;
 mod clock;
+mod courier;
 mod desk;
 mod error;
 mod find;
@@ -25,10 +29,14 @@ mod load;
 mod local;
 mod messages;
 mod metrics;
+mod notices;
 mod nudges;
+mod outbound;
 mod outbox;
+mod people;
 mod policy;
 mod questions;
+mod receipts;
 mod remote;
 mod runs;
 mod settings;
@@ -39,10 +47,14 @@ pub mod worker;
 pub mod worktree;
 mod world;
 
+pub use address::Reachable;
 pub use audit::{ExportError, Report, verify_export};
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;
+pub use cards::{Asked, Asker, InboxFilter, Say, SayOutcome};
+pub use channels::{Channel, Way, check_channel_name};
+pub use courier::{Courier, Sending, Sent};
 pub use desk::{Desk, take_call};
 pub use error::{Error, Result};
 pub use fleet::{AgentSpec, Person, Template};
@@ -56,16 +68,22 @@ pub use load::History;
 pub use local::LocalDesk;
 pub use messages::News;
 pub use metrics::{Metrics, Spread};
+pub use notices::{NoticeState, NoticeText};
 pub use nudges::TakenNudge;
+pub use outbound::{Outbound, Replied};
+pub use outbox::Dispatch;
+pub use people::Invited;
 pub use policy::{Recorded, Remembered, Scope};
 pub use questions::{CallQuestion, QuestionsRuling};
-pub use remote::{Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk};
+pub use remote::{Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk, join, log_in};
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
 pub use sayso_policy::{
     Because, Demands, Escalation, Explanation, Layer, Looked, Request, ToolCall,
 };
-pub use sayso_store::{Found, GateFilter, Page, Place, Setting, Space, TaskFilter, TaskRow, Token};
+pub use sayso_store::{
+    Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
+};
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
 pub use spaces::{check_space_name, deleted};
 pub use tasks::{Completed, NewTask};

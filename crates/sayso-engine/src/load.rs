@@ -52,6 +52,15 @@ pub(crate) fn check_listed(read: &mut Read<'_>, listed: &Gate) -> Result<()> {
     Ok(())
 }
 
+/// Checks that a gate asks what its row says it asks. Rows from before say nothing.
+pub(crate) fn check_asks(gate: &Gate, named: Option<&str>) -> Result<()> {
+    let asks = gate.same();
+    match named.is_none_or(|named| asks.as_ref().is_some_and(|asks| asks.as_str() == named)) {
+        true => Ok(()),
+        false => Err(tampered(&gate_stream(gate.opened.id), "its row says it asks something else")),
+    }
+}
+
 /// A task with its version.
 pub(crate) fn task(read: &mut Read<'_>, id: TaskId) -> Result<Option<(Task, u64)>> {
     let rows = read.events(&task_stream(id))?;

@@ -4,7 +4,7 @@ use crate::batch::{Batch, Trace};
 use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
-use sayso_core::{Actor, Deed, GateId, Level, MessageId, Refusal, SpaceId, TokenId};
+use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
 use sayso_store::{Place, Read, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub struct LocalDesk {
     pub(crate) world: World,
     pub(crate) space: SpaceId,
     pub(crate) space_name: String,
-    /// The ways people are told. None means that nothing is put into the outbox.
-    pub(crate) channels: Vec<String>,
+    /// The channels by which people are told, besides those they named themselves.
+    pub(crate) channels: Vec<Reach>,
     /// How well this place is guarded.
     pub(crate) level: Level,
     /// What holds in the space, as it was read last.

@@ -3,9 +3,9 @@
 //! A notice is claimed under a lease, sent, and then settled. A crash in between repeats it and
 //! never loses it; whoever receives it tells repetitions by the id.
 
-use crate::{LocalDesk, Result};
-use sayso_core::Timestamp;
-use sayso_store::Notice;
+use crate::{LocalDesk, NoticeText, Result};
+use sayso_core::{Occasion, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// How long a claimed notice is left alone before somebody else may send it.
 const LEASE_MICROS: i64 = 60_000_000;
@@ -13,26 +13,73 @@ const LEASE_MICROS: i64 = 60_000_000;
 /// The longest pause between two tries.
 const BACK_OFF_MICROS_MAX: i64 = 3_600_000_000;
 
+/// How often it is tried to say that something waits no more. What waits is tried for as long as it does.
+const SETTLED_TRIES_MAX: u32 = 5;
+
+/// How much of a stranger's error is kept.
+const ERROR_CHARS_MAX: usize = 300;
+
+/// A notice somebody has taken to send it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispatch {
+    /// What it is settled by.
+    pub key: String,
+    /// How often it was tried, this time included.
+    pub attempts: u32,
+    /// What is said.
+    pub text: NoticeText,
+}
+
 impl LocalDesk {
-    /// Takes notices that are due on the channels of this desk.
-    pub fn claim_notices(&self, limit: usize) -> Result<Vec<Notice>> {
-        let (space, channels, now) = (self.space, self.channels.clone(), self.now());
-        let lease = now.plus_micros(LEASE_MICROS);
-        Ok(self.store.write(move |write| {
-            let channels: Vec<_> = channels.iter().map(String::as_str).collect();
-            write.claim_notices(space, &channels, now, lease, limit)
-        })?)
+    /// When the first notice on one of these channels is due.
+    pub fn next_notice(&self, channels: &[String]) -> Result<Option<Timestamp>> {
+        let channels: Vec<_> = channels.iter().map(String::as_str).collect();
+        self.read(|read| Ok(read.next_notice(self.space, &channels)?))
+    }
+
+    /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.
+    pub fn claim_notices(&self, channel: &str, limit: usize) -> Result<Vec<Dispatch>> {
+        let (space, now) = (self.space, self.now());
+        let (channel, lease) = (channel.to_owned(), now.plus_micros(LEASE_MICROS));
+        let taken = self.store.write(move |write| {
+            write.claim_notices(space, &[channel.as_str()], now, lease, limit)
+        })?;
+        let mut dispatches = vec![];
+        for notice in taken {
+            match self.notice_text(&notice) {
+                Ok(Some(text)) => {
+                    let (key, attempts) = (notice.id, notice.attempts);
+                    dispatches.push(Dispatch { key, attempts, text });
+                }
+                Ok(None) => self.drop_notice(&notice.id, "settled before it was sent")?,
+                // One that cannot be read is shown as failing and holds up no other.
+                Err(error) => {
+                    self.put_off_notice(&notice.id, notice.attempts, &error.to_string())?
+                }
+            }
+        }
+        Ok(dispatches)
     }
 
     /// A notice was sent.
-    pub fn settle_notice(&self, id: &str) -> Result<()> {
-        let (id, now) = (id.to_owned(), self.now());
-        Ok(self.store.write(move |write| write.settle_notice(&id, now))?)
+    pub fn settle_notice(&self, key: &str) -> Result<()> {
+        let (key, now) = (key.to_owned(), self.now());
+        Ok(self.store.write(move |write| write.settle_notice(&key, now))?)
     }
 
     /// A notice could not be sent; the pause before the next try doubles each time.
-    pub fn fail_notice(&self, notice: &Notice, error: &str) -> Result<()> {
-        self.put_off_notice(&notice.id, notice.attempts, error)
+    pub fn fail_notice(&self, dispatch: &Dispatch, error: &str) -> Result<()> {
+        let error = sayso_core::text::shorten(error, ERROR_CHARS_MAX);
+        let is_over = dispatch.text.occasion == Some(Occasion::Settled);
+        match is_over && dispatch.attempts >= SETTLED_TRIES_MAX {
+            true => self.drop_notice(&dispatch.key, &error),
+            false => self.put_off_notice(&dispatch.key, dispatch.attempts, &error),
+        }
+    }
+
+    fn drop_notice(&self, key: &str, why: &str) -> Result<()> {
+        let (key, why, now) = (key.to_owned(), why.to_owned(), self.now());
+        Ok(self.store.write(move |write| write.drop_notice(&key, &why, now))?)
     }
 
     pub(crate) fn put_off_notice(&self, id: &str, attempts: u32, error: &str) -> Result<()> {

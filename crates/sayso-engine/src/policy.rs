@@ -279,7 +279,7 @@ impl Batch<'_, '_> {
     /// that takes: nobody gets past the policy by a question of their own.
     fn rule_on_what_a_yes_does(&mut self, ask: &Ask) -> Result<Option<Demands>> {
         let closes = ask.kind.outcome(Verdict::Approved) == Outcome::Done;
-        let is_program = !self.actor.role.may(Deed::Answer);
+        let is_program = !self.actor.may(Deed::Answer);
         let Some(task) = ask.task.filter(|_| closes && is_program) else { return Ok(None) };
         let from = self.task(task)?.map_or(Status::Open, |task| task.status);
         let request = self.request(transition(from, Status::Closed), Some((task, None)))?;

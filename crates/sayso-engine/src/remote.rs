@@ -4,14 +4,16 @@
 //! Who acts is decided there, by the credential. The caller's side may only claim less: a person's script,
 //! or an agent that works with a person's credential in reach.
 
-use crate::{Error, LocalDesk, Result, Waited, World};
+use crate::desk::guard_of;
+use crate::{Error, LocalDesk, Minted, Result, Waited, World};
 use sayso_core::actor::admit;
 use sayso_core::audit::Entry;
 use sayso_core::{
-    Actor, Code, Deed, Door, GateId, Level, Refusal, RunId, SpaceId, Timestamp, TokenId,
+    Actor, Code, Deed, Door, GateId, Level, Refusal, Role, RunId, SpaceId, Timestamp, TokenId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -84,6 +86,8 @@ pub struct RemoteDesk {
     line: Arc<dyn Line>,
     world: World,
     greeting: Arc<Greeting>,
+    /// Whether nobody has used the greeting yet.
+    is_fresh: Arc<AtomicBool>,
     /// The credential of whoever uses this program.
     own: Option<String>,
     /// Credentials that were presented since, with whom each is for.
@@ -106,7 +110,8 @@ impl RemoteDesk {
                 .into());
         }
         let (greeting, presented) = (Arc::new(greeting), Arc::default());
-        Ok(Self { line, world, greeting, own, presented })
+        let is_fresh = Arc::new(AtomicBool::new(true));
+        Ok(Self { line, world, greeting, is_fresh, own, presented })
     }
 
     /// Whether the space was deleted when this began.
@@ -146,7 +151,9 @@ impl RemoteDesk {
 
     /// Who presents this secret. What they do from now on is done with it.
     pub(crate) fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
-        let actor = match self.own.as_deref() == Some(secret.trim()) {
+        // Who was just greeted need not be greeted twice; whoever comes again may have been sent away.
+        let is_own = self.own.as_deref() == Some(secret.trim());
+        let actor = match is_own && self.is_fresh.swap(false, Ordering::Relaxed) {
             true => self.greeting.actor.clone(),
             false => greet(&*self.line, Some(secret.trim()))?.actor,
         };
@@ -187,6 +194,11 @@ impl RemoteDesk {
         read(&self.line.call(self.secret(actor).as_deref(), call, &handed, patience)?)
     }
 
+    /// Ends the login of whoever uses this program.
+    pub fn log_out(&self) -> Result<()> {
+        self.call("log_out", None, &())
+    }
+
     /// Such a note must not stand in the way of the refusal it is about.
     pub(crate) fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
         if refusal.is_about_authority() {
@@ -214,6 +226,18 @@ impl RemoteDesk {
     }
 }
 
+/// Logs in over a line, by a passphrase.
+pub fn log_in(line: &dyn Line, name: &str, passphrase: &str) -> Result<Minted> {
+    let handed = write(&Handed { claim: None, with: (name, passphrase) })?;
+    read(&line.call(None, "log_in", &handed, Duration::ZERO)?)
+}
+
+/// The same for the first time, by a code somebody was given.
+pub fn join(line: &dyn Line, code: &str, name: &str, passphrase: &str) -> Result<Minted> {
+    let handed = write(&Handed { claim: None, with: (code, name, passphrase) })?;
+    read(&line.call(None, "join", &handed, Duration::ZERO)?)
+}
+
 fn greet(line: &dyn Line, secret: Option<&str>) -> Result<Greeting> {
     let handed = write(&Handed { claim: None, with: () })?;
     read(&line.call(secret, "greet", &handed, Duration::ZERO)?)
@@ -234,6 +258,8 @@ pub(crate) enum Guard {
     Readers,
     /// Whoever may run workers.
     Operators,
+    /// Whoever looks after the space.
+    Admins,
 }
 
 /// Somebody who came in over a line, by their credential.
@@ -271,13 +297,33 @@ impl Caller {
         place(self.token)
     }
 
+    /// Whether they may ask this of the desk from elsewhere, beyond what the desk itself looks at.
+    pub fn check_call(&self, desk: &LocalDesk, call: &str) -> Result<()> {
+        let guard = guard_of(call).ok_or_else(|| unknown_call(call))?;
+        self.check(desk, guard, call)
+    }
+
     pub(crate) fn check(&self, desk: &LocalDesk, guard: Guard, call: &str) -> Result<()> {
         let what = || call.replace('_', " ");
         match guard {
             Guard::Anyone => Ok(()),
             Guard::Readers => desk.check(&self.actor, Deed::ReadAll, &what()),
             Guard::Operators => desk.check(&self.actor, Deed::Operate, &what()),
+            Guard::Admins => self.check_is_admin(desk, &what()),
         }
+    }
+
+    /// From elsewhere it takes more than being a person: here, whoever sits at the store owns it.
+    fn check_is_admin(&self, desk: &LocalDesk, what: &str) -> Result<()> {
+        if self.actor.role != Role::Human || desk.is_admin(&self.actor.name)? {
+            return Ok(());
+        }
+        let message =
+            format!("{} may not {what}: they do not look after the space", self.actor.name);
+        let refusal = Refusal::new(Code::NotAllowed, message)
+            .hint("an admin does it, or makes you one: sayso people invite NAME --admin");
+        desk.note_refusal(&self.actor, &refusal);
+        Err(refusal.into())
     }
 
     /// The calls that are about the caller, the line or the way it is waited; none for one there is not.
@@ -294,6 +340,7 @@ impl Caller {
             "unlock" => asked_for::<(String,)>(arguments)
                 .and_then(|(passphrase,)| desk.unlock(actor, &passphrase, &self.place()))
                 .and_then(|until| answered(&until)),
+            "log_out" => self.log_out(desk).and_then(|()| answered(&())),
             "lock" => desk.lock(actor, &self.place()).and_then(|()| answered(&())),
             "verify_audit" => desk.verify_audit(actor, |_| {}).and_then(|it| answered(&it)),
             "note_refusal" => asked_for::<(Refusal,)>(arguments).and_then(|(refusal,)| {
@@ -302,6 +349,11 @@ impl Caller {
             }),
             _ => return None,
         })
+    }
+
+    /// Ends the caller's own credential, if it is a login.
+    fn log_out(&self, desk: &LocalDesk) -> Result<()> {
+        desk.end_login(&self.actor, self.token)
     }
 
     fn greeting(&self, desk: &LocalDesk) -> Result<String> {
@@ -317,7 +369,7 @@ impl Caller {
     }
 }
 
-fn place(token: TokenId) -> String {
+pub(crate) fn place(token: TokenId) -> String {
     format!("token/{token}")
 }
 
@@ -405,7 +457,7 @@ sent_as_they_are! {
     Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::Edit, crate::NewToken,
     Vec<crate::Change>, crate::Scope, sayso_core::gate::Action, crate::NewRun,
     sayso_core::run::How, sayso_core::run::Spent, crate::Settlement, Option<crate::SettingKind>,
-    sayso_policy::Request,
+    sayso_policy::Request, crate::Say, Vec<crate::Say>,
 }
 
 /// Reads what a call is made with.

@@ -313,13 +313,20 @@ fn unreadable_body(setting: &Setting) -> Option<String> {
     let kind = SettingKind::ALL.into_iter().find(|kind| kind.as_str() == setting.kind)?;
     match kind {
         SettingKind::Agent => wrong::<AgentSpec>(body),
-        SettingKind::Person => wrong::<Person>(body),
+        SettingKind::Person => wrong::<Person>(body).or_else(|| wrong_person(body)),
         SettingKind::Group => wrong::<Vec<String>>(body).or_else(|| wrong_group(body)),
         SettingKind::Calendar => wrong::<Calendar>(body),
         SettingKind::Template => wrong::<Template>(body),
         SettingKind::Remembered => wrong::<Remembered>(body),
         SettingKind::Policy | SettingKind::Role | SettingKind::Station => None,
     }
+}
+
+/// The channels a person names are channels for people.
+fn wrong_person(body: &str) -> Option<String> {
+    let person: Person = serde_json::from_str(body).ok()?;
+    let named = person.notify.unwrap_or_default();
+    named.iter().find_map(|name| crate::check_channel_name(name).err())
 }
 
 /// Groups of the space are people; groups of groups are written in a policy.

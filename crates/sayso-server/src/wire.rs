@@ -10,6 +10,8 @@ pub use metrics::{Metrics, ToAnswer};
 pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};
 pub use run::{Run, Spent, Tally};
 
+pub use crate::cards::*;
+
 use sayso_core::audit::Entry;
 use sayso_core::gate::{Delivery as CoreDelivery, Ending, Gate as CoreGate};
 use sayso_core::message::Message as CoreMessage;
@@ -343,6 +345,8 @@ pub struct Token {
     pub expires_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
+    /// What it is limited to, of what its role may do; none is all of that.
+    pub scopes: Option<Vec<String>>,
     /// What its holder presents; only when it was just made.
     pub secret: Option<String>,
 }
@@ -393,7 +397,7 @@ pub struct Verified {
 pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
 
 /// The name of a value as serde writes it, for enums that have one.
-fn name<T: Serialize>(value: &T) -> String {
+pub(crate) fn name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => text,
         _ => String::new(),
@@ -682,6 +686,7 @@ impl Token {
             created_at: time(token.created_at),
             expires_at: token.expires_at.map(time),
             revoked_at: token.revoked_at.map(time),
+            scopes: token.scopes.as_ref().map(|of| of.iter().map(|s| s.as_str().into()).collect()),
             secret,
         }
     }

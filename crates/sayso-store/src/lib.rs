@@ -7,8 +7,10 @@
 
 mod error;
 mod explain;
+mod inbox;
 mod outbox;
 mod page;
+mod people;
 mod place;
 mod postgres;
 mod read;
@@ -23,8 +25,9 @@ mod write;
 mod writer;
 
 pub use error::{Error, Result};
-pub use outbox::{Notice, UnderWay};
+pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
+pub use people::{Guesses, Invitation, Known};
 pub use place::Place;
 pub use read::{AuditRow, EventRow, Found, Read, Space, Token};
 pub use schema::{CHECKSUMMED, VERSION};

@@ -32,6 +32,16 @@ pub struct UnderWay {
     pub error: Option<String>,
 }
 
+/// A notice, and whether it is settled. One that was settled with an error was not told: it was not
+/// needed any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// As it was when it was looked at last.
+    pub under_way: UnderWay,
+    /// Since when it is settled.
+    pub settled_at: Option<Timestamp>,
+}
+
 const COLUMNS: &str = "id, space, channel, body, attempts, due_at, error";
 
 impl Read<'_> {
@@ -55,6 +65,46 @@ impl Read<'_> {
     pub fn notice_under_way(&mut self, id: &str) -> Result<Option<UnderWay>> {
         let sql = format!("SELECT {COLUMNS} FROM outbox WHERE id = ?1 AND settled_at IS NULL");
         self.one(&sql, args![id])?.as_ref().map(under_way).transpose()
+    }
+
+    /// When the first notice of a space on one of these channels may be taken.
+    pub fn next_notice(&mut self, space: SpaceId, channels: &[&str]) -> Result<Option<Timestamp>> {
+        if channels.is_empty() {
+            return Ok(None);
+        }
+        let space = space.to_string();
+        let sql = "SELECT due_at FROM outbox WHERE settled_at IS NULL";
+        let mut query = Query::new(sql, args![]);
+        query.and("space = ?", (&space).into());
+        query.any("channel", channels);
+        let rows = query.run(self.conn, " ORDER BY due_at, id", 1)?;
+        Ok(rows.first().map(|row| Timestamp::from_micros(row.int(0))))
+    }
+
+    /// Notices of a space that are not settled and are for people, those that are due first before the
+    /// others. Channels that are not for people have an `@` in their names.
+    pub fn notices_to_people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<UnderWay>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL AND space = ?1 \
+             AND channel NOT LIKE '%@%' ORDER BY due_at, id LIMIT ?2"
+        );
+        let rows = self.conn.query(&sql, args![&space.to_string(), rows_max(limit)])?;
+        rows.iter().map(under_way).collect()
+    }
+
+    /// Everything that was to be told under ids that begin like this, settled or not.
+    pub fn notices_under(&mut self, beginning: &str, limit: usize) -> Result<Vec<Told>> {
+        let sql = format!(
+            "SELECT {COLUMNS}, settled_at FROM outbox WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
+        );
+        // Ids are compared byte by byte, so everything that begins like this lies before its successor.
+        let (from, to) = (format!("{beginning}/"), format!("{beginning}0"));
+        let rows = self.conn.query(&sql, args![&from, &to, rows_max(limit)])?;
+        let told = |row: &Row| {
+            let settled_at = row.maybe_int(7).map(Timestamp::from_micros);
+            Ok(Told { under_way: under_way(row)?, settled_at })
+        };
+        rows.iter().map(told).collect()
     }
 }
 
@@ -120,6 +170,13 @@ impl Write<'_> {
     pub fn settle_notice(&mut self, id: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = NULL WHERE id = ?1";
         self.exec(sql, args![id, at.as_micros()]).map(drop)
+    }
+
+    /// A notice is not needed any more.
+    pub fn drop_notice(&mut self, id: &str, why: &str, at: Timestamp) -> Result<()> {
+        let sql = "UPDATE outbox SET settled_at = ?2, error = ?3 \
+                   WHERE id = ?1 AND settled_at IS NULL";
+        self.exec(sql, args![id, at.as_micros(), why]).map(drop)
     }
 
     /// A notice could not be sent; it is tried again at `retry_at`.

@@ -7,9 +7,10 @@ use sayso_core::audit::{Head, Sealed};
 use sayso_core::gate::Gate;
 use sayso_core::message::Message;
 use sayso_core::run::Run;
-use sayso_core::{GateId, Role, RunId, SpaceId, TaskId, Timestamp, TokenId};
+use sayso_core::{Deed, GateId, Role, RunId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A transaction that reads.
 pub struct Read<'a> {
@@ -86,10 +87,13 @@ pub struct Token {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// What it is limited to, of what its role may do.
+    #[serde(default)]
+    pub scopes: Option<BTreeSet<Deed>>,
 }
 
 const TOKEN_COLUMNS: &str = "id, space, handle, hash, role, name, task, run, launcher, \
-                             created_at, expires_at, revoked_at";
+                             created_at, expires_at, revoked_at, scopes";
 
 impl<'a> Read<'a> {
     pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
@@ -499,7 +503,7 @@ fn damaged(why: &str) -> Error {
 
 /// A gate from its row. What the row says beside it must be what it says itself: one that reads as open
 /// because a letter of it was hit would wait for ever.
-fn listed_gate(row: &Row) -> Result<Gate> {
+pub(crate) fn listed_gate(row: &Row) -> Result<Gate> {
     let gate: Gate = json(row.text(0))?;
     match gate.state() == row.text(1) {
         true => Ok(gate),
@@ -558,5 +562,6 @@ fn token(row: &Row) -> Result<Token> {
         created_at: Timestamp::from_micros(row.int(9)),
         expires_at: row.maybe_int(10).map(Timestamp::from_micros),
         revoked_at: row.maybe_int(11).map(Timestamp::from_micros),
+        scopes: row.maybe_text(12).map(json).transpose()?,
     })
 }

@@ -14,6 +14,12 @@ pub const CHECKSUMMED: &[&str] = &[
     "0002_time_and_policy.sql",
     "0002_time_and_policy.sqlite.sql",
     "0002_time_and_policy.postgres.sql",
+    "0003_the_same_question.sql",
+    "0003_the_same_question.sqlite.sql",
+    "0003_the_same_question.postgres.sql",
+    "0004_people.sql",
+    "0004_people.sqlite.sql",
+    "0004_people.postgres.sql",
 ];
 
 struct Migration {
@@ -32,6 +38,16 @@ const MIGRATIONS: &[Migration] = &[
         common: include_str!("../migrations/0002_time_and_policy.sql"),
         sqlite: include_str!("../migrations/0002_time_and_policy.sqlite.sql"),
         postgres: include_str!("../migrations/0002_time_and_policy.postgres.sql"),
+    },
+    Migration {
+        common: include_str!("../migrations/0003_the_same_question.sql"),
+        sqlite: include_str!("../migrations/0003_the_same_question.sqlite.sql"),
+        postgres: include_str!("../migrations/0003_the_same_question.postgres.sql"),
+    },
+    Migration {
+        common: include_str!("../migrations/0004_people.sql"),
+        sqlite: include_str!("../migrations/0004_people.sqlite.sql"),
+        postgres: include_str!("../migrations/0004_people.postgres.sql"),
     },
 ];
 

@@ -9,7 +9,7 @@ use sayso_core::gate::Gate;
 use sayso_core::message::Message;
 use sayso_core::run::{self, Run};
 use sayso_core::task::Task;
-use sayso_core::{GateId, SpaceId, TaskId, Timestamp, TokenId};
+use sayso_core::{Digest, GateId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -135,12 +135,14 @@ impl<'a> Write<'a> {
     pub fn put_gate(&mut self, gate: &Gate, version: u64) -> Result<()> {
         let opened = &gate.opened;
         let sql = "INSERT INTO gates (id, space, handle, kind, state, task, asker, opened_at, \
-                     snoozed_until, ended_at, version, body, due_at) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+                     snoozed_until, ended_at, version, body, due_at, same) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
                    ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
                      snoozed_until = excluded.snoozed_until, ended_at = excluded.ended_at, \
-                     version = excluded.version, body = excluded.body, due_at = excluded.due_at";
+                     version = excluded.version, body = excluded.body, due_at = excluded.due_at, \
+                     same = excluded.same";
         let task = opened.task.map(|t| t.to_string());
+        let same = gate.is_open().then(|| gate.same()).flatten();
         self.exec(
             sql,
             args![
@@ -157,6 +159,7 @@ impl<'a> Write<'a> {
                 version as i64,
                 &text(gate)?,
                 gate.next_due().map(|(at, _)| at.as_micros()),
+                same.as_ref().map(Digest::as_str),
             ],
         )
         .map(drop)
@@ -325,9 +328,11 @@ impl<'a> Write<'a> {
     /// Writes a credential.
     pub fn add_token(&mut self, token: &Token) -> Result<()> {
         let sql = "INSERT INTO tokens (id, space, handle, hash, role, name, task, run, launcher, \
-                     created_at, expires_at) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+                     created_at, expires_at, scopes) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let (task, run) = (token.task.map(|t| t.to_string()), token.run.map(|r| r.to_string()));
+        let scopes = token.scopes.as_ref().map(serde_json::to_string).transpose();
+        let scopes = scopes.map_err(|e| crate::Error::Other(e.to_string()))?;
         self.exec(
             sql,
             args![
@@ -342,6 +347,7 @@ impl<'a> Write<'a> {
                 &token.launcher,
                 token.created_at.as_micros(),
                 token.expires_at.map(Timestamp::as_micros),
+                scopes.as_deref(),
             ],
         )
         .map(drop)

@@ -3,10 +3,11 @@
 
 use crate::out::{Look, Out};
 use crate::when;
-use sayso_core::gate::{Delivery, Ending, Gate};
+use sayso_core::gate::{Delivery, Ending, Gate, Receipt, Stage, Step, WENT_ON};
 use sayso_core::text::{harmless, harmless_line, shorten};
 use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
-use sayso_engine::TaskRow;
+use sayso_engine::{Asked, TaskRow};
+use std::collections::BTreeSet;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A gate as two lines of a list. `task` is what people call the task that waits for it.
@@ -46,7 +47,42 @@ fn hurry(gate: &Gate, now: Timestamp) -> String {
 
 /// A gate in full: facts first, what the asker says apart, then how to answer.
 pub(crate) fn gate_card(out: &Out, gate: &Gate, now: Timestamp) -> String {
-    let mut card = gate_question(out, gate, now);
+    with_answers(out, gate, gate_question(out, gate, now))
+}
+
+/// The same, with everybody who asks it.
+pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
+    let mut card = gate_question(out, &asked.gate, now);
+    for line in askers(out, asked, "") {
+        card.push_str(&format!("\n{line}"));
+    }
+    with_answers(out, &asked.gate, card)
+}
+
+/// Who asks the same, if anybody else does: everybody hears what is answered.
+pub(crate) fn askers(out: &Out, asked: &Asked, margin: &str) -> Vec<String> {
+    let mut lines = vec![];
+    let names: BTreeSet<_> = asked.askers.iter().map(|asker| asker.name.as_str()).collect();
+    let each: Vec<_> = asked
+        .askers
+        .iter()
+        .map(|asker| format!("{} ({})", harmless_line(&asker.name), asker.handle))
+        .collect();
+    match (names.len(), each.len()) {
+        (_, 0 | 1) => {}
+        (1, many) => lines.push(format!("asked {many} times: {}", each.join(", "))),
+        (many, _) => lines.push(format!("{many} agents ask this: {}", each.join(", "))),
+    }
+    match asked.others {
+        0 => {}
+        1 => lines.push("one more asks it who is not yours to answer".into()),
+        many => lines.push(format!("{many} more ask it who are not yours to answer")),
+    }
+    let lines = lines.iter().flat_map(|line| indented(out, line, margin));
+    lines.map(|line| out.paint(Look::Strong, &line)).collect()
+}
+
+fn with_answers(out: &Out, gate: &Gate, mut card: String) -> String {
     if gate.is_open() {
         let how = how_to_answer(gate);
         let how: Vec<_> = how.iter().map(|how| format!("  {how}")).collect();
@@ -210,6 +246,53 @@ pub(crate) fn how_to_answer(gate: &Gate) -> Vec<String> {
             vec![format!("sayso answer {id} --form '{{\"field\": \"value\"}}'"), reject]
         }
     }
+}
+
+/// The way of a gate in a line: asked 14:00 · seen by ann 14:01 · answered 14:02 · …
+pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
+    let day = |at: Timestamp| when::local(at).split(' ').next().map(str::to_owned);
+    let asked_on = day(gate.opened_at);
+    let time = |at: Timestamp| {
+        let local = when::local(at);
+        match day(at) == asked_on {
+            // The day is said once.
+            true => local.split(' ').next_back().unwrap_or_default().to_owned(),
+            false => local,
+        }
+    };
+    let asker = match gate.opened.lineage.role {
+        Role::Agent => "the agent",
+        Role::Human | Role::Operator | Role::Admin | Role::Auditor | Role::Service => "the asker",
+    };
+    let step = |step: &Step| {
+        let (by, at) = (harmless_line(&step.by), time(step.at));
+        match step.stage {
+            Stage::Asked => format!("asked {}", when::local(step.at)),
+            Stage::Seen => format!("seen by {by} {at}"),
+            Stage::Voted => format!("{} by {by} {at}", step.note),
+            Stage::Answered => format!("answered by {by} {at}"),
+            Stage::Ended => format!("{} {at}", shorten(&harmless_line(&step.note), 40)),
+            Stage::Delivered => format!("delivered {at}"),
+            Stage::Failed => format!("delivery failed {at}"),
+            Stage::Acted if step.note == WENT_ON => format!("{asker} went on {at}"),
+            Stage::Acted => format!("{} {at}", shorten(&harmless_line(&step.note), 40)),
+        }
+    };
+    receipt.steps.iter().map(step).collect::<Vec<_>>().join(out.icon(" · ", " - "))
+}
+
+/// What came of an answer, as far as it is known.
+pub(crate) fn onward(receipt: &Receipt) -> Vec<String> {
+    let Some(onward) = &receipt.onward else { return vec![] };
+    let note = match onward.note.is_empty() {
+        true => String::new(),
+        false => format!(": {}", shorten(&harmless_line(&onward.note), 80)),
+    };
+    let mut lines = vec![format!("turn {} went on with it, {}{note}", onward.number, onward.state)];
+    lines.extend(onward.commit.iter().map(|commit| format!("  commit {}", harmless_line(commit))));
+    let files = onward.files.iter().flat_map(|files| files.lines());
+    lines.extend(files.map(|line| format!("  {}", harmless_line(line))));
+    lines
 }
 
 fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {

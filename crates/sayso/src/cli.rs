@@ -139,6 +139,8 @@ pub(crate) enum Command {
     Tell(c::tell::Args),
     /// Messages to agents.
     Messages(c::messages::Args),
+    /// What people are told, and whether it reaches them.
+    Notices(c::notices::Args),
 
     /// Make a task.
     Create(c::create::Args),
@@ -199,6 +201,8 @@ pub(crate) enum Command {
     Login(c::login::Args),
     /// Forget the login for a server.
     Logout(c::logout::Args),
+    /// Who belongs to a space.
+    People(c::people::Args),
     /// Credentials for agents, people and services.
     Token(c::token::Args),
     /// Unlock this terminal with your passphrase.

@@ -49,12 +49,12 @@ Made by `cargo xtask generate` from the program itself; do not edit.
 - [HTTP API](http.md), and as a document for programs: [api/openapi.json](../../api/openapi.json)
 - [JSON schemas](json/) of what `--json` prints: `inbox` prints a `gate-page`; `show`, `approve`,
   `ask` and every other command about a gate a `gate`; `show` of a task a `task-detail`; `list` and
-  `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `token` a
+  `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `notices` a `notice-page`; `token` a
   `token` or `token-page`; `audit list` an `audit`; `audit verify` an `audit-verified`; `doctor` a
   `doctor`; `policy check` and `validate` a `mistakes`; `policy explain` a `policy-explained`;
   `policy test` a `policy-tested`; `policy show` and `set` a `policy`; `policy replay` a
   `policy-replayed`; `policy suggest` a `policy-suggestions`; `policy presets` a `policy-presets`, or with a name a
-  `policy-preset`; `agent list` an `agents`, `agent spawn`, `restart` and `stop` an `agent-outcome`; `connect` a `connected`, `connect --check` a `connect-checked`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
+  `policy-preset`; `agent list` an `agents`, `agent spawn`, `restart` and `stop` an `agent-outcome`; `connect` a `connected`, `connect --check` a `connect-checked`; `init` an `init`; `login` a `login`; `people list` a `people`, `people invite` an `invited`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
   `error` on stderr.
 ";
 
@@ -124,6 +124,11 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     vec![
         ("gate", schema_for!(wire::Gate)),
         ("gate-page", schema_for!(wire::Page<wire::Gate>)),
+        ("gate-detail", schema_for!(wire::GateDetail)),
+        ("card", schema_for!(wire::Card)),
+        ("card-page", schema_for!(wire::Inbox)),
+        ("answered", schema_for!(wire::Answered)),
+        ("answers", schema_for!(wire::Answers)),
         ("task", schema_for!(wire::Task)),
         ("task-page", schema_for!(wire::Page<wire::Task>)),
         ("task-detail", schema_for!(wire::TaskDetail)),
@@ -131,6 +136,7 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("notes", schema_for!(Vec<wire::Note>)),
         ("message", schema_for!(wire::Message)),
         ("message-page", schema_for!(wire::Page<wire::Message>)),
+        ("notice-page", schema_for!(wire::Page<sayso_server::notices::Notice>)),
         ("token", schema_for!(wire::Token)),
         ("token-page", schema_for!(wire::Page<wire::Token>)),
         ("run-page", schema_for!(wire::Page<wire::Run>)),
@@ -139,6 +145,9 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("audit-verified", schema_for!(wire::Verified)),
         ("doctor", schema_for!(commands::doctor::Report)),
         ("init", schema_for!(commands::init::Made)),
+        ("login", schema_for!(commands::login::LoggedIn)),
+        ("people", schema_for!(Vec<commands::people::Shown>)),
+        ("invited", schema_for!(commands::people::Code)),
         ("space-deleted", schema_for!(commands::delete::Deleted)),
         ("mistakes", schema_for!(commands::mistakes::Report)),
         ("policy-explained", schema_for!(wire::Explained)),

@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod config;
 mod context;
+mod courier;
 mod editor;
 mod exit;
 mod fleet;

@@ -126,7 +126,7 @@ pub(crate) fn person_if(
     desk: &Desk,
     actor: &Actor,
 ) -> Result<Actor> {
-    match needed && actor.role.may(Deed::Answer) {
+    match needed && actor.may(Deed::Answer) {
         true => person(context, desk),
         false => Ok(actor.clone()),
     }

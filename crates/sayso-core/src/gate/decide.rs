@@ -286,7 +286,7 @@ fn check_may_decide(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusa
 /// Whether this no comes from somebody whose no counts though their yes does not.
 fn has_veto(gate: &Gate, answer: &Answer, actor: &Actor) -> bool {
     let is_named = gate.opened.veto.contains(&actor.name);
-    is_named && answer.verdict == Verdict::Rejected && actor.role.may(Deed::Answer)
+    is_named && answer.verdict == Verdict::Rejected && actor.may(Deed::Answer)
 }
 
 fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
@@ -300,6 +300,13 @@ fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
         .hint("unlock this terminal with: sayso unlock"));
     }
     Ok(())
+}
+
+impl Gate {
+    /// Whether it waits for this person, among others. How sure it must be theirs is another question.
+    pub fn is_for(&self, actor: &Actor) -> bool {
+        check_is_for(self, actor, "answer").is_ok()
+    }
 }
 
 /// Whether the gate waits for this person, among others.

@@ -3,19 +3,25 @@
 //! `opened -> seen -> (claimed, snoozed, reminded, escalated) -> answered | expired | withdrawn |
 //! superseded`, then its delivery: `pending -> delivered -> acknowledged`, or failed and shown.
 
+mod alert;
 mod decide;
 mod event;
 mod held;
+mod receipt;
+mod same;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
+pub use alert::{Alert, Around, OVER_MICROS, Trouble, UNDELIVERED_MICROS, alerts, could_hang};
 pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, decide};
 pub use event::{Event, Opened, Signature};
 pub use held::{Action, Held};
+pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
+pub use same::{InLine, Waiting, behind, in_line};
 pub use schedule::{Due, Level, Schedule};
 
-use crate::{Answer, AtEnd, Digest, GateId, Shape, Timestamp, Verdict};
+use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -305,6 +311,8 @@ pub enum Effect {
         level: u32,
         /// Counts the reminders at this level; 0 is the first notice.
         reminder: u32,
+        /// Why.
+        occasion: Occasion,
     },
     /// Update what people were told: it is settled.
     Retract,
@@ -456,17 +464,18 @@ fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
 
 /// What an event makes the world do; `gate` is the state after it.
 pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
+    let tell = |occasion| {
+        vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders, occasion }]
+    };
     match event {
-        Event::Opened(_)
-        | Event::Revised { .. }
-        | Event::Woken
-        | Event::Reminded
-        | Event::Escalated { .. }
-        | Event::Warned
-        | Event::Deferred { .. }
-        | Event::Overdue => {
-            vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders }]
-        }
+        Event::Opened(_) => tell(Occasion::Asked),
+        Event::Revised { .. } => tell(Occasion::Changed),
+        Event::Woken => tell(Occasion::Woken),
+        Event::Reminded => tell(Occasion::Reminded),
+        Event::Escalated { .. } => tell(Occasion::Escalated),
+        Event::Warned => tell(Occasion::ExpiresSoon),
+        Event::Deferred { .. } => tell(Occasion::AskedAgain),
+        Event::Overdue => tell(Occasion::Overdue),
         Event::Answered { .. }
         | Event::Expired { .. }
         | Event::Withdrawn { .. }

@@ -94,6 +94,13 @@ impl Gate {
         std::iter::once(&self.opened.approvers).chain(levels.map(|level| &level.approvers))
     }
 
+    /// Who is asked at a level: 0 is where it began.
+    pub fn asked(&self, level: u32) -> &Approvers {
+        let above = (level as usize).checked_sub(1);
+        let found = above.and_then(|above| self.opened.schedule.levels.get(above));
+        found.map_or(&self.opened.approvers, |level| &level.approvers)
+    }
+
     /// What time does next, and when.
     pub fn next_due(&self) -> Option<(Timestamp, Due)> {
         if !self.is_open() {

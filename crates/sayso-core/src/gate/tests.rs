@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod props;
+mod same;
 mod time;
+mod way;
 
 use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, page, space, task_id, through_json, who};
@@ -485,10 +487,18 @@ fn what_each_event_makes_the_world_do() {
         play.play(step);
         heard.push(effects(play.gate(), &play.log.last().unwrap().0));
     }
-    let notify = |level, reminder| vec![Effect::Notify { level, reminder }];
+    use crate::Occasion::{Asked, Escalated, Reminded};
+    let notify = |level, reminder, occasion| vec![Effect::Notify { level, reminder, occasion }];
     let settled = vec![Effect::Retract, Effect::Deliver];
-    let expected =
-        [notify(0, 0), notify(0, 1), notify(1, 0), notify(1, 1), vec![], settled.clone(), vec![]];
+    let expected = [
+        notify(0, 0, Asked),
+        notify(0, 1, Reminded),
+        notify(1, 0, Escalated),
+        notify(1, 1, Reminded),
+        vec![],
+        settled.clone(),
+        vec![],
+    ];
     assert_eq!(heard, expected);
     for end in ["ann no", "fixer withdraw", "fixer supersede", "@100 | relay tick"] {
         let mut play = Play::with(|_| {});

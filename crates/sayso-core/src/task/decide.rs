@@ -191,7 +191,7 @@ pub enum Completion {
 /// What happens when this actor says the task is complete.
 pub fn completion(task: &Task, actor: &Actor) -> Completion {
     match task.requires {
-        Some(kind) if !actor.role.may(Deed::Answer) => Completion::Opens(kind),
+        Some(kind) if !actor.may(Deed::Answer) => Completion::Opens(kind),
         Some(_) | None => Completion::Closes,
     }
 }
@@ -317,7 +317,7 @@ fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, R
         return Err(waiting(task, "it can be started when a person has answered"));
     }
     // Two workers that saw it open must not both have it; a person may take it over.
-    if task.status == Status::InProgress && !actor.role.may(Deed::Answer) {
+    if task.status == Status::InProgress && !actor.may(Deed::Answer) {
         return Err(Refusal::new(
             Code::WrongState,
             format!("task {} is in somebody else's hands", task.handle),

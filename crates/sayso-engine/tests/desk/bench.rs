@@ -146,6 +146,7 @@ impl Bench {
 
 fn actor(role: Role, name: &str) -> Actor {
     Actor {
+        scopes: None,
         role,
         name: name.into(),
         run: None,

@@ -36,7 +36,7 @@ on_each! {
             bench.clock.set(micros);
             let gate = bench.ask("Now?").opened.id;
             say(&bench.desk, &ann(), gate, "Yes").unwrap();
-            bench.desk.local().unwrap().claim_notices(10).unwrap();
+            bench.desk.claim_notices("mail", 10).unwrap();
             bench.entries();
         }
         bench.clock.set(NOON);

@@ -52,7 +52,10 @@ impl Steps {
             "tell" => drop(desk.tell(&ann(), self.message, "coder", "Go on")?),
             "mint" => {
                 let (role, name, task, run) = (Role::Agent, "fixer".into(), None, None);
-                desk.mint(&ann(), NewToken { role, name, task, run, expires_at: None })?;
+                desk.mint(
+                    &ann(),
+                    NewToken { role, name, task, run, expires_at: None, scopes: None },
+                )?;
             }
             "start run" => {
                 let lease_until = Timestamp::from_micros(i64::MAX);

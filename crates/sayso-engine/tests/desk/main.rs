@@ -5,6 +5,7 @@
 #![allow(missing_docs, unreachable_pub)]
 
 mod bench;
+mod cards;
 mod clock;
 mod crash;
 mod gates;

@@ -66,7 +66,7 @@ on_each! {
             name: "other".into(),
             task: Some(task),
             run: None,
-            expires_at: None,
+            expires_at: None, scopes: None
         };
         let other = desk.mint(&ann(), other).unwrap().secret;
         let secret = &format!("{SECRET}{id}");

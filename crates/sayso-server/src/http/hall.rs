@@ -1,10 +1,12 @@
 //! The spaces of a store, as a server has them open.
 
+use super::Telling;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use sayso_core::{Code, Refusal};
-use sayso_engine::{Caller, LocalDesk, Result, Waits};
+use sayso_engine::{Caller, Courier, LocalDesk, Result, Waits};
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
@@ -13,6 +15,7 @@ pub struct Hall {
     first: LocalDesk,
     rooms: Mutex<HashMap<String, Arc<Room>>>,
     version: &'static str,
+    telling: Telling,
     ending: watch::Receiver<bool>,
 }
 
@@ -26,11 +29,12 @@ impl Hall {
     pub(super) fn open(
         first: LocalDesk,
         version: &'static str,
+        telling: Telling,
         ending: watch::Receiver<bool>,
     ) -> Result<Arc<Self>> {
-        let hall = Self { first, rooms: Mutex::default(), version, ending };
+        let hall = Self { first, rooms: Mutex::default(), version, telling, ending };
         // The clock of the space it was started for goes on even if nobody ever comes.
-        hall.room(&hall.first.space_name().to_owned())?;
+        hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
     }
 
@@ -42,9 +46,21 @@ impl Hall {
         }
         let desk = self.first.beside(name)?;
         let waits = Waits::start(desk.clone().into())?;
+        self.tell(&desk);
         let room = Arc::new(Room { desk, waits });
         rooms.insert(name.to_owned(), room.clone());
         Ok(room)
+    }
+
+    /// Tells people what waits for them in a space, for as long as the server runs.
+    fn tell(&self, desk: &LocalDesk) {
+        let Telling { channels, pages } = &self.telling;
+        if channels.is_empty() {
+            return;
+        }
+        let courier = Courier::new(desk.clone().into(), channels.clone(), pages.clone());
+        // What is being sent when the process ends comes again, under the same id.
+        std::thread::spawn(move || courier.run(&AtomicBool::new(false)));
     }
 
     /// A space and who comes to it. Nobody without a credential learns whether there is such a space.

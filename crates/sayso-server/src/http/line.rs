@@ -44,6 +44,7 @@ async fn call(
     let answer = match call.as_str() {
         "wait" => wait(hall, space, secret, body).await,
         "changes" => changes(hall, space, secret, body).await,
+        "log_in" | "join" => blocking(move || let_in(&hall, &space, &call, &body)).await,
         _ => blocking(move || take(&hall, &space, secret.as_deref(), &call, &body)).await,
     };
     let line = (LINE_HEADER, LINE_VERSION.to_string());
@@ -57,6 +58,28 @@ fn take(hall: &Hall, space: &str, secret: Option<&str>, call: &str, body: &[u8])
     let (room, caller) = hall.enter(space, secret)?;
     let handed: Handed<&RawValue> = read(body)?;
     take_call(&room.desk, &caller, handed.claim.as_ref(), call, handed.with.get())
+}
+
+/// Lets in whoever has no credential yet, by a passphrase or a code. The one answer there is to a wrong one
+/// does not tell whether there is such a space or person.
+fn let_in(hall: &Hall, space: &str, call: &str, body: &[u8]) -> Result<String> {
+    let room = hall.room(space).map_err(|error| match error.code() {
+        Code::NoSpace => {
+            Refusal::new(Code::Passphrase, "the name or the passphrase is wrong").into()
+        }
+        _ => error,
+    })?;
+    let minted = match call {
+        "join" => {
+            let (code, name, passphrase): (String, String, String) = read::<Handed<_>>(body)?.with;
+            room.desk.join(&code, &name, &passphrase)?
+        }
+        _ => {
+            let (name, passphrase): (String, String) = read::<Handed<_>>(body)?.with;
+            room.desk.log_in(&name, &passphrase)?
+        }
+    };
+    written(&minted)
 }
 
 /// Waits for a gate without a thread: the row is the truth, what wakes us only shortens the wait.

@@ -33,7 +33,7 @@ pub use problem::Problem;
 use crate::mcp::{cannot_start, told_to_end};
 use axum::Router;
 use axum::middleware;
-use sayso_engine::{LocalDesk, Result};
+use sayso_engine::{Channel, LocalDesk, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +55,17 @@ pub struct Setup {
     pub hosts: Vec<String>,
     /// Which sayso this is.
     pub version: &'static str,
+    /// How it tells people what waits for them.
+    pub telling: Telling,
+}
+
+/// How a server tells people what waits for them.
+#[derive(Default)]
+pub struct Telling {
+    /// The channels of this machine.
+    pub channels: Vec<Channel>,
+    /// Where people reach the pages.
+    pub pages: Option<String>,
 }
 
 /// A server that has its address and serves nobody yet.
@@ -86,8 +97,9 @@ impl Listening {
             .build()
             .map_err(|e| cannot_start(&e))?;
         let (ending, is_ending) = watch::channel(false);
-        let hall = Hall::open(self.setup.desk, self.setup.version, is_ending)?;
-        let guard = guard::Guard::new(self.setup.hosts);
+        let Setup { desk, hosts, version, telling, .. } = self.setup;
+        let hall = Hall::open(desk, version, telling, is_ending)?;
+        let guard = guard::Guard::new(hosts);
         let app = app(hall, guard);
         let served = runtime.block_on(async move {
             let socket =

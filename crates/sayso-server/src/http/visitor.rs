@@ -5,7 +5,7 @@ use super::hall::{Hall, Room, secret};
 use super::when;
 use axum::http::HeaderMap;
 use sayso_core::{Actor, GateId, Refusal, TaskId, Timestamp};
-use sayso_engine::{Desk, Result, check_space_name};
+use sayso_engine::{Caller, Desk, Result, check_space_name};
 use std::sync::Arc;
 
 /// Somebody at the door of a space, with what they bring.
@@ -21,6 +21,7 @@ pub(super) struct Visitor {
     pub(super) desk: Desk,
     pub(super) actor: Actor,
     pub(super) room: Arc<Room>,
+    caller: Caller,
 }
 
 impl Knock {
@@ -29,11 +30,17 @@ impl Knock {
         check_space_name(&self.space)?;
         let secret = secret(&self.headers);
         let (room, caller) = self.hall.enter(&self.space, secret.as_deref())?;
-        Ok(Visitor { desk: room.desk.clone().into(), actor: caller.actor, room })
+        let (desk, actor) = (room.desk.clone().into(), caller.actor.clone());
+        Ok(Visitor { desk, actor, room, caller })
     }
 }
 
 impl Visitor {
+    /// Whether they may ask this of the desk from elsewhere: the same as over a line.
+    pub(super) fn check(&self, call: &str) -> Result<()> {
+        self.caller.check_call(&self.room.desk, call)
+    }
+
     /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.
     pub(super) fn gate(&self, name: &str) -> Result<GateId> {
         self.desk.find_gate(name)

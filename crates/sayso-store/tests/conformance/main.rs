@@ -10,6 +10,7 @@ mod crowd;
 mod files;
 mod finding;
 mod gates;
+mod inbox;
 mod log;
 mod plans;
 mod schema;
@@ -66,6 +67,10 @@ exercise_everywhere! {
         pages_have_no_gaps_and_no_doubles
         what_is_put_off_is_left_out
         open_gates_are_counted_up_to_a_limit;
+    inbox:
+        gates_that_ask_the_same_are_found_while_they_wait
+        what_waits_is_listed_by_kind_and_asker
+        endings_under_way_are_found_by_time;
     tasks:
         the_ready_come_by_priority_and_age
         a_blocker_counts_until_it_is_closed
@@ -91,6 +96,7 @@ exercise_everywhere! {
         deliveries_stay_under_way_until_acknowledged
         notices_come_back_until_they_are_settled
         one_notice_is_taken_once_and_for_one_channel
+        what_was_told_is_found_by_its_beginning
         runs_are_what_they_were_told_last
         no_column_takes_a_nul;
     settings:

@@ -62,6 +62,23 @@ fn lists_of_gates() {
 }
 
 #[test]
+fn what_waits_as_cards() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let check = |index: &str, work: &dyn Fn(&mut Write<'_>) -> Result<()>| {
+        assert_in_order(&plan(&world, work), index);
+    };
+    check("gates_open", &|write| write.waiting(space, &[], None, 9).map(drop));
+    check("gates_open", &|write| write.waiting(space, &[Kind::Input], None, 9).map(drop));
+    check("gates_asker_open", &|write| write.waiting(space, &[], Some("bot"), 9).map(drop));
+    check("gates_same", &|write| write.gates_asking(space, "x", 9).map(drop));
+    check("deliveries_at", &|write| write.deliveries_between(space, at(0), at(1), 9).map(drop));
+    let some = GateId::mint(at(0), 1);
+    check("sqlite_autoindex_gates_1", &|write| write.gate_views(&[some]).map(drop));
+    check("sqlite_autoindex_gates_1", &|write| write.waited(some).map(drop));
+}
+
+#[test]
 fn settings_requests_and_what_is_due() {
     let world = World::new(Site::sqlite());
     let space = world.space;
@@ -160,7 +177,13 @@ fn everything_else_that_is_read() {
     check("sqlite_autoindex_tokens", &|write| write.token_by_hash("x").map(drop));
     check("outbox_due", &|write| write.claim_notices(space, &["web"], at(1), at(2), 9).map(drop));
     check("autoindex_outbox", &|write| write.notice_under_way("x").map(drop));
+    check("autoindex_outbox", &|write| write.notices_under("x", 9).map(drop));
+    check("autoindex_outbox", &|write| write.drop_notice("x", "y", at(1)).map(drop));
     // All of this index is read: it has nothing but what is under way.
+    let people = plan(&world, move |write| write.notices_to_people(space, 9).map(drop));
+    assert!(people.contains("SCAN outbox USING INDEX outbox_due"), "{people}");
+    let next = plan(&world, move |write| write.next_notice(space, &["web"]).map(drop));
+    assert!(next.contains("SCAN outbox USING INDEX outbox_due"), "{next}");
     let under_way = plan(&world, move |write| write.notices_under_way(space, "web", 9).map(drop));
     assert!(under_way.contains("SCAN outbox USING INDEX outbox_due"), "{under_way}");
     let some = TaskId::mint(at(0), 1);
@@ -220,11 +243,17 @@ fn postgres_has_an_index_for_every_list() {
         write.tasks(space, &TaskFilter { statuses: vec![Status::Failed], ..tasks.clone() })?;
         write.tasks(space, &TaskFilter { under: after, ..tasks })?;
         write.find(space, "g7k")?;
+        write.waiting(space, &[], None, 9)?;
+        write.gates_asking(space, "x", 9)?;
+        write.deliveries_between(space, at(0), at(1), 9)?;
         write.messages(space, Some("bot"), true, None, 9)?;
         write.deliveries_under_way(space, "bot", 9)?;
         write.claim_notices(space, &["web"], at(1), at(2), 9)?;
+        write.next_notice(space, &["web"])?;
+        write.notices_under("x", 9)?;
+        write.notices_to_people(space, 9)?;
         write.revoke_tokens_of(RunId::mint(at(0), 1), at(1))
     });
     assert!(!plan.contains("Seq Scan"), "{plan}");
-    assert!(plan.matches("Index").count() >= 14, "{plan}");
+    assert!(plan.matches("Index").count() >= 17, "{plan}");
 }

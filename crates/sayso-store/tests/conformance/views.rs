@@ -68,6 +68,7 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
             created_at: at(n as i64),
             expires_at: run.map(|_| at(50)),
             revoked_at: None,
+            scopes: None,
         }
     };
     let all =
@@ -235,6 +236,45 @@ pub(crate) fn one_notice_is_taken_once_and_for_one_channel(world: &World) {
     world.write(|write| write.settle_notice("a", at(51)));
     assert!(!claim("a", 99), "what is settled stays settled");
     assert_eq!(world.write(|write| write.notice_under_way("a")), None);
+}
+
+pub(crate) fn what_was_told_is_found_by_its_beginning(world: &World) {
+    let space = world.space;
+    let channels = [
+        ("01A/x/1", "web"),
+        ("01A/y", "mail"),
+        ("01AB/x", "web"),
+        ("01A", "web"),
+        ("01A/z", "deed@"),
+    ];
+    for (due, (id, channel)) in channels.into_iter().enumerate() {
+        let notice = Notice { channel: channel.into(), ..notice(world, id) };
+        world.write(move |write| write.add_notice(&notice, at(10 + due as i64)));
+    }
+    let under = || world.write(|write| write.notices_under("01A", 9));
+    let ids: Vec<_> = under().into_iter().map(|told| told.under_way.notice.id).collect();
+    assert_eq!(ids, ["01A/x/1", "01A/y", "01A/z"]);
+    let next = |channels: &'static [&'static str]| {
+        world.write(move |write| write.next_notice(space, channels))
+    };
+    assert_eq!(next(&["web"]), Some(at(10)));
+    assert_eq!(next(&["mail", "deed@"]), Some(at(11)));
+    assert_eq!((next(&["chat"]), next(&[])), (None, None));
+    world.write(|write| {
+        write.settle_notice("01A/x/1", at(20))?;
+        write.drop_notice("01A/y", "not needed", at(21))?;
+        // What was sent stays sent.
+        write.drop_notice("01A/x/1", "not needed", at(22))
+    });
+    let told = under();
+    let state = |n: usize| (told[n].settled_at, told[n].under_way.error.as_deref());
+    assert_eq!(state(0), (Some(at(20)), None));
+    assert_eq!(state(1), (Some(at(21)), Some("not needed")));
+    assert_eq!(state(2), (None, None));
+    let people = world.write(move |write| write.notices_to_people(space, 9));
+    let ids: Vec<_> = people.into_iter().map(|under_way| under_way.notice.id).collect();
+    assert_eq!(ids, ["01AB/x", "01A"], "orders to machines are not for people");
+    assert_eq!(next(&["web", "mail"]), Some(at(12)));
 }
 
 pub(crate) fn runs_are_what_they_were_told_last(world: &World) {

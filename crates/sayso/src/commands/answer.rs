@@ -45,16 +45,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     };
     let (other, reason) = (args.other, args.reason);
     shared::answer(context, &args.which, |gate| {
-        let answer = match (&gate.card.shape, form, arguments) {
-            (_, Some(form), _) => with(Content::Form(form)),
-            (_, None, Some(arguments)) => with(Content::Arguments(arguments)),
+        let answer = match (&gate.card.shape, &form, &arguments) {
+            (_, Some(form), _) => with(Content::Form(form.clone())),
+            (_, None, Some(arguments)) => with(Content::Arguments(arguments.clone())),
             (Shape::Verdict, None, None) => verdict(&typed)?,
             (Shape::Choice { .. }, None, None) => {
-                Answer::choice(shared::picks(gate, &typed), other)
+                Answer::choice(shared::picks(gate, &typed), other.clone())
             }
             (Shape::Text | Shape::Form { .. }, None, None) => Answer::text(typed.join(" ")),
         };
-        Ok(Answer { reason: reason.or(answer.reason.clone()), ..answer })
+        Ok(Answer { reason: reason.clone().or(answer.reason.clone()), ..answer })
     })
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         which.id = remember.check(context, &which)?;
     }
     let answer = Answer { reason, ..Answer::approved() };
-    let exit = shared::answer(context, &which, |_| Ok(answer))?;
+    let exit = shared::answer(context, &which, |_| Ok(answer.clone()))?;
     match remember {
         Some(remember) => remember.carry_out(context, &which),
         None => Ok(exit),

@@ -4,7 +4,7 @@ use super::{agent, shared};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
-use crate::when;
+use crate::{courier, when};
 use clap::ArgGroup;
 use clap_complete::ArgValueCompleter;
 use sayso_core::gate::{Card, Fact, Gate};
@@ -229,7 +229,10 @@ pub(super) fn wait(
     if gate.is_open() {
         context.out.remark(&format!("gate {} waits for a person", gate.handle()));
     }
-    match desk.wait(gate.opened.id, timeout)? {
+    let sending = gate.is_open().then(|| courier::meanwhile(context, desk));
+    let waited = desk.wait(gate.opened.id, timeout)?;
+    drop(sending);
+    match waited {
         Waited::Ended(gate) => {
             let gate = agent::carry_out(context, desk, actor, *gate)?;
             shared::hand_over(context, desk, actor, &gate)

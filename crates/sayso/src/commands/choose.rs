@@ -29,7 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let Args { which, options, other, reason } = args;
     shared::answer(context, &which, |gate| {
-        let answer = Answer::choice(shared::picks(gate, &options), other);
-        Ok(Answer { reason, ..answer })
+        let answer = Answer::choice(shared::picks(gate, &options), other.clone());
+        Ok(Answer { reason: reason.clone(), ..answer })
     })
 }

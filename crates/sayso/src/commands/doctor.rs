@@ -12,6 +12,9 @@ use sayso_engine::{Desk, Member, Place};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 
+/// How many alerts are counted.
+const ALERTS_MAX: usize = 100;
+
 /// Check that everything is in order, and say honestly how safe it is.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,6 +22,12 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
 }
+
+/// How many notices are looked at.
+const NOTICES_MAX: usize = 1_000;
+
+/// A notice that nobody has sent for this long waits for somebody to come.
+const LATE_MICROS: i64 = 60_000_000;
 
 /// What the doctor found.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -109,7 +118,9 @@ fn store_checks(
     checks.push(agents(context)?);
     checks.extend(super::connect::examine(context, args.quick)?);
     checks.push(runs(desk)?);
+    checks.push(receipts(desk, &actor)?);
     checks.extend(spawned(context, desk)?);
+    checks.extend(notices(context, desk, &actor)?);
     if args.quick {
         return Ok(());
     }
@@ -153,6 +164,21 @@ fn runs(desk: &Desk) -> Result<Check> {
     })
 }
 
+/// Whether a question or an answer hangs on its way.
+fn receipts(desk: &Desk, actor: &Actor) -> Result<Check> {
+    let alerts = desk.alerts(actor, ALERTS_MAX)?;
+    Ok(match alerts.as_slice() {
+        [] => Check::ok("receipts", "no question and no answer hangs"),
+        [one] => Check::warning("receipts", &harmless_line(&one.what), &harmless_line(&one.hint)),
+        [first, ..] => {
+            let many = if alerts.len() == ALERTS_MAX { "or more " } else { "" };
+            let first = harmless_line(&first.what);
+            let seen = format!("{} {many}hang, the oldest: {first}", alerts.len());
+            Check::warning("receipts", &seen, "see all of them with: sayso inbox")
+        }
+    })
+}
+
 /// Whether the agents that were spawned here are alive.
 fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
     let location = config::locate(&context.globals)?;
@@ -173,6 +199,38 @@ fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
             Check::warning("spawned", &seen, &hint)
         }
     }))
+}
+
+/// Whether the channels of this machine are right, and whether people hear what they are told.
+fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<Check>> {
+    let location = config::locate(&context.globals)?;
+    if let Err(failure) = crate::courier::channels(&location) {
+        let hint = failure.hint.unwrap_or_default();
+        return Ok(Some(Check::warning("notices", &failure.message, &hint)));
+    }
+    if !actor.may(Deed::ReadAll) {
+        return Ok(None);
+    }
+    let under_way = desk.notices(actor, NOTICES_MAX)?;
+    let failing = under_way.iter().filter(|notice| notice.error.is_some()).count();
+    let now = desk.now();
+    let is_late = |at: sayso_core::Timestamp| now > at.plus_micros(LATE_MICROS);
+    let late = under_way.iter().filter(|notice| notice.due_at.is_some_and(is_late)).count();
+    let names: Vec<_> = location.channels.iter().map(|settings| settings.name.as_str()).collect();
+    Ok(match (failing, late, names.as_slice()) {
+        (0, 0, []) => None,
+        (0, 0, names) => Some(Check::ok("notices", &format!("sent by {}", names.join(", ")))),
+        (0, late, _) => {
+            let seen = format!("{late} wait for somebody to send them");
+            let hint =
+                "run `sayso work`, or `sayso notices send --watch`, where the channels are set";
+            Some(Check::warning("notices", &seen, hint))
+        }
+        (failing, ..) => {
+            let seen = format!("{failing} could not be sent and will be tried again");
+            Some(Check::warning("notices", &seen, "see which, and why: sayso notices"))
+        }
+    })
 }
 
 /// Whether others on the machine can read the questions and answers.
@@ -209,7 +267,7 @@ fn file(desk: &Desk) -> Check {
 }
 
 fn audit(desk: &Desk, actor: &Actor) -> Check {
-    if !actor.role.may(Deed::Audit) {
+    if !actor.may(Deed::Audit) {
         return Check::warning(
             "audit",
             "not checked: your role may not read it",

@@ -28,6 +28,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             )
             .hint(card::how_to_answer(gate).join(", or ")));
         }
-        Ok(Answer { reason, ..Answer::approved() })
+        Ok(Answer { reason: reason.clone(), ..Answer::approved() })
     })
 }

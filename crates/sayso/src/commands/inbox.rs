@@ -5,11 +5,17 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
 use crate::when;
-use sayso_core::{Exit, Role};
-use sayso_engine::GateFilter;
+use sayso_core::gate::{Alert, Trouble};
+use sayso_core::{Actor, Exit, Role};
+use sayso_engine::{Desk, GateFilter, InboxFilter};
 use sayso_server::wire;
 
-/// What waits for you, oldest first.
+/// How many alerts are shown.
+const ALERTS_MAX: usize = 20;
+
+/// What waits for you: what unblocks most first, then oldest first.
+///
+/// The same question of several agents is one card, and one answer goes to all of them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso inbox                      everything that waits
@@ -32,15 +38,54 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_look()?;
     let after = args.paging.after.as_deref().map(|id| shared::find_gate(&desk, id)).transpose()?;
-    let filter = GateFilter {
-        ended: args.done,
-        kinds: shared::kinds(args.kind.as_deref().unwrap_or_default())?,
-        awake_at: (!args.all).then(|| desk.now()),
-        after,
-        limit: args.paging.limit,
-        ..GateFilter::default()
+    let kinds = shared::kinds(args.kind.as_deref().unwrap_or_default())?;
+    let limit = args.paging.limit;
+    if args.done {
+        let filter = GateFilter { ended: true, kinds, after, limit, ..GateFilter::default() };
+        return done(context, &desk, &actor, filter);
+    }
+    let page = desk.inbox(&actor, &InboxFilter { kinds, all: args.all, after, limit })?;
+    let last = page.items.last().map(|card| card.gate.handle().to_owned());
+    let next = last.filter(|_| page.more);
+    let alerts = desk.alerts(&actor, ALERTS_MAX)?;
+    let out = context.out;
+    if out.json {
+        let items = page.items.iter().map(|card| wire::Card::of(card, &when::rfc3339)).collect();
+        let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &when::rfc3339)).collect();
+        out.json(&wire::Inbox { items, next, alerts });
+        return Ok(Exit::Ok);
+    }
+    if page.items.is_empty() {
+        out.remark(match actor.role {
+            Role::Agent => "nothing that you asked still waits",
+            _ => "nothing waits for you",
+        });
+    }
+    shared::print_cards(context, &desk, &page.items)?;
+    say_more(context, next);
+    // What stands above is being looked at now.
+    let is_above = |alert: &&Alert| {
+        let mut askers = page.items.iter().flat_map(|card| &card.askers);
+        alert.trouble == Trouble::Unseen && askers.any(|asker| asker.handle == alert.gate)
     };
-    let page = desk.gates(&actor, filter)?;
+    let others: Vec<_> = alerts.iter().filter(|alert| !is_above(alert)).cloned().collect();
+    if !others.is_empty() {
+        out.line("");
+    }
+    shared::print_alerts(context, &others, desk.now());
+    Ok(Exit::Ok)
+}
+
+fn say_more(context: &Context<'_>, next: Option<String>) {
+    let out = context.out;
+    if let Some(next) = next {
+        out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
+    }
+}
+
+/// What has ended, newest first.
+fn done(context: &Context<'_>, desk: &Desk, actor: &Actor, filter: GateFilter) -> Result<Exit> {
+    let page = desk.gates(actor, filter)?;
     let last = page.items.last().map(|gate| gate.handle().to_owned());
     let next = last.filter(|_| page.more);
     let out = context.out;
@@ -50,15 +95,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if page.items.is_empty() {
-        out.remark(match (actor.role, args.done) {
-            (_, true) => "nothing has been answered yet",
-            (Role::Agent, false) => "nothing that you asked still waits",
-            (_, false) => "nothing waits for you",
-        });
+        out.remark("nothing has been answered yet");
     }
-    shared::print_gates(context, &desk, &page.items)?;
-    if let Some(next) = next {
-        out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
-    }
+    shared::print_gates(context, desk, &page.items)?;
+    say_more(context, next);
     Ok(Exit::Ok)
 }

@@ -5,23 +5,33 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
 use crate::reach::{self, Login};
+use crate::who;
 use sayso_core::{Code, Exit};
-use sayso_engine::{RemoteDesk, World};
+use sayso_engine::{RemoteDesk, World, join, log_in};
 use sayso_server::client::HttpLine;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Log in to a server, so that commands on this machine work there.
 ///
-/// The credential is kept in the settings of this user, readable by nobody else, for this server and space.
+/// A person shows their passphrase, or sets it with the code they were given; a machine has a token. What
+/// they are known by from then on is kept in the settings of this user, readable by nobody else, for this
+/// server and space.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  sayso --store https://sayso.example --space shop login --token-file ann.token
+  sayso --store https://sayso.example --space shop login --name ann
+  sayso --store https://sayso.example --space shop login --name ann --code 7K2M-…
   sayso login --token-file worker.token        in a project whose settings name the server")]
 pub(crate) struct Args {
-    /// The file with the token you were given.
+    /// Who you are there; your name on this machine unless given.
+    #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
+    name: Option<String>,
+    /// The code you were given: you set your passphrase with it.
+    #[arg(long, value_name = "CODE", conflicts_with = "token_file")]
+    code: Option<String>,
+    /// A file with a token, for machines and programs.
     #[arg(long, value_name = "FILE")]
-    token_file: PathBuf,
+    token_file: Option<PathBuf>,
 }
 
 /// Who is logged in, for `--json`.
@@ -39,14 +49,19 @@ pub(crate) struct LoggedIn {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (server, space) = server(context)?;
-    let secret = crate::who::secret_in(&args.token_file)?;
     let line = Arc::new(HttpLine::to(&server, &space)?);
+    let secret = match &args.token_file {
+        Some(file) => who::secret_in(file)?,
+        None => as_person(&args, context, &line)?,
+    };
     let desk = RemoteDesk::reach(line, Some(secret.clone()), World::real())?;
-    let holder = desk.holder();
-    let login =
-        Login { server: server.clone(), space: space.clone(), name: holder.name.clone(), secret };
-    reach::keep_login(&login)?;
-    let (name, role) = (holder.name.clone(), holder.role.as_str().to_owned());
+    let (name, role) = (desk.holder().name.clone(), desk.holder().role.as_str().to_owned());
+    reach::keep_login(&Login {
+        server: server.clone(),
+        space: space.clone(),
+        name: name.clone(),
+        secret,
+    })?;
     if context.out.json {
         context.out.json(&LoggedIn { server, space, name, role });
         return Ok(Exit::Ok);
@@ -54,6 +69,29 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let tick = context.out.paint(Look::Good, context.out.icon("✓", "ok:"));
     context.out.line(&format!("{tick} logged in to space {space} of {server} as {role} {name}"));
     Ok(Exit::Ok)
+}
+
+/// A person types their passphrase. No agent does that for them.
+fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<String> {
+    if let Some(sign) = who::sign_here() {
+        let message = format!("an agent ({}) is at work here, seen by {}", sign.agent, sign.seen);
+        return Err(Failure::new(Code::NotHuman, message)
+            .hint("a person logs in at a terminal of their own, outside of any agent"));
+    }
+    if !who::has_terminal() || context.globals.no_input {
+        return Err(Failure::new(Code::NoInput, "a passphrase is typed by a person at a terminal")
+            .hint("a machine logs in with a token: --token-file FILE"));
+    }
+    let name = args.name.clone().unwrap_or_else(who::user);
+    let Some(code) = &args.code else {
+        let typed = rpassword::prompt_password(format!("Passphrase of {name}: "))?;
+        return Ok(log_in(line, &name, &typed)?.secret);
+    };
+    let new = rpassword::prompt_password(format!("A passphrase for {name}: "))?;
+    if rpassword::prompt_password("Once more: ")? != new {
+        return Err(Failure::new(Code::Passphrase, "the two are not the same; nothing was set"));
+    }
+    Ok(join(line, code, &name, &new)?.secret)
 }
 
 /// The server a command is about, and the space.

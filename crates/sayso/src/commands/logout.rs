@@ -5,17 +5,32 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::reach;
 use sayso_core::Exit;
+use sayso_engine::{RemoteDesk, World};
+use sayso_server::client::HttpLine;
+use std::sync::Arc;
 
-/// Forget the login for a server. Its token goes on working elsewhere until it is revoked.
+/// Log out of a server: the login of this machine ends there and is forgotten here.
+///
+/// A token that was made for a machine is only forgotten; it is revoked with `sayso token revoke`.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, context: &Context<'_>) -> Result<Exit> {
     let (server, space) = login::server(context)?;
-    let said = match reach::forget_login(&server, &space)? {
-        true => "logged out of",
-        false => "there was no login for",
+    let Some(login) = reach::login(&server, &space)? else {
+        context.out.line(&format!("there was no login for space {space} of {server}"));
+        return Ok(Exit::Ok);
     };
-    context.out.line(&format!("{said} space {space} of {server}"));
+    let line = Arc::new(HttpLine::to(&server, &space)?);
+    let ended =
+        RemoteDesk::reach(line, Some(login.secret), World::real()).and_then(|desk| desk.log_out());
+    // Forgotten either way: whoever logs out wants nothing of it to stay here.
+    reach::forget_login(&server, &space)?;
+    context.out.line(&format!("logged out of space {space} of {server}"));
+    if let Err(error) = ended {
+        context.out.remark(&format!(
+            "note: the server was not told ({error}); there it ends by itself, or with: sayso token revoke"
+        ));
+    }
     Ok(Exit::Ok)
 }

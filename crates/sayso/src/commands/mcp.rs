@@ -1,9 +1,9 @@
 //! `sayso mcp`: the door of agents that speak the Model Context Protocol.
 
 use crate::context::Context;
-use crate::exit::Result;
-use crate::{when, who};
-use sayso_core::{Door, Exit, Refusal};
+use crate::exit::{Failure, Result};
+use crate::{courier, when, who};
+use sayso_core::{Code, Door, Exit, Refusal};
 use sayso_server::mcp::{self, Setup};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,9 +38,17 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let desk = context.desk()?;
+    if args.http.is_some() && desk.is_remote() {
+        let message = "agents that speak HTTP speak to the server itself";
+        return Err(Failure::new(Code::BadValue, message).hint(
+            "serve MCP where the store is, or start `sayso mcp` without --http beside the agent",
+        ));
+    }
     let folder = std::env::current_dir().ok().map(|folder| folder.display().to_string());
     let root = folder.filter(|_| args.http.is_none());
     let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
+    // Whoever waits here may be the only one who tells people.
+    let sending = courier::meanwhile(context, &desk);
     match args.http {
         None => {
             let caller = move || {
@@ -58,5 +66,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             listening.serve()?;
         }
     }
+    drop(sending);
     Ok(Exit::Ok)
 }

@@ -35,6 +35,8 @@ pub(crate) mod mistakes;
 pub(crate) mod next;
 pub(crate) mod note;
 pub(crate) mod notes;
+pub(crate) mod notices;
+pub(crate) mod people;
 pub(crate) mod policy;
 pub(crate) mod ready;
 pub(crate) mod reject;
@@ -89,6 +91,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Withdraw(args) => withdraw::run(args, &context),
         Command::Tell(args) => tell::run(args, &context),
         Command::Messages(args) => messages::run(args, &context),
+        Command::Notices(args) => notices::run(args, &context),
         Command::Create(args) => create::run(args, &context),
         Command::List(args) => list::run(args, &context),
         Command::Tree(args) => tree::run(args, &context),
@@ -115,6 +118,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Mcp(args) => mcp::run(args, &context),
         Command::Serve(args) => serve::run(args, &context),
         Command::Login(args) => login::run(args, &context),
+        Command::People(args) => people::run(args, &context),
         Command::Logout(args) => logout::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),
         Command::Validate(args) => validate::run(args, &context),

@@ -6,9 +6,8 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::when;
 use clap_complete::ArgValueCompleter;
-use sayso_core::gate::Gate;
 use sayso_core::{Code, Exit, TaskId};
-use sayso_engine::{Desk, GateFilter, TaskFilter};
+use sayso_engine::{Asked, Desk, InboxFilter, TaskFilter};
 use sayso_server::wire;
 
 /// The task to work on next, or with `--awaiting` the gate to answer next.
@@ -17,7 +16,7 @@ pub(crate) struct Args {
     /// Only what is under this epic.
     #[arg(value_name = "EPIC", add = ArgValueCompleter::new(shared::live_tasks))]
     epic: Option<String>,
-    /// The gate that has waited longest; with KINDS only of these.
+    /// The card that comes first in the inbox; with KINDS only of these.
     #[arg(long, value_name = "KINDS", num_args = 0..=1, default_missing_value = "all")]
     awaiting: Option<String>,
 }
@@ -47,48 +46,46 @@ fn next_task(context: &Context<'_>, epic: Option<&str>) -> Result<Exit> {
 fn next_gate(context: &Context<'_>, epic: Option<&str>, kinds: &str) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let under = epic.map(|typed| desk.find_task(typed)).transpose()?;
-    let mut filter = GateFilter {
-        kinds: shared::kinds(kinds)?,
-        awake_at: Some(desk.now()),
-        limit: shared::ROWS,
-        ..GateFilter::default()
-    };
-    let gate = loop {
-        let page = desk.gates(&actor, filter.clone())?;
-        filter.after = page.items.last().map(|gate| gate.opened.id);
-        let wanted = |gate: &Gate| under.map_or(Ok(true), |epic| is_under(&desk, epic, gate));
-        if let Some(gate) = first(page.items, wanted)? {
-            break gate;
+    let kinds = shared::kinds(kinds)?;
+    let mut filter = InboxFilter { kinds, limit: shared::ROWS, ..InboxFilter::default() };
+    let asked = loop {
+        let page = desk.inbox(&actor, &filter)?;
+        filter.after = page.items.last().map(|card| card.gate.opened.id);
+        let wanted = |card: &Asked| under.map_or(Ok(true), |epic| is_under(&desk, epic, card));
+        if let Some(card) = first(page.items, wanted)? {
+            break card;
         }
         if !page.more {
             return Err(Failure::new(Code::NotFound, "nothing waits for a person"));
         }
     };
     match context.out.json {
-        true => context.out.json(&wire::Gate::of(&gate, &when::rfc3339)),
-        false => context.out.line(&card::gate_card(context.out, &gate, desk.now())),
+        true => context.out.json(&wire::Card::of(&asked, &when::rfc3339)),
+        false => context.out.line(&card::asked_card(context.out, &asked, desk.now())),
     }
-    desk.see(&actor, &[gate])?;
+    desk.see_card(&actor, &asked)?;
     Ok(Exit::Ok)
 }
 
-fn first(gates: Vec<Gate>, wanted: impl Fn(&Gate) -> Result<bool>) -> Result<Option<Gate>> {
-    for gate in gates {
-        if wanted(&gate)? {
-            return Ok(Some(gate));
+fn first(cards: Vec<Asked>, wanted: impl Fn(&Asked) -> Result<bool>) -> Result<Option<Asked>> {
+    for card in cards {
+        if wanted(&card)? {
+            return Ok(Some(card));
         }
     }
     Ok(None)
 }
 
-/// Whether the task behind a gate is this epic, or part of it.
-fn is_under(desk: &Desk, epic: TaskId, gate: &Gate) -> Result<bool> {
-    let mut above = gate.opened.task;
-    while let Some(task) = above {
-        if task == epic {
-            return Ok(true);
+/// Whether a task that waits for a card is this epic, or part of it.
+fn is_under(desk: &Desk, epic: TaskId, card: &Asked) -> Result<bool> {
+    for asker in &card.askers {
+        let mut above = asker.task;
+        while let Some(task) = above {
+            if task == epic {
+                return Ok(true);
+            }
+            above = desk.task(task)?.task.parent;
         }
-        above = desk.task(task)?.task.parent;
     }
     Ok(false)
 }

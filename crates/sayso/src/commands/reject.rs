@@ -25,5 +25,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let feedback = context.words(&args.feedback)?;
     let reason = Some(feedback).filter(|text| !text.trim().is_empty());
     let interrupts = args.interrupt;
-    shared::answer(context, &args.which, |_| Ok(Answer { interrupts, ..Answer::rejected(reason) }))
+    let answer = Answer { interrupts, ..Answer::rejected(reason) };
+    shared::answer(context, &args.which, |_| Ok(answer.clone()))
 }

@@ -8,7 +8,7 @@ use clap_complete::ArgValueCompleter;
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless;
 use sayso_core::{Answer, Code, Exit, Kind, Shape};
-use sayso_engine::GateFilter;
+use sayso_engine::{InboxFilter, Say};
 use std::ffi::OsStr;
 use std::io::{BufRead, Write};
 
@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// The digest of the card you saw; refused when the card has changed since.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
+    /// Answer this gate alone, and nobody else who asks the same.
+    #[arg(long)]
+    only: bool,
 }
 
 fn ids(typed: &OsStr) -> Vec<clap_complete::CompletionCandidate> {
@@ -46,7 +49,7 @@ fn ids(typed: &OsStr) -> Vec<clap_complete::CompletionCandidate> {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let Some(id) = args.id else { return walk(context) };
-    let which = Which { id, digest: args.digest };
+    let which = Which { id, digest: args.digest, only: args.only };
     if let Some(name) = &args.template {
         let text = template(context, name)?;
         return shared::answer(context, &which, |gate| as_answer(gate, &text));
@@ -77,13 +80,15 @@ fn edit_and_answer(context: &Context<'_>, which: &Which) -> Result<Exit> {
     let gate = desk.gate(desk.find_gate(&which.id)?)?;
     check_takes_words(&gate)?;
     let text = edit(context, &gate)?;
-    let digest = which.digest.as_deref().unwrap_or(gate.digest.as_str());
-    let answered = as_answer(&gate, &text)
-        .and_then(|answer| Ok(desk.answer(&actor, gate.opened.id, answer, digest)?));
+    let answered = as_answer(&gate, &text).and_then(|answer| {
+        let named = which.digest.clone().unwrap_or_else(|| gate.digest.to_string());
+        let say = Say { digest: named, ..shared::say(&gate, &actor, which, answer) };
+        shared::answer_card(context, &desk, &actor, &gate, say)
+    });
     if answered.is_err() && !text.is_empty() {
         context.out.talk(&format!("What you wrote was not recorded:\n{}", harmless(&text).text));
     }
-    shared::report(context, &desk, &answered?)
+    answered
 }
 
 fn edit(context: &Context<'_>, gate: &Gate) -> Result<String> {
@@ -130,19 +135,20 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
             .hint("answer one by one: sayso respond ID \"your answer\""));
     }
     let (desk, actor) = context.sit_down_to_answer()?;
-    let filter = GateFilter { limit: 1_000, awake_at: Some(desk.now()), ..GateFilter::default() };
-    let gates = desk.gates(&actor, filter)?.items;
-    let asked: Vec<_> = gates
+    let filter = InboxFilter { limit: 1_000, ..InboxFilter::default() };
+    let cards = desk.inbox(&actor, &filter)?.items;
+    let asked: Vec<_> = cards
         .into_iter()
-        .filter(|gate| matches!(gate.card.shape, Shape::Text | Shape::Choice { .. }))
+        .filter(|card| matches!(card.gate.card.shape, Shape::Text | Shape::Choice { .. }))
         .collect();
     if asked.is_empty() {
         out.remark("no question waits for an answer");
     }
     let mut lines = std::io::stdin().lock().lines();
-    for gate in asked {
-        out.talk(&card::gate_card(out, &gate, desk.now()));
-        desk.see(&actor, std::slice::from_ref(&gate))?;
+    for card in asked {
+        let gate = &card.gate;
+        out.talk(&card::asked_card(out, &card, desk.now()));
+        desk.see_card(&actor, &card)?;
         let _ = write!(std::io::stderr(), "\nYour answer (empty to skip): ");
         let Some(line) = lines.next() else { break };
         let line = line?;
@@ -150,14 +156,12 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
             out.talk("left open");
             continue;
         }
-        let answer = as_answer(&gate, line.trim())?;
-        match desk.answer(&actor, gate.opened.id, answer, gate.digest.as_str()) {
-            Ok(gate) => drop(shared::report(context, &desk, &gate)?),
-            // One that somebody else answered meanwhile does not end the walk.
-            Err(error) => {
-                let failure = Failure::from(error);
-                out.error(failure.code.as_str(), &failure.message, failure.hint.as_deref());
-            }
+        let same = card.same.as_ref().map(ToString::to_string);
+        let (answer, digest) = (as_answer(gate, line.trim())?, gate.digest.to_string());
+        let say = Say { gate: gate.opened.id, answer, digest, same };
+        // One that somebody else answered meanwhile does not end the walk.
+        if let Err(failure) = shared::answer_card(context, &desk, &actor, gate, say) {
+            out.error(failure.code.as_str(), &failure.message, failure.hint.as_deref());
         }
     }
     Ok(Exit::Ok)

@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let setup = Setup { scope, ..setup };
     let outcome = std::thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let outcome = work::work(&desk, setup, &view, &stop).map(drop);
+            let outcome = work::work_and_tell(context, &desk, setup, &view, &stop).map(drop);
             is_done.store(true, Ordering::SeqCst);
             outcome
         });

@@ -2,10 +2,11 @@
 
 use crate::config::{self, Home};
 use crate::context::Context;
+use crate::courier;
 use crate::exit::{Failure, Result};
-use sayso_core::{Code, Exit};
-use sayso_engine::{LocalDesk, World};
-use sayso_server::http::{self, Setup};
+use crate::reach::{self, How};
+use sayso_core::{Code, Exit, Level};
+use sayso_server::http::{self, Setup, Telling};
 use std::net::SocketAddr;
 
 /// Serve this store to other machines.
@@ -27,6 +28,10 @@ pub(crate) struct Args {
     /// A name it may be called by, beside localhost; may be given several times.
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
+    /// How well the store is guarded: S2 says that it is under an account no agent can use. Every verdict
+    /// is stamped with it.
+    #[arg(long, value_name = "LEVEL", default_value = "S0", value_parser = level)]
+    level: Level,
     /// Listen beyond this machine without TLS: something in front of it must do that.
     #[arg(long)]
     behind_proxy: bool,
@@ -34,21 +39,45 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let location = config::locate(&context.globals)?;
-    let Home::Store(place) = location.home else {
-        return Err(Failure::new(Code::BadConfig, "a server serves a store, not another server")
-            .hint("name the store with --store, such as postgres://…"));
-    };
+    if matches!(location.home, Home::Server(_)) {
+        return Err(no_store());
+    }
     if !args.listen.ip().is_loopback() && !args.behind_proxy {
         let message = format!("{} is reached by other machines, without TLS", args.listen);
         return Err(Failure::new(Code::BadValue, message).hint(
             "listen on 127.0.0.1 and put something with TLS in front; or say --behind-proxy if it is there",
         ));
     }
-    let desk = LocalDesk::open_shared(place, &location.space, World::real())?;
+    let desk = reach::open(&location, How::Shared)?;
+    let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level);
     let version = env!("CARGO_PKG_VERSION");
-    let setup = Setup { desk, address: args.listen, hosts: args.host, version };
+    let telling = Telling { channels: courier::channels(&location)?, pages: location.pages };
+    let (first, space) = (desk.first_code()?, location.space);
+    let setup = Setup { desk, address: args.listen, hosts: args.host, version, telling };
     let listening = http::listen(setup)?;
-    context.out.line(&listening.url());
+    let url = listening.url();
+    if let Some(first) = first {
+        context.out.remark(&format!(
+            "nobody looks after space {space} yet. Whoever does types, within a day:\n  \
+             sayso --store {url} --space {space} login --name YOU --code {}",
+            first.code
+        ));
+    }
+    context.out.line(&url);
     listening.serve()?;
     Ok(Exit::Ok)
+}
+
+fn no_store() -> Failure {
+    Failure::new(Code::BadConfig, "a server serves a store, not another server")
+        .hint("name the store with --store, such as postgres://…")
+}
+
+/// The levels a server can claim: what a presence key or other devices add is not the server's to say.
+fn level(typed: &str) -> std::result::Result<Level, String> {
+    match typed {
+        "S0" => Ok(Level::S0),
+        "S2" => Ok(Level::S2),
+        _ => Err("take S0 or S2; docs/guide/team.md says when".into()),
+    }
 }

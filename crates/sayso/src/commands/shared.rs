@@ -8,10 +8,10 @@ use crate::out::Look;
 use crate::when;
 use clap::Args;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
-use sayso_core::gate::{Delivery, Gate};
+use sayso_core::gate::{Alert, Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict};
-use sayso_engine::{Desk, GateFilter, TaskFilter, TaskRow};
+use sayso_engine::{Asked, Desk, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
 use sayso_server::wire;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -33,12 +33,15 @@ pub(crate) struct Paging {
 /// Which gate to answer, and which card of it was seen.
 #[derive(Args)]
 pub(crate) struct Which {
-    /// The gate, or the task that waits for it.
+    /// The gate, or the task that waits for it; several with commas between them.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(open_gates))]
     pub(super) id: String,
     /// The digest of the card you saw; refused when the card has changed since.
     #[arg(long, value_name = "DIGEST")]
     pub(super) digest: Option<String>,
+    /// Answer this gate alone, and nobody else who asks the same.
+    #[arg(long)]
+    pub(super) only: bool,
 }
 
 /// A gate, and until when something holds for it.
@@ -58,21 +61,132 @@ impl GateUntil {
     }
 }
 
-/// Answers a gate and says what came of it.
+/// Answers a gate, with everybody who asks the same, and says what came of it.
 pub(super) fn answer(
     context: &Context<'_>,
     which: &Which,
-    make: impl FnOnce(&Gate) -> Result<Answer>,
+    make: impl Fn(&Gate) -> Result<Answer>,
 ) -> Result<Exit> {
+    if which.id.contains(',') {
+        return answer_several(context, which, make);
+    }
     let (desk, actor) = context.sit_down_to_answer()?;
-    let id = desk.find_gate(&which.id)?;
-    let gate = desk.gate(id)?;
-    let digest = shown_digest(&gate, &actor, which.digest.as_deref());
-    let answer = make(&gate)?;
-    let answered = desk.answer(&actor, id, answer, &digest);
-    let answered = answered.map_err(|error| naming(&gate, error))?;
+    let gate = desk.gate(desk.find_gate(&which.id)?)?;
+    let say = say(&gate, &actor, which, make(&gate)?);
+    answer_card(context, &desk, &actor, &gate, say)
+}
+
+/// Answers a card and says what came of it.
+pub(super) fn answer_card(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    gate: &Gate,
+    say: Say,
+) -> Result<Exit> {
+    let mut answered = desk.answer_card(actor, say).map_err(|error| naming(gate, error))?;
+    agent::nudge(context, desk, actor);
+    if !answered.is_empty() {
+        let first = answered.remove(0);
+        answered.insert(0, agent::carry_out(context, desk, actor, first)?);
+    }
+    if context.out.json {
+        context.out.json(&wire::Answered::of(&answered, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    report_all(context, desk, &answered)
+}
+
+/// What a person says to a card: the one they saw, and everybody who asks it.
+pub(super) fn say(gate: &Gate, actor: &Actor, which: &Which, answer: Answer) -> Say {
+    let digest = shown_digest(gate, actor, which.digest.as_deref());
+    let same = gate.same().filter(|_| !which.only).map(|same| same.to_string());
+    Say { gate: gate.opened.id, answer, digest, same }
+}
+
+/// Answers several gates, each by itself: one that is refused hides no other.
+fn answer_several(
+    context: &Context<'_>,
+    which: &Which,
+    make: impl Fn(&Gate) -> Result<Answer>,
+) -> Result<Exit> {
+    if which.digest.is_some() {
+        return Err(Failure::new(Code::BadValue, "a digest names one card, and these are several")
+            .hint("answer them one by one"));
+    }
+    let (desk, actor) = context.sit_down_to_answer()?;
+    let ids: Vec<_> = which.id.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
+    let prepare = |id: &&str| {
+        let gate = desk.gate(desk.find_gate(id)?)?;
+        Ok(say(&gate, &actor, which, make(&gate)?))
+    };
+    // Each is looked up before the first is answered: that may answer others.
+    let prepared: Vec<Result<Say>> = ids.iter().map(prepare).collect();
+    let says = prepared.iter().filter_map(|say| say.as_ref().ok().cloned()).collect();
+    let mut answered = desk.answer_many(&actor, says)?.into_iter();
+    let outcome = |say: Result<Say>| match say {
+        Ok(_) => answered.next(),
+        Err(failure) => Some(refused(&failure)),
+    };
+    let outcomes: Vec<_> = prepared.into_iter().filter_map(outcome).collect();
     agent::nudge(context, &desk, &actor);
-    report(context, &desk, &agent::carry_out(context, &desk, &actor, answered)?)
+    report_several(context, &desk, &actor, &ids, &outcomes)
+}
+
+fn refused(failure: &Failure) -> SayOutcome {
+    let Failure { code, message, hint } = failure.clone();
+    SayOutcome::Refused { code: code.as_str().into(), message, hint }
+}
+
+/// Says what came of each. The exit code is that of the first that was refused.
+fn report_several(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    ids: &[&str],
+    outcomes: &[SayOutcome],
+) -> Result<Exit> {
+    let out = context.out;
+    let mut exit = Exit::Ok;
+    let mut items = vec![];
+    for (id, outcome) in ids.iter().zip(outcomes) {
+        items.push(wire::OneAnswer::of(id, outcome, &when::rfc3339));
+        match outcome {
+            SayOutcome::Answered(gates) => {
+                let carried = gates.iter().cloned();
+                let carried = carried.map(|gate| agent::carry_out(context, desk, actor, gate));
+                let carried = carried.collect::<Result<Vec<_>>>()?;
+                if !out.json {
+                    report_all(context, desk, &carried)?;
+                }
+            }
+            SayOutcome::Refused { code, message, hint } => {
+                let known = Code::ALL.iter().find(|known| known.as_str() == code);
+                let refused = known.map_or(Exit::Error, |code| code.exit());
+                exit = if exit == Exit::Ok { refused } else { exit };
+                if !out.json {
+                    out.error(code, &format!("{id}: {message}"), hint.as_deref());
+                }
+            }
+        }
+    }
+    if out.json {
+        out.json(&wire::Answers { items });
+    }
+    Ok(exit)
+}
+
+/// Says what became of the gate that was named, and who else heard it.
+fn report_all(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<Exit> {
+    let Some((first, also)) = gates.split_first() else { return Ok(Exit::Ok) };
+    report(context, desk, first)?;
+    let out = context.out;
+    for gate in also {
+        let (name, asker) = (gate.handle(), harmless_line(&gate.opened.lineage.asker));
+        let how = if gate.is_open() { "counted for" } else { "answered" };
+        out.line(&format!("  also {how} gate {} of {asker}", out.paint(Look::Name, name)));
+    }
+    Ok(Exit::Ok)
 }
 
 /// A refusal whose hint can be typed as it stands.
@@ -219,6 +333,31 @@ pub(super) fn print_gates(context: &Context<'_>, desk: &Desk, gates: &[Gate]) ->
         context.out.line(&card::gate_row(context.out, gate, task, desk.now()));
     }
     Ok(())
+}
+
+/// Prints cards as rows, each with the task that waits for it and everybody who asks it.
+pub(super) fn print_cards(context: &Context<'_>, desk: &Desk, cards: &[Asked]) -> Result<()> {
+    let ids: BTreeSet<_> = cards.iter().filter_map(|card| card.gate.opened.task).collect();
+    let names = desk.task_names(&ids.into_iter().collect::<Vec<_>>())?;
+    for asked in cards {
+        let gate = &asked.gate;
+        let task = names.iter().find(|(id, ..)| Some(*id) == gate.opened.task);
+        let task = task.map(|(_, handle, _)| handle.as_str());
+        context.out.line(&card::gate_row(context.out, gate, task, desk.now()));
+        card::askers(context.out, asked, "   ").iter().for_each(|line| context.out.line(line));
+    }
+    Ok(())
+}
+
+/// Prints what hangs, each with what to do about it.
+pub(super) fn print_alerts(context: &Context<'_>, alerts: &[Alert], now: Timestamp) {
+    let out = context.out;
+    for alert in alerts {
+        let since = when::relative(alert.since, now);
+        let what = format!("! {} ({since})", harmless_line(&alert.what));
+        out.line(&out.paint(Look::Warn, &what));
+        out.line(&out.paint(Look::Faint, &format!("    {}", harmless_line(&alert.hint))));
+    }
 }
 
 /// Prints a page of tasks; those that wait show what they wait for.

@@ -7,7 +7,7 @@ use crate::exit::Result;
 use crate::out::{Look, Out};
 use crate::when;
 use clap_complete::ArgValueCompleter;
-use sayso_core::gate::Gate;
+use sayso_core::gate::{Gate, Receipt};
 use sayso_core::run::{Run, Spent, State};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Exit, GateId, Shape, TaskId, Timestamp};
@@ -34,17 +34,54 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 }
 
 fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> Result<Exit> {
-    let gate = desk.gate_for(actor, id)?;
+    let asked = desk.card(actor, id)?;
+    let receipt = desk.receipt(actor, id)?;
     match context.out.json {
-        true => context.out.json(&wire::Gate::of(&gate, &when::rfc3339)),
+        true => context.out.json(&wire::GateDetail::of(&asked, &receipt, &when::rfc3339)),
         false => {
-            context.out.line(&card::gate_card(context.out, &gate, desk.now()));
-            show_templates(context, desk, &gate)?;
+            context.out.line(&card::asked_card(context.out, &asked, desk.now()));
+            show_told(context, desk, actor, &asked.gate)?;
+            show_templates(context, desk, &asked.gate)?;
+            show_way(context, &asked.gate, &receipt, desk.now());
         }
     }
     // Shown first: only what was really printed counts as seen.
-    desk.see(actor, &[gate])?;
+    desk.see_card(actor, &asked)?;
     Ok(Exit::Ok)
+}
+
+/// The way of a gate in a line, once it has come to an end; what went on with it, and what hangs.
+fn show_way(context: &Context<'_>, gate: &Gate, receipt: &Receipt, now: Timestamp) {
+    let out = context.out;
+    if !gate.is_open() {
+        out.line("");
+        out.line(&card::way(out, gate, receipt));
+        card::onward(receipt).iter().for_each(|line| out.line(line));
+    }
+    if !receipt.alerts.is_empty() {
+        out.line("");
+        shared::print_alerts(context, &receipt.alerts, now);
+    }
+}
+
+/// Who was told of it, and who could not be told.
+fn show_told(context: &Context<'_>, desk: &Desk, actor: &Actor, gate: &Gate) -> Result<()> {
+    let out = context.out;
+    for notice in desk.told(actor, gate.opened.id)? {
+        let whom = super::notices::by_whom(&notice);
+        match (notice.sent_at, notice.due_at, notice.error.as_deref()) {
+            (Some(at), ..) => {
+                let line = format!("  told {whom} {}", when::local(at));
+                out.line(&out.paint(Look::Faint, &line));
+            }
+            (None, Some(_), Some(error)) => {
+                let line = format!("  not told yet: {whom} ({})", harmless_line(error));
+                out.line(&out.paint(Look::Warn, &line));
+            }
+            (None, ..) => {}
+        }
+    }
+    Ok(())
 }
 
 /// The ready answers that fit a question.

@@ -8,7 +8,7 @@ use crate::out::Look;
 use crate::{when, who};
 use clap::Subcommand;
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Actor, Code, Exit, Role};
+use sayso_core::{Actor, Code, Deed, Exit, Role};
 use sayso_engine::{Desk, NewToken, Token};
 use sayso_server::wire;
 use std::fs::File;
@@ -42,6 +42,10 @@ enum Verb {
         /// It ends by itself after this long: 8h, 30d.
         #[arg(long, value_name = "TIME")]
         ttl: Option<String>,
+        /// Limit it to this, of what its role may do: answer, ask, track, read, audit, govern, mint or operate;
+        /// may be given several times.
+        #[arg(long, value_name = "SCOPE", value_parser = scope)]
+        scope: Vec<Deed>,
         /// Write it to this file, readable by its owner alone, instead of printing it.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -58,34 +62,49 @@ enum Verb {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match args.verb {
-        Verb::Create { role, name, task, ttl, out } => {
-            create(context, &role, name, task.as_deref(), ttl.as_deref(), out.as_deref())
+        Verb::Create { role, name, task, ttl, scope, out } => {
+            let scopes = (!scope.is_empty()).then(|| scope.into_iter().collect());
+            let new = NewToken {
+                role: role_of(&role)?,
+                name,
+                task: None,
+                run: None,
+                expires_at: None,
+                scopes,
+            };
+            create(context, new, task.as_deref(), ttl.as_deref(), out.as_deref())
         }
         Verb::List => list(context),
         Verb::Revoke { id } => revoke(context, &id),
     }
 }
 
+fn role_of(typed: &str) -> Result<Role> {
+    Role::ALL.into_iter().find(|role| role.as_str() == typed).ok_or_else(|| {
+        Failure::new(Code::BadValue, format!("{typed:?} is no role"))
+            .hint("take agent, human, operator, admin, auditor or service")
+    })
+}
+
+fn scope(typed: &str) -> std::result::Result<Deed, String> {
+    let names = || Deed::ALL.map(Deed::as_str).join(", ");
+    let found = Deed::ALL.into_iter().find(|deed| deed.as_str() == typed);
+    found.ok_or_else(|| format!("take one of {}", names()))
+}
+
 fn create(
     context: &Context<'_>,
-    role: &str,
-    name: String,
+    new: NewToken,
     task: Option<&str>,
     ttl: Option<&str>,
     file: Option<&Path>,
 ) -> Result<Exit> {
     let desk = context.desk()?;
     let actor = who::person(context, &desk)?;
-    let role = Role::ALL.into_iter().find(|r| r.as_str() == role).ok_or_else(|| {
-        Failure::new(Code::BadValue, format!("{role:?} is no role"))
-            .hint("take agent, human, operator, admin, auditor or service")
-    })?;
     let new = NewToken {
-        role,
-        name,
         task: task.map(|typed| desk.find_task(typed)).transpose()?,
-        run: None,
         expires_at: ttl.map(|text| when::moment(text, desk.now())).transpose()?,
+        ..new
     };
     let (token, shown) = match file {
         Some(path) => (mint_into(&desk, &actor, new, path)?, None),
@@ -107,7 +126,7 @@ fn create(
     let handle = out.paint(Look::Name, &token.handle);
     out.remark(&format!(
         "token {handle} for {} {}; it is shown only once",
-        role.as_str(),
+        token.role.as_str(),
         token.name
     ));
     Ok(Exit::Ok)

@@ -34,7 +34,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 fn sit(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
     let actor = who::seen_person(desk)?;
     who::check_may_answer(desk, &actor, "unlock a terminal")?;
-    if actor.proof < Proof::Tty || context.globals.no_input {
+    let is_seen = actor.proof >= Proof::Tty || (desk.is_remote() && who::has_terminal());
+    if !is_seen || context.globals.no_input {
         return Err(Failure::new(Code::NoInput, "a passphrase is typed by a person at a terminal"));
     }
     Ok(actor)

@@ -7,11 +7,14 @@ use crate::exit::Result;
 use crate::out::Look;
 use crate::when;
 use sayso_core::{Code, Deed, Exit};
-use sayso_engine::GateFilter;
+use sayso_engine::{Asked, InboxFilter};
 use sayso_server::wire;
 
 /// How many gates are shown before `inbox` is pointed to.
 const SHOWN: usize = 5;
+
+/// How many alerts are told.
+const ALERTS_MAX: usize = 20;
 
 /// How far gates are counted.
 const COUNTED_MAX: usize = 1_000;
@@ -28,16 +31,18 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
         }
         outcome => outcome?,
     };
-    let filter = GateFilter { awake_at: Some(desk.now()), limit: SHOWN, ..GateFilter::default() };
-    let page = desk.gates(&actor, filter)?;
+    let filter = InboxFilter { limit: SHOWN, ..InboxFilter::default() };
+    let page = desk.inbox(&actor, &filter)?;
     if out.json {
-        let items = page.items.iter().map(|g| wire::Gate::of(g, &when::rfc3339)).collect();
-        let next = page.items.last().filter(|_| page.more).map(|g| g.handle().to_owned());
-        out.json(&wire::Page { items, next });
+        let items = page.items.iter().map(|card| wire::Card::of(card, &when::rfc3339)).collect();
+        let next = page.items.last().filter(|_| page.more).map(|c| c.gate.handle().to_owned());
+        let alerts = desk.alerts(&actor, ALERTS_MAX)?;
+        let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &when::rfc3339)).collect();
+        out.json(&wire::Inbox { items, next, alerts });
         return Ok(Exit::Ok);
     }
     // An agent is shown its own; how many others there are is not for it.
-    let count = match actor.role.may(Deed::ReadAll) {
+    let count = match actor.may(Deed::ReadAll) && page.more {
         true => desk.count_open_gates(COUNTED_MAX)?,
         false => page.items.len(),
     };
@@ -51,13 +56,13 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
     if count > 0 {
         out.line("");
     }
-    shared::print_gates(context, &desk, &page.items)?;
+    shared::print_cards(context, &desk, &page.items)?;
     if count > page.items.len() {
         out.line(&out.paint(Look::Faint, "   … and more: sayso inbox"));
     }
     out.line("");
     match page.items.first() {
-        Some(gate) => {
+        Some(Asked { gate, .. }) => {
             out.line(&format!("  sayso show {}    look at it first", gate.handle()));
             card::how_to_answer(gate).iter().for_each(|how| out.line(&format!("  {how}")));
         }

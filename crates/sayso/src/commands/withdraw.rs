@@ -4,7 +4,7 @@ use super::shared;
 use crate::context::Context;
 use crate::exit::Result;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::{Exit, Role};
 
 /// Take a question back.
 ///
@@ -22,7 +22,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_gate(&args.id)?;
-    let is_ours = actor.is_asker(&desk.gate(id)?.opened.lineage);
+    // Of an agent the desk says whether it is.
+    let is_ours = actor.role == Role::Agent || actor.is_asker(&desk.gate(id)?.opened.lineage);
     let actor = if is_ours { actor } else { crate::who::person(context, &desk)? };
     let reason = context.words(&args.reason)?;
     let reason = if reason.is_empty() { "no longer needed".to_owned() } else { reason };

@@ -102,7 +102,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     warn_of_changes(context, &setup);
     let stop = work::stop_flag()?;
     let view = View::new(out);
-    let tally = work::work(&desk, setup, &view, &stop)?;
+    let tally = work::work_and_tell(context, &desk, setup, &view, &stop)?;
     if out.json {
         out.json(&wire::Tally::of(&tally));
         return Ok(Exit::Ok);

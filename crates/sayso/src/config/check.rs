@@ -12,7 +12,7 @@ const MISTAKES_MAX: usize = 100;
 /// What is wrong with the settings of a space.
 pub(crate) fn mistakes(file: &str, text: &str) -> Vec<Mistake> {
     let (settings, mut found) = read::<File>(file, text, settings_in_words());
-    let Some(File { work, agents: own, .. }) = settings else { return found };
+    let Some(File { work, agents: own, notify, .. }) = settings else { return found };
     let mut note = |section: &str, key: &str, failure: Option<Failure>| {
         let Some(Failure { message, hint, .. }) = failure else { return };
         let (what, fix) = parted(&message, hint.as_deref().unwrap_or(settings_in_words()));
@@ -23,6 +23,11 @@ pub(crate) fn mistakes(file: &str, text: &str) -> Vec<Mistake> {
     note("work", "lease", work.lease().err());
     note("work", "retry", work.retry().err());
     note("work", "land", work.land().err());
+    for (name, channel) in &notify {
+        let (name, file, folder) = (name.clone(), channel.clone(), std::path::PathBuf::new());
+        let settings = super::ChannelSettings { name, file, folder };
+        note("notify", &settings.name, settings.channel(&[]).err());
+    }
     for (name, agent) in &own {
         note("agents", name, agents(&[(name.clone(), agent.clone())].into()).err());
     }
@@ -151,7 +156,7 @@ mod tests {
         assert_eq!(said(&fine), "");
         let text = "space: x\nstoer: y\nwork:\n  jobs: many\n  threshold: 7\n  turn: soon\n  \
                     land: command\n  agent: nobody\nagents:\n  mine: {adapter: magic}\n  \
-                    yours:\n    adapter: command\n    program: x\n    modle: x\n";
+                    yours:\n    adapter: command\n    program: x\n    modle: x\nnotify:\n  bell: {}\n";
         let said = said(text);
         for expected in [
             "c.yaml:2: unknown field `stoer`; write one of",
@@ -162,10 +167,11 @@ mod tests {
             "c.yaml:8: there is no agent \"nobody\"; take one of",
             "c.yaml:10: agent mine",
             "c.yaml:14: unknown field `modle`; write one of adapter",
+            "c.yaml:16: channel bell: it is a command or a webhook; write one of the two",
         ] {
             assert!(said.contains(expected), "{expected}:\n{said}");
         }
-        assert_eq!(said.lines().count(), 8, "{said}");
+        assert_eq!(said.lines().count(), 9, "{said}");
     }
 
     #[test]

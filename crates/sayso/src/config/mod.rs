@@ -1,8 +1,10 @@
 //! Configuration: `.sayso/config.yaml` of the project. The default file is the reference.
 
 pub(crate) mod check;
+mod notify;
 mod work;
 
+pub(crate) use notify::{ChannelFile, ChannelSettings};
 pub(crate) use work::{AgentFile, Work, agents};
 
 use crate::cli::Globals;
@@ -31,6 +33,8 @@ struct File {
     host: String,
     work: Work,
     agents: BTreeMap<String, AgentFile>,
+    notify: BTreeMap<String, ChannelFile>,
+    pages: String,
 }
 
 /// Where what a command works on is.
@@ -54,6 +58,17 @@ pub(crate) struct Location {
     pub(crate) work: Work,
     /// The agents the settings name.
     pub(crate) agents: BTreeMap<String, AgentFile>,
+    /// The channels of this machine: those of the space, and the user's own.
+    pub(crate) channels: Vec<ChannelSettings>,
+    /// Where people reach the pages of the space.
+    pub(crate) pages: Option<String>,
+}
+
+impl Location {
+    /// What the desk needs to know of the channels.
+    pub(crate) fn reaches(&self) -> Vec<sayso_core::Reach> {
+        self.channels.iter().map(ChannelSettings::reach).collect()
+    }
 }
 
 /// The folder a command was started in.
@@ -69,10 +84,16 @@ pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
 pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let start = start(globals)?;
     let found = folder_above(&start);
-    let file = match found.as_deref() {
+    let mut own = user_folder().as_deref().map(read).transpose()?.unwrap_or_default();
+    let own_notify = std::mem::take(&mut own.notify);
+    let mut file = match found.as_deref() {
         Some(folder) => read(folder)?,
-        None => user_folder().as_deref().map(read).transpose()?.unwrap_or_default(),
+        None => own,
     };
+    let channels = channels(
+        [(std::mem::take(&mut file.notify), found.clone()), (own_notify, user_folder())],
+        &start,
+    )?;
     let given = globals.store.clone().or(file.store);
     let space = globals.space.clone().or(file.space).or_else(|| found.as_deref().map(space_name));
     let (Some(space), true) = (space, found.is_some() || given.is_some()) else {
@@ -82,9 +103,27 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
         Some(url) if is_server(&url) => Home::Server(url),
         given => Home::Store(place(given.as_deref(), found.as_deref())),
     };
-    let File { host, work, agents, .. } = file;
+    let File { host, work, agents, pages, .. } = file;
+    let pages = Some(pages).filter(|pages| !pages.is_empty());
     let host = if host.is_empty() { Keeper::machine() } else { host };
-    Ok(Location { home, space, host, folder: found, work, agents })
+    Ok(Location { home, space, host, folder: found, work, agents, channels, pages })
+}
+
+/// All channels, each with the folder of the file it stands in. What users set for themselves comes last
+/// and counts before what came with a project.
+fn channels(
+    files: [(BTreeMap<String, ChannelFile>, Option<PathBuf>); 2],
+    start: &Path,
+) -> Result<Vec<ChannelSettings>> {
+    let mut all = BTreeMap::new();
+    for (notify, folder) in files {
+        let folder = std::path::absolute(folder.as_deref().unwrap_or(start))?;
+        for (name, file) in notify {
+            let folder = folder.clone();
+            all.insert(name.clone(), ChannelSettings { name, file, folder });
+        }
+    }
+    Ok(all.into_values().collect())
 }
 
 /// The folder of the space in this folder or the nearest one above it.
@@ -166,7 +205,7 @@ fn parse(text: &str, path: &Path) -> Result<File> {
 }
 
 const fn settings_in_words() -> &'static str {
-    "the settings there are: space, store, host, work, agents; docs/reference/configuration.md has them all"
+    "the settings there are: space, store, host, work, agents, notify, pages; docs/reference/configuration.md has them all"
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {
@@ -200,6 +239,7 @@ mod tests {
         // What it says is what counts when nothing is said.
         let (space, store) = (Some("x".into()), Some("sqlite".into()));
         assert_eq!(file.unwrap(), File { space, store, ..File::default() });
+        assert!(DEFAULT.contains("\nnotify:") && DEFAULT.contains("\npages:"));
         for name in ["agent", "jobs", "threshold", "check", "check_retries", "land", "land_command"]
         {
             assert!(DEFAULT.contains(&format!("\n  {name}:")), "{name}");

@@ -10,7 +10,7 @@ use crate::config::{self, Location};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::reach::{self, How};
-use crate::who;
+use crate::{courier, who};
 use sayso_core::{Actor, Code, Digest, Door, Role, Threshold};
 use sayso_engine::agents::Agent;
 use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
@@ -19,7 +19,7 @@ use sayso_engine::{Desk, Keeper, SettingKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The roles that are always there.
 const ROLES: [(&str, &str); 5] = [
@@ -126,6 +126,33 @@ pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool
     Ok(tally?)
 }
 
+/// The same, and people are told what comes of it. Also of what was asked last: the worker may be the only
+/// one who tells them.
+pub(crate) fn work_and_tell(
+    context: &Context<'_>,
+    desk: &Desk,
+    setup: Setup,
+    view: &View<'_>,
+    stop: &AtomicBool,
+) -> Result<Tally> {
+    let Some(courier) = courier::courier(context, desk)? else {
+        return work(desk, setup, view, stop);
+    };
+    let is_over = AtomicBool::new(false);
+    let worked = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| courier.run(&is_over));
+        let worked = work(desk, setup, view, stop);
+        is_over.store(true, Ordering::SeqCst);
+        let _ = sending.join();
+        worked
+    });
+    if let (Some(courier), false) = (courier::courier(context, desk)?, stop.load(Ordering::SeqCst))
+    {
+        courier.send_due()?;
+    }
+    worked
+}
+
 /// Set when the user presses Ctrl+C, the terminal goes away or the system ends the process; the second
 /// time it ends at once.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
@@ -193,7 +220,7 @@ fn no_git(error: GitError) -> Failure {
     Failure::new(Code::Git, error.to_string()).hint(hint)
 }
 
-fn environment() -> Vec<(String, String)> {
+pub(crate) fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

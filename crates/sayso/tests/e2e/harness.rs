@@ -2,8 +2,10 @@
 //!
 //! Nothing is mocked: every call is a process of the real binary, people sit at a real terminal
 //! (made by `script`) or hold a token that was made at one, and PostgreSQL is a real server that
-//! `cargo xtask test` starts.
+//! `cargo xtask test` starts. What is served is behind a real `sayso serve` in a process of its own.
 
+use sayso_core::{Actor, Door, Level, Proof, Role};
+use sayso_engine::{LocalDesk, NewToken, Place, World};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,8 @@ pub const SAYSO: &str = env!("CARGO_BIN_EXE_sayso");
 pub enum Backend {
     Sqlite,
     Postgres,
+    /// On SQLite, behind a server.
+    Served,
 }
 
 /// Who runs a command.
@@ -118,6 +122,59 @@ pub struct Space {
     pub backend: Backend,
     pub store: Option<String>,
     database: Option<String>,
+    server: Option<Server>,
+}
+
+/// A server of a test's own.
+pub struct Server {
+    child: Child,
+    pub url: String,
+    /// What it says on the side.
+    log: PathBuf,
+    _folder: TempDir,
+}
+
+impl Server {
+    /// Serves what is in a folder.
+    pub fn start(folder: &Path, more: &[&str]) -> Self {
+        let kept = TempDir::new().unwrap();
+        let log = kept.path().join("log");
+        let mut child = Command::new(SAYSO)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(more)
+            .current_dir(folder)
+            .env_remove("SAYSO_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut url).unwrap();
+        assert!(url.starts_with("http://127.0.0.1:"), "the server said {url:?}");
+        Self { child, url: url.trim().to_owned(), log, _folder: kept }
+    }
+
+    /// Everything it said on the side.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// The code for whoever comes first.
+    #[track_caller]
+    pub fn first_code(&self) -> String {
+        let said = self.said();
+        let (_, code) = said.split_once("--code ").unwrap_or_else(|| panic!("no code in {said:?}"));
+        code.trim().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Space {
@@ -136,7 +193,7 @@ impl Space {
     /// A folder in which no space was made yet.
     pub fn empty() -> Self {
         let dir = tempfile::Builder::new().prefix("sayso-e2e-").tempdir().unwrap();
-        Self { dir, backend: Backend::Sqlite, store: None, database: None }
+        Self { dir, backend: Backend::Sqlite, store: None, database: None, server: None }
     }
 
     /// A new space without any token.
@@ -144,17 +201,40 @@ impl Space {
         let dir = tempfile::Builder::new().prefix("sayso-e2e-").tempdir().unwrap();
         let (store, database) = match backend {
             Backend::Sqlite => (None, None),
+            Backend::Served => return Self::served(dir),
             Backend::Postgres => {
                 let (url, name) = fresh_database();
                 (Some(url), Some(name))
             }
         };
-        let space = Self { dir, backend, store, database };
+        let space = Self { dir, backend, store, database, server: None };
         let mut args = vec!["init"];
         if let Some(store) = &space.store {
             args.extend(["--store", store]);
         }
         space.run(Who::Script, &args).ok();
+        space
+    }
+
+    /// A space behind a server, at which the user of this machine has logged in and shown their
+    /// passphrase.
+    fn served(dir: TempDir) -> Self {
+        let store = dir.path().join("server");
+        std::fs::create_dir(&store).unwrap();
+        let mut space =
+            Self { dir, backend: Backend::Served, store: None, database: None, server: None };
+        // Called as a space of this folder would be.
+        let name = space.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let init =
+            space.command(Who::Script, &["init", "--name", &name]).current_dir(&store).output();
+        Ran::of(&init.unwrap()).ok();
+        let login = space.path().join("login.token");
+        log_in(&store.join(".sayso/sayso.db"), &name, &login);
+        let server = Server::start(&store, &[]);
+        let init = ["init", "--name", &name, "--store", &server.url];
+        space.run(Who::Script, &init).ok();
+        space.server = Some(server);
+        space.run(Who::Script, &["login", "--token-file", login.to_str().unwrap()]).ok();
         space
     }
 
@@ -164,7 +244,10 @@ impl Space {
 
     /// The database file, on SQLite.
     pub fn file(&self) -> PathBuf {
-        self.path().join(".sayso/sayso.db")
+        match self.backend {
+            Backend::Served => self.path().join("server/.sayso/sayso.db"),
+            Backend::Sqlite | Backend::Postgres => self.path().join(".sayso/sayso.db"),
+        }
     }
 
     /// The file with somebody's token.
@@ -339,6 +422,33 @@ impl Drop for Space {
     }
 }
 
+/// Makes a credential for the user of this machine, with the passphrase shown. They look after the space, and
+/// so do those who have tokens: a person with one may do here what they may without a server.
+fn log_in(store: &Path, space: &str, to: &Path) {
+    let place = Place::Sqlite(store.to_owned());
+    let desk = LocalDesk::open(place, space, World::real()).unwrap();
+    let user = Actor::new(Role::Human, &user(), Proof::Tty, Level::S0, Door::Cli);
+    let name = user.name.clone();
+    let new =
+        NewToken { role: Role::Human, name, task: None, run: None, expires_at: None, scopes: None };
+    let minted = desk.mint(&user, new).unwrap();
+    for name in [user.name.as_str(), "ann", "bob"] {
+        let code = desk.invite(&user, name, true).unwrap().code;
+        desk.join(&code, name, PASSPHRASE).unwrap();
+    }
+    desk.unlock(&user, PASSPHRASE, &format!("token/{}", minted.token.id)).unwrap();
+    std::fs::write(to, minted.secret).unwrap();
+}
+
+/// The passphrase of the user of this machine, where there is a server.
+pub const PASSPHRASE: &str = "correct horse battery";
+
+/// What the system calls whoever runs the tests.
+pub fn user() -> String {
+    let name = Command::new("id").arg("-un").output().unwrap().stdout;
+    String::from_utf8(name).unwrap().trim().to_owned()
+}
+
 /// The server tests may use. There is no silent skip: without it the tests fail and say why.
 pub fn server() -> String {
     std::env::var("SAYSO_TEST_PG")
@@ -361,7 +471,38 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Makes two tests of one: on SQLite and on PostgreSQL.
+/// Makes three tests of one: on SQLite, on PostgreSQL, and behind a server.
+macro_rules! everywhere {
+    ($(#[$doc:meta])* fn $name:ident($space:ident: &Space) $body:block) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            use $crate::harness::{Backend, Space};
+
+            $(#[$doc])*
+            fn run($space: &Space) $body
+
+            #[test]
+            fn sqlite() {
+                run(&Space::new(Backend::Sqlite));
+            }
+
+            #[test]
+            fn postgres() {
+                run(&Space::new(Backend::Postgres));
+            }
+
+            #[test]
+            fn served() {
+                run(&Space::new(Backend::Served));
+            }
+        }
+    };
+}
+pub(crate) use everywhere;
+
+/// Makes two tests of one: on SQLite and on PostgreSQL. For what is about the store itself, or about what a
+/// terminal without a server is worth.
 macro_rules! on_both {
     ($(#[$doc:meta])* fn $name:ident($space:ident: &Space) $body:block) => {
         mod $name {

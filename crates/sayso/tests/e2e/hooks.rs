@@ -5,7 +5,7 @@ mod dialogs;
 mod news;
 
 use crate::governed::policy;
-use crate::harness::{Backend, Ran, Space, Who, on_both};
+use crate::harness::{Backend, Ran, Space, Who, everywhere};
 use serde_json::{Value, json};
 
 const POLICY: &str = "
@@ -49,7 +49,7 @@ fn understood(client: &str, ran: &Ran) -> (String, String) {
     }
 }
 
-on_both! {
+everywhere! {
     /// Allowed: nothing is said, so that the client still asks its user what it would ask. Denied: its own
     /// word, with the reason for the model.
     fn each_client_hears_its_own_words(space: &Space) {
@@ -71,7 +71,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Held: the card has the call as it is; a yes lets one call run, and that one only.
     fn a_held_call_is_granted_once(space: &Space) {
         policy(space, "space", POLICY);
@@ -110,7 +110,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The answer of a person goes to the call that waits for it, from another process.
     fn an_answer_reaches_the_call_that_is_held(space: &Space) {
         policy(space, "space", POLICY);
@@ -133,7 +133,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A person may let it run with other arguments; what they are changed to goes through the policy.
     fn a_yes_may_change_the_call(space: &Space) {
         policy(space, "space", POLICY);
@@ -202,7 +202,7 @@ fn everything_that_goes_wrong_blocks() {
     assert!(ran.stderr.contains("nothing is allowed"), "{ran:?}");
 }
 
-on_both! {
+everywhere! {
     /// What people wrote is carried in with the next event, and keeps the agent from ending its turn.
     fn messages_are_carried_in(space: &Space) {
         let call = |client: &str, name: &str, body: &str| hook(space, "coder", client, name, body, "0s").exits(0).stdout;

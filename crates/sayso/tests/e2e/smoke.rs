@@ -1,8 +1,8 @@
 //! The main job, from end to end: an agent asks, a person answers, the agent goes on.
 
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
-on_both! {
+everywhere! {
     fn an_agent_asks_and_a_person_answers(space: &Space) {
         let gate = space.ask("coder", &["Ship 1.2?", "--option", "yes", "--option", "no"]);
         let waiting = space.run(Who::Human("ann"), &["inbox", "--json"]).json();

@@ -4,7 +4,7 @@ use super::super::{ask, shared};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
-use crate::{when, who};
+use crate::{courier, when, who};
 use clap_complete::ArgValueCompleter;
 use sayso_core::gate::{Acted, Action};
 use sayso_core::text::harmless_line;
@@ -45,7 +45,10 @@ pub(crate) fn run(args: Args, action: Action, context: &Context<'_>) -> Result<E
     let id = match requested {
         Requested::Held(gate) if args.wait => {
             context.out.remark(&format!("gate {} waits for a person", gate.handle()));
-            match desk.wait(gate.opened.id, args.timeout)? {
+            let sending = courier::meanwhile(context, &desk);
+            let waited = desk.wait(gate.opened.id, args.timeout)?;
+            drop(sending);
+            match waited {
                 Waited::TimedOut(gate) => return Err(ask::nobody_yet(gate.handle())),
                 Waited::Ended(gate) if gate.verdict() == Some(Verdict::Approved) => gate.opened.id,
                 Waited::Ended(gate) => return shared::hand_over(context, &desk, &actor, &gate),

@@ -41,7 +41,7 @@ impl Credential {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         self.forget(desk, actor)?;
         let (role, name) = (Role::Agent, self.agent.clone());
-        let new = NewToken { role, name, task: None, run: None, expires_at: None };
+        let new = NewToken { role, name, task: None, run: None, expires_at: None, scopes: None };
         let token = token::mint_into(desk, actor, new, &self.file)?;
         Ok(std::fs::write(self.note(), token.handle)?)
     }

@@ -8,7 +8,7 @@ mod incoming;
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
-use crate::who;
+use crate::{courier, who};
 use dialect::{Client, waits};
 use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
@@ -184,6 +184,7 @@ impl Said {
 /// What is needed to come to an answer.
 struct Hook<'a> {
     args: &'a Args,
+    context: &'a Context<'a>,
     desk: Desk,
     actor: Actor,
     /// Whether the client is to end at a call that waits.
@@ -209,7 +210,7 @@ fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Sai
     // The call of an agent's own agent would be dropped, and nobody would be told.
     let may_defer = !is_sub && args.client.defers(&args.event);
     let defers = may_defer && (args.defer || is_resumed(&desk, &actor, &session)?);
-    let hook = Hook { args, desk, actor, defers, blocks };
+    let hook = Hook { args, context, desk, actor, defers, blocks };
     match verb {
         Verb::Call(call) => hook.call(&call),
         Verb::Dialog(call, session) => hook.dialog(&call, &session),
@@ -347,7 +348,10 @@ impl Hook<'_> {
     /// Whether a gate has ended within the time that is left.
     fn waits(&self, gate: GateId, began: Instant) -> Result<bool> {
         let left = self.args.hold.saturating_sub(began.elapsed());
-        match self.desk.wait(gate, Some(left))? {
+        let sending = courier::meanwhile(self.context, &self.desk);
+        let waited = self.desk.wait(gate, Some(left))?;
+        drop(sending);
+        match waited {
             Waited::Ended(_) => {
                 // Whoever was sent away meanwhile gets nothing.
                 agent(self.args, &self.desk)?;

@@ -1,7 +1,7 @@
 //! Fleet files: what is added, changed and removed, in both directions, and back again.
 
 use super::times;
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere, on_both};
 use crate::worker::{COMPLETE, Project, says, turns};
 
 const FLEET: &str = r#"calendar:
@@ -48,7 +48,7 @@ fn how(applied: &serde_json::Value) -> Vec<String> {
     changes.map(|c| format!("{} {} {}", c["how"], c["kind"], c["name"]).replace('"', "")).collect()
 }
 
-on_both! {
+everywhere! {
     fn a_fleet_is_set_up_changed_and_pruned(space: &Space) {
         write(space, FLEET);
         let dry = apply(space, &["--dry-run"]);
@@ -87,7 +87,7 @@ fn space_name(space: &Space) -> String {
     listed[0]["space"].as_str().unwrap().to_owned()
 }
 
-on_both! {
+everywhere! {
     /// Nothing of a file with a mistake is set, and the old policy stays.
     fn a_mistake_sets_nothing(space: &Space) {
         write(space, FLEET);
@@ -147,7 +147,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A person picks a ready answer; the agent gets its words.
     fn templates_are_offered_and_picked(space: &Space) {
         write(space, FLEET);
@@ -161,7 +161,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A role that is set for the space is what its agents are told, whatever a file says.
     fn a_role_of_the_fleet_is_what_agents_are_told(space: &Space) {
         let project = Project::new(space, &turns(&[&says(COMPLETE)]), "");

@@ -1,12 +1,12 @@
 //! Decisions that are remembered: for the same again, for a while, until they are revoked.
 
 use super::policy;
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
 const ASKS: &str =
     "rules:\n  - {name: put-off, on: transition, match: {to: [deferred, closed]}, then: ask}\n";
 
-on_both! {
+everywhere! {
     fn a_yes_is_remembered_for_the_same_again(space: &Space) {
         policy(space, "space", ASKS);
         let [one, other] = [space.create(&["One"]), space.create(&["Other"])];
@@ -38,7 +38,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What is risky is asked each time, and a question is no decision to be remembered.
     fn what_must_not_be_remembered_is_not(space: &Space) {
         let risky = ASKS.replace("then: ask", "then: ask, ask: {risk: high}");

@@ -1,7 +1,7 @@
 //! Tasks that agents may move only when a person has said so (O, Q).
 
 use super::{policy, times};
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
 const ASKS: &str = "
 rules:
@@ -13,7 +13,7 @@ rules:
     reason: Work is looked at before it counts.
 ";
 
-on_both! {
+everywhere! {
     /// The agent is told that a person is asked, once; the approval moves the task, once.
     fn a_move_is_held_and_then_made(space: &Space) {
         policy(space, "space", ASKS);
@@ -41,7 +41,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A no moves nothing; asked again, it is a new gate.
     fn a_move_that_was_denied_is_asked_anew(space: &Space) {
         policy(space, "space", ASKS);
@@ -59,7 +59,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario Q: the task moved meanwhile. The approval says so and changes nothing.
     fn a_task_that_moved_meanwhile_is_left_alone(space: &Space) {
         policy(space, "space", ASKS);
@@ -76,7 +76,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario O: an agent's policy tightens the space's, and cannot loosen it; without one, nothing
     /// is held.
     fn layers_only_tighten(space: &Space) {
@@ -103,7 +103,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Who governs is a person: no agent, no script, no operator changes the policy.
     fn only_people_change_the_policy(space: &Space) {
         policy(space, "space", ASKS);
@@ -120,7 +120,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Every door that moves a task comes to the same desk.
     fn every_way_to_move_is_ruled_on(space: &Space) {
         let rule = "rules:\n  - {name: stay, on: transition, then: deny, reason: Nothing moves.}\n";
@@ -141,7 +141,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A question of its own does not get an agent past the policy: a yes that closes the task takes what
     /// closing it takes.
     fn a_question_of_its_own_is_no_way_round(space: &Space) {
@@ -166,7 +166,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What the policy looks at is not for an agent to change, and what a person is asked about stays as
     /// they see it.
     fn an_agent_does_not_change_what_it_is_judged_by(space: &Space) {
@@ -189,7 +189,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What was asked under one policy is not done under one that forbids it.
     fn a_new_no_outweighs_an_old_question(space: &Space) {
         policy(space, "space", ASKS);
@@ -205,7 +205,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Every role but a person's is ruled on.
     fn operators_and_admins_are_programs(space: &Space) {
         let rule = "rules:\n  - {name: stay, on: transition, then: deny, reason: Nothing moves.}\n";

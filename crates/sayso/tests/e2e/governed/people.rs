@@ -1,7 +1,7 @@
 //! Who is asked: routing by kind, label and condition, several approvers, vetoes, launchers (B10, D14).
 
 use super::policy;
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 use serde_json::Value;
 
 const ROUTES: &str = "
@@ -42,7 +42,7 @@ fn as_of(space: &Space, name: &str, args: &[&str]) -> crate::harness::Ran {
     space.run(Who::Human(name), args)
 }
 
-on_both! {
+everywhere! {
     /// Questions go to whom the policy says, by kind and by label, whoever opens them.
     fn questions_find_their_people(space: &Space) {
         with_people(space);
@@ -62,7 +62,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// k of n, and a no of somebody whose yes does not count.
     fn several_approve_and_one_may_say_no(space: &Space) {
         with_people(space);
@@ -86,7 +86,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Whoever launched the agent is left out where the policy says so.
     fn the_launcher_is_left_out(space: &Space) {
         with_people(space);
@@ -100,7 +100,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What an agent asked before counts: the policy sees its history.
     fn an_agent_that_asks_too_much_is_told(space: &Space) {
         with_people(space);
@@ -118,7 +118,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What was recorded is what replay reads: the same policy changes nothing, another one what it says.
     fn a_policy_is_replayed_over_what_was_asked(space: &Space) {
         with_people(space);

@@ -1,7 +1,7 @@
 //! Results an agent reports: the policy may want a person to look before they count (A11, S).
 
 use super::policy;
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 use crate::worker::{Project, turns, writes};
 
 const UNSURE: &str =
@@ -19,7 +19,7 @@ rules:
     reason: The agent is not sure.
 ";
 
-on_both! {
+everywhere! {
     /// Asked on low confidence, not on high; the yes brings the work home.
     fn a_person_looks_where_the_agent_is_unsure(space: &Space) {
         let project = Project::new(space, &turns(&[&writes("a.txt", "a", UNSURE)]), "  land: merge");
@@ -44,7 +44,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A rule about closing tasks holds for what the worker closes, too.
     fn closing_by_the_worker_is_ruled_on(space: &Space) {
         let project = Project::new(space, &turns(&[&writes("a.txt", "a", SURE)]), "  land: merge");
@@ -67,7 +67,7 @@ rules:
     }
 }
 
-on_both! {
+everywhere! {
     /// Where an admin lets silence approve what is of low risk, the work comes home, and the record says
     /// that nobody answered.
     fn what_silence_approves_comes_home(space: &Space) {

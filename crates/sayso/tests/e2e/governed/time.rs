@@ -1,7 +1,7 @@
 //! Deadlines, reminders, levels, and what silence means (I, J, K). The times are short, the clock real.
 
 use super::{actions, policy, times};
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 use std::time::{Duration, Instant};
 
 /// Looks as ann would, until the gate is in this state.
@@ -16,7 +16,7 @@ fn until_state(space: &Space, gate: &str, state: &str) -> Duration {
     }
 }
 
-on_both! {
+everywhere! {
     /// A question whose time is over is a no, whoever looks next; the asker hears it with its own code.
     fn a_deadline_ends_it(space: &Space) {
         let began = Instant::now();
@@ -35,7 +35,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario J: reminded, one level up, then the end: in order, each once, however many look.
     fn levels_come_in_order_and_once(space: &Space) {
         policy(space, "space", "
@@ -71,7 +71,7 @@ rules:
     }
 }
 
-on_both! {
+everywhere! {
     /// Those of the next level may answer from then on, and those who were asked first still may.
     fn a_level_up_may_answer(space: &Space) {
         policy(space, "space", "
@@ -81,7 +81,7 @@ rules:
     then: ask
     ask: {of: ann, escalate: [{after: 1s, of: bob}], deadline: 1h, at_end: escalate}
 ");
-        let gates = [(); 2].map(|()| space.ask("coder", &["Ship?", "--verdict"]));
+        let gates = ["Ship?", "Publish?"].map(|question| space.ask("coder", &[question, "--verdict"]));
         std::thread::sleep(Duration::from_millis(1_100));
         space.run(Who::Human("bob"), &["approve", &gates[0]]).ok();
         space.ann(&["approve", &gates[1]]).ok();
@@ -89,7 +89,7 @@ rules:
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario K: what is held is done or not done, once, by what the end of the time means.
     fn the_end_performs_or_cancels_what_is_held_once(space: &Space) {
         for (at_end, risk, state, acted) in [
@@ -119,7 +119,7 @@ rules:
     }
 }
 
-on_both! {
+everywhere! {
     /// What is kept waits on, is shown as due, and can be answered.
     fn what_is_kept_waits_on(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict", "--deadline", "1s", "--at-end", "keep"]);
@@ -137,7 +137,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Those who are asked can put it off, claim it and give it more time; the asker cannot.
     fn people_handle_their_time(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict", "--deadline", "2s"]);
@@ -163,7 +163,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A time of next to nothing cannot keep a process, or the audit, busy.
     fn a_time_of_next_to_nothing_is_none(space: &Space) {
         for time in ["0s", "1ms", "999ms"] {

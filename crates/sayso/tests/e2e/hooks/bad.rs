@@ -2,7 +2,7 @@
 
 use super::{POLICY, event, hook, understood};
 use crate::governed::policy;
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere};
 use crate::worker::budgets::until;
 use serde_json::json;
 use std::io::Write;
@@ -12,7 +12,7 @@ fn status() -> String {
     event("PreToolUse", "Bash", &json!({"command": "git status"}))
 }
 
-on_both! {
+everywhere! {
     /// A token that was revoked, and one whose run is over, are nobody's.
     fn a_token_that_has_ended(space: &Space) {
         policy(space, "space", POLICY);
@@ -85,7 +85,7 @@ fn large_calls() {
     }
 }
 
-on_both! {
+everywhere! {
     /// Of two answers at once one counts, and of two equal calls that wait one runs.
     fn two_answers_and_two_calls_at_once(space: &Space) {
         policy(space, "space", POLICY);

@@ -3,7 +3,7 @@
 
 use super::{CLIENTS, POLICY, event, hook, understood};
 use crate::governed::policy;
-use crate::harness::{Ran, Space, Who, on_both};
+use crate::harness::{Ran, Space, Who, everywhere};
 use crate::worker::budgets::until;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn handle(gate: &Value) -> String {
     gate["handle"].as_str().unwrap().to_owned()
 }
 
-on_both! {
+everywhere! {
     /// Allowed by a rule: the prompt stands. Denied: it is closed. Asked, or in no rule: it stands, until
     /// somebody has answered, there or here; and the call that another hook holds is the same question.
     fn a_prompt_stands_until_somebody_answers(space: &Space) {
@@ -67,7 +67,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An answer from elsewhere closes the prompt that stands.
     fn an_answer_closes_the_prompt(space: &Space) {
         policy(space, "space", POLICY);
@@ -81,7 +81,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The call has run, so somebody has answered in the client's terminal. That is nobody's yes by name.
     fn what_has_run_is_settled(space: &Space) {
         policy(space, "space", POLICY);
@@ -121,7 +121,7 @@ fn start(space: &Space, name: &str, body: &str) -> std::process::Child {
     child
 }
 
-on_both! {
+everywhere! {
     /// The hook that is still beside the prompt when the call has run says nothing, and asks nothing anew.
     fn what_was_answered_in_the_terminal_is_asked_no_more(space: &Space) {
         let prompted = start(space, "PermissionRequest", &event("PermissionRequest", "Bash", &push()));
@@ -133,7 +133,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A client that ends the hook beside its prompt has its answer. One that ends a hook that holds a call
     /// has none: the question stays, and the same call again gets the answer.
     fn a_hook_that_is_ended(space: &Space) {
@@ -159,7 +159,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// With a conversation end its prompts, and nothing that is held for a person alone.
     fn a_conversation_that_ends(space: &Space) {
         policy(space, "space", POLICY);
@@ -180,7 +180,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The client's questions are answered from the inbox, one gate each, and go back in its own words.
     fn questions_go_to_the_inbox(space: &Space) {
         let questions = json!([
@@ -217,7 +217,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A no may stop the agent, in the words of clients that have some for it.
     fn a_no_may_interrupt(space: &Space) {
         policy(space, "space", POLICY);
@@ -237,7 +237,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// `defer` is for the one client that knows it, for its own calls, and where it was asked for.
     fn a_call_is_put_off(space: &Space) {
         policy(space, "space", POLICY);
@@ -262,7 +262,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A worker's promise to resume is for the conversation it started. Whoever has only the variable is
     /// resumed by nobody, and is held like anybody else.
     fn a_promise_to_resume_is_not_inherited(space: &Space) {

@@ -2,7 +2,7 @@
 
 use super::{POLICY, event, hook};
 use crate::governed::policy;
-use crate::harness::on_both;
+use crate::harness::everywhere;
 use serde_json::{Value, json};
 
 fn context(text: &str) -> String {
@@ -10,7 +10,7 @@ fn context(text: &str) -> String {
     said["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
 }
 
-on_both! {
+everywhere! {
     /// At its start an agent is told how to ask, how much, which rules hold, and not to poll.
     fn an_agent_is_told_how_to_ask(space: &Space) {
         policy(space, "space", POLICY);
@@ -30,7 +30,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Messages and answers come with whatever the client does next, each once; an answer that was told is
     /// still there to be used.
     fn answers_are_carried_in(space: &Space) {
@@ -57,7 +57,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An agent does not end its turn with an answer it has not heard, and is kept from that once.
     fn nobody_stops_before_the_answer_is_heard(space: &Space) {
         let gate = space.ask("coder", &["Which port?"]);

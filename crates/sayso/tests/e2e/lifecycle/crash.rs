@@ -2,7 +2,7 @@
 
 use super::{ASKS, Fleet, bob, held, machine, policy, there, until};
 use crate::governed::times;
-use crate::harness::{Ran, Space, Who, on_both};
+use crate::harness::{Ran, Space, Who, everywhere};
 use crate::worker::Project;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn name_this_machine(space: &Space) {
     std::fs::write(&file, format!("{}\nhost: here\n", others.join("\n"))).unwrap();
 }
 
-on_both! {
+everywhere! {
     /// Eight come at the same moment: one starts it.
     fn eight_carry_out_and_one_agent_starts(space: &Space) {
         policy(space, "space", ASKS);
@@ -44,7 +44,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Whoever answered is killed at some moment after that: whoever looks next finishes it.
     fn the_approver_dies_and_the_next_one_does_it(space: &Space) {
         policy(space, "space", ASKS);
@@ -74,7 +74,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A worker does it on its way.
     fn a_worker_carries_out(space: &Space) {
         let project = Project::new(space, "turns: []", "");
@@ -91,7 +91,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An agent that ends by itself is seen to have ended, and can be started anew.
     fn an_agent_that_died_is_seen(space: &Space) {
         let fleet = Fleet::new(space, &[("fixer", "")]);
@@ -109,7 +109,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An agent that has itself restarted cannot be the one who does it: it would end in the middle.
     fn an_agents_own_restart_is_left_to_others(space: &Space) {
         let fleet = Fleet::new(space, &[("fixer", "")]);

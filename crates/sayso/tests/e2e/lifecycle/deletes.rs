@@ -2,12 +2,12 @@
 
 use super::{ASKS, Fleet, bob, held, machine, policy, there};
 use crate::governed::times;
-use crate::harness::{Ran, Who, on_both};
+use crate::harness::{Ran, Who, everywhere};
 use std::time::Duration;
 
 const ANYONE: &str = "rules:\n  - {name: lives, on: lifecycle, then: ask}\n";
 
-on_both! {
+everywhere! {
     fn an_agent_with_open_gates(space: &Space) {
         policy(space, "space", ANYONE);
         let fleet = Fleet::new(space, &[("fixer", ""), ("other", "")]);
@@ -44,7 +44,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A fleet file that does not name an agent takes it away just so, tokens included.
     fn an_agent_that_is_pruned(space: &Space) {
         policy(space, "space", ANYONE);
@@ -61,7 +61,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What was approved and not done yet is not done any more, and whoever asked is told.
     fn what_was_ordered_is_taken_back(space: &Space) {
         policy(space, "space", ASKS);
@@ -84,7 +84,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A space whose agents run is not deleted: nobody could stop them. A machine that is gone is no trap.
     fn a_space_with_running_agents(space: &Space) {
         let fleet = Fleet::new(space, &[("fixer", "")]);

@@ -2,9 +2,9 @@
 
 use super::{ASKS, Fleet, bob, held, policy};
 use crate::governed::times;
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
-on_both! {
+everywhere! {
     fn an_agent_reaches_it_by_no_other_door(space: &Space) {
         policy(space, "space", ASKS);
         let fleet = Fleet::new(space, &[("fixer", "backend: tmux"), ("coder", "")]);
@@ -54,7 +54,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Who only looks does not act, whatever the policy says.
     fn an_auditor_spawns_nothing(space: &Space) {
         let fleet = Fleet::new(space, &[("fixer", "")]);

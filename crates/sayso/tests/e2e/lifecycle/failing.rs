@@ -2,9 +2,9 @@
 
 use super::{ASKS, Fleet, bob, held, policy, until};
 use crate::governed::times;
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
-on_both! {
+everywhere! {
     fn a_program_that_does_not_exist(space: &Space) {
         policy(space, "space", ASKS);
         let fleet = Fleet::new(space, &[("ghost", "program: no-such-program"), ("lost", "folder: nowhere")]);
@@ -31,7 +31,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// One that cannot be started anew was stopped all the same, and what is put right works.
     fn a_restart_that_comes_half_way(space: &Space) {
         let fleet = Fleet::new(space, &[("fixer", "")]);

@@ -2,9 +2,9 @@
 
 use super::{ASKS, Fleet, bob, held, is_alive, policy, until};
 use crate::governed::times;
-use crate::harness::{Ran, Who, on_both};
+use crate::harness::{Ran, Who, everywhere, on_both};
 
-on_both! {
+everywhere! {
     fn spawn_restart_and_stop_are_held_and_done_once(space: &Space) {
         policy(space, "space", ASKS);
         for (round, backend) in ["process", "tmux"].into_iter().enumerate() {
@@ -44,7 +44,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A no does nothing; asked again, it is a new gate.
     fn denied_and_asked_again_is_a_new_gate(space: &Space) {
         policy(space, "space", ASKS);
@@ -61,7 +61,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The asker may wait: for the answer, and for the deed.
     fn a_waiting_asker_hears_what_came_of_it(space: &Space) {
         policy(space, "space", ASKS);
@@ -105,7 +105,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What a person said yes to is what is started, or nothing is.
     fn what_changed_since_it_was_asked_is_left_alone(space: &Space) {
         policy(space, "space", ASKS);
@@ -127,7 +127,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A spawned agent is known by a credential of its own, which ends with it.
     fn a_credential_lives_as_long_as_its_agent(space: &Space) {
         policy(space, "space", ASKS);
@@ -154,7 +154,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What was asked under one policy is not done under one that forbids it.
     fn a_new_no_outweighs_an_old_question(space: &Space) {
         policy(space, "space", ASKS);

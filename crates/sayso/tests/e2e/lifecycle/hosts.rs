@@ -1,9 +1,9 @@
 //! An agent of a machine is started and stopped there, whoever says so from wherever.
 
 use super::{ASKS, Fleet, held, is_alive, machine, policy, row, there, until};
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
-on_both! {
+everywhere! {
     fn an_agent_runs_on_its_machine(space: &Space) {
         policy(space, "space", ASKS);
         let fleet = Fleet::new(space, &[("fixer", "host: far")]);
@@ -39,7 +39,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Without a machine of its own it runs where somebody comes first, and stays there.
     fn an_agent_of_any_machine_stays_where_it_was_started(space: &Space) {
         let fleet = Fleet::new(space, &[("fixer", "")]);

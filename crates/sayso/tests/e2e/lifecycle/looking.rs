@@ -2,13 +2,13 @@
 
 use super::{Fleet, until};
 use crate::governed::times;
-use crate::harness::{Ran, Who, on_both};
+use crate::harness::{Ran, Who, everywhere};
 use std::io::Write;
 use std::time::Duration;
 
 const ECHOES: &str = r#"program: sh, args: [-c, "printf 'red \\033[31mhot\\033[0m\\n'; echo $SAYSO_TOKEN > echo.secret; echo $$ > echo.starts; while read line; do echo heard $line; done"]"#;
 
-on_both! {
+everywhere! {
     fn what_agents_wrote_can_be_read(space: &Space) {
         let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux")), ("mute", r#"program: sh, args: [-c, "seq 100; echo $$ > mute.starts; exec sleep 600"]"#)]);
         space.ann(&["agent", "logs", "mute"]).refused("SAY001").refused("has not run");
@@ -35,7 +35,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A person looks at the session, and lets go of it; the agent runs on.
     fn a_person_attaches(space: &Space) {
         let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux"))]);
@@ -54,7 +54,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Whoever lives in a terminal is told that there is something to hear, once for each, and never what:
     /// that stays where it is until it is read. A nudge that did not get through is left for the next.
     fn agents_in_a_terminal_are_nudged(space: &Space) {

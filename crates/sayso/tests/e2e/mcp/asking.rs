@@ -1,7 +1,7 @@
 //! Asking: once, answered once, whatever is killed in between (A, F1, I, L).
 
 use super::client::{Client, said};
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ fn waiting(space: &Space) -> String {
     waiting_for(space, 1)[0]["handle"].as_str().unwrap().to_owned()
 }
 
-on_both! {
+everywhere! {
     /// The call is held, a person answers, and the call has the answer. That the agent comes again
     /// shows that it got it.
     fn a_held_question_is_answered(space: &Space) {
@@ -58,7 +58,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Nobody answers in time: the call comes back without an answer, and says that this is no yes. The
     /// same question later is the same gate, and gets the answer that came meanwhile.
     fn a_late_answer_is_not_lost(space: &Space) {
@@ -84,7 +84,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The server is killed while it waits; the next one finds the same question, once.
     fn killed_while_it_waits_nothing_is_lost(space: &Space) {
         for answered_before in [true, false] {
@@ -111,7 +111,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A client that gives up leaves the question where it is.
     fn given_up_the_question_stays(space: &Space) {
         let mut client = Client::of(space, "coder", "30s");
@@ -126,7 +126,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A gate without waiting: its id at once, then how it stands, lists, taking it back.
     fn gates_without_waiting(space: &Space) {
         let mut client = Client::of(space, "coder", "30s");
@@ -158,7 +158,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Two agents do not see each other's gates, and neither says who it is by an argument.
     fn each_agent_has_its_own(space: &Space) {
         let mut coder = Client::of(space, "coder", "0s");
@@ -172,7 +172,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Two answers got lost on the way, without a word from the client: they are there to be looked at until
     /// the agent goes on.
     fn lost_answers_are_there_to_be_looked_at(space: &Space) {
@@ -196,7 +196,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A yes that was heard is not heard again, however it was heard and whatever the agent did with it
     /// elsewhere: in this conversation, or in the next one after a clean end.
     fn a_yes_is_not_repeated(space: &Space) {
@@ -236,7 +236,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A token that is taken back counts no more, also where its agent was let in before; and whoever is
     /// sent away while it waits does not hear the answer.
     fn sent_away_it_gets_nothing(space: &Space) {

@@ -2,7 +2,7 @@
 
 use super::TOOLS;
 use super::client::Client;
-use crate::harness::{Backend, Space, on_both};
+use crate::harness::{Backend, Space, everywhere};
 use serde_json::{Value, json};
 
 /// As much as the descriptions may take of every agent's head, in bytes.
@@ -29,7 +29,7 @@ fn the_tools_are_few_short_and_always_the_same() {
     assert_eq!(client.request("tools/list", json!({}))["result"], listed["result"]);
 }
 
-on_both! {
+everywhere! {
     /// Whatever an agent tries through this door, the gate stays open and the task stays open.
     fn nothing_answers_a_gate(space: &Space) {
         let task = space.create(&["Ship it", "--requires", "approval"]);

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use crate::governed::policy;
-use crate::harness::on_both;
+use crate::harness::everywhere;
 use crate::lifecycle::Fleet;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ rules:
   - {name: never, on: tool, match: {command: rm -rf *}, then: deny, reason: Nothing is removed like this.}
 ";
 
-on_both! {
+everywhere! {
     /// A move that is held has not happened; with the yes it has, by itself, and the agent is told.
     fn moves_and_agents_are_held(space: &Space) {
         policy(space, "space", POLICY);
@@ -44,7 +44,7 @@ fn prompt(client: &mut Client, command: &str) -> Value {
     }))
 }
 
-on_both! {
+everywhere! {
     /// A client asks in place of its user: what a rule allows runs, what one denies does not, and all else
     /// is a person's to say. A yes is for one call.
     fn a_client_asks_in_place_of_its_user(space: &Space) {

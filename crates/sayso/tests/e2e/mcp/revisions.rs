@@ -1,7 +1,7 @@
 //! The revisions of the protocol, and windows that show a question without taking an answer.
 
 use super::client::{Client, NEWEST, said};
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere};
 use serde_json::{Value, json};
 
 /// A client that can show a window.
@@ -37,7 +37,7 @@ fn hung_up_before_the_first_word() {
     assert_eq!(Client::start(&space, Who::Agent("coder"), &[]).hangs_up(), 0);
 }
 
-on_both! {
+everywhere! {
     /// What is typed into the client's own window comes with the agent's credential: it answers nothing.
     fn a_window_shows_and_takes_no_answer(space: &Space) {
         let mut client = Client::able(space, "coder", "30s", &windows());
@@ -60,7 +60,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The newest revision has no requests from a server: the question comes back as something to show,
     /// and the client calls again, whatever its user did with the window.
     fn the_newest_revision_shows_and_calls_again(space: &Space) {

@@ -1,10 +1,10 @@
 //! Tasks and messages through the door.
 
 use super::client::Client;
-use crate::harness::on_both;
+use crate::harness::everywhere;
 use serde_json::json;
 
-on_both! {
+everywhere! {
     /// From making a task to closing it.
     fn a_task_from_end_to_end(space: &Space) {
         let mut client = Client::of(space, "coder", "0s");
@@ -30,7 +30,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Every agent that asks for work at once gets another task.
     fn nobody_gets_the_same_task(space: &Space) {
         for n in 0..8 {
@@ -59,7 +59,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A message is there until it is acknowledged, for nobody but its agent.
     fn messages_stay_until_acknowledged(space: &Space) {
         space.ann(&["tell", "coder", "Use the new port."]).ok();

@@ -1,6 +1,6 @@
 //! `policy edit`: through the editor, through validation, and nothing that was written is lost.
 
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 use std::os::unix::fs::PermissionsExt;
 
 /// Edits the policy with a program that runs `script` on the file.
@@ -11,7 +11,7 @@ fn edit(space: &Space, who: Who<'_>, script: &str) -> crate::harness::Ran {
     space.finish(space.command(who, &["policy", "edit"]).env("EDITOR", &editor))
 }
 
-on_both! {
+everywhere! {
     fn a_policy_is_edited_through_validation(space: &Space) {
         let ann = Who::Human("ann");
         let good = "rules:\n  - {name: done, on: transition, match: {to: closed}, then: ask}\n";

@@ -1,7 +1,7 @@
 //! What is in force: set by people, shown, explained, replayed, and rules suggested from answers.
 
 use super::{fits, write};
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
 const ASKS: &str = "rules:
   - {name: closing, on: transition, match: {to: closed}, then: ask, reason: Look first.}
@@ -9,7 +9,7 @@ tests:
   - {name: closing asks, request: {on: transition, from: open, to: closed}, expect: ask, by: closing}
 ";
 
-on_both! {
+everywhere! {
     fn people_put_policies_in_force_and_agents_do_not(space: &Space) {
         write(space, "p.yaml", ASKS);
         write(space, "bad.yaml", "rules: 5\n");
@@ -48,7 +48,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn files_may_name_the_groups_of_the_space(space: &Space) {
         let text = "rules:\n  - {name: r, on: tool, match: {tool: X}, then: ask, ask: {of: '@crew'}}\n";
         write(space, "policy.yaml", text);
@@ -67,7 +67,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn replay_and_suggest_look_at_what_was_really_asked(space: &Space) {
         write(space, "p.yaml", ASKS);
         write(space, "none.yaml", "rules: []\n");

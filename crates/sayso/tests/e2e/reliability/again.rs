@@ -1,10 +1,10 @@
 //! Again: repeating a request is harmless, and one id never means two things (R6).
 
 use super::{Chance, ann, desk, entries, gate_id, now, task_id};
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 use sayso_core::MessageId;
 
-on_both! {
+everywhere! {
     fn the_same_request_again_has_one_effect(space: &Space) {
         let mut chance = Chance::new(21);
         let task = task_id(&mut chance).to_string();
@@ -31,7 +31,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn one_id_never_means_two_things(space: &Space) {
         let mut chance = Chance::new(22);
         let task = task_id(&mut chance).to_string();
@@ -66,7 +66,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An id that another space of the same store has is not free either, and the refusal says so
     /// instead of blaming the store.
     fn an_id_of_another_space_is_taken(space: &Space) {
@@ -102,7 +102,7 @@ fn other_space(space: &Space) -> Vec<String> {
     ["-C", dir].map(Into::into).into()
 }
 
-on_both! {
+everywhere! {
     /// Two openers of one id at once: with one content both succeed and there is one gate, with two
     /// contents one of them is told that the id is taken.
     fn two_openers_of_one_id(space: &Space) {
@@ -132,7 +132,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Several processes make the same space at once: one makes it, all may use it.
     fn many_make_the_same_space(space: &Space) {
         let store = space.store.clone();

@@ -1,7 +1,7 @@
 //! Inputs nobody meant: each is a clear error with a code and a hint, and nothing is written.
 
 use super::{Chance, entries, gate_id};
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
@@ -10,7 +10,7 @@ use std::process::Stdio;
 /// One line: who types what, how it ends.
 struct Line<'a>(Who<'a>, Vec<&'a str>, i32, &'a str);
 
-on_both! {
+everywhere! {
     fn wrong_values_are_refused_and_leave_nothing(space: &Space) {
         let task = space.create(&["A task"]);
         let gate = space.ask("coder", &["Which?", "--option", "a", "--option", "b"]);
@@ -109,7 +109,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Past the limits by a little and by a lot, in arguments and on standard input.
     fn too_much_text_is_refused_whole(space: &Space) {
         let task = space.create(&["A task"]);
@@ -149,7 +149,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Bytes that are no text, as arguments and on standard input.
     fn what_is_no_text_is_refused(space: &Space) {
         let gate = space.ask("coder", &["What?"]);
@@ -193,7 +193,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A NUL is a character like others: kept as it came, and shown as something harmless.
     fn a_nul_is_kept_and_shown(space: &Space) {
         let id = gate_id(&mut Chance::new(82)).to_string();
@@ -209,7 +209,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What an agent may not do is refused and written down, once for each try; nothing else changes.
     fn refusals_of_authority_are_audited(space: &Space) {
         let task = space.create(&["A task", "--requires", "approval"]);

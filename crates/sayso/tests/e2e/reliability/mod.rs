@@ -67,6 +67,7 @@ fn agent(name: &str) -> Actor {
 /// Somebody who may read everything.
 pub(crate) fn ann() -> Actor {
     Actor {
+        scopes: None,
         role: Role::Human,
         name: "ann".into(),
         run: None,

@@ -1,7 +1,7 @@
 //! Waking: whoever waits gets the answer through the wake-up, not through the slow poll behind it.
 
 use super::{Chance, gate_id};
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 use std::io::{BufRead, BufReader, Read};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const TRIPS: u32 = 30;
 /// How long a waiter sleeps when nothing wakes it.
 const POLL: Duration = Duration::from_secs(1);
 
-on_both! {
+everywhere! {
     /// A waiter that is only ever woken by its poll gets the answer half a second late on average.
     /// All trips together have a third of what the poll alone could need, which is room enough for a
     /// busy machine.
@@ -41,7 +41,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A crowd of waiters: one answer each, and each gets its own.
     fn forty_waiters_each_get_their_own_answer(space: &Space) {
         let mut chance = Chance::new(4);

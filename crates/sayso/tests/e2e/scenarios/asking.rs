@@ -1,11 +1,11 @@
 //! Asking, answering and telling: the forms a question can have, and messages to agents.
 
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
 /// Two ids of one's own.
 const ULIDS: [&str; 2] = ["01J9ZZZZZZZZZZZZZZZZZZZZZ1", "01J9ZZZZZZZZZZZZZZZZZZZZZ2"];
 
-on_both! {
+everywhere! {
     fn options(space: &Space) {
         let gate = space.ask("coder", &["Which colour?", "-o", "red=loud", "-o", "blue", "--other"]);
         let text = space.ann(&["show", &gate]).ok();
@@ -32,7 +32,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn questions_that_cannot_be_asked(space: &Space) {
         for (args, code) in [
             (vec!["ask", ""], "SAY038"),
@@ -53,7 +53,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn a_form(space: &Space) {
         let schema = r#"{"type":"object","required":["port"],"properties":{"port":{"type":"integer","minimum":1024}}}"#;
         let gate = space.ask("coder", &["Which port?", "--schema", schema]);
@@ -76,7 +76,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The same id is the same question, however often it is asked.
     fn asking_again(space: &Space) {
         let ask = ["ask", "Which port?", "--context", "the old one is taken", "--id", ULIDS[0]];
@@ -103,7 +103,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Facts and what the asker says are kept apart, and who asked is told.
     fn the_card(space: &Space) {
         let asked = ["Drop it?", "--verdict", "--fact", "table=users", "--context", "It is empty."];
@@ -131,7 +131,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn messages(space: &Space) {
         space.ann(&["tell", "coder", "stop", "the", "migration"]).exits(0).says("waits for coder");
         space.ann(&["tell", "tester", "carry on"]).ok();

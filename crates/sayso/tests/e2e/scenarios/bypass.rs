@@ -1,7 +1,7 @@
 //! No agent says yes: not by the front door, not by any side door, not with a person's token in
 //! reach. Each attempt is refused, leaves everything as it was, and is written down.
 
-use crate::harness::{SAYSO, Space, Who, on_both};
+use crate::harness::{SAYSO, Space, Who, everywhere};
 use std::process::Command;
 
 /// A gated task under an epic, one that requires approval, and one that was rejected.
@@ -88,7 +88,7 @@ fn refusals(space: &Space) -> usize {
     space.audit().iter().filter(|entry| entry["outcome"] == "refused").count()
 }
 
-on_both! {
+everywhere! {
     fn an_agents_credential(space: &Space) {
         let (scene, name) = (Scene::new(space), name_of(space));
         let (before, doors) = (scene.state(space), scene.doors(&name));
@@ -106,7 +106,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Neither does a script without a person: the exit code is the same, the hint is for people.
     fn no_terminal_and_no_token(space: &Space) {
         let (scene, name) = (Scene::new(space), name_of(space));
@@ -138,7 +138,7 @@ const MARKS: [(&str, &str); 9] = [
     ("CODEX_THREAD_ID", "t1"),
 ];
 
-on_both! {
+everywhere! {
     /// An agent's mark in the environment outweighs a person's token in reach.
     fn a_mark_beside_a_persons_token(space: &Space) {
         let (scene, name) = (Scene::new(space), name_of(space));
@@ -185,7 +185,7 @@ fn below_an_agent(space: &Space, marks: &[(&str, &str)], line: &str) -> crate::h
     space.finish(command.envs(marks.iter().copied()))
 }
 
-on_both! {
+everywhere! {
     /// The marks are taken off, a terminal is faked: an ancestor still has them.
     fn ancestors_give_an_agent_away(space: &Space) {
         let scene = Scene::new(space);
@@ -220,7 +220,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An agent reads its own gates, and one bound to a task changes no other.
     fn an_agent_keeps_to_its_own(space: &Space) {
         let own = space.ask("coder", &["Mine?"]);
@@ -260,7 +260,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn tokens_that_count_no_more(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict"]);
         let list = space.run(Who::Terminal, &["token", "list", "--json"]).json();
@@ -297,7 +297,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Roles that look after things say yes to nothing.
     fn other_roles_do_not_answer(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict"]);

@@ -1,9 +1,9 @@
 //! A task or a space with open gates goes away: askers are told, evidence stays.
 
-use crate::harness::{Ran, Who, on_both};
+use crate::harness::{Ran, Who, everywhere};
 use std::time::Duration;
 
-on_both! {
+everywhere! {
     fn a_task_with_an_open_gate(space: &Space) {
         let task = space.create(&["Build it"]);
         let gate = space.ask("coder", &["Which way?", "--task", &task]);
@@ -31,7 +31,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// With its epic, every question under it is withdrawn.
     fn an_epic_with_open_gates(space: &Space) {
         let epic = space.create(&["All of it", "--type", "epic"]);
@@ -46,7 +46,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn a_space_with_open_gates(space: &Space) {
         let name = space.path().file_name().unwrap().to_str().unwrap().to_owned();
         let task = space.create(&["Build it"]);

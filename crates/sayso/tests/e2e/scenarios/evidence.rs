@@ -1,6 +1,6 @@
 //! What is written into the database by hand is named, and nobody acts on it.
 
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere, on_both};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -104,7 +104,7 @@ fn what_was_said_is_changed_or_removed() {
     }
 }
 
-on_both! {
+everywhere! {
     /// The audit is listed, verified and exported; an export is verified without the database.
     fn the_audit(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict"]);

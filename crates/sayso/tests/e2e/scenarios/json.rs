@@ -1,6 +1,6 @@
 //! What `--json` prints fits the schemas that `sayso` documents for it.
 
-use crate::harness::{SAYSO, Space, Who, on_both};
+use crate::harness::{SAYSO, Space, Who, everywhere};
 use serde_json::Value;
 use std::path::Path;
 
@@ -72,17 +72,17 @@ fn furnish(space: &Space) -> (String, String) {
     (task, choice)
 }
 
-on_both! {
+everywhere! {
     fn every_read_fits_its_schema(space: &Space) {
         let schemas = Schemas::new();
         let (task, gate) = furnish(space);
         for (args, schema) in [
-            (vec![], "gate-page"),
-            (vec!["inbox"], "gate-page"),
+            (vec![], "card-page"),
+            (vec!["inbox"], "card-page"),
             (vec!["inbox", "--done"], "gate-page"),
-            (vec!["show", &gate], "gate"),
+            (vec!["show", &gate], "gate-detail"),
             (vec!["show", &task], "task-detail"),
-            (vec!["next", "--awaiting"], "gate"),
+            (vec!["next", "--awaiting"], "card"),
             (vec!["list", "--all"], "task-page"),
             (vec!["list", "--awaiting"], "task-page"),
             (vec!["ready"], "task-page"),
@@ -106,7 +106,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Commands that change something print what came of it.
     fn every_write_fits_its_schema(space: &Space) {
         let schemas = Schemas::new();
@@ -116,7 +116,7 @@ on_both! {
         schemas.check("task", &task);
         assert_eq!(task["gates"][0]["kind"], "approval");
         let task = task["handle"].as_str().unwrap().to_owned();
-        schemas.check("gate", &json(ann, &["reject", &task, "no"]));
+        schemas.check("answered", &json(ann, &["reject", &task, "no"]));
         for args in [
             vec!["update", &task, "--awaiting", "input"],
             vec!["update", &task, "--awaiting=null"],
@@ -137,7 +137,9 @@ on_both! {
         let gate = json(coder, &["ask", "Which?", "-o", "a", "-o", "b"]);
         schemas.check("gate", &gate);
         let gate = gate["handle"].as_str().unwrap().to_owned();
-        schemas.check("gate", &json(ann, &["choose", &gate, "a"]));
+        schemas.check("answered", &json(ann, &["choose", &gate, "a"]));
+        let several = format!("{},{}", space.ask("coder", &["One?"]), space.ask("coder", &["Two?"]));
+        schemas.check("answers", &json(ann, &["respond", &several, "yes"]));
         schemas.check("gate", &json(coder, &["wait", &gate]));
         let message = json(ann, &["tell", "coder", "text"]);
         schemas.check("message", &message);
@@ -152,7 +154,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What fails is JSON on stderr, and nothing is on stdout.
     fn errors_are_json_on_stderr(space: &Space) {
         let schemas = Schemas::new();

@@ -3,6 +3,7 @@
 
 mod asking;
 mod bypass;
+mod cards;
 mod deleting;
 mod evidence;
 mod hostile;
@@ -10,6 +11,7 @@ mod json;
 mod passphrase;
 mod races;
 mod ready;
+mod receipts;
 mod refusals;
 mod requires;
 mod seeds;

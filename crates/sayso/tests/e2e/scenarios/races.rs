@@ -1,11 +1,11 @@
 //! Several people answer at the same moment: one wins, one note is left, the others are told.
 
-use crate::harness::{Ran, Who, on_both};
+use crate::harness::{Ran, Who, everywhere};
 
 /// How many answer at once.
 const PEOPLE: usize = 6;
 
-on_both! {
+everywhere! {
     fn one_winner_and_one_note(space: &Space) {
         let names: Vec<_> = (0..PEOPLE).map(|n| format!("person{n}")).collect();
         names.iter().for_each(|name| space.mint("human", name));
@@ -36,7 +36,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A yes, a no, a withdrawal and a closed task at once: one of them counts, and all agree on it.
     fn different_ways_to_end_it(space: &Space) {
         let task = space.create(&["Ship it"]);

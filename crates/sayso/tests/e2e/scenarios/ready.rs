@@ -1,6 +1,6 @@
 //! What can be worked on now, in which order, and what stands in the way.
 
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 
 fn handles(page: &serde_json::Value) -> Vec<String> {
     let items = page["items"].as_array().unwrap();
@@ -11,7 +11,7 @@ fn ready(space: &Space, args: &[&str]) -> Vec<String> {
     handles(&space.run(Who::Script, &[&["ready", "--json"], args].concat()).json())
 }
 
-on_both! {
+everywhere! {
     fn by_priority_and_then_by_age(space: &Space) {
         let later = space.create(&["Later", "--priority", "3"]);
         let usual = space.create(&["Usual"]);
@@ -38,7 +38,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn dependencies(space: &Space) {
         let base = space.create(&["Base"]);
         let top = space.create(&["Top", "--blocked-by", &base]);
@@ -63,7 +63,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn epics(space: &Space) {
         let epic = space.create(&["Epic", "--type", "epic", "-p", "0"]);
         let part = space.create(&["Part", "--parent", &epic]);
@@ -91,7 +91,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn put_off(space: &Space) {
         let task = space.create(&["Build it"]);
         space.ann(&["defer", &task, "--until", "1s"]).exits(0).says("put off until");
@@ -111,7 +111,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A page ends where the next one begins.
     fn pages_have_no_gaps(space: &Space) {
         let tasks: Vec<_> = (0..7)

@@ -1,10 +1,10 @@
 //! Answers that are not taken, each with its own code, its cause and what to do about it.
 
-use crate::harness::{Backend, SAYSO, Space, Who, on_both};
+use crate::harness::{Backend, SAYSO, Space, Who, everywhere};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
-on_both! {
+everywhere! {
     fn nothing_waits_here(space: &Space) {
         let task = space.create(&["Build it"]);
         for args in [
@@ -27,7 +27,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn an_empty_answer_is_no_answer(space: &Space) {
         let text = space.ask("coder", &["Which port?"]);
         let choice = space.ask("coder", &["Which colour?", "-o", "red", "-o", "blue", "--other"]);
@@ -52,7 +52,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn only_what_was_offered_can_be_picked(space: &Space) {
         let gate = space.ask("coder", &["Which colour?", "-o", "red", "-o", "blue"]);
         space.ann(&["choose", &gate, "Red"]).exits(2).refused("SAY008").says("\"red\", \"blue\"");
@@ -67,7 +67,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn the_wrong_kind_of_answer(space: &Space) {
         let text = space.ask("coder", &["Which port?"]);
         let choice = space.ask("coder", &["Which colour?", "-o", "red", "-o", "blue"]);
@@ -95,7 +95,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The first answer wins; the same again is a success without effect; another is told who won.
     fn answered_twice(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "-o", "yes", "-o", "no"]);
@@ -117,7 +117,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A verdict binds to the card that was shown.
     fn a_card_that_changed_is_stale(space: &Space) {
         let gate = space.ask("coder", &["May I drop the table users_old?", "--verdict"]);
@@ -139,7 +139,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The card in the editor is the card that was seen; and what somebody took the time to write
     /// is given back when it comes too late.
     fn what_was_written_in_the_editor(space: &Space) {
@@ -169,7 +169,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn ids_that_lead_nowhere(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict"]);
         for unknown in ["g0000", "zzz", "../x", "g'--", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "\u{1b}[31m"] {
@@ -188,7 +188,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn a_beginning_that_fits_several(space: &Space) {
         let gates = [space.ask("coder", &["One?"]), space.ask("coder", &["Two?"])];
         let refused = space.ann(&["respond", "g", "blue"]).exits(2).refused("SAY002");
@@ -198,7 +198,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn several_gates_on_one_task(space: &Space) {
         let task = space.create(&["Build it"]);
         let one = space.ask("coder", &["Which way?", "--task", &task]);
@@ -250,7 +250,7 @@ fn another_space_postgres() {
     two_spaces(&space, space.store.as_deref().unwrap());
 }
 
-on_both! {
+everywhere! {
     /// A question for certain people, and one that takes two of them.
     fn questions_for_certain_people(space: &Space) {
         let gate = space.ask("coder", &["Ship?", "--verdict", "--to", "bob"]);

@@ -1,9 +1,9 @@
 //! A gate that was declared before the work: it opens when an agent says complete, survives
 //! rejections, and is not skipped.
 
-use crate::harness::{Who, on_both};
+use crate::harness::{Who, everywhere};
 
-on_both! {
+everywhere! {
     fn it_survives_three_rejections(space: &Space) {
         let rounds = ["first", "second", "third"];
         for (kind, rounds) in [("approval", &rounds[..]), ("review", &rounds[..1]), ("content", &rounds[..1])] {
@@ -37,7 +37,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Another question, answered, does not stand for the one that is required.
     fn it_cannot_be_skipped(space: &Space) {
         let task = space.create(&["Migrate the data", "--requires", "approval"]);
@@ -67,7 +67,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A person is asked to sign off what is whole.
     fn an_epic_with_open_parts_is_not_signed_off(space: &Space) {
         let epic = space.create(&["All of it", "--type", "epic", "--requires", "approval"]);

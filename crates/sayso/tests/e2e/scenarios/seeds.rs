@@ -1,6 +1,6 @@
 //! Every command line the first two seeds document for `bh` and `tk`, typed under those names.
 
-use crate::harness::{Ran, SAYSO, Space, Who, on_both};
+use crate::harness::{Ran, SAYSO, Space, Who, everywhere};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
@@ -36,9 +36,12 @@ impl<'a> Alias<'a> {
 
     /// A new task that waits for an answer.
     fn asked(&self) -> String {
+        self.asked_about("JWT is better for stateless APIs.")
+    }
+
+    fn asked_about(&self, context: &str) -> String {
         let task = self.space.create(&["Implement user authentication", "--size", "medium"]);
         let question = "Should the API use JWT tokens or session cookies?";
-        let context = "JWT is better for stateless APIs.";
         self.space.ask("coder", &[question, "--task", &task, "--context", context]);
         task
     }
@@ -57,7 +60,7 @@ fn answer(space: &Space, task: &str) -> Value {
     space.show(task)["questions"][0]["answer"].clone()
 }
 
-on_both! {
+everywhere! {
     /// Seed 000: `bh`.
     fn bh(space: &Space) {
         let bh = Alias::new(space, "bh");
@@ -93,11 +96,11 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 000: all of them, one after the other; an empty line leaves one open.
     fn bh_respond_all(space: &Space) {
         let bh = Alias::new(space, "bh");
-        let tasks = [bh.asked(), bh.asked(), bh.asked()];
+        let tasks = ["the web", "the phone", "the desktop"].map(|what| bh.asked_about(what));
         let choice = space.ask("coder", &["Which colour?", "-o", "red", "-o", "blue"]);
         let verdict = space.ask("coder", &["Ship?", "--verdict"]);
         let walked = space.run_with_input(Who::Human("ann"), &["respond", "--all"], "first\n\nthird\nblue\n");
@@ -118,7 +121,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 001: `tk`.
     fn tk(space: &Space) {
         let tk = Alias::new(space, "tk");
@@ -143,7 +146,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 001: the lists.
     fn tk_lists(space: &Space) {
         let tk = Alias::new(space, "tk");
@@ -177,7 +180,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Seed 001: notes by whom, and the answer as a note before the yes.
     fn tk_notes(space: &Space) {
         let tk = Alias::new(space, "tk");

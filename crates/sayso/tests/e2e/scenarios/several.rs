@@ -1,8 +1,8 @@
 //! Several questions on one task: the last answer releases it, and the others stay answerable.
 
-use crate::harness::on_both;
+use crate::harness::everywhere;
 
-on_both! {
+everywhere! {
     fn the_last_answer_releases_the_task(space: &Space) {
         let task = space.create(&["Build it"]);
         let gates: Vec<_> = ["Which way?", "Which colour?", "Which size?"]
@@ -31,7 +31,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Of several answers "won't do" outweighs "go on", and "go on" outweighs "done".
     fn precedence(space: &Space) {
         for (answers, state) in [
@@ -59,7 +59,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A question that is taken back stands no more in the way, and decides nothing.
     fn a_withdrawn_question_leaves_the_others(space: &Space) {
         let task = space.create(&["Build it"]);

@@ -1,6 +1,6 @@
 //! How it feels in a shell: help, colours, symbols, completion, manual pages, first steps.
 
-use crate::harness::{Backend, SAYSO, Space, Who, on_both};
+use crate::harness::{Backend, SAYSO, Space, Who, everywhere};
 use std::process::Command;
 
 /// Every command there is, as `--help` names them.
@@ -131,7 +131,7 @@ fn a_space_that_is_there_keeps_its_store() {
     assert!(!space.file().exists(), "no second database beside it");
 }
 
-on_both! {
+everywhere! {
     /// Colours only where a person looks, and nowhere when they are not wanted.
     fn colours_and_symbols(space: &Space) {
         let task = space.create(&["Build it", "--awaiting", "input"]);
@@ -230,7 +230,7 @@ fn manual_pages_render() {
     space.run(Who::Script, &["man", "nonsense"]).exits(3).refused("SAY001");
 }
 
-on_both! {
+everywhere! {
     /// Nothing is asked at the terminal when that is not wanted.
     fn no_input(space: &Space) {
         let gate = space.ask("coder", &["Which way?"]);

@@ -1,6 +1,6 @@
 //! Tasks in every state, as list, show, tree and JSON tell them.
 
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 
 /// One task in each state, as `(state, handle)`.
 fn zoo(space: &Space) -> Vec<(&'static str, String)> {
@@ -29,7 +29,7 @@ fn zoo(space: &Space) -> Vec<(&'static str, String)> {
     ]
 }
 
-on_both! {
+everywhere! {
     fn each_state_is_told_apart(space: &Space) {
         let zoo = zoo(space);
         let icons = ["○", "◐", "✓", "◷", "✗", "⊘", "❓"];
@@ -60,7 +60,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What waits shows the question, the context and since when.
     fn a_waiting_task_shows_its_question(space: &Space) {
         let epic = space.create(&["Epic", "--type", "epic"]);
@@ -96,7 +96,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn lists_are_filtered(space: &Space) {
         let web = space.create(&["Fix the page", "--label", "web", "--label", "ui", "--type", "bug", "-p", "1"]);
         let api = space.create(&["Fix the call", "--label", "api", "--awaiting", "review"]);
@@ -126,7 +126,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Notes say who wrote them; nobody writes as a person who is none.
     fn notes(space: &Space) {
         let task = space.create(&["Build it"]);
@@ -148,7 +148,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The old name still works, and says what to use.
     fn manual(space: &Space) {
         let ran = space.run(Who::Script, &["create", "Order the keys", "--manual"]).exits(0).says("--awaiting work");
@@ -162,7 +162,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     fn closing_and_reopening(space: &Space) {
         let task = space.create(&["Build it"]);
         space.coder(&["close", &task, "it", "works"]).exits(0).says("closed");

@@ -1,6 +1,6 @@
 //! Seven kinds of waiting, two verdicts, and every way to give them.
 
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Space, Who, everywhere};
 
 /// Every kind with what a yes and a no make of the task.
 const MATRIX: [(&str, &str, &str); 7] = [
@@ -51,7 +51,7 @@ fn handoffs(history: &serde_json::Value, kind: &str, verdict: &str) {
     assert_eq!(settled["by"], "ann");
 }
 
-on_both! {
+everywhere! {
     /// `create --awaiting`, then the verb of the kind.
     fn the_matrix_by_verb(space: &Space) {
         for (kind, approved, rejected) in MATRIX {
@@ -69,7 +69,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// `update --awaiting`, a note, `update --verdict`: the way of the second seed.
     fn the_matrix_by_update(space: &Space) {
         for (kind, approved, rejected) in MATRIX {
@@ -92,7 +92,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Work handed back without a word helps nobody.
     fn work_is_rejected_with_a_reason(space: &Space) {
         let task = space.create(&["Order the keys", "--awaiting", "work"]);
@@ -104,7 +104,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// What the person wrote is there before the verdict counts, in one transaction.
     fn the_note_comes_before_the_verdict(space: &Space) {
         let task = space.create(&["Write the page", "--awaiting", "content"]);
@@ -121,7 +121,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// An answer of an escalation may be words; a sign-off may not be taken from words.
     fn words_are_no_sign_off(space: &Space) {
         let task = space.create(&["Rename it", "--awaiting", "escalation"]);
@@ -135,7 +135,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Clearing what a task waits for ends it without a verdict, and whoever asked is told.
     fn awaiting_is_cleared_by_a_person(space: &Space) {
         let task = space.create(&["Build it"]);
@@ -151,7 +151,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Text and JSON of an answered gate, and the words a person gets back.
     fn a_verdict_is_reported(space: &Space) {
         let task = space.create(&["Build it", "--awaiting", "approval"]);

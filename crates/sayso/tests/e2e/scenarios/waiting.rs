@@ -1,6 +1,6 @@
 //! Waiting is a row: whoever waits may give up, die and come back, and the answer is still there.
 
-use crate::harness::{Ran, Space, Who, on_both};
+use crate::harness::{Ran, Space, Who, everywhere};
 use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn ended(child: Child) -> Ran {
     Ran::of(&child.wait_with_output().unwrap())
 }
 
-on_both! {
+everywhere! {
     fn a_wait_that_runs_out_leaves_the_question_open(space: &Space) {
         let ran = space.coder(&["ask", "Which port?", "--timeout", "200ms"]);
         let ran = ran.exits(7).refused("SAY014");
@@ -43,7 +43,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Only the answer is on stdout, and it comes at once.
     fn an_answer_wakes_the_one_who_asked(space: &Space) {
         let child = space.start(Who::Agent("coder"), &["ask", "Which port?", "--wait"]);
@@ -62,7 +62,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Each ending has its own exit code.
     fn endings_are_told_apart(space: &Space) {
         let rejected = space.ask("coder", &["May I?", "--verdict"]);
@@ -82,7 +82,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// The waiter is killed, the answer is given, and the next one to wait gets it.
     fn a_killed_waiter_waits_again(space: &Space) {
         let mut child = space.start(Who::Agent("coder"), &["ask", "Which port?", "--wait"]);
@@ -98,7 +98,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A task stands for the gate it waits for, and later for the one it waited for last.
     fn waiting_for_a_task(space: &Space) {
         let task = space.create(&["Build it"]);
@@ -111,7 +111,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Whoever looks on does not take the answer away from the one who asked.
     fn somebody_else_waits(space: &Space) {
         let gate = space.ask("coder", &["Which port?"]);

@@ -2,11 +2,11 @@
 //! later prompt.
 
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere};
 
 const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?\nRed is loud, blue is calm.</promise>";
 
-on_both! {
+everywhere! {
     /// Scenario A.
     fn an_answer_resumes_the_agent_where_it_was(space: &Space) {
         let script = turns(&[&writes("half.txt", "half", ASKS), &writes("done.txt", "done", COMPLETE)]);
@@ -35,11 +35,18 @@ on_both! {
         assert_eq!(project.git(&["show", &format!("{branch}:done.txt")]), "done");
         let gate = &space.show(&task)["questions"][0];
         assert_eq!(gate["delivery"]["state"], "acknowledged", "{gate}");
+        // The receipt names the turn that went on with the answer, and how it ended.
+        let shown = space.show(gate["handle"].as_str().unwrap());
+        let onward = &shown["onward"];
+        assert_eq!((&onward["number"], &onward["state"]), (&2.into(), &"completed".into()), "{onward}");
+        assert_eq!(onward["run"], runs[1]["id"]);
+        let last = shown["receipt"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!((&last["step"], &last["door"]), (&"acted".into(), &"worker".into()), "{last}");
         space.verify();
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenarios B, C and U: what is required is asked at the end, survives rejections, and cannot be
     /// skipped; human rejections are not taken for being stuck.
     fn a_required_approval_survives_rejections(space: &Space) {
@@ -58,6 +65,14 @@ on_both! {
             if n < 4 {
                 space.ann(&["reject", &gate, &format!("not good enough, {n}")]).ok();
             }
+            if n == 2 {
+                // What the first no led to: the second turn, and what it did.
+                let first = space.show(&task)["questions"][0]["handle"].as_str().unwrap().to_owned();
+                let onward = space.show(&first)["onward"].clone();
+                assert_eq!((&onward["number"], &onward["state"]), (&2.into(), &"completed".into()), "{onward}");
+                assert!(onward["files"].as_str().unwrap().contains("work.txt"), "{onward}");
+                assert_eq!(onward["commit"].as_str().unwrap().len(), 40, "{onward}");
+            }
         }
         space.ann(&["approve", &task]).ok();
         assert_eq!(space.state(&task), "closed");
@@ -75,7 +90,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario H: the last answer releases the task, and the agent hears all of them.
     fn several_questions_at_once(space: &Space) {
         let asks = "<promise>INPUT_NEEDED: First?</promise>\n<promise>INPUT_NEEDED: Second?</promise>\n\
@@ -99,7 +114,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario E: other tasks go on while one waits.
     fn others_go_on_while_one_waits(space: &Space) {
         let script = format!(
@@ -120,7 +135,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Asked on the way and not waited for: nothing comes home before the answer, and it is heard.
     fn a_question_left_open_is_not_outranked_by_complete(space: &Space) {
         let leaves = format!("- ask: [\"Which colour?\"]\n{}", writes("work.txt", "work", COMPLETE));
@@ -141,7 +156,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A rejected question closes the task; the work stays on its branch.
     fn a_declined_question_ends_the_task(space: &Space) {
         let project = Project::new(space, &turns(&[&writes("half.txt", "half", ASKS)]), "");
@@ -156,7 +171,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A session the client no longer knows is begun anew, with everything that was said.
     fn a_forgotten_session_begins_anew_with_the_whole_history(space: &Space) {
         let script = format!(
@@ -176,7 +191,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// A resume that fails keeps the answer: it is tried again, shown, and delivered in the end.
     fn an_answer_survives_resumes_that_fail(space: &Space) {
         let script = turns(&[&says(ASKS), "- exit: 1"]);
@@ -188,6 +203,14 @@ on_both! {
         assert_eq!(space.state(&task), "blocked");
         let gate = &space.show(&task)["questions"][0];
         assert_eq!(gate["delivery"]["state"], "failed", "{gate}");
+        // It is an alert wherever a person looks, with what to do.
+        let inbox = space.ann(&["inbox", "--json"]).json();
+        assert_eq!(inbox["alerts"][0]["trouble"], "delivery_failed", "{inbox}");
+        let handle = gate["handle"].as_str().unwrap();
+        assert_eq!(inbox["alerts"][0]["gate"], handle);
+        for args in [&["inbox"][..], &["show", handle], &["doctor", "--quick"]] {
+            space.ann(args).says("could not be handed to").says("sayso work");
+        }
         project.script(&turns(&[&says(ASKS), &says(COMPLETE), &says(COMPLETE), &says(COMPLETE)]));
         space.ann(&["reopen", &task]).ok();
         project.work(&[]).says("completed").ok();
@@ -198,7 +221,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario S: who is sure enough is not asked about, who is not, or does not say, is.
     fn work_of_an_agent_that_is_not_sure_is_shown_first(space: &Space) {
         let done = |confidence: &str| {

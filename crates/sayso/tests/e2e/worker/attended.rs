@@ -2,12 +2,12 @@
 
 use super::budgets::until;
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::{Backend, Ran, Space, Who, on_both};
+use crate::harness::{Backend, Ran, Space, Who, everywhere};
 use std::io::Write;
 
 const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?</promise>";
 
-on_both! {
+everywhere! {
     /// Scenario E3: answered at the terminal.
     fn a_question_is_asked_and_answered_at_the_terminal(space: &Space) {
         let project = Project::new(space, &turns(&[&says(ASKS), &writes("c.txt", "x", COMPLETE)]), "");
@@ -27,7 +27,7 @@ on_both! {
     }
 }
 
-on_both! {
+everywhere! {
     /// Somebody else answers first: the terminal says so, and the agent goes on.
     fn somebody_else_may_be_quicker(space: &Space) {
         let project = Project::new(space, &turns(&[&says(ASKS), &says(COMPLETE)]), "");

@@ -1,7 +1,7 @@
 //! Budgets, limits and clocks: what a person thinks counts for nothing.
 
 use super::{COMPLETE, Project, says, turns};
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -46,7 +46,7 @@ fn budgets_end_the_work_and_lose_nothing() {
     }
 }
 
-on_both! {
+everywhere! {
     /// Scenario W: while a live agent waits for a person, neither its own clock nor a budget runs.
     fn thinking_time_is_not_work_time(space: &Space) {
         let asks = format!("- ask: [\"Which?\", --wait]\n{}", says(COMPLETE));

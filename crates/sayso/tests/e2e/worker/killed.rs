@@ -410,8 +410,10 @@ impl<'a> Chaos<'a> {
                 .and_then(|rest| rest.strip_suffix('?'));
             let ran = match (gate.opened.kind, number) {
                 (Kind::Approval, _) => self.space().ann(&["approve", &handle]),
+                // Each task has its own answer to what all of them ask.
                 (_, Some(number)) => {
-                    self.space().ann(&["respond", &handle, &format!("answer {number} for {task}")])
+                    let answer = format!("answer {number} for {task}");
+                    self.space().ann(&["respond", &handle, &answer, "--only"])
                 }
                 (kind, None) => {
                     panic!("nobody wrote this question ({kind}): {}", gate.card.question)

@@ -3,7 +3,7 @@
 use super::budgets::until;
 use super::killed::Worker;
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::{Backend, Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, everywhere};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn hooks_of_the_repository_are_not_run() {
     assert!(!trap.exists(), "a hook was run");
 }
 
-on_both! {
+everywhere! {
     /// The check is run before the work counts; what it printed goes back to the agent.
     fn a_check_has_to_pass(space: &Space) {
         let script = turns(&[&writes("n.txt", "wrong", COMPLETE), &writes("n.txt", "right", COMPLETE)]);
@@ -134,7 +134,7 @@ fn nobodys_changes_are_overwritten_by_a_merge() {
     assert_eq!(project.read("README.md").as_deref(), Some("agent"));
 }
 
-on_both! {
+everywhere! {
     /// A yes is for what was shown: what came into the tree or onto the branch since stays there.
     fn only_what_was_shown_comes_home(space: &Space) {
         let script = turns(&[&writes("good.txt", "good", COMPLETE)]);

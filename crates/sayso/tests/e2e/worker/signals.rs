@@ -1,7 +1,7 @@
 //! What agents say, and what is made of it: scenario V, and turns from which nothing came.
 
 use super::{COMPLETE, Project, says, turns};
-use crate::harness::{Backend, Space, on_both};
+use crate::harness::{Backend, Space, everywhere};
 
 /// The state of a task after its agent's final message was this, in one turn.
 fn after(message: &str) -> (String, Vec<String>) {
@@ -67,7 +67,7 @@ fn a_result_is_read_in_a_block() {
     assert_eq!(after(done).0, "closed");
 }
 
-on_both! {
+everywhere! {
     /// After some turns without a result a person is asked, and their word starts the count anew.
     fn an_agent_that_is_stuck_is_shown_to_a_person(space: &Space) {
         let project = Project::new(space, &turns(&[&says("Hm.")]), "  fruitless: 3");

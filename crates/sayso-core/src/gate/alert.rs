@@ -1,0 +1,228 @@
+//! Alerts: a step of a gate's way that hangs, and what to do about it.
+//!
+//! A person who has seen a question and thinks is no hang, and an agent that is at work is none, either.
+
+use super::{Delivery, Ending, Gate, Held};
+use crate::run::{How, Run, State};
+use crate::task::{Status, Task};
+use crate::{Role, Timestamp};
+use serde::{Deserialize, Serialize};
+
+const MINUTE: i64 = 60 * 1_000_000;
+
+/// How long a question may wait to be seen by anybody.
+const UNSEEN_MICROS: i64 = 30 * MINUTE;
+
+/// How long an answer may wait for an asker that is not at work.
+pub const UNDELIVERED_MICROS: i64 = 5 * MINUTE;
+
+/// How long an asker may have an answer without going on.
+const UNACKNOWLEDGED_MICROS: i64 = 30 * MINUTE;
+
+/// How long what was approved may wait to be done.
+const UNDONE_MICROS: i64 = 5 * MINUTE;
+
+/// What hangs for longer than this is history.
+pub const OVER_MICROS: i64 = 7 * 24 * 60 * MINUTE;
+
+/// That a step hangs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alert {
+    /// Which step.
+    pub trouble: Trouble,
+    /// What people call the gate.
+    pub gate: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// What is wrong, in words.
+    pub what: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// What can hang.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// Nobody has seen the question.
+    Unseen,
+    /// The run that asked is dead.
+    AskerLost,
+    /// There is an answer, and the asker does not come for it.
+    Undelivered,
+    /// It could not be handed over.
+    DeliveryFailed,
+    /// The asker has the answer and does not go on.
+    Unacknowledged,
+    /// What was approved is not done.
+    Undone,
+}
+
+impl Trouble {
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Trouble::Unseen => "unseen",
+            Trouble::AskerLost => "asker_lost",
+            Trouble::Undelivered => "undelivered",
+            Trouble::DeliveryFailed => "delivery_failed",
+            Trouble::Unacknowledged => "unacknowledged",
+            Trouble::Undone => "undone",
+        }
+    }
+}
+
+/// What else stands around a gate.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around<'a> {
+    /// The run that asked.
+    pub asked_in: Option<&'a Run>,
+    /// The last run of its task.
+    pub last_run: Option<&'a Run>,
+    /// The task that waits, or waited.
+    pub task: Option<&'a Task>,
+}
+
+impl Around<'_> {
+    /// Whether an agent is at work that hears of the ending by itself.
+    fn is_at_work(&self, now: Timestamp) -> bool {
+        let runs = [self.asked_in, self.last_run];
+        runs.into_iter().flatten().any(|run| run.state == State::Running && now < run.lease_until)
+    }
+
+    /// Whether the task says why nobody comes: somebody has taken it up, it is put off or stuck, or waits
+    /// for another answer. What a run asked is brought home by a worker also after the task is over.
+    fn is_explained(&self, gate: &Gate) -> bool {
+        self.task.is_some_and(|task| match task.status {
+            Status::Open => task.is_waiting(),
+            Status::InProgress | Status::Deferred | Status::Failed | Status::Blocked => true,
+            Status::Closed | Status::Deleted => gate.opened.lineage.run.is_none(),
+        })
+    }
+}
+
+/// Whether something about this gate could hang now. It spares looking around where nothing can.
+pub fn could_hang(gate: &Gate, now: Timestamp) -> bool {
+    let is_asked_by_run = gate.is_open() && gate.opened.lineage.run.is_some();
+    is_asked_by_run || !alerts(gate, &Around::default(), now).is_empty()
+}
+
+/// What hangs.
+pub fn alerts(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Vec<Alert> {
+    let found = match &gate.ending {
+        None => vec![unseen(gate, now), asker_lost(gate, around, now)],
+        Some(ending) => vec![on_its_way(gate, ending, around, now), undone(gate, now)],
+    };
+    let is_of_now = |alert: &Alert| now < alert.since.plus_micros(OVER_MICROS);
+    let mut alerts: Vec<_> = found.into_iter().flatten().collect();
+    // What still waits is never history.
+    alerts.retain(|alert| gate.is_open() || is_of_now(alert));
+    alerts
+}
+
+fn alert(gate: &Gate, trouble: Trouble, since: Timestamp, what: String, hint: String) -> Alert {
+    Alert { trouble, gate: gate.handle().into(), since, what, hint }
+}
+
+/// Seen, claimed, put off or voted on: somebody knows of it, and may think as long as they like.
+fn unseen(gate: &Gate, now: Timestamp) -> Option<Alert> {
+    let is_known = !gate.seen.is_empty() || !gate.votes.is_empty() || gate.claim.is_some();
+    let is_put_off = gate.snoozed_until.is_some();
+    let is_late = now >= gate.opened_at.plus_micros(UNSEEN_MICROS);
+    if is_known || is_put_off || !is_late {
+        return None;
+    }
+    let handle = gate.handle();
+    let what = format!("nobody has looked at gate {handle}");
+    let hint = format!("look at it with: sayso show {handle}");
+    Some(alert(gate, Trouble::Unseen, gate.opened_at, what, hint))
+}
+
+/// A run that ended with its question is parked, and that is fine. One whose worker is gone is not.
+fn asker_lost(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Option<Alert> {
+    let run = around.asked_in?;
+    let since = match &run.state {
+        State::Running => Some(run.lease_until).filter(|until| now >= *until),
+        State::Ended { how: How::Lost, at, .. } => Some(*at),
+        State::Ended {
+            how:
+                How::Completed | How::Asked | How::Unclear | How::Failed | How::Limited | How::Stopped,
+            ..
+        } => None,
+    }?;
+    let is_taken_up = around.last_run.is_some_and(|last| last.started.fence > run.started.fence);
+    if is_taken_up {
+        return None;
+    }
+    let asker = &gate.opened.lineage.asker;
+    let what = format!("the run of {asker} that asked gate {} was lost", gate.handle());
+    let hint = "its task is taken up again by: sayso work; the answer goes to that run".into();
+    Some(alert(gate, Trouble::AskerLost, since, what, hint))
+}
+
+fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp) -> Option<Alert> {
+    let asker = &gate.opened.lineage.asker;
+    let handle = gate.handle();
+    match (&gate.delivery, is_waited_for(gate, ending)) {
+        (Delivery::Failed { at, attempts, why }, _) => {
+            let what = format!(
+                "the answer to gate {handle} could not be handed to {asker} ({attempts} times): {why}"
+            );
+            let hint = "a worker tries again: sayso work".into();
+            Some(alert(gate, Trouble::DeliveryFailed, *at, what, hint))
+        }
+        (Delivery::Pending { since }, true) => {
+            let is_late = now >= since.plus_micros(UNDELIVERED_MICROS);
+            if !is_late || around.is_at_work(now) || around.is_explained(gate) {
+                return None;
+            }
+            let what = format!("{asker} has not come for the answer to gate {handle}");
+            let hint = match gate.opened.task {
+                Some(_) => "its task waits for a worker: sayso work".into(),
+                None => format!(
+                    "it gets it when it asks again: sayso wait {handle}, or any call of its client"
+                ),
+            };
+            Some(alert(gate, Trouble::Undelivered, *since, what, hint))
+        }
+        (Delivery::Delivered { at }, true) => {
+            let is_late = now >= at.plus_micros(UNACKNOWLEDGED_MICROS);
+            if !is_late || around.is_at_work(now) || around.is_explained(gate) {
+                return None;
+            }
+            let what =
+                format!("{asker} was handed the answer to gate {handle} and has not gone on");
+            let hint = format!("look what it does, and write to it with: sayso tell {asker} \"…\"");
+            Some(alert(gate, Trouble::Unacknowledged, *at, what, hint))
+        }
+        (Delivery::None | Delivery::Acknowledged { .. }, _)
+        | (Delivery::Pending { .. } | Delivery::Delivered { .. }, false) => None,
+    }
+}
+
+/// Whether an agent waits to hear of this ending. People look by themselves, and who took a question
+/// back knows.
+fn is_waited_for(gate: &Gate, ending: &Ending) -> bool {
+    let is_agents = gate.opened.lineage.role == Role::Agent;
+    is_agents
+        && match ending {
+            Ending::Answered { .. } | Ending::Expired { .. } => true,
+            Ending::Withdrawn { .. } | Ending::Superseded { .. } => false,
+        }
+}
+
+/// What we hold back is to be done with the yes; a call is its agent's to make.
+fn undone(gate: &Gate, now: Timestamp) -> Option<Alert> {
+    let since = gate.ended_at()?;
+    let is_ours = match &gate.opened.held {
+        Some(Held::Move { .. } | Held::Lifecycle { .. }) => true,
+        Some(Held::Call { .. }) | None => false,
+    };
+    let is_late = now >= since.plus_micros(UNDONE_MICROS);
+    if !is_ours || !gate.is_to_be_done() || !is_late {
+        return None;
+    }
+    let what = format!("what gate {} approved has not been done", gate.handle());
+    let hint = "it is done by: sayso work, on the machine it is for; see: sayso agent list".into();
+    Some(alert(gate, Trouble::Undone, since, what, hint))
+}

@@ -1,0 +1,220 @@
+//! Which gates are one card, and in which order cards wait.
+
+use super::card;
+use crate::gate::{Action, Card, Event, Gate, Held, Opened, Waiting, apply, behind, in_line};
+use crate::testing::{at, space, task_id, who};
+use crate::{Approvers, AtEnd, Choice, Digest, GateId, Kind, Proof, Risk, Shape, SpaceId};
+
+fn words(question: &str) -> Card {
+    Card { shape: Shape::Text, ..card(question) }
+}
+
+/// A question of `fixer`, changed as `change` says.
+fn asked(change: impl FnOnce(&mut Opened)) -> Gate {
+    let lineage = who("fixer").lineage();
+    let id = GateId::mint(at(0), 1);
+    let mut opened = Opened::new(id, space(), "g0001", Kind::Input, words("Which port?"), lineage);
+    opened.task = Some(task_id(1));
+    change(&mut opened);
+    apply(None, &Event::Opened(Box::new(opened)), at(10)).unwrap()
+}
+
+/// What a change does to the name of what is asked: nothing, another name, or none at all.
+fn effect(change: impl FnOnce(&mut Opened)) -> &'static str {
+    let plain = asked(|_| ()).same().unwrap();
+    match asked(change).same() {
+        Some(same) if same == plain => "same",
+        Some(_) => "other",
+        None => "never",
+    }
+}
+
+fn choice(names: &[&str]) -> Shape {
+    let option = |name: &&str| Choice { name: (*name).into(), consequence: String::new() };
+    Shape::Choice { options: names.iter().map(option).collect(), multi: false, other: false }
+}
+
+#[test]
+fn what_makes_two_questions_the_same() {
+    type Change = fn(&mut Opened);
+    let table: &[(&str, &str, Change)] = &[
+        // Who asks, when, how long they have, for which work: each asker's own.
+        ("another gate", "same", |o| o.id = GateId::mint(at(5), 9)),
+        ("another handle", "same", |o| o.handle = "g0002".into()),
+        ("another asker", "same", |o| o.lineage = who("rival").lineage()),
+        ("another task", "same", |o| o.task = Some(task_id(2))),
+        ("no task", "same", |o| o.task = None),
+        ("a deadline", "same", |o| o.deadline = Some(at(99))),
+        ("another end of its time", "same", |o| o.schedule.at_end = AtEnd::Keep),
+        ("asked through a client's tool", "same", |o| {
+            o.held = Some(Held::Call { digest: Digest::of(&1), beside: None });
+        }),
+        // What is read and what an answer binds to.
+        ("another space", "other", |o| o.space = SpaceId::mint(at(0), 9)),
+        ("another kind", "other", |o| o.kind = Kind::Decision),
+        ("another word", "other", |o| o.card = words("Which port")),
+        ("another case", "other", |o| o.card = words("which port?")),
+        ("another space between words", "other", |o| o.card = words("Which  port?")),
+        ("other words of the asker", "other", |o| o.card.narrative = "hurry".into()),
+        ("another fact", "other", |o| o.card.facts[0].value = serde_json::json!("x")),
+        ("a fact that is only said", "other", |o| o.card.facts[0].verified = false),
+        ("no facts", "other", |o| o.card.facts.clear()),
+        ("options", "other", |o| o.card.shape = choice(&["80", "81"])),
+        ("a yes or no", "other", |o| o.card.shape = Shape::Verdict),
+        ("other people", "other", |o| o.approvers = Approvers::Person("ann".into())),
+        ("more proof", "other", |o| o.least_proof = Proof::Passphrase),
+        ("no launcher", "other", |o| o.launcher_excluded = true),
+        ("a veto", "other", |o| o.veto = ["bob".into()].into()),
+        ("less risk", "other", |o| o.risk = Risk::Low),
+        ("another policy", "other", |o| o.policy = Some(Digest::of(&1))),
+        // What is decided each time.
+        ("high risk", "never", |o| o.risk = Risk::High),
+        ("critical risk", "never", |o| o.risk = Risk::Critical),
+        ("a sign-off", "never", |o| o.kind = Kind::Approval),
+        ("a review", "never", |o| o.kind = Kind::Review),
+        ("a judgement", "never", |o| o.kind = Kind::Content),
+        ("a phase", "never", |o| o.kind = Kind::Checkpoint),
+        ("work by hand", "never", |o| o.kind = Kind::Work),
+        ("a tool call", "never", |o| o.kind = Kind::Tool),
+        ("a move", "never", |o| o.kind = Kind::Transition),
+        ("a start of an agent", "never", |o| o.kind = Kind::Lifecycle),
+        ("what starts an agent", "never", |o| {
+            o.held = Some(Held::Lifecycle { action: Action::Spawn, agent: "x".into() });
+        }),
+    ];
+    let wrong: Vec<_> = table
+        .iter()
+        .filter(|(_, expected, change)| effect(change) != *expected)
+        .map(|(what, expected, change)| format!("{what}: {}, not {expected}", effect(change)))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(table.len(), 36);
+}
+
+#[test]
+fn a_yes_is_for_one_piece_of_work() {
+    let yes_or_no = |task| {
+        asked(|o| {
+            o.card.shape = Shape::Verdict;
+            o.task = task;
+        })
+    };
+    let [one, two, none] = [Some(task_id(1)), Some(task_id(2)), None].map(yes_or_no);
+    assert_eq!(one.same(), yes_or_no(Some(task_id(1))).same());
+    assert_ne!(one.same(), two.same());
+    assert_ne!(one.same(), none.same());
+}
+
+#[test]
+fn options_and_their_consequences_and_order_count() {
+    let with = |shape: Shape| asked(|o| o.card.shape = shape).same();
+    let plain = with(choice(&["a", "b"]));
+    assert!(plain.is_some());
+    assert_eq!(plain, with(choice(&["a", "b"])));
+    assert_ne!(plain, with(choice(&["b", "a"])));
+    assert_ne!(plain, with(choice(&["a", "b", "c"])));
+    let Shape::Choice { mut options, multi, other } = choice(&["a", "b"]) else { panic!() };
+    options[0].consequence = "drops the table".into();
+    assert_ne!(plain, with(Shape::Choice { options: options.clone(), multi, other }));
+}
+
+#[test]
+fn a_revision_asks_something_else() {
+    let gate = asked(|_| ());
+    let (before, card) = (gate.same(), words("Which host?"));
+    let revision = 2;
+    let digest = gate.opened.digest(&card, revision);
+    let revised = apply(Some(gate), &Event::Revised { card, revision, digest }, at(11)).unwrap();
+    assert_ne!(revised.same(), before);
+    assert_eq!(revised.same(), asked(|o| o.card = words("Which host?")).same());
+}
+
+/// `id same? task? asker @time [~until]`, one per word group: `1 =a t1 fixer @5`.
+fn waiting(line: &str) -> Waiting {
+    let mut words = line.split_whitespace();
+    let id = words.next().unwrap().parse().unwrap();
+    let mut waiting = Waiting {
+        id: GateId::mint(at(0), id),
+        same: None,
+        task: None,
+        asker: "fixer".into(),
+        opened_at: at(0),
+        snoozed_until: None,
+    };
+    for word in words {
+        let rest = &word[1..];
+        match word.as_bytes()[0] {
+            b'=' => waiting.same = Some(rest.into()),
+            b't' => waiting.task = Some(task_id(rest.parse().unwrap())),
+            b'@' => waiting.opened_at = at(rest.parse().unwrap()),
+            b'~' => waiting.snoozed_until = Some(at(rest.parse().unwrap())),
+            b'_' => waiting.asker = rest.into(),
+            _ => panic!("{word:?}"),
+        }
+    }
+    waiting
+}
+
+/// The cards as the numbers of their gates, with what each unblocks.
+fn line(gates: &[&str], awake_at: Option<i64>) -> String {
+    let gates: Vec<_> = gates.iter().map(|line| waiting(line)).collect();
+    shown(&in_line(&gates, awake_at.map(at)))
+}
+
+fn shown(line: &[crate::gate::InLine]) -> String {
+    let number =
+        |id: &GateId| (1..100).find(|n| GateId::mint(at(0), *n) == *id).unwrap().to_string();
+    let card = |card: &crate::gate::InLine| {
+        let gates: Vec<_> = card.gates.iter().map(number).collect();
+        format!("{}:{}", gates.join("+"), card.unblocks)
+    };
+    line.iter().map(card).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_unblocks_most_comes_first_then_what_waits_longest() {
+    for (gates, expected) in [
+        // Alone: oldest first, the id between equals; a task counts as much as an asker without one.
+        (&["1 @5", "2 t1 @4", "3 @6"][..], "2:1 1:1 3:1"),
+        (&["2 @5", "1 @5"], "1:1 2:1"),
+        // Several askers of one question come before older ones.
+        (&["1 @1", "2 =a _x @5", "3 =a _y @6"], "2+3:2 1:1"),
+        // Their gates are in order of age, whatever order they came in.
+        (&["9 =a _x @7", "4 =a _y @6", "5 =a _z @5"], "5+4+9:3"),
+        // Two agents on one task unblock one piece of work; one agent on two tasks unblocks two.
+        (&["1 =a t1 _x @2", "2 =a t1 _y @3", "3 =b t2 @4", "4 =b t3 @5"], "3+4:2 1+2:1"),
+        // The same asker twice, without a task, is one.
+        (&["1 =a @2", "2 =a @3", "3 @1"], "3:1 1+2:1"),
+        // Equally much: the one whose first gate waits longer.
+        (&["1 =a t1 @3", "2 =a t2 @9", "3 =b t3 @2", "4 =b t4 @9"], "3+4:2 1+2:2"),
+        (&[], ""),
+    ] {
+        assert_eq!(line(gates, None), expected, "{gates:?}");
+        let mut backwards = gates.to_vec();
+        backwards.reverse();
+        assert_eq!(line(&backwards, None), expected, "the order of rows does not count");
+    }
+}
+
+#[test]
+fn what_is_put_off_is_left_out_unless_somebody_asks_it_anew() {
+    let gates = ["1 =a _x @1 ~50", "2 @2 ~50", "3 @3"];
+    assert_eq!(line(&gates, None), "1:1 2:1 3:1");
+    assert_eq!(line(&gates, Some(49)), "3:1");
+    assert_eq!(line(&gates, Some(50)), "1:1 2:1 3:1");
+    let joined = ["1 =a _x @1 ~50", "2 @2 ~50", "3 @3", "4 =a _y @40"];
+    assert_eq!(line(&joined, Some(49)), "1+4:2 3:1");
+}
+
+#[test]
+fn a_page_goes_on_behind_its_last_card() {
+    let rows = ["1 @1", "2 =a _x @5", "3 =a _y @6", "4 @2"].map(waiting);
+    let all = in_line(&rows, None);
+    assert_eq!(shown(&all), "2+3:2 1:1 4:1");
+    // By any gate of the card.
+    assert_eq!(shown(&behind(all.clone(), &waiting("3 =a _y @6"))), "1:1 4:1");
+    assert_eq!(shown(&behind(all.clone(), &waiting("1 @1"))), "4:1");
+    assert_eq!(shown(&behind(all.clone(), &waiting("4 @2"))), "");
+    // One that has ended meanwhile: nothing behind it is lost.
+    assert_eq!(shown(&behind(all, &waiting("9 =b @0"))), "1:1 4:1");
+}

@@ -1,0 +1,203 @@
+//! Notices: on what occasion people are told, whom, and by which channel.
+
+use crate::Approvers;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Why people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Occasion {
+    /// Something waits for them.
+    Asked,
+    /// What is asked has changed.
+    Changed,
+    /// They had put it off until now.
+    Woken,
+    /// It still waits.
+    Reminded,
+    /// It waits for them as well: nobody else has answered.
+    Escalated,
+    /// Its time is nearly over.
+    ExpiresSoon,
+    /// Its time was over and has begun anew.
+    AskedAgain,
+    /// Its time is over, and it waits all the same.
+    Overdue,
+    /// It waits no more.
+    Settled,
+}
+
+impl Occasion {
+    /// All of them.
+    pub const ALL: [Occasion; 9] = [
+        Occasion::Asked,
+        Occasion::Changed,
+        Occasion::Woken,
+        Occasion::Reminded,
+        Occasion::Escalated,
+        Occasion::ExpiresSoon,
+        Occasion::AskedAgain,
+        Occasion::Overdue,
+        Occasion::Settled,
+    ];
+
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Occasion::Asked => "asked",
+            Occasion::Changed => "changed",
+            Occasion::Woken => "woken",
+            Occasion::Reminded => "reminded",
+            Occasion::Escalated => "escalated",
+            Occasion::ExpiresSoon => "expires_soon",
+            Occasion::AskedAgain => "asked_again",
+            Occasion::Overdue => "overdue",
+            Occasion::Settled => "settled",
+        }
+    }
+
+    /// What is said of the gate: "it …".
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Occasion::Asked => "waits for you",
+            Occasion::Changed => "has changed; look again",
+            Occasion::Woken => "was put off until now",
+            Occasion::Reminded => "still waits for you",
+            Occasion::Escalated => "waits for you now, since nobody else answered",
+            Occasion::ExpiresSoon => "waits for you, and its time is nearly over",
+            Occasion::AskedAgain => "is asked again, since nobody answered",
+            Occasion::Overdue => "is overdue and waits on",
+            Occasion::Settled => "waits no more",
+        }
+    }
+}
+
+/// A channel as a desk knows it: how it is called, and whom it reaches. What it does is known where it
+/// is sent from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// Its name.
+    pub channel: String,
+    /// The people it reaches. Nobody in particular: whoever is at the other end.
+    pub who: Vec<String>,
+    /// Whether it tells that something waits no more, too.
+    pub settled: bool,
+}
+
+impl From<&str> for Reach {
+    fn from(channel: &str) -> Self {
+        Self { channel: channel.into(), ..Self::default() }
+    }
+}
+
+/// A person, and the channels they want to be told by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Who.
+    pub person: String,
+    /// By which channels; none leaves it to the channels that name them.
+    pub channels: Option<Vec<String>>,
+}
+
+/// Whom to tell by which channel. A person is told by the channels they named, else by those that name
+/// them; a channel that has to do with nobody in particular is told once, whoever is asked.
+pub fn ways(
+    asked: &Approvers,
+    excluded: Option<&str>,
+    people: &[Wish],
+    channels: &[Reach],
+) -> BTreeSet<(String, Option<String>)> {
+    let wish = |name: &str| people.iter().find(|wish| wish.person == name)?.channels.as_ref();
+    let named = channels.iter().flat_map(|reach| &reach.who);
+    let everybody: BTreeSet<_> = people.iter().map(|wish| &wish.person).chain(named).collect();
+    let mut ways = BTreeSet::new();
+    for person in everybody {
+        if !asked.admits(person) || excluded == Some(person.as_str()) {
+            continue;
+        }
+        let own = channels.iter().filter(|reach| reach.who.contains(person));
+        let own = own.map(|reach| &reach.channel).collect();
+        let wanted: Vec<&String> = wish(person).map_or(own, |wanted| wanted.iter().collect());
+        ways.extend(wanted.into_iter().map(|channel| (channel.clone(), Some(person.clone()))));
+    }
+    let is_somebodys = |channel: &String| {
+        people.iter().filter_map(|wish| wish.channels.as_ref()).any(|all| all.contains(channel))
+    };
+    let shared = channels.iter().filter(|r| r.who.is_empty() && !is_somebodys(&r.channel));
+    ways.extend(shared.map(|reach| (reach.channel.clone(), None)));
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_told_by_which_channel() {
+        let person = |name: &str| Approvers::Person(name.into());
+        let reach = |channel: &str, who: &[&str]| Reach {
+            who: who.iter().map(|name| (*name).into()).collect(),
+            ..Reach::from(channel)
+        };
+        let wish = |person: &str, channels: Option<&[&str]>| Wish {
+            person: person.into(),
+            channels: channels.map(|all| all.iter().map(|name| (*name).into()).collect()),
+        };
+        let bell = || vec![reach("bell", &[])];
+        let both = || vec![reach("room", &[]), reach("phone", &["ann"])];
+        type Case =
+            (&'static str, Approvers, Option<&'static str>, Vec<Wish>, Vec<Reach>, &'static str);
+        let table: Vec<Case> = vec![
+            ("no channel", Approvers::Anyone, None, vec![], vec![], ""),
+            ("one user, no people", Approvers::Anyone, None, vec![], bell(), "bell"),
+            ("a name without a wish", person("ann"), None, vec![], bell(), "bell"),
+            ("named by a channel", person("ann"), None, vec![], both(), "phone:ann room"),
+            ("not the one who is asked", person("bob"), None, vec![], both(), "room"),
+            ("anyone", Approvers::Anyone, None, vec![], both(), "phone:ann room"),
+            ("may not answer", Approvers::Anyone, Some("ann"), vec![], both(), "room"),
+            (
+                "a wish counts before the channel, known here or not",
+                Approvers::Anyone,
+                None,
+                vec![wish("ann", Some(&["pager"])), wish("bob", None)],
+                both(),
+                "pager:ann room",
+            ),
+            (
+                "who wants nothing is told nothing",
+                person("ann"),
+                None,
+                vec![wish("ann", Some(&[]))],
+                vec![reach("phone", &["ann"])],
+                "",
+            ),
+            (
+                "a channel that somebody named is theirs",
+                person("ann"),
+                None,
+                vec![wish("ann", Some(&["room"])), wish("bob", Some(&["room"]))],
+                both(),
+                "room:ann",
+            ),
+        ];
+        for (story, asked, excluded, people, channels, expected) in table {
+            let ways = ways(&asked, excluded, &people, &channels).into_iter();
+            let said: Vec<_> = ways
+                .map(|(channel, person)| match person {
+                    Some(person) => format!("{channel}:{person}"),
+                    None => channel,
+                })
+                .collect();
+            assert_eq!(said.join(" "), expected, "{story}");
+        }
+    }
+
+    #[test]
+    fn occasions_have_one_name() {
+        for occasion in Occasion::ALL {
+            let written = serde_json::to_value(occasion).unwrap_or_default();
+            assert_eq!(written, occasion.as_str());
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Which addresses may be called. Pure: an address is judged, never a name, so nothing that a name or a
+//! spelling of a number leads to slips through.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// How near an address may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reachable {
+    /// Only what everybody can reach.
+    #[default]
+    Public,
+    /// Also this machine and the networks it is in.
+    Private,
+}
+
+/// Where an address leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Public,
+    /// This machine, or a network of one's own.
+    Private(&'static str),
+    /// Nowhere anybody could want to be called: clouds tell their secrets there, or it is no one's.
+    Never(&'static str),
+}
+
+/// Services of clouds that tell a machine its credentials, beyond the link-local ones.
+const METADATA_V4: [Ipv4Addr; 2] =
+    [Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(100, 100, 100, 200)];
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
+impl Reachable {
+    /// Says why this address is not to be called, if so.
+    pub fn refuses(self, address: IpAddr) -> Option<&'static str> {
+        match (place(address), self) {
+            (Place::Public, _) | (Place::Private(_), Reachable::Private) => None,
+            (Place::Private(what), Reachable::Public) | (Place::Never(what), _) => Some(what),
+        }
+    }
+}
+
+fn place(address: IpAddr) -> Place {
+    match address {
+        IpAddr::V4(v4) => place_v4(v4),
+        IpAddr::V6(v6) => match inner(v6) {
+            Some(v4) => match place_v4(v4) {
+                // It may be tunnelled to somewhere, but not by us.
+                Place::Public if v6.to_ipv4_mapped().is_none() => Place::Never("a tunnel"),
+                place => place,
+            },
+            None => place_v6(v6),
+        },
+    }
+}
+
+fn place_v4(v4: Ipv4Addr) -> Place {
+    let [a, b, c, _] = v4.octets();
+    match (a, b, c) {
+        _ if METADATA_V4.contains(&v4) => Place::Never("a metadata service"),
+        (0, ..) => Place::Never("no address of a machine"),
+        (169, 254, _) => Place::Never("link-local, where metadata services are"),
+        (224.., ..) => Place::Never("no address of one machine"),
+        (192, 0, 2) | (198, 51, 100) | (203, 0, 113) => Place::Never("an address for examples"),
+        (127, ..) => Place::Private("this machine"),
+        (10, ..) | (172, 16..=31, _) | (192, 168, _) => Place::Private("a private network"),
+        (100, 64..=127, _) | (192, 0, 0) | (198, 18..=19, _) => Place::Private("a shared network"),
+        _ => Place::Public,
+    }
+}
+
+fn place_v6(v6: Ipv6Addr) -> Place {
+    let [first, second, ..] = v6.segments();
+    match first {
+        _ if v6 == METADATA_V6 => Place::Never("a metadata service"),
+        _ if v6.is_unspecified() => Place::Never("no address of a machine"),
+        _ if v6.is_loopback() => Place::Private("this machine"),
+        0xfe80..=0xfebf => Place::Never("link-local"),
+        0xff00..=0xffff => Place::Never("no address of one machine"),
+        0xfc00..=0xfdff | 0xfec0..=0xfeff => Place::Private("a private network"),
+        0x2001 if second == 0xdb8 => Place::Never("an address for examples"),
+        0x2000..=0x3fff => Place::Public,
+        _ => Place::Never("an address that is not in use"),
+    }
+}
+
+/// The address of the fourth version that one of the sixth stands for: mapped, compatible, translated
+/// (NAT64), or tunnelled (6to4, Teredo).
+fn inner(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    let s = v6.segments();
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match s {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
+            Some(of(high, low))
+        }
+        [0x64, 0xff9b, .., high, low] => Some(of(high, low)),
+        [0x2002, high, low, ..] => Some(of(high, low)),
+        [0x2001, 0, .., high, low] => Some(of(!high, !low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_addresses_may_be_called() {
+        let table = [
+            (
+                "public",
+                "1.1.1.1 8.8.8.8 172.15.0.1 172.32.0.1 100.63.0.1 192.169.0.1 223.255.255.1",
+            ),
+            ("public", "2606:4700::1111 2a00:1450:4001::1 ::ffff:8.8.8.8"),
+            ("private", "127.0.0.1 127.255.255.254 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1"),
+            ("private", "100.64.0.1 198.18.0.1 192.0.0.1 ::1 fd12::1 fc00::1 fec0::1"),
+            ("private", "::ffff:127.0.0.1 ::ffff:10.0.0.1 ::127.0.0.1 ::ffff:0:10.0.0.1"),
+            ("private", "64:ff9b::10.0.0.1 2002:7f00:1:: 2002:a00:1::1"),
+            ("never", "0.0.0.0 0.1.2.3 169.254.169.254 169.254.0.1 255.255.255.255 224.0.0.1"),
+            ("never", "168.63.129.16 100.100.100.200 fd00:ec2::254 203.0.113.7 192.0.2.1"),
+            ("never", ":: fe80::1 ff02::1 2001:db8::1 ::ffff:169.254.169.254 ::169.254.169.254"),
+            ("never", "64:ff9b::169.254.169.254 2002:a9fe:a9fe:: 64:ff9b::8.8.8.8 4000::1 100::1"),
+            ("never", "2001:0:1:2:3:4:5601:5601"),
+        ];
+        let mut looked = 0;
+        for (expected, addresses) in table {
+            for text in addresses.split(' ') {
+                let address: IpAddr = text.parse().unwrap();
+                let public = Reachable::Public.refuses(address).is_none();
+                let private = Reachable::Private.refuses(address).is_none();
+                let found = match (public, private) {
+                    (true, true) => "public",
+                    (false, true) => "private",
+                    (false, false) => "never",
+                    (true, false) => "upside down",
+                };
+                assert_eq!(found, expected, "{text}");
+                looked += 1;
+            }
+        }
+        assert_eq!(looked, 53);
+    }
+}

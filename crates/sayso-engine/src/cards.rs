@@ -1,0 +1,278 @@
+//! Cards: gates that ask the same are shown as one and answered as one. Each keeps its own history, its
+//! own entry in the audit and its own way to its asker.
+
+use crate::batch::Batch;
+use crate::{Error, LocalDesk, Result, gates, load};
+use sayso_core::gate::{self, Command, Gate, InLine, Waiting};
+use sayso_core::{
+    Actor, Answer, Code, Deed, Digest, GateId, Kind, Refusal, Role, TaskId, Timestamp,
+};
+use sayso_store::{Page, Read};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// So many open gates are put in order. Beyond that people lack time, not order.
+const IN_LINE_MAX: usize = 10_000;
+
+/// So many gates are shown and answered as one; what is beyond stays open and is the next card.
+pub(crate) const SAME_MAX: usize = 200;
+
+/// So many answers are given in one breath.
+const SAYS_MAX: usize = 200;
+
+/// Which cards to list: what unblocks most first, then oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InboxFilter {
+    /// Only these kinds; none means all.
+    pub kinds: Vec<Kind>,
+    /// Also what was put off.
+    pub all: bool,
+    /// Goes on behind the card of this gate.
+    pub after: Option<GateId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// A card: a gate, and who else asks the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The gate that stands for the card: the oldest this person may answer.
+    pub gate: Gate,
+    /// Names what is asked, where others may ask it as well.
+    pub same: Option<Digest>,
+    /// Everybody an answer goes to, the one of the gate first.
+    pub askers: Vec<Asker>,
+    /// How many ask the same whom this person may not answer.
+    pub others: usize,
+}
+
+/// Somebody who asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// Their gate.
+    pub gate: GateId,
+    /// What people call it.
+    pub handle: String,
+    /// Their name.
+    pub name: String,
+    /// The task that waits.
+    pub task: Option<TaskId>,
+    /// When they asked.
+    pub at: Timestamp,
+    /// Names their card and everything a verdict on it binds to.
+    pub digest: Digest,
+    /// Whether there is nothing new in it for whoever looks.
+    pub is_seen: bool,
+}
+
+impl Asker {
+    fn of(gate: &Gate, actor: &Actor) -> Self {
+        let opened = &gate.opened;
+        let was_seen = gate.seen_by(&actor.name).is_some_and(|seen| seen.digest == gate.digest);
+        Self {
+            digest: gate.digest.clone(),
+            is_seen: was_seen || !gate.is_open(),
+            gate: opened.id,
+            handle: opened.handle.clone(),
+            name: opened.lineage.asker.clone(),
+            task: opened.task,
+            at: gate.opened_at,
+        }
+    }
+}
+
+/// What a person says to a card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Say {
+    /// The gate they name.
+    pub gate: GateId,
+    /// What they say.
+    pub answer: Answer,
+    /// The digest of what they were shown of it.
+    pub digest: String,
+    /// What is asked, by its name: then everybody who asks just that hears it. Without it, this gate
+    /// alone is answered.
+    pub same: Option<String>,
+}
+
+/// What came of one of several answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SayOutcome {
+    /// It counts; these gates heard it, the named one first.
+    Answered(Vec<Gate>),
+    /// It does not.
+    Refused {
+        /// The number of the reason, such as `SAY004`.
+        code: String,
+        /// What happened.
+        message: String,
+        /// What to do now.
+        hint: Option<String>,
+    },
+}
+
+impl From<Error> for SayOutcome {
+    fn from(error: Error) -> Self {
+        let (code, hint) = (error.code().as_str().into(), error.hint().map(Into::into));
+        SayOutcome::Refused { code, message: error.to_string(), hint }
+    }
+}
+
+impl LocalDesk {
+    /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
+    pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<Page<Asked>> {
+        let awake_at = (!filter.all).then(|| self.now());
+        self.read(|read| {
+            let waiting = self.waiting(read, actor, &filter.kinds)?;
+            let last = filter.after.map(|gate| read.waited(gate)).transpose()?.flatten();
+            let mut line = gate::in_line(&waiting.items, awake_at);
+            if let Some(last) = last {
+                line = gate::behind(line, &last);
+            }
+            let more = line.len() > filter.limit || waiting.more;
+            line.truncate(filter.limit);
+            Ok(Page { items: cards(read, actor, &line, &waiting.items)?, more })
+        })
+    }
+
+    fn waiting(&self, read: &mut Read<'_>, actor: &Actor, kinds: &[Kind]) -> Result<Page<Waiting>> {
+        let own = (!actor.may(Deed::ReadAll)).then_some(actor.name.as_str());
+        let mut page = read.waiting(self.space, kinds, own, IN_LINE_MAX)?;
+        if own.is_some() {
+            page.items.iter_mut().for_each(|gate| gate.same = None);
+        }
+        Ok(page)
+    }
+
+    /// The card a gate is part of, with that gate in front.
+    pub fn card(&self, actor: &Actor, id: GateId) -> Result<Asked> {
+        let gate = self.gate_for(actor, id)?;
+        let same = gate.same().filter(|_| gate.is_open() && actor.may(Deed::ReadAll));
+        let Some(same) = same else { return Ok(together(actor, gate, vec![])) };
+        self.read(|read| {
+            let all = read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items;
+            all.iter().try_for_each(|gate| load::check_listed(read, gate))?;
+            let others = all.into_iter().filter(|other| other.opened.id != id).collect();
+            Ok(together(actor, gate, others))
+        })
+    }
+
+    /// Answers a card: the gate that is named and, where `same` says so, every other open gate that asks
+    /// just that and that this person may answer. All of it counts together, or nothing does.
+    pub fn answer_card(&self, actor: &Actor, say: Say) -> Result<Vec<Gate>> {
+        self.look_before_locking(actor, say.gate, &say.answer, &say.digest)?;
+        self.submit(actor, move |batch| answer(batch, &say))
+    }
+
+    /// Answers several cards, each by itself: one that is refused stands in no other's way.
+    pub fn answer_many(&self, actor: &Actor, says: Vec<Say>) -> Result<Vec<SayOutcome>> {
+        if says.len() > SAYS_MAX {
+            let message = format!("at most {SAYS_MAX} answers are given at once");
+            return Err(Refusal::new(Code::TooLarge, message).into());
+        }
+        let one = |say| match self.answer_card(actor, say) {
+            Ok(gates) => SayOutcome::Answered(gates),
+            Err(error) => error.into(),
+        };
+        Ok(says.into_iter().map(one).collect())
+    }
+
+    /// Notes that the actor was shown a card: every gate of it.
+    pub fn see_card(&self, actor: &Actor, card: &Asked) -> Result<()> {
+        let new = card.askers.iter().filter(|asker| !asker.is_seen);
+        self.see_digests(actor, new.map(|asker| (asker.gate, asker.digest.to_string())).collect())
+    }
+
+    /// Does something to every gate of a card that this person may do it to; to the named one in any case.
+    pub(crate) fn on_card(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+        self.submit(actor, move |batch| {
+            batch.on_gate(id, &command)?;
+            let gate = gates::gate_in(batch, id)?;
+            let same = gate.same().filter(|_| gate.is_open());
+            for other in same.map_or(Ok(vec![]), |same| asking(batch, id, &same))? {
+                batch.or_leave(&other, |batch| batch.on_gate(other.opened.id, &command))?;
+            }
+            Ok(gate)
+        })
+    }
+}
+
+/// The cards of a line, each as this person sees it.
+fn cards(
+    read: &mut Read<'_>,
+    actor: &Actor,
+    line: &[InLine],
+    waiting: &[Waiting],
+) -> Result<Vec<Asked>> {
+    let shown = |card: &InLine| card.gates.iter().take(SAME_MAX).copied().collect::<Vec<_>>();
+    let ids: Vec<_> = line.iter().flat_map(shown).collect();
+    let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
+    let mut gates = BTreeMap::new();
+    for gate in read.gate_views(&ids)? {
+        load::check_listed(read, &gate)?;
+        load::check_asks(&gate, listed.get(&gate.opened.id).and_then(|row| row.same.as_deref()))?;
+        gates.insert(gate.opened.id, gate);
+    }
+    let card = |in_line: &InLine| {
+        let found = shown(in_line).into_iter().filter_map(|id| gates.get(&id).cloned());
+        let readable: Vec<_> = found.filter(|gate| gates::may_read(actor, gate)).collect();
+        let first = readable.iter().position(|gate| is_for(actor, gate)).unwrap_or(0);
+        let mut rest = readable;
+        let first = (first < rest.len()).then(|| rest.remove(first))?;
+        Some(together(actor, first, rest))
+    };
+    Ok(line.iter().filter_map(card).collect())
+}
+
+/// Whether a card is about this gate for whoever looks. For those who answer nothing it is about all.
+fn is_for(actor: &Actor, gate: &Gate) -> bool {
+    actor.role != Role::Human || gate.is_for(actor)
+}
+
+fn together(actor: &Actor, first: Gate, rest: Vec<Gate>) -> Asked {
+    // Who may not answer the gate in front sees everybody who asks it.
+    let is_mine = |gate: &&Gate| !is_for(actor, &first) || is_for(actor, gate);
+    let (mine, others): (Vec<_>, Vec<_>) = rest.iter().partition(is_mine);
+    let askers = std::iter::once(&first).chain(mine).map(|gate| Asker::of(gate, actor)).collect();
+    Asked { askers, same: first.same(), others: others.len(), gate: first }
+}
+
+fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {
+    let before = gates::gate_in(batch, say.gate)?;
+    let answer = gates::with_notes(batch, say.gate, say.answer.clone())?;
+    let first = gates::answer_one(batch, say.gate, answer.clone(), &say.digest)?;
+    let mut answered = vec![first];
+    // The same answer again has been heard by all whom it was for.
+    let Some(named) = say.same.as_ref().filter(|_| before.is_open()) else { return Ok(answered) };
+    let same =
+        before.same().filter(|same| same.is_named_by(named)).ok_or_else(|| moved(&before))?;
+    for other in asking(batch, say.gate, &same)? {
+        let answer = answer.clone();
+        let said = batch.or_leave(&other, |batch| {
+            gates::answer_one(batch, other.opened.id, answer, other.digest.as_str())
+        })?;
+        answered.extend(said);
+    }
+    Ok(answered)
+}
+
+/// The other open gates that ask just that. What counts is folded from the log: a row that was changed
+/// by hand brings no gate into a card.
+fn asking(batch: &mut Batch<'_, '_>, but: GateId, same: &Digest) -> Result<Vec<Gate>> {
+    let listed = batch.write.gates_asking(batch.space, same.as_str(), SAME_MAX)?.items;
+    let mut asking = vec![];
+    for id in listed.iter().map(|gate| gate.opened.id).filter(|id| *id != but) {
+        let gate = gates::gate_in(batch, id)?;
+        if gate.is_open() && gate.same().as_ref() == Some(same) {
+            asking.push(gate);
+        }
+    }
+    Ok(asking)
+}
+
+fn moved(gate: &Gate) -> Refusal {
+    let handle = gate.handle();
+    Refusal::new(Code::Stale, format!("gate {handle} asks something else than what was shown"))
+        .hint(format!("look again with: sayso show {handle}"))
+}

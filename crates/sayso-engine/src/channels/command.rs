@@ -1,0 +1,144 @@
+//! The channel that runs a command: the notice comes on standard input, its main points in variables.
+//! A command has so much time; then it is ended, with everything it started.
+
+use crate::NoticeText;
+use crate::channels::{line, look};
+use rustix::process::{Pid, Signal, kill_process_group};
+use sayso_agents::process;
+use sayso_core::text::{harmless_line, shorten};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often we look whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How long a command that ran out of time has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How much of what it complains about is kept; the rest is read and forgotten.
+const COMPLAINT_BYTES_MAX: usize = 2_048;
+
+pub(crate) fn run(
+    argv: &[String],
+    folder: &Path,
+    environment: &[(String, String)],
+    text: &NoticeText,
+    message: &Value,
+    timeout: Duration,
+) -> Result<(), String> {
+    let (program, args) = argv.split_first().ok_or("the channel names no program")?;
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder).env_clear();
+    command.envs(environment.iter().filter(|(name, _)| !name.starts_with("SAYSO_")).cloned());
+    command.envs(variables(text));
+    // By the one mark it is found wherever it hides; by the other nothing it does counts as a person's.
+    command.env(process::MARK, &text.id).env("AI_AGENT", "sayso-notice");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| format!("{program} cannot be run: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // It fits into the pipe, and whoever does not want to read it need not.
+        let _ = stdin.write_all(message.to_string().as_bytes());
+    }
+    let mut complaints = Complaints::of(child.stderr.take());
+    match wait(&mut child, &mut complaints, timeout) {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(complaints.with(&in_words(status))),
+        None => {
+            end(&mut child, &text.id);
+            Err(complaints.with(&format!("it was ended after {} seconds", timeout.as_secs())))
+        }
+    }
+}
+
+/// What a script need not read JSON for.
+fn variables(text: &NoticeText) -> [(&'static str, String); 9] {
+    let occasion = text.occasion.map_or("test", |why| why.as_str());
+    [
+        ("SAYSO_NOTICE_ID", text.id.clone()),
+        ("SAYSO_NOTICE_WHY", occasion.into()),
+        ("SAYSO_NOTICE_TO", text.to.clone().unwrap_or_default()),
+        ("SAYSO_NOTICE_SPACE", text.space.clone()),
+        ("SAYSO_NOTICE_GATE", text.handle.clone()),
+        ("SAYSO_NOTICE_RISK", text.risk.as_str().into()),
+        ("SAYSO_NOTICE_TITLE", text.title.clone()),
+        ("SAYSO_NOTICE_LINE", line(text)),
+        ("SAYSO_NOTICE_LOOK", look(text)),
+    ]
+}
+
+fn wait(child: &mut Child, complaints: &mut Complaints, timeout: Duration) -> Option<ExitStatus> {
+    let began = Instant::now();
+    loop {
+        complaints.read();
+        if let Ok(Some(status)) = child.try_wait() {
+            complaints.read();
+            return Some(status);
+        }
+        if began.elapsed() >= timeout {
+            return None;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Politely first, then for good; also what left the group.
+fn end(child: &mut Child, mark: &str) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let signal = |signal| group.map(|group| kill_process_group(group, signal));
+    signal(Signal::TERM);
+    process::end_marked(mark, GRACE);
+    signal(Signal::KILL);
+    let _ = child.wait();
+}
+
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with code {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended in an unknown way".into(),
+    }
+}
+
+/// What it said on standard error. Read without waiting: something it left behind may hold the pipe open
+/// for ever.
+struct Complaints {
+    pipe: Option<ChildStderr>,
+    said: Vec<u8>,
+}
+
+impl Complaints {
+    fn of(pipe: Option<ChildStderr>) -> Self {
+        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        let without_waiting = |pipe: &ChildStderr| {
+            fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK)).is_ok()
+        };
+        Self { pipe: pipe.filter(without_waiting), said: vec![] }
+    }
+
+    fn read(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        let mut buffer = [0; 4_096];
+        // Bounded: whoever writes faster than we read must not keep us here.
+        for _ in 0..64 {
+            match pipe.read(&mut buffer) {
+                Ok(n) if n > 0 => {
+                    let room = COMPLAINT_BYTES_MAX.saturating_sub(self.said.len());
+                    self.said.extend_from_slice(buffer.get(..n.min(room)).unwrap_or_default());
+                }
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    fn with(&self, what: &str) -> String {
+        let said = String::from_utf8_lossy(&self.said);
+        match said.lines().rev().find(|line| !line.trim().is_empty()) {
+            Some(last) => format!("{what}: {}", shorten(&harmless_line(last), 200)),
+            None => what.into(),
+        }
+    }
+}

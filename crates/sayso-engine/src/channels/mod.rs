@@ -1,0 +1,152 @@
+//! Channels: the ways to reach a person, one file each. A channel is set on the machine that sends;
+//! it says what waits and how to look at it, and nothing that it sends decides anything.
+
+pub(crate) mod command;
+pub(crate) mod webhook;
+
+use crate::{NoticeText, Reachable};
+use sayso_core::{Reach, Timestamp};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A way to reach people, as it is set on this machine.
+#[derive(Debug, Clone)]
+pub struct Channel {
+    /// Its name.
+    pub name: String,
+    /// Whom it reaches; nobody in particular is whoever is at the other end.
+    pub who: Vec<String>,
+    /// Whether it tells that something waits no more, too.
+    pub settled: bool,
+    /// How long sending may take.
+    pub timeout: Duration,
+    /// What is done.
+    pub way: Way,
+}
+
+/// What a channel does.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// Runs a command of the user's.
+    Command {
+        /// The program and its arguments; no shell reads them.
+        argv: Vec<String>,
+        /// Where it runs.
+        folder: PathBuf,
+        /// What it has of our environment.
+        environment: Vec<(String, String)>,
+    },
+    /// Posts to a URL, signed.
+    Webhook {
+        /// Where to.
+        url: String,
+        /// The file with the secret.
+        secret: PathBuf,
+        /// How near it may be.
+        reach: Reachable,
+    },
+}
+
+impl Channel {
+    /// The longest that sending may take: well within the time a notice is left to whoever took it.
+    pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
+
+    /// What a desk needs to know of it.
+    pub fn reach(&self) -> Reach {
+        let Self { name, who, settled, .. } = self;
+        Reach { channel: name.clone(), who: who.clone(), settled: *settled }
+    }
+
+    /// Sends a notice. `pages` is where people reach the pages of this space, if there are any.
+    pub fn send(
+        &self,
+        text: &NoticeText,
+        at: Timestamp,
+        pages: Option<&str>,
+    ) -> Result<(), String> {
+        let message = message(text, at, pages);
+        let timeout = self.timeout.min(Self::TIMEOUT_MAX);
+        match &self.way {
+            Way::Command { argv, folder, environment } => {
+                command::run(argv, folder, environment, text, &message, timeout)
+            }
+            Way::Webhook { url, secret, reach } => {
+                webhook::post(url, secret, *reach, text, &message, at, timeout)
+            }
+        }
+    }
+}
+
+/// Whether a channel may be called that: what is in the outbox for others has other names.
+pub fn check_channel_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match !name.is_empty() && name.len() <= 60 && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?} is no name of a channel; take letters, digits, dashes, dots and underscores"
+        )),
+    }
+}
+
+/// What is sent, as every channel that sends JSON does: what happened, when, and the rest.
+fn message(text: &NoticeText, at: Timestamp, pages: Option<&str>) -> Value {
+    let what = text.occasion.map_or("test".into(), |why| format!("gate.{}", why.as_str()));
+    let seconds =
+        |from: Timestamp| at.as_micros().saturating_sub(from.as_micros()).max(0) / 1_000_000;
+    let card = pages.filter(|_| text.gate.is_some()).map(|pages| card_at(pages, &text.handle));
+    json!({
+        "type": what,
+        "timestamp": rfc3339(at),
+        "data": {
+            "notice": text.id,
+            "to": text.to,
+            "space": text.space,
+            "gate": text.gate,
+            "handle": text.handle,
+            "kind": text.kind,
+            "risk": text.risk,
+            "level": text.level,
+            "reminder": text.reminder,
+            "title": text.title,
+            "line": line(text),
+            "asked_by": text.asked_by,
+            "asked_at": rfc3339(text.asked_at),
+            "age_seconds": seconds(text.asked_at),
+            "deadline": text.deadline.map(rfc3339),
+            "at_end": text.deadline.map(|_| text.at_end.as_str()),
+            "look": look(text),
+            "url": card,
+        }
+    })
+}
+
+/// What waits, in one line.
+pub(crate) fn line(text: &NoticeText) -> String {
+    let NoticeText { handle, space, title, kind, risk, asked_by, .. } = text;
+    match text.occasion {
+        None => format!("A test from space {space}: nothing waits for you."),
+        Some(why) => format!(
+            "{title} (gate {handle} of {space} {}: {kind}, {} risk, asked by {asked_by})",
+            why.in_words(),
+            risk.as_str()
+        ),
+    }
+}
+
+/// What to type to look at it.
+pub(crate) fn look(text: &NoticeText) -> String {
+    match text.gate {
+        Some(_) => format!("sayso show {}", text.handle),
+        None => "sayso inbox".into(),
+    }
+}
+
+/// Where a card is to be seen.
+fn card_at(pages: &str, handle: &str) -> String {
+    format!("{}/gates/{handle}", pages.trim_end_matches('/'))
+}
+
+fn rfc3339(at: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(at.as_micros()).map(|at| at.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,347 @@
+//! Notices: what people are to be told goes into the outbox with the decision it is about, once per
+//! person, channel and occasion; what nobody needs to hear any more is taken out with the answer.
+
+use crate::settings::Rules;
+use crate::{LocalDesk, Person, Result, SettingKind};
+use sayso_core::gate::{Effect, Gate};
+use sayso_core::notice::ways;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{
+    Actor, Approvers, AtEnd, Deed, Digest, GateId, Occasion, Risk, SpaceId, Timestamp, Wish,
+};
+use sayso_store::{Notice, Told, UnderWay, Write};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How many notices of one gate are looked at.
+const OF_ONE_GATE_MAX: usize = 1_000;
+
+/// How much of a question stands in a notice: enough to know it, too little to hold a document.
+const TITLE_CHARS_MAX: usize = 120;
+
+/// How much of a name stands in a notice.
+const NAME_CHARS_MAX: usize = 80;
+
+/// What a notice says: what waits, and nothing that decides. It is made when it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticeText {
+    /// The same whenever it is sent again, so that whoever hears it twice can tell.
+    pub id: String,
+    /// Why; none is a test.
+    pub occasion: Option<Occasion>,
+    /// Who is told; none is whoever is at the other end.
+    pub to: Option<String>,
+    /// The space.
+    pub space: String,
+    /// The gate.
+    pub gate: Option<GateId>,
+    /// What people call it.
+    pub handle: String,
+    /// What sort of gate.
+    pub kind: String,
+    /// How bad it would be to be wrong.
+    pub risk: Risk,
+    /// The escalation level.
+    pub level: u32,
+    /// Counts the notices of that level.
+    pub reminder: u32,
+    /// The question, made harmless and cut to one line.
+    pub title: String,
+    /// Who asked.
+    pub asked_by: String,
+    /// When.
+    pub asked_at: Timestamp,
+    /// When its time is over.
+    pub deadline: Option<Timestamp>,
+    /// What silence means then.
+    pub at_end: AtEnd,
+}
+
+impl NoticeText {
+    /// A notice that says only that it can be heard.
+    pub fn test(space: &str, by: &str, id: &str, at: Timestamp) -> Self {
+        Self {
+            id: short_id(id),
+            occasion: None,
+            to: None,
+            space: space.into(),
+            gate: None,
+            handle: String::new(),
+            kind: "test".into(),
+            risk: Risk::Low,
+            level: 0,
+            reminder: 0,
+            title: "This is a test: nothing waits for you.".into(),
+            asked_by: shorten(&harmless_line(by), NAME_CHARS_MAX),
+            asked_at: at,
+            deadline: None,
+            at_end: AtEnd::Keep,
+        }
+    }
+
+    pub(crate) fn of(gate: &Gate, space: &str, key: &str, about: &About) -> Self {
+        let name = |raw: &str| shorten(&harmless_line(raw), NAME_CHARS_MAX);
+        Self {
+            id: short_id(key),
+            occasion: Some(about.occasion),
+            to: about.person.as_deref().map(name),
+            space: space.into(),
+            gate: Some(gate.opened.id),
+            handle: gate.handle().into(),
+            kind: gate.opened.kind.to_string(),
+            risk: gate.opened.risk,
+            level: about.level,
+            reminder: about.reminder,
+            title: shorten(&harmless_line(&gate.card.question), TITLE_CHARS_MAX),
+            asked_by: name(&gate.opened.lineage.asker),
+            asked_at: gate.opened_at,
+            deadline: gate.deadline(),
+            at_end: gate.at_end(),
+        }
+    }
+}
+
+/// Names hold anything; an id in a header holds letters and digits.
+fn short_id(key: &str) -> String {
+    let hex = Digest::of_bytes(key.as_bytes());
+    let hex: String = hex.as_str().chars().filter(char::is_ascii_hexdigit).collect();
+    format!("ntc_{}", hex.get(hex.len().saturating_sub(32)..).unwrap_or(&hex))
+}
+
+/// What the outbox keeps of a notice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) gate: GateId,
+    pub(crate) person: Option<String>,
+    pub(crate) occasion: Occasion,
+    pub(crate) level: u32,
+    pub(crate) reminder: u32,
+}
+
+impl About {
+    pub(crate) fn read(notice: &Notice) -> Option<Self> {
+        serde_json::from_str(&notice.body).ok()
+    }
+
+    fn notice(&self, space: SpaceId, channel: &str, what: &str) -> Option<Notice> {
+        let body = serde_json::to_string(self).ok()?;
+        let person = self.person.as_deref().unwrap_or_default();
+        // Channels have plain names, so the parts can be told apart whatever a person is called.
+        let id = format!("{}/{what}/{channel}/{person}", self.gate);
+        Some(Notice { id, space, channel: channel.into(), body, attempts: 0 })
+    }
+}
+
+/// Writes what is to be told because of what was decided.
+pub(crate) fn put<'g>(
+    write: &mut Write<'_>,
+    desk: &LocalDesk,
+    at: Timestamp,
+    effects: &[(GateId, u32, Effect)],
+    gate: impl Fn(GateId) -> Option<&'g Gate>,
+) -> sayso_store::Result<()> {
+    for (id, revision, effect) in effects {
+        let Some(gate) = gate(*id) else { continue };
+        match effect {
+            Effect::Notify { level, reminder, occasion } if gate.is_open() => {
+                let (level, reminder, occasion) = (*level, *reminder, *occasion);
+                let about = About { gate: *id, person: None, occasion, level, reminder };
+                // Another card is another thing to tell.
+                let what = format!("notify/{revision}/{level}/{reminder}");
+                tell(write, desk, at, gate, &about, &what)?;
+            }
+            // Of what has ended in the same breath there is nothing to tell; and the asker is not a
+            // person to notify: it has its delivery.
+            Effect::Notify { .. } | Effect::Deliver => {}
+            Effect::Retract => retract(write, desk, at, *id)?,
+        }
+    }
+    Ok(())
+}
+
+fn tell(
+    write: &mut Write<'_>,
+    desk: &LocalDesk,
+    at: Timestamp,
+    gate: &Gate,
+    about: &About,
+    what: &str,
+) -> sayso_store::Result<()> {
+    let Some(rules) = rules(write, desk)? else { return Ok(()) };
+    let opened = &gate.opened;
+    let launcher = opened.lineage.launcher.as_deref().filter(|_| opened.launcher_excluded);
+    let ways = ways(gate.asked(about.level), launcher, &rules.wishes(), &desk.channels);
+    for (channel, person) in ways {
+        let due = rules.out_of_quiet(person.as_deref(), at);
+        let about = About { person, ..about.clone() };
+        let Some(notice) = about.notice(opened.space, &channel, what) else { continue };
+        overtake(write, &notice, &about, at)?;
+        write.add_notice(&notice, due)?;
+    }
+    Ok(())
+}
+
+/// What holds in the space. Where it cannot be read, a decision is not held up by whom to tell of it.
+fn rules(write: &mut Write<'_>, desk: &LocalDesk) -> sayso_store::Result<Option<Arc<Rules>>> {
+    match desk.rules(write) {
+        Ok(rules) => Ok(Some(rules)),
+        Err(crate::Error::Store(error)) => Err(error),
+        Err(crate::Error::Refused(_)) => Ok(None),
+    }
+}
+
+/// Who was left alone in the night is told once in the morning, not once for each reminder.
+fn overtake(
+    write: &mut Write<'_>,
+    notice: &Notice,
+    about: &About,
+    at: Timestamp,
+) -> sayso_store::Result<()> {
+    if about.occasion == Occasion::Asked {
+        return Ok(());
+    }
+    for Told { under_way, settled_at } in of_gate(write, about.gate)? {
+        let UnderWay { notice: earlier, due_at, .. } = under_way;
+        let is_same = earlier.channel == notice.channel
+            && About::read(&earlier).is_some_and(|a| a.person == about.person);
+        let is_put_off = settled_at.is_none() && earlier.attempts == 0 && due_at > at;
+        if is_same && is_put_off && earlier.id != notice.id {
+            write.drop_notice(&earlier.id, "overtaken by a newer notice", at)?;
+        }
+    }
+    Ok(())
+}
+
+/// It is settled: nobody is told of it any more, and whoever was told hears that, if the channel is to.
+fn retract(
+    write: &mut Write<'_>,
+    desk: &LocalDesk,
+    at: Timestamp,
+    gate: GateId,
+) -> sayso_store::Result<()> {
+    let mut told = BTreeSet::new();
+    for Told { under_way, settled_at } in of_gate(write, gate)? {
+        let UnderWay { notice, error, .. } = under_way;
+        if settled_at.is_none() {
+            write.drop_notice(&notice.id, "settled before it was sent", at)?;
+        }
+        // One that is being sent at this moment may have been heard.
+        let may_be_heard = match settled_at {
+            Some(_) => error.is_none(),
+            None => notice.attempts > 0,
+        };
+        let is_wanted = desk.channels.iter().any(|r| r.settled && r.channel == notice.channel);
+        if may_be_heard && is_wanted {
+            told.extend(About::read(&notice).map(|about| (notice.channel, about.person)));
+        }
+    }
+    for (channel, person) in told {
+        let (occasion, level, reminder) = (Occasion::Settled, 0, 0);
+        let about = About { gate, person, occasion, level, reminder };
+        if let Some(notice) = about.notice(desk.space, &channel, "settled") {
+            write.add_notice(&notice, at)?;
+        }
+    }
+    Ok(())
+}
+
+fn of_gate(write: &mut Write<'_>, gate: GateId) -> sayso_store::Result<Vec<Told>> {
+    write.notices_under(&gate.to_string(), OF_ONE_GATE_MAX)
+}
+
+impl Rules {
+    fn wishes(&self) -> Vec<Wish> {
+        let people = self.of::<Person>(SettingKind::Person).into_iter();
+        people
+            .map(|(name, person)| Wish { person: name.to_owned(), channels: person.notify })
+            .collect()
+    }
+
+    /// When somebody may be disturbed, from `at` on.
+    fn out_of_quiet(&self, person: Option<&str>, at: Timestamp) -> Timestamp {
+        match person {
+            Some(name) => self.calendar_for(&Approvers::Person(name.into())).out_of_quiet(at),
+            None => self.calendar().out_of_quiet(at),
+        }
+    }
+}
+
+/// A notice, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticeState {
+    /// What receivers know it by.
+    pub id: String,
+    /// What it is about.
+    pub gate: GateId,
+    /// What people call that.
+    pub handle: String,
+    /// Who is told; none is whoever is at the other end.
+    pub person: Option<String>,
+    /// By which channel.
+    pub channel: String,
+    /// Why.
+    pub occasion: Occasion,
+    /// The escalation level.
+    pub level: u32,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it was not sent when it was tried last, or why it never will be.
+    pub error: Option<String>,
+    /// When it is tried next, while it is under way.
+    pub due_at: Option<Timestamp>,
+    /// When it was sent.
+    pub sent_at: Option<Timestamp>,
+}
+
+impl LocalDesk {
+    /// Notices that are under way, those that are due first before the others.
+    pub fn notices(&self, actor: &Actor, limit: usize) -> Result<Vec<NoticeState>> {
+        self.check(actor, Deed::ReadAll, "see who is told of what")?;
+        let rows = self.read(|read| Ok(read.notices_to_people(self.space, limit)?))?;
+        let mut states = vec![];
+        for under_way in rows {
+            let Some(about) = About::read(&under_way.notice) else { continue };
+            let handle = self.gate(about.gate)?.handle().to_owned();
+            states.push(state(Told { under_way, settled_at: None }, about, &handle));
+        }
+        Ok(states)
+    }
+
+    /// Everything people were or are to be told of one gate.
+    pub fn told(&self, actor: &Actor, gate: GateId) -> Result<Vec<NoticeState>> {
+        let gate = self.gate_for(actor, gate)?;
+        let id = gate.opened.id.to_string();
+        let rows = self.read(|read| Ok(read.notices_under(&id, OF_ONE_GATE_MAX)?))?;
+        let known = rows.into_iter().filter_map(|told| {
+            let about = About::read(&told.under_way.notice)?;
+            Some(state(told, about, gate.handle()))
+        });
+        Ok(known.collect())
+    }
+
+    /// What a notice says, as things stand. None when nobody needs to hear it any more.
+    pub(crate) fn notice_text(&self, notice: &Notice) -> Result<Option<NoticeText>> {
+        let Some(about) = About::read(notice) else { return Ok(None) };
+        let gate = self.gate(about.gate)?;
+        let is_needed = gate.is_open() == (about.occasion != Occasion::Settled);
+        Ok(is_needed.then(|| NoticeText::of(&gate, &self.space_name, &notice.id, &about)))
+    }
+}
+
+fn state(told: Told, about: About, handle: &str) -> NoticeState {
+    let Told { under_way: UnderWay { notice, due_at, error }, settled_at } = told;
+    NoticeState {
+        id: short_id(&notice.id),
+        gate: about.gate,
+        handle: handle.into(),
+        person: about.person,
+        channel: notice.channel,
+        occasion: about.occasion,
+        level: about.level,
+        attempts: notice.attempts,
+        sent_at: settled_at.filter(|_| error.is_none()),
+        due_at: Some(due_at).filter(|_| settled_at.is_none()),
+        error,
+    }
+}

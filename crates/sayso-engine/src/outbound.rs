@@ -1,0 +1,176 @@
+//! Calling others over HTTP, under rules: every address a name leads to is judged before it is called,
+//! and what was judged is what is called; no proxy, no redirect; caps on time and size.
+
+use crate::Reachable;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc;
+use std::time::Duration;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+/// The most addresses of one name that are looked at.
+const ADDRESSES_MAX: usize = 16;
+
+/// The most that is read of an answer: its beginning says what went wrong.
+const ANSWER_BYTES_MAX: u64 = 2_048;
+
+/// The largest head of an answer.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Something to call others with.
+#[derive(Debug, Clone)]
+pub struct Outbound {
+    agent: ureq::Agent,
+}
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replied {
+    /// The status.
+    pub status: u16,
+    /// The beginning of what was said.
+    pub text: String,
+}
+
+impl Outbound {
+    /// Calls that may go so far, and take so long in all.
+    pub fn new(reach: Reachable, timeout: Duration) -> Self {
+        let config = Config::builder()
+            // A proxy would look names up by itself, behind our back.
+            .proxy(None)
+            .https_only(reach == Reachable::Public)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .timeout_global(Some(timeout))
+            .max_response_header_size(HEAD_BYTES_MAX)
+            .max_idle_connections(0)
+            .user_agent(concat!("sayso/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), Judging { reach });
+        Self { agent }
+    }
+
+    /// Posts JSON. An answer of any kind is an answer; everything else is an error in words.
+    pub fn post(&self, url: &str, headers: &[(&str, &str)], body: &str) -> Result<Replied, String> {
+        let mut request = self.agent.post(url).content_type("application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut answer = request.send(body).map_err(|error| in_words(&error))?;
+        let status = answer.status().as_u16();
+        // What was said is for the eye; that it cannot be read changes nothing.
+        let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+        let text = match status {
+            200..=299 => String::new(),
+            _ => body.lossy_utf8(true).read_to_string().unwrap_or_default(),
+        };
+        Ok(Replied { status, text })
+    }
+}
+
+/// Never with the URL: there may be a secret in it.
+fn in_words(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Timeout(what) => format!("no answer in time ({what})"),
+        ureq::Error::HostNotFound => "the host is not known".into(),
+        ureq::Error::ConnectionFailed => "no connection".into(),
+        ureq::Error::RequireHttpsOnly(_) => "https is needed unless private is allowed".into(),
+        ureq::Error::BadUri(_) => "this is no URL that can be called".into(),
+        ureq::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Looks names up and judges what they lead to. One bad address spoils the name: which of them would be
+/// called is not ours to choose.
+#[derive(Debug)]
+struct Judging {
+    reach: Reachable,
+}
+
+impl Resolver for Judging {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        _: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let host = uri.host().ok_or(ureq::Error::HostNotFound)?.to_owned();
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let port =
+            uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+        let found =
+            look_up(host, port, *timeout.after).ok_or(ureq::Error::Timeout(timeout.reason))??;
+        let refused = found.iter().find_map(|at| Some((at.ip(), self.reach.refuses(at.ip())?)));
+        if let Some((address, why)) = refused {
+            let message = format!("{address} may not be called: it is {why}");
+            return Err(std::io::Error::other(message).into());
+        }
+        let mut addresses = self.empty();
+        found.into_iter().take(ADDRESSES_MAX).for_each(|address| addresses.push(address));
+        match addresses.is_empty() {
+            true => Err(ureq::Error::HostNotFound),
+            false => Ok(addresses),
+        }
+    }
+}
+
+/// A lookup cannot be broken off, so somebody else does it and may come too late.
+fn look_up(host: String, port: u16, timeout: Duration) -> Option<std::io::Result<Vec<SocketAddr>>> {
+    let (sender, found) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let found = (host.as_str(), port).to_socket_addrs();
+        let _ = sender.send(found.map(|all| all.take(ADDRESSES_MAX).collect()));
+    });
+    found.recv_timeout(timeout).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However a forbidden address is spelt: it is the address that is judged.
+    #[test]
+    fn what_is_near_is_not_called() {
+        let public = Outbound::new(Reachable::Public, Duration::from_secs(5));
+        let hosts = [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f.0.0.1",
+            "0177.0.0.1",
+            "localhost",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "10.0.0.1",
+            "192.168.0.1",
+            "169.254.169.254",
+            "2852039166",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+            "0.0.0.0",
+            "0",
+        ];
+        for host in hosts {
+            let said = public.post(&format!("https://{host}:1/"), &[], "{}");
+            assert!(
+                said.as_ref().is_err_and(|why| why.contains("may not be called")),
+                "{host}: {said:?}"
+            );
+        }
+        let private = Outbound::new(Reachable::Private, Duration::from_secs(5));
+        for host in ["169.254.169.254", "2852039166", "[::ffff:169.254.169.254]", "0.0.0.0"] {
+            let said = private.post(&format!("http://{host}:1/"), &[], "{}");
+            assert!(
+                said.as_ref().is_err_and(|why| why.contains("may not be called")),
+                "{host}: {said:?}"
+            );
+        }
+        let said = public.post("http://127.0.0.1:1/", &[], "{}");
+        assert_eq!(said, Err("https is needed unless private is allowed".into()));
+    }
+}

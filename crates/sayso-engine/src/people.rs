@@ -1,0 +1,314 @@
+//! People who come from elsewhere: invited with a code that counts once, let in by their passphrase, and
+//! slowed down when they guess.
+
+use crate::batch::{Batch, not_found};
+use crate::identity::{check_token_name, digest_of, passphrase_hash, unhashed};
+use crate::{LocalDesk, Minted, Result, Token};
+use argon2::Argon2;
+use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
+use sayso_core::guessing::pause_micros;
+use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp};
+use sayso_store::{Guesses, Handles, Invitation, Known};
+use serde::{Deserialize, Serialize};
+
+/// How long a code lets somebody in.
+const CODE_MICROS: i64 = 24 * 3_600 * 1_000_000;
+
+/// How long a login counts.
+const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
+
+/// How many tokens are looked at for one's own.
+const TOKENS_MAX: usize = 10_000;
+
+/// More people than this do not belong to one space.
+const PEOPLE_MAX: usize = 10_000;
+
+/// Who invites the first person of a space: the server that found nobody there.
+const SERVER: &str = "server";
+
+/// A hash of nothing anybody could type, so that a name that is not known takes as long as one that is.
+const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2F5c28gaGFzIG5vIG9uZQ$\
+                      Y3OBZ6sRzS2Vd9sV4bYkXv3LQK0sWb1tP0b0l8ZcQxE";
+
+/// A code that was just made. It is shown once and kept nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invited {
+    /// What the person types.
+    pub code: String,
+    /// When it ends by itself.
+    pub expires_at: Timestamp,
+}
+
+impl LocalDesk {
+    /// Invites a person. Whoever looks after the space does this, or its owner at the store's own terminal.
+    pub fn invite(&self, actor: &Actor, name: &str, is_admin: bool) -> Result<Invited> {
+        check_token_name(name)?;
+        self.check(actor, Deed::Govern, "invite people")?;
+        self.make_invitation(actor, Some(name), is_admin)
+    }
+
+    /// The code for whoever is to look after a space that nobody looks after yet. None if somebody does. A
+    /// new one takes the place of the one before.
+    pub fn first_code(&self) -> Result<Option<Invited>> {
+        if self.has_admin()? {
+            return Ok(None);
+        }
+        let server = Actor::new(Role::Service, SERVER, Proof::None, self.level(), Door::Http);
+        self.make_invitation(&server, None, true).map(Some)
+    }
+
+    fn make_invitation(
+        &self,
+        actor: &Actor,
+        name: Option<&str>,
+        is_admin: bool,
+    ) -> Result<Invited> {
+        let code = new_code(self.world.chance());
+        let (hash, name) = (digest_of(&normal(&code)), name.map(str::to_owned));
+        let expires_at = self.submit(actor, move |batch| {
+            batch.check_space_is_there()?;
+            if batch.actor.name == SERVER {
+                batch.write.drop_invitations(batch.space, SERVER, batch.at)?;
+            }
+            let invitation = Invitation {
+                hash: hash.clone(),
+                space: batch.space,
+                name: name.clone(),
+                is_admin,
+                invited_by: batch.actor.name.clone(),
+                expires_at: batch.at.plus_micros(CODE_MICROS),
+                used_at: None,
+            };
+            let whom = name.as_deref().unwrap_or("the first admin");
+            batch.about("person.invited", whom, None, if is_admin { "admin" } else { "" });
+            batch.write.add_invitation(&invitation)?;
+            Ok(invitation.expires_at)
+        })?;
+        Ok(Invited { code, expires_at })
+    }
+
+    /// Lets somebody in by a code: they set their passphrase and are logged in. The code is used up.
+    pub fn join(&self, code: &str, name: &str, passphrase: &str) -> Result<Minted> {
+        // Codes are long enough that nobody guesses one; trying takes as long as for a passphrase.
+        let hash = passphrase_hash(passphrase)?;
+        let (code, name) = (digest_of(&normal(code)), name.to_owned());
+        let actor = self.person(&name, Proof::Passphrase);
+        let login = self.new_login(&name);
+        self.submit(&actor, move |batch| {
+            let invitation = batch.write.invitation(&code)?;
+            let is_good = |i: &Invitation| {
+                let is_meant = i.name.as_ref().is_none_or(|meant| *meant == name);
+                i.space == batch.space && i.used_at.is_none() && batch.at < i.expires_at && is_meant
+            };
+            let invitation = invitation.filter(is_good).ok_or_else(bad_code)?;
+            check_token_name(&name)?;
+            // Nobody takes another's name by a code that names nobody.
+            let is_known = batch.write.passphrase(batch.space, &name)?.is_some();
+            if is_known && invitation.name.is_none() {
+                return Err(bad_code().into());
+            }
+            if !batch.write.use_invitation(&code, batch.at)? {
+                return Err(bad_code().into());
+            }
+            batch.about("person.joined", &name, None, &format!("by {}", invitation.invited_by));
+            let (is_admin, joined_at) = (invitation.is_admin, batch.at);
+            let known = Known { name: name.clone(), is_admin, joined_at };
+            batch.write.put_person(batch.space, &known)?;
+            batch.write.put_passphrase(batch.space, &name, &hash)?;
+            login.write(batch)
+        })
+        .map(|(token, secret)| Minted { token, secret })
+    }
+
+    /// Logs a person in by their passphrase.
+    pub fn log_in(&self, name: &str, passphrase: &str) -> Result<Minted> {
+        let actor = self.person(name, Proof::Passphrase);
+        self.guess(&actor, passphrase).map_err(|refused| match refused.code() {
+            // Who is known here is nobody's business.
+            Code::Passphrase => wrong().into(),
+            _ => refused,
+        })?;
+        let login = self.new_login(name);
+        self.submit(&actor, move |batch| {
+            batch.about("person.logged_in", &batch.actor.name.clone(), None, "");
+            login.write(batch)
+        })
+        .map(|(token, secret)| Minted { token, secret })
+    }
+
+    /// Ends a person's own login. A token that somebody made for them stays.
+    pub(crate) fn end_login(&self, actor: &Actor, id: sayso_core::TokenId) -> Result<()> {
+        self.submit(actor, move |batch| {
+            let mut all = batch.write.tokens(batch.space, None, TOKENS_MAX)?.items.into_iter();
+            let own = all.find(|token| token.id == id && token.launcher == token.name);
+            let Some(token) = own else { return Ok(()) };
+            batch.about("person.logged_out", &token.name, None, "");
+            Ok(batch.write.revoke_token(id, batch.at)?)
+        })
+    }
+
+    /// Looks at a passphrase, and slows down whoever guesses: a guess counts as wrong until it was right,
+    /// so that many at once are no way around that.
+    pub(crate) fn guess(&self, actor: &Actor, given: &str) -> Result<()> {
+        let (space, name) = (self.space, actor.name.clone());
+        let world = self.world.clone();
+        let stored = self.store.write(move |write| {
+            let (now, guesses) = (world.now(), write.guesses(space, &name)?);
+            if now < guesses.until {
+                return Ok(Err(too_many(now, guesses.until)));
+            }
+            let failures = guesses.failures.saturating_add(1);
+            let until = now.plus_micros(pause_micros(failures));
+            write.put_guesses(space, &name, Guesses { failures, until })?;
+            Ok(Ok(write.passphrase(space, &name)?))
+        })?;
+        let stored = stored.inspect_err(|refusal| self.note_refusal(actor, refusal))?;
+        let hash = stored.as_deref().unwrap_or(NOBODY);
+        let hash = PasswordHash::new(hash).map_err(|e| unhashed(&e))?;
+        let is_right = Argon2::default().verify_password(given.as_bytes(), &hash).is_ok();
+        if is_right && stored.is_some() {
+            let name = actor.name.clone();
+            self.store.write(move |write| write.put_guesses(space, &name, Guesses::NONE))?;
+            return Ok(());
+        }
+        let refusal = match stored {
+            Some(_) => Refusal::new(Code::Passphrase, "the passphrase is wrong"),
+            None => Refusal::new(Code::Passphrase, format!("{} has set no passphrase", actor.name))
+                .hint("set one with: sayso unlock --set"),
+        };
+        self.note_refusal(actor, &refusal);
+        Err(refusal.into())
+    }
+
+    /// The people who were let in, by name.
+    pub fn people(&self) -> Result<Vec<Known>> {
+        self.read(|read| Ok(read.people(self.space, PEOPLE_MAX)?))
+    }
+
+    /// Whether this person looks after the space.
+    pub fn is_admin(&self, name: &str) -> Result<bool> {
+        Ok(self.people()?.iter().any(|known| known.name == name && known.is_admin))
+    }
+
+    /// Lets somebody in no more: their credentials end at once. What they did stays.
+    pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Govern, "send people away")?;
+            let all = batch.write.people(batch.space, PEOPLE_MAX)?;
+            let mut admins = all.iter().filter(|known| known.is_admin);
+            if admins.clone().count() == 1 && admins.any(|admin| admin.name == name) {
+                let message = format!("{name} is the only one who looks after the space");
+                return Err(Refusal::new(Code::WrongState, message)
+                    .hint("let somebody else do it first: sayso people invite NAME --admin")
+                    .into());
+            }
+            if !all.iter().any(|known| known.name == name) {
+                return Err(not_found("person", &name).into());
+            }
+            batch.about("person.dismissed", &name, None, "");
+            batch.write.drop_person(batch.space, &name, batch.at).map(drop)?;
+            Ok(())
+        })
+    }
+
+    /// Whether anybody looks after the space.
+    fn has_admin(&self) -> Result<bool> {
+        Ok(self.people()?.iter().any(|known| known.is_admin))
+    }
+
+    fn person(&self, name: &str, proof: Proof) -> Actor {
+        Actor::new(Role::Human, name, proof, self.level(), Door::Http)
+    }
+
+    fn new_login(&self, name: &str) -> NewLogin {
+        let secret = crate::identity::new_secret(&self.world, Role::Human);
+        NewLogin { id: self.new_token_id(), name: name.to_owned(), secret }
+    }
+}
+
+/// A credential of somebody who showed their passphrase, to be written.
+#[derive(Clone)]
+struct NewLogin {
+    id: sayso_core::TokenId,
+    name: String,
+    secret: String,
+}
+
+impl NewLogin {
+    fn write(&self, batch: &mut Batch<'_, '_>) -> Result<(Token, String)> {
+        let token = Token {
+            id: self.id,
+            space: batch.space,
+            handle: batch.free_handle(Handles::Tokens, |len| self.id.handle(len))?,
+            hash: digest_of(&self.secret),
+            role: Role::Human,
+            name: self.name.clone(),
+            task: None,
+            run: None,
+            launcher: self.name.clone(),
+            created_at: batch.at,
+            expires_at: Some(batch.at.plus_micros(LOGIN_MICROS)),
+            revoked_at: None,
+            scopes: None,
+        };
+        batch.write.add_token(&token)?;
+        let (place, until) = (crate::remote::place(self.id), crate::identity::unlocked(batch.at));
+        batch.write.put_unlock(batch.space, &self.name, &place, until)?;
+        Ok((token, self.secret.clone()))
+    }
+}
+
+/// Eighty bits, in groups that can be read aloud.
+fn new_code(chance: u128) -> String {
+    const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let letter = |at: u32| char::from(LETTERS[(chance >> (5 * at)) as usize % 32]);
+    let letters: Vec<_> = (0..16).map(letter).collect();
+    let groups: Vec<String> = letters.chunks(4).map(|group| group.iter().collect()).collect();
+    groups.join("-")
+}
+
+/// Typed in any case, with or without dashes, or with look-alikes.
+fn normal(code: &str) -> String {
+    let plain = code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase());
+    plain
+        .map(|c| match c {
+            'O' => '0',
+            'I' | 'L' => '1',
+            other => other,
+        })
+        .collect()
+}
+
+fn bad_code() -> Refusal {
+    Refusal::new(
+        Code::BadCode,
+        "the code is not known here, was used, is too old, or is for another name",
+    )
+    .hint("ask for a new one: sayso people invite NAME")
+}
+
+fn wrong() -> Refusal {
+    Refusal::new(Code::Passphrase, "the name or the passphrase is wrong")
+        .hint("whoever looks after the space can invite you anew: sayso people invite NAME")
+}
+
+fn too_many(now: Timestamp, until: Timestamp) -> Refusal {
+    let seconds = (until.as_micros().saturating_sub(now.as_micros())).div_euclid(1_000_000) + 1;
+    Refusal::new(Code::TooManyGuesses, format!("too many wrong guesses; wait {seconds} s"))
+        .hint("if it was not you who guessed, tell whoever looks after the space")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_read_kindly() {
+        let code = new_code(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+        assert_eq!(code.len(), 19);
+        assert_eq!(normal(&code), normal(&code.to_lowercase().replace('-', " ")));
+        assert_eq!(normal("oil1-0000"), "01110000");
+        assert_ne!(new_code(1), new_code(2));
+    }
+}

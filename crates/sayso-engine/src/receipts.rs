@@ -1,0 +1,104 @@
+//! Receipts and alerts: how far a question and its answer have come, and what hangs on its way.
+
+use crate::batch::not_found;
+use crate::{LocalDesk, Result, gates, load};
+use sayso_core::audit::Entry;
+use sayso_core::gate::{self, Alert, Around, Gate, Happened, Onward, Receipt};
+use sayso_core::run::Run;
+use sayso_core::{Actor, GateId, RunId};
+use sayso_store::{GateFilter, Read};
+
+/// So many turns of a task are looked at for the one that went on with an answer.
+const RUNS_MAX: usize = 200;
+
+/// So many gates of a task are looked at for what a turn made of an answer.
+const GATES_MAX: usize = 200;
+
+/// So many open gates, and so many endings, are looked at for what hangs.
+const LOOK_MAX: usize = 100;
+
+impl LocalDesk {
+    /// The way of a gate so far: when, by whom and through which door; what came of it; what hangs.
+    pub fn receipt(&self, actor: &Actor, id: GateId) -> Result<Receipt> {
+        let gate = self.gate_for(actor, id)?;
+        let now = self.now();
+        self.read(|read| {
+            let mut receipt = Receipt::of(&happened(read, &gate)?);
+            receipt.onward = onward(read, &gate)?;
+            receipt.alerts = alerts(read, &gate, now)?;
+            Ok(receipt)
+        })
+    }
+
+    /// What hangs in the whole space, or of an agent's own; at most `limit`, the oldest first.
+    pub fn alerts(&self, actor: &Actor, limit: usize) -> Result<Vec<Alert>> {
+        let now = self.now();
+        let (from, until) =
+            (now.plus_micros(-gate::OVER_MICROS), now.plus_micros(-gate::UNDELIVERED_MICROS));
+        let mut found = self.read(|read| {
+            let filter = GateFilter { limit: LOOK_MAX, ..GateFilter::default() };
+            let mut gates = read.gates(self.space, &filter)?.items;
+            // What failed is known at once; the rest needs its time.
+            let recent = read.deliveries_between(self.space, until, now, LOOK_MAX)?;
+            let ended = read.deliveries_between(self.space, from, until, LOOK_MAX)?;
+            gates.extend(read.gate_views(&[recent, ended].concat())?);
+            let mut found = vec![];
+            for gate in gates.iter().filter(|gate| gates::may_read(actor, gate)) {
+                if gate::could_hang(gate, now) {
+                    found.extend(alerts(read, gate, now)?);
+                }
+            }
+            Ok(found)
+        })?;
+        found.sort_by(|a, b| (a.since, &a.gate).cmp(&(b.since, &b.gate)));
+        found.truncate(limit);
+        Ok(found)
+    }
+}
+
+/// What happened to a gate, with who caused it: that is in the audit.
+fn happened(read: &mut Read<'_>, gate: &Gate) -> Result<Vec<Happened>> {
+    let mut happened = vec![];
+    let mut last: Option<Entry> = None;
+    for row in read.events(&load::gate_stream(gate.opened.id))? {
+        // Events of one breath have one entry.
+        let entry = match last.take().filter(|entry| entry.seq == row.audit) {
+            Some(entry) => entry,
+            None => entry_of(read, gate, row.audit)?,
+        };
+        let (by, door) = (entry.actor.clone(), entry.door);
+        happened.push(Happened { at: row.at, event: load::event(&row)?, by, door });
+        last = Some(entry);
+    }
+    Ok(happened)
+}
+
+fn entry_of(read: &mut Read<'_>, gate: &Gate, seq: u64) -> Result<Entry> {
+    let rows = read.audit_after(gate.opened.space, seq.saturating_sub(1), 1)?;
+    let entry = rows.first().and_then(|sealed| serde_json::from_str(&sealed.body).ok());
+    Ok(entry.ok_or_else(|| not_found("audit entry", &seq))?)
+}
+
+fn onward(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Onward>> {
+    let Some(task) = gate.opened.task else { return Ok(None) };
+    let runs = read.runs_of(task, RUNS_MAX)?;
+    let Some(run) = gate::onward(gate, &runs) else { return Ok(None) };
+    let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
+    let asked = read.gates(gate.opened.space, &filter)?.items;
+    Ok(Some(Onward::of(run, &asked)))
+}
+
+fn alerts(read: &mut Read<'_>, gate: &Gate, now: sayso_core::Timestamp) -> Result<Vec<Alert>> {
+    let run = |read: &mut Read<'_>, id: RunId| -> Result<Option<Run>> {
+        Ok(read.run(id)?.map(|(run, _)| run))
+    };
+    let asked_in = gate.opened.lineage.run.map(|id| run(read, id)).transpose()?.flatten();
+    let (mut last_run, mut task) = (None, None);
+    if let Some(id) = gate.opened.task {
+        last_run = read.runs_of(id, 1)?.into_iter().next();
+        task = read.task(id)?.map(|(row, _)| row.task);
+    }
+    let around =
+        Around { asked_in: asked_in.as_ref(), last_run: last_run.as_ref(), task: task.as_ref() };
+    Ok(gate::alerts(gate, &around, now))
+}

@@ -1,0 +1,90 @@
+//! Reading what waits: which gates are one card, and which endings hang on their way.
+
+use crate::Result;
+use crate::page::Page;
+use crate::read::{Query, Read, id, listed_gate, rows_max};
+use crate::tx::{Row, args};
+use sayso_core::gate::{Gate, Waiting};
+use sayso_core::{GateId, Kind, SpaceId, Timestamp};
+
+/// So many gates are named in one question to the database.
+const IDS_MAX: usize = 500;
+
+impl Read<'_> {
+    /// What lists know of open gates, oldest first, without the gates themselves: those of one asker, or
+    /// of all.
+    pub fn waiting(
+        &mut self,
+        space: SpaceId,
+        kinds: &[Kind],
+        asker: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Waiting>> {
+        let space = space.to_string();
+        let columns = "SELECT id, same, task, asker, opened_at, snoozed_until FROM gates";
+        let sql = format!("{columns} WHERE space = ?1 AND state = 'open'");
+        let mut query = Query::new(&sql, args![&space]);
+        if let Some(asker) = asker {
+            query.and("asker = ?", asker.into());
+        }
+        let kinds: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+        query.any("kind", &kinds);
+        let rows = query.run(self.conn, " ORDER BY opened_at, id", limit)?;
+        Ok(Page::of(rows.iter().map(waiting).collect::<Result<_>>()?, limit))
+    }
+
+    /// What lists know of a gate, open or not.
+    pub fn waited(&mut self, gate: GateId) -> Result<Option<Waiting>> {
+        let sql = "SELECT id, same, task, asker, opened_at, snoozed_until FROM gates WHERE id = ?1";
+        self.one(sql, args![&gate.to_string()])?.map(|row| waiting(&row)).transpose()
+    }
+
+    /// The open gates that ask the same, oldest first.
+    pub fn gates_asking(&mut self, space: SpaceId, same: &str, limit: usize) -> Result<Page<Gate>> {
+        let space = space.to_string();
+        let sql = "SELECT body, state FROM gates WHERE space = ?1 AND state = 'open' AND same = ?2";
+        let query = Query::new(sql, args![&space, same]);
+        let rows = query.run(self.conn, " ORDER BY opened_at, id", limit)?;
+        Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, limit))
+    }
+
+    /// These gates, in no order.
+    pub fn gate_views(&mut self, gates: &[GateId]) -> Result<Vec<Gate>> {
+        let mut found = vec![];
+        for some in gates.chunks(IDS_MAX) {
+            let ids: Vec<_> = some.iter().map(ToString::to_string).collect();
+            let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+            let mut query = Query::new("SELECT body, state FROM gates WHERE 1 = 1", &[]);
+            query.any("id", &ids);
+            let rows = query.run(self.conn, "", some.len())?;
+            found.extend(rows.iter().map(listed_gate).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(found)
+    }
+
+    /// Endings that were on their way between two moments and still are, the last ones first.
+    pub fn deliveries_between(
+        &mut self,
+        space: SpaceId,
+        from: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<GateId>> {
+        let sql = "SELECT gate FROM deliveries WHERE space = ?1 AND state <> 'acknowledged' \
+                   AND at > ?2 AND at <= ?3 ORDER BY at DESC, gate DESC LIMIT ?4";
+        let (space, from, until) = (space.to_string(), from.as_micros(), until.as_micros());
+        let rows = self.conn.query(sql, args![&space, from, until, rows_max(limit)])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+}
+
+fn waiting(row: &Row) -> Result<Waiting> {
+    Ok(Waiting {
+        id: id(row.text(0))?,
+        same: row.maybe_text(1).map(Into::into),
+        task: row.maybe_text(2).map(id).transpose()?,
+        asker: row.text(3).into(),
+        opened_at: Timestamp::from_micros(row.int(4)),
+        snoozed_until: row.maybe_int(5).map(Timestamp::from_micros),
+    })
+}

@@ -1,0 +1,162 @@
+//! People who come from elsewhere: codes that let them in, and wrong guesses.
+
+use crate::Result;
+use crate::read::{Read, rows_max};
+use crate::tx::{Row, args};
+use crate::write::Write;
+use sayso_core::{SpaceId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A code that lets somebody in, once. The code itself is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invitation {
+    /// The hash of the code.
+    pub hash: String,
+    /// The space it is for.
+    pub space: SpaceId,
+    /// Whom it is meant for; none lets them say.
+    pub name: Option<String>,
+    /// Whether they look after the space.
+    pub is_admin: bool,
+    /// Who invited them.
+    pub invited_by: String,
+    /// When it ends by itself.
+    pub expires_at: Timestamp,
+    /// When it was used.
+    pub used_at: Option<Timestamp>,
+}
+
+/// Somebody who was let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Who they are here.
+    pub name: String,
+    /// Whether they look after the space.
+    pub is_admin: bool,
+    /// When they were let in first.
+    pub joined_at: Timestamp,
+}
+
+/// How often somebody guessed wrong, one after the other, and until when nobody guesses again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guesses {
+    /// How often.
+    pub failures: u32,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl Guesses {
+    /// Nobody guessed wrong.
+    pub const NONE: Self = Self { failures: 0, until: Timestamp::from_micros(0) };
+}
+
+impl Read<'_> {
+    /// The people of a space who were let in, by name.
+    pub fn people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Known>> {
+        let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 \
+                   ORDER BY name LIMIT ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
+        let known = |row: &Row| Known {
+            name: row.text(0).into(),
+            is_admin: row.int(1) != 0,
+            joined_at: Timestamp::from_micros(row.int(2)),
+        };
+        Ok(rows.iter().map(known).collect())
+    }
+
+    /// The invitation with this hash of its code.
+    pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
+        let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
+                   FROM invitations WHERE hash = ?1";
+        let Some(row) = self.one(sql, args![hash])? else { return Ok(None) };
+        Ok(Some(Invitation {
+            hash: row.text(0).into(),
+            space: crate::read::id(row.text(1))?,
+            name: row.maybe_text(2).map(str::to_owned),
+            is_admin: row.int(3) != 0,
+            invited_by: row.text(4).into(),
+            expires_at: Timestamp::from_micros(row.int(5)),
+            used_at: row.maybe_int(6).map(Timestamp::from_micros),
+        }))
+    }
+
+    /// How often this name was guessed wrong.
+    pub fn guesses(&mut self, space: SpaceId, name: &str) -> Result<Guesses> {
+        let sql = "SELECT failures, until FROM guesses WHERE space = ?1 AND name = ?2";
+        let row = self.one(sql, args![&space.to_string(), name])?;
+        Ok(row.map_or(Guesses::NONE, |row| Guesses {
+            failures: row.int(0) as u32,
+            until: Timestamp::from_micros(row.int(1)),
+        }))
+    }
+}
+
+impl Write<'_> {
+    /// Notes that somebody was let in. Who looks after the space goes on to do so.
+    pub fn put_person(&mut self, space: SpaceId, person: &Known) -> Result<()> {
+        let sql = "INSERT INTO people (space, name, is_admin, joined_at) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT (space, name) DO UPDATE SET \
+                   is_admin = CASE WHEN people.is_admin > excluded.is_admin \
+                   THEN people.is_admin ELSE excluded.is_admin END";
+        let Known { name, is_admin, joined_at } = person;
+        let (is_admin, at) = (i64::from(*is_admin), joined_at.as_micros());
+        self.exec(sql, args![&space.to_string(), name, is_admin, at]).map(drop)
+    }
+
+    /// Lets somebody in no more: their credentials end, their passphrase is forgotten.
+    pub fn drop_person(&mut self, space: SpaceId, name: &str, at: Timestamp) -> Result<bool> {
+        let space = space.to_string();
+        self.exec("DELETE FROM passphrases WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        self.exec("DELETE FROM unlocks WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        let sql = "UPDATE tokens SET revoked_at = ?3 WHERE space = ?1 AND name = ?2 \
+                   AND role <> 'agent' AND revoked_at IS NULL";
+        self.exec(sql, args![&space, name, at.as_micros()])?;
+        let sql = "DELETE FROM people WHERE space = ?1 AND name = ?2";
+        Ok(self.exec(sql, args![&space, name])? > 0)
+    }
+
+    /// Keeps an invitation.
+    pub fn add_invitation(&mut self, invitation: &Invitation) -> Result<()> {
+        let sql = "INSERT INTO invitations (hash, space, name, is_admin, invited_by, expires_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let Invitation { hash, space, name, is_admin, invited_by, expires_at, .. } = invitation;
+        let space = space.to_string();
+        let args = args![
+            hash,
+            &space,
+            name.as_deref(),
+            i64::from(*is_admin),
+            invited_by,
+            expires_at.as_micros()
+        ];
+        self.exec(sql, args).map(drop)
+    }
+
+    /// Uses an invitation up. Whether it was to be had.
+    pub fn use_invitation(&mut self, hash: &str, at: Timestamp) -> Result<bool> {
+        let sql = "UPDATE invitations SET used_at = ?2 WHERE hash = ?1 AND used_at IS NULL";
+        Ok(self.exec(sql, args![hash, at.as_micros()])? > 0)
+    }
+
+    /// Takes back the invitations of somebody that were not used. How many there were.
+    pub fn drop_invitations(
+        &mut self,
+        space: SpaceId,
+        invited_by: &str,
+        at: Timestamp,
+    ) -> Result<u64> {
+        let sql = "UPDATE invitations SET used_at = ?3 \
+                   WHERE space = ?1 AND invited_by = ?2 AND used_at IS NULL";
+        self.exec(sql, args![&space.to_string(), invited_by, at.as_micros()])
+    }
+
+    /// Counts a guess.
+    pub fn put_guesses(&mut self, space: SpaceId, name: &str, guesses: Guesses) -> Result<()> {
+        let sql = "INSERT INTO guesses (space, name, failures, until) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT (space, name) DO UPDATE SET \
+                   failures = excluded.failures, until = excluded.until";
+        let (failures, until) = (i64::from(guesses.failures), guesses.until.as_micros());
+        self.exec(sql, args![&space.to_string(), name, failures, until]).map(drop)
+    }
+}

@@ -1,0 +1,100 @@
+//! What waits: which gates ask the same, and which endings hang.
+
+use crate::world::{World, actor, ann, at};
+use sayso_core::gate::{Card, Command, Gate};
+use sayso_core::{GateId, Kind, Role, Shape, Timestamp};
+use sayso_store::Delivery;
+
+fn question(world: &World, asker: &str, text: &str) -> Gate {
+    world.gate(|o| {
+        (o.kind, o.lineage.asker) = (Kind::Decision, asker.into());
+        o.card = Card { question: text.into(), shape: Shape::Text, ..o.card.clone() };
+    })
+}
+
+fn ids(gates: &[Gate]) -> Vec<GateId> {
+    gates.iter().map(|gate| gate.opened.id).collect()
+}
+
+pub(crate) fn gates_that_ask_the_same_are_found_while_they_wait(world: &World) {
+    let port = ["bot", "eve", "kim"].map(|asker| question(world, asker, "Which port?"));
+    let host = question(world, "bot", "Which host?");
+    let sign_off = world.gate(|_| ());
+    let same = port[0].same().unwrap();
+    let asking = |limit| {
+        let read = world.store.read(|r| r.gates_asking(world.space, same.as_str(), limit));
+        let page = read.unwrap();
+        (ids(&page.items), page.more)
+    };
+    assert_eq!(asking(9), (ids(&port), false));
+    assert_eq!(asking(2), (ids(&port[..2]), true));
+    let rows = || world.store.read(|read| read.waiting(world.space, &[], None, 99)).unwrap().items;
+    let all = rows();
+    assert_eq!(all.len(), 5);
+    assert_eq!(all[0].same.as_deref(), Some(same.as_str()));
+    assert_eq!(all[3].same, host.same().map(|same| same.to_string()));
+    assert_eq!((all[4].id, all[4].same.as_ref()), (sign_off.opened.id, None));
+    assert_eq!((all[1].asker.as_str(), all[1].opened_at), ("eve", port[1].opened_at));
+    // A revision asks something else, and an ending asks nothing any more.
+    let card = Card { narrative: "for the proxy".into(), ..port[1].card.clone() };
+    let by = actor(Role::Operator, "eve");
+    world.on_gate(port[1].opened.id, Command::Revise(card), by);
+    let digest = port[2].digest.to_string();
+    let answer = sayso_core::Answer::text("80");
+    world.on_gate(port[2].opened.id, Command::Answer { answer, digest }, ann());
+    assert_eq!(asking(9), (vec![port[0].opened.id], false));
+    let gone = world.store.read(|read| read.waited(port[2].opened.id)).unwrap().unwrap();
+    assert_eq!((gone.same, gone.asker.as_str()), (None, "kim"));
+    assert_eq!(world.store.read(|read| read.waited(GateId::mint(at(9), 9))).unwrap(), None);
+}
+
+pub(crate) fn what_waits_is_listed_by_kind_and_asker(world: &World) {
+    let first = question(world, "bot", "Which port?");
+    let second = question(world, "eve", "Which port?");
+    let third = world.gate(|_| ());
+    let until = at(1_000);
+    world.on_gate(first.opened.id, Command::Snooze { until }, ann());
+    let list = |kinds: &[Kind], asker: Option<&str>, limit| {
+        let page = world.store.read(|read| read.waiting(world.space, kinds, asker, limit)).unwrap();
+        (page.items.iter().map(|row| row.id).collect::<Vec<_>>(), page.more)
+    };
+    let [a, b, c] = [&first, &second, &third].map(|gate| gate.opened.id);
+    assert_eq!(list(&[], None, 9), (vec![a, b, c], false));
+    assert_eq!(list(&[], None, 2), (vec![a, b], true));
+    assert_eq!(list(&[Kind::Approval], None, 9), (vec![c], false));
+    assert_eq!(list(&[], Some("eve"), 9), (vec![b], false));
+    assert_eq!(list(&[Kind::Approval], Some("eve"), 9), (vec![], false));
+    let rows = world.store.read(|read| read.waiting(world.space, &[], None, 9)).unwrap().items;
+    assert_eq!(
+        rows.iter().map(|row| row.snoozed_until).collect::<Vec<_>>(),
+        [Some(until), None, None]
+    );
+    let mut views =
+        world.store.read(|read| read.gate_views(&[c, a, GateId::mint(at(9), 9)])).unwrap();
+    views.sort_by_key(|gate| gate.opened_at);
+    assert_eq!(ids(&views), [a, c]);
+    assert_eq!(world.store.read(|read| read.gate_views(&[])).unwrap(), []);
+    let many: Vec<_> = (0..1_200).map(|n| GateId::mint(at(9), n)).chain([b]).collect();
+    assert_eq!(ids(&world.store.read(|read| read.gate_views(&many)).unwrap()), [b]);
+}
+
+pub(crate) fn endings_under_way_are_found_by_time(world: &World) {
+    let gates: Vec<_> =
+        (0..4).map(|n| question(world, "bot", &format!("{n}?")).opened.id).collect();
+    let (space, put) = (world.space, gates.clone());
+    world.write(move |write| {
+        for (n, (gate, state)) in
+            put.iter().zip(["pending", "delivered", "acknowledged", "failed"]).enumerate()
+        {
+            let delivery = Delivery { gate: *gate, asker: "bot", state };
+            write.put_delivery(space, &delivery, at(10 + n as i64))?;
+        }
+        Ok(())
+    });
+    let between = |from: Timestamp, until: Timestamp, limit| {
+        world.store.read(|read| read.deliveries_between(space, from, until, limit)).unwrap()
+    };
+    assert_eq!(between(at(0), at(99), 9), [gates[3], gates[1], gates[0]]);
+    assert_eq!(between(at(0), at(99), 2), [gates[3], gates[1]]);
+    assert_eq!(between(at(10), at(11), 9), [gates[1]], "after the one, up to the other");
+}

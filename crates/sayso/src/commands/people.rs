@@ -1,0 +1,123 @@
+//! `sayso people`: who belongs to a space.
+
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::{when, who};
+use clap::Subcommand;
+use sayso_core::Exit;
+use sayso_engine::Known;
+
+/// Who belongs to a space, and how they get in from elsewhere.
+///
+/// Whoever looks after the space invites people: each gets a code that counts once, and sets a passphrase
+/// with it. Their hours, and groups, stand in a fleet file (`sayso apply`).
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The people who were let in.
+    List,
+    /// Make a code that lets a person in, once. Also for one who forgot their passphrase.
+    Invite {
+        /// Who they are here.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// They look after the space: its people, policies and credentials.
+        #[arg(long)]
+        admin: bool,
+    },
+    /// Let a person in no more. Their credentials end at once; what they did stays.
+    Dismiss {
+        /// Who they are here.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// A person, for `--json`.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Shown {
+    /// Their name.
+    name: String,
+    /// Whether they look after the space.
+    admin: bool,
+    /// When they were let in first.
+    joined_at: String,
+}
+
+/// A code, for `--json`.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Code {
+    /// Whom it lets in.
+    name: String,
+    /// What they type.
+    code: String,
+    /// When it ends by itself.
+    expires_at: String,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    match args.verb {
+        Verb::List => list(context),
+        Verb::Invite { name, admin } => invite(context, name, admin),
+        Verb::Dismiss { name } => dismiss(context, &name),
+    }
+}
+
+fn list(context: &Context<'_>) -> Result<Exit> {
+    let (desk, _) = context.sit_down_to_look()?;
+    let people: Vec<_> = desk.people()?.into_iter().map(shown).collect();
+    let out = context.out;
+    if out.json {
+        out.json(&people);
+        return Ok(Exit::Ok);
+    }
+    if people.is_empty() {
+        out.remark("nobody was let in yet; invite somebody with: sayso people invite NAME");
+    }
+    for person in &people {
+        let what = if person.admin { "  looks after the space" } else { "" };
+        out.line(&format!("{}{what}", out.paint(Look::Name, &person.name)));
+    }
+    Ok(Exit::Ok)
+}
+
+fn shown(known: Known) -> Shown {
+    let Known { name, is_admin, joined_at } = known;
+    Shown { name, admin: is_admin, joined_at: when::rfc3339(joined_at) }
+}
+
+fn dismiss(context: &Context<'_>, name: &str) -> Result<Exit> {
+    let desk = context.desk()?;
+    let actor = who::person(context, &desk)?;
+    desk.dismiss_person(&actor, name)?;
+    context.out.line(&format!("{name} is let in no more; their credentials have ended"));
+    Ok(Exit::Ok)
+}
+
+fn invite(context: &Context<'_>, name: String, is_admin: bool) -> Result<Exit> {
+    let desk = context.desk()?;
+    let actor = who::person(context, &desk)?;
+    let invited = desk.invite(&actor, &name, is_admin)?;
+    let out = context.out;
+    if out.json {
+        let expires_at = when::rfc3339(invited.expires_at);
+        out.json(&Code { name, code: invited.code, expires_at });
+        return Ok(Exit::Ok);
+    }
+    out.line(&invited.code);
+    let until = when::local(invited.expires_at);
+    let store = desk.remote().map_or_else(|| "https://…".into(), |_| desk.address());
+    out.remark(&format!(
+        "lets {name} in once, until {until}; they type: \
+         sayso --store {store} --space {} login --name {name} --code {}",
+        desk.space_name(),
+        invited.code
+    ));
+    Ok(Exit::Ok)
+}

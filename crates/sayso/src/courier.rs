@@ -1,0 +1,34 @@
+//! How this process sends notices, by the channels that are set on this machine.
+
+use crate::config::{self, Location};
+use crate::context::Context;
+use crate::exit::Result;
+use sayso_engine::{Channel, Courier, Desk, Sending};
+
+/// The channels of this machine.
+pub(crate) fn channels(location: &Location) -> Result<Vec<Channel>> {
+    let environment = crate::work::environment();
+    location.channels.iter().map(|settings| settings.channel(&environment)).collect()
+}
+
+/// Somebody who sends, if there is anything to send by.
+pub(crate) fn courier(context: &Context<'_>, desk: &Desk) -> Result<Option<Courier>> {
+    let location = config::locate(&context.globals)?;
+    let channels = channels(&location)?;
+    Ok((!channels.is_empty()).then(|| Courier::new(desk.clone(), channels, location.pages)))
+}
+
+/// Sends while this process waits for something else: there may be nobody else who does, unless it is a
+/// server that is waited at. What is wrong with a channel is said, and stands in the way of nothing.
+pub(crate) fn meanwhile(context: &Context<'_>, desk: &Desk) -> Option<Sending> {
+    if desk.is_remote() {
+        return None;
+    }
+    match courier(context, desk) {
+        Ok(courier) => courier.map(Courier::start),
+        Err(failure) => {
+            context.out.remark(&format!("no notices are sent from here: {}", failure.message));
+            None
+        }
+    }
+}

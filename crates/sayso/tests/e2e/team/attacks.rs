@@ -1,0 +1,192 @@
+//! What strangers try at a server.
+
+use super::{Team, for_teams};
+use crate::harness::{Backend, SAYSO, Who};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+
+/// A request as it is, and everything that comes back.
+fn raw(team: &Team, request: &str) -> String {
+    let address = team.server.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.replace("ADDRESS", address).as_bytes()).unwrap();
+    let mut said = String::new();
+    let _ = stream.read_to_string(&mut said);
+    said
+}
+
+for_teams! {
+    /// A page of another site gets nothing done, by whatever name it reaches us.
+    fn pages_of_others(team: &Team) {
+        let ann = team.first("ann");
+        let gate = ann.run(Who::Script, &["ask", "Ship it?", "--verdict"]).ok();
+        let post = |headers: &str| {
+            let line = format!("POST /line/{}/answer HTTP/1.1\r\n{headers}", team.name);
+            raw(team, &format!("{line}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"))
+        };
+        let json = "Content-Type: application/json\r\n";
+        for (headers, status) in [
+            (format!("Host: evil.example\r\n{json}"), "403"),
+            (format!("Host: ADDRESS\r\nOrigin: http://evil.example\r\n{json}"), "403"),
+            (format!("Host: ADDRESS\r\nSec-Fetch-Site: cross-site\r\n{json}"), "403"),
+            ("Host: ADDRESS\r\nContent-Type: text/plain\r\n".to_owned(), "415"),
+            ("Host: ADDRESS\r\nContent-Type: application/x-www-form-urlencoded\r\n".to_owned(), "415"),
+            // Nothing wrong with it, but nobody.
+            (format!("Host: ADDRESS\r\n{json}"), "401"),
+        ] {
+            let said = post(&headers);
+            assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {said}");
+            assert!(said.contains("application/problem+json") && said.contains("SAY0"), "{said}");
+            assert!(said.to_lowercase().contains("x-frame-options: deny"), "{said}");
+            assert!(!said.to_lowercase().contains("access-control-allow"), "{said}");
+        }
+        assert_eq!(ann.run(Who::Script, &["show", &gate, "--json"]).json()["state"], "open");
+    }
+}
+
+for_teams! {
+    /// The credential of an agent does what an agent may, whatever it claims to be.
+    fn claims(team: &Team) {
+        let ann = team.first("ann");
+        let file = ann.path().join("coder.token");
+        let make = ["token", "create", "--role", "agent", "--name", "coder", "--out", file.to_str().unwrap()];
+        ann.run(Who::Terminal, &make).ok();
+        let secret = std::fs::read_to_string(&file).unwrap();
+        let gate = ann.run(Who::Holder(&file), &["ask", "May I?", "--verdict", "--json"]).json();
+        let (id, digest) = (gate["id"].as_str().unwrap(), gate["digest"].as_str().unwrap());
+        let call = |claim: &str, call: &str, with: &str| {
+            let body = format!(r#"{{"claim":{claim},"with":{with}}}"#);
+            raw(team, &format!(
+                "POST /line/{}/{call} HTTP/1.1\r\nHost: ADDRESS\r\nContent-Type: application/json\r\n\
+                 Authorization: Bearer {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+                team.name, secret.trim(), body.len()
+            ))
+        };
+        let who = |role: &str, name: &str| {
+            format!(r#"{{"role":"{role}","name":"{name}","proof":"presence","level":"S4","door":"cli"}}"#)
+        };
+        let yes = format!(r#"["{id}",{{"verdict":"approved","content":"none"}},"{digest}"]"#);
+        for (claim, deed, with, says) in [
+            ("null".to_owned(), "answer", yes.as_str(), "SAY010"),
+            (who("agent", "coder"), "answer", yes.as_str(), "SAY010"),
+            (who("human", "ann"), "answer", yes.as_str(), "SAY037"),
+            (who("human", "coder"), "answer", yes.as_str(), "SAY037"),
+            (who("service", "coder"), "ask", "[]", "SAY037"),
+            (who("agent", "tester"), "undelivered", "[9]", "SAY037"),
+            ("null".to_owned(), "mint", r#"[{"role":"human","name":"x"}]"#, "SAY037"),
+            ("null".to_owned(), "set", "[[]]", "SAY010"),
+            ("null".to_owned(), "settle_run", "[]", "SAY037"),
+            ("null".to_owned(), "take_order", r#"["here","01ARZ3NDEKTSV4RRFFQ69G5FAV"]"#, "SAY037"),
+            ("null".to_owned(), "drop_tables", "[]", "SAY001"),
+            ("null".to_owned(), "gate", r#"["../../etc"]"#, "SAY038"),
+            ("null".to_owned(), "gate", "{", "SAY038"),
+        ] {
+            let said = call(&claim, deed, with);
+            assert!(said.contains(says), "{deed} as {claim}: {said}");
+        }
+        let shown = ann.run(Who::Script, &["show", id, "--json"]).json();
+        assert_eq!(shown["state"], "open");
+        // What was tried is in the audit, as the agent's.
+        let audit = ann.run(Who::Terminal, &["audit", "list", "--json"]).json();
+        let refused = audit.as_array().unwrap().iter().filter(|e| e["outcome"] == "refused");
+        assert!(refused.filter(|entry| entry["actor"] == "coder").count() >= 8, "{audit}");
+        ann.run(Who::Terminal, &["audit", "verify"]).ok();
+    }
+}
+
+for_teams! {
+    /// A server that is gone, hangs up, or is none allows nothing.
+    fn no_server(team: &Team) {
+        let ann = team.first("ann");
+        let refused = |ran: crate::harness::Ran| ran.refused("SAY023").exits(9);
+        let ask = |store: &str| ann.run(Who::Script, &["--store", store, "ask", "May I?", "--wait"]);
+        // Nobody listens there.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let gone = format!("http://{free}");
+        copy_login(&ann, team, &gone);
+        refused(ask(&gone));
+        // Somebody does, and is not us.
+        for said in [
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\nConnection: close\r\n\r\n<html",
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\ntrue",
+            "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "nonsense\r\n\r\n",
+            "",
+        ] {
+            let liar = liar(said);
+            copy_login(&ann, team, &liar);
+            refused(ask(&liar));
+        }
+        // A hook that cannot ask denies.
+        let mut hook = ann.command(Who::Script, &["--store", &gone, "hook", "claude-code"]);
+        let call = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"session_id":"s"}"#;
+        let mut hook = hook.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(call.as_bytes()).unwrap();
+        assert_eq!(hook.wait_with_output().unwrap().status.code(), Some(2));
+    }
+}
+
+/// Whoever has a login has one for another address, too.
+fn copy_login(ann: &crate::harness::Space, team: &Team, server: &str) {
+    let file = ann.path().join("copied");
+    let login = std::fs::read_dir(ann.path().join("xdg/sayso/logins")).unwrap().next().unwrap();
+    let kept = std::fs::read_to_string(login.unwrap().path()).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    std::fs::write(&file, kept["secret"].as_str().unwrap()).unwrap();
+    let mut named = kept;
+    named["server"] = server.into();
+    // Under the name the program looks for: that of the server and the space.
+    let name = sayso_core::Digest::of_bytes(format!("{server}\n{}", team.name).as_bytes());
+    let name: String = name.as_str().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+    std::fs::write(ann.path().join(format!("xdg/sayso/logins/{name}.json")), named.to_string())
+        .unwrap();
+}
+
+/// Says the same to everybody who comes, until the test is over.
+fn liar(said: &'static str) -> String {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in socket.incoming().take(20) {
+            let Ok(mut stream) = stream else { continue };
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_millis(200)));
+            let _ = stream.read(&mut [0; 65536]);
+            let _ = stream.write_all(said.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+/// A server that others could reach in the clear does not start.
+#[test]
+fn beyond_this_machine() {
+    let team = Team::new(Backend::Sqlite);
+    let serve = |args: &[&str]| {
+        let all: Vec<_> = ["serve"].iter().chain(args).copied().collect();
+        team.home.run(Who::Script, &all)
+    };
+    serve(&["--listen", "0.0.0.0:0"]).refused("SAY038").says("TLS").exits(2);
+    serve(&["--listen", "[::]:0"]).refused("SAY038");
+    // Nor does a program send a credential there.
+    let machine = team.machine();
+    for store in ["http://sayso.example", "http://10.0.0.1:7411", "http://127.0.0.1@evil.example"] {
+        machine.run(Who::Script, &["--store", store, "list"]).refused("SAY038").exits(2);
+    }
+}
+
+/// No credential is in what a process shows of itself.
+#[test]
+fn nothing_in_arguments_or_logs() {
+    let team = Team::new(Backend::Sqlite);
+    let ann = team.first("ann");
+    ann.run(Who::Script, &["list"]).ok();
+    raw(&team, "GET /?token=sayso_h_0123 HTTP/1.1\r\nHost: ADDRESS\r\nConnection: close\r\n\r\n");
+    let said = team.server.said();
+    assert!(!said.contains("sayso_h_") && !said.contains("correct horse"), "{said}");
+    let listed = Command::new("ps").args(["axww", "-o", "args"]).output().unwrap().stdout;
+    let listed = String::from_utf8_lossy(&listed);
+    assert!(!listed.contains("sayso_h_") || !listed.contains(SAYSO), "{listed}");
+}
