@@ -25,6 +25,7 @@ use serde_json::Value;
 
 /// One page of a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,

@@ -1,6 +1,6 @@
 //! Agents that live long: how they stand, and what somebody wants done to them.
 
-use super::gates::Because;
+use super::gates::Reason;
 use super::paging::{limit, page, part};
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
@@ -56,7 +56,7 @@ fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::Agent> 
 
 fn want(
     at: &Visitor,
-    asked: Asked<1, Nothing, Because>,
+    asked: Asked<1, Nothing, Reason>,
     action: Action,
 ) -> Result<wire::AgentOutcome> {
     let [agent] = asked.names;

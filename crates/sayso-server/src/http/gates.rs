@@ -227,7 +227,7 @@ struct OpenGate {
     #[serde(default)]
     facts: Vec<NewFact>,
     /// The form of the answer; what fits the rest, unless given.
-    form: Option<words::Form>,
+    form: Option<words::Shape>,
     /// What can be picked.
     #[serde(default)]
     options: Vec<NewOption>,
@@ -270,7 +270,7 @@ struct ReviseGate {
     #[serde(default)]
     facts: Vec<NewFact>,
     /// The form of the answer; what fits the rest, unless given.
-    form: Option<words::Form>,
+    form: Option<words::Shape>,
     /// What can be picked.
     #[serde(default)]
     options: Vec<NewOption>,
@@ -357,22 +357,22 @@ impl ReviseGate {
         let facts = facts.map(|f| Fact { name: f.name, value: f.value, verified: false }).collect();
         let asks_for_words = matches!(kind, Kind::Input | Kind::Decision);
         let usual = match (self.options.is_empty(), &self.schema) {
-            (false, _) => words::Form::Choice,
-            (true, Some(_)) => words::Form::Form,
-            (true, None) if asks_for_words => words::Form::Text,
-            (true, None) => words::Form::Verdict,
+            (false, _) => words::Shape::Choice,
+            (true, Some(_)) => words::Shape::Form,
+            (true, None) if asks_for_words => words::Shape::Text,
+            (true, None) => words::Shape::Verdict,
         };
         let is_choice = !self.options.is_empty() || self.multi || self.other;
         let shape = match (self.form.unwrap_or(usual), self.schema) {
-            (words::Form::Choice, None) => {
+            (words::Shape::Choice, None) => {
                 let options = self.options.into_iter();
                 let option = |o: NewOption| Choice { name: o.name, consequence: o.consequence };
                 let options = options.map(option).collect();
                 Shape::Choice { options, multi: self.multi, other: self.other }
             }
-            (words::Form::Form, Some(schema)) if !is_choice => Shape::Form { schema },
-            (words::Form::Text, None) if !is_choice => Shape::Text,
-            (words::Form::Verdict, None) if !is_choice => Shape::Verdict,
+            (words::Shape::Form, Some(schema)) if !is_choice => Shape::Form { schema },
+            (words::Shape::Text, None) if !is_choice => Shape::Text,
+            (words::Shape::Verdict, None) if !is_choice => Shape::Verdict,
             _ => {
                 return Err(bad("the form of the answer and what is said of it do not fit".into())
                     .hint("options, multi and other are for a choice, schema is for a form")
@@ -535,13 +535,13 @@ fn card(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::GateDet
 /// Why something is done.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Because {
+pub(super) struct Reason {
     /// Why.
     #[serde(default)]
     pub(super) reason: String,
 }
 
-fn withdraw(at: &Visitor, asked: Asked<1, Nothing, Because>) -> Result<wire::Gate> {
+fn withdraw(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Gate> {
     let id = at.gate(&asked.names[0])?;
     Ok(on_the_wire(&at.desk.withdraw(&at.actor, id, &asked.body.reason)?))
 }

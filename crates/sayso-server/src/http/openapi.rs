@@ -206,3 +206,48 @@ fn without_null(mut schema: Value) -> Value {
     }
     schema
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::api::operations;
+    use std::collections::BTreeSet;
+
+    /// What goes in and what comes out share one list of names: one name must not mean two things.
+    #[test]
+    fn a_name_means_one_thing() {
+        let mut schemas = Schemas::new();
+        let all = operations();
+        all.iter().for_each(|described| drop((described.shapes)(&mut schemas)));
+        let (incoming, outgoing) =
+            (schemas.incoming.take_definitions(true), schemas.outgoing.take_definitions(true));
+        assert!(incoming.len() > 15 && outgoing.len() > 30);
+        let both: Vec<_> =
+            incoming.iter().filter(|(name, _)| outgoing.contains_key(*name)).collect();
+        assert!(both.iter().all(|(name, schema)| outgoing[*name] == **schema), "{both:?}");
+        // Nor is a name one of several that only a number tells apart.
+        let numbered = |name: &&String| name.ends_with(|c: char| c.is_ascii_digit());
+        assert_eq!(incoming.keys().chain(outgoing.keys()).find(numbered), None);
+        let names: BTreeSet<_> = all.iter().map(|described| described.name).collect();
+        assert_eq!(names.len(), all.len());
+    }
+
+    /// Whoever reads the document finds what it refers to, and every name of a path among the parameters.
+    #[test]
+    fn the_document_is_whole() {
+        let document = document(&operations());
+        let text = document.to_string();
+        let mut refs = 0;
+        for rest in text.split("\"#/components/schemas/").skip(1) {
+            let name = rest.split('"').next().unwrap_or_default();
+            assert!(document["components"]["schemas"].get(name).is_some(), "{name}");
+            refs += 1;
+        }
+        assert!(refs > 80, "{refs}");
+        for described in operations() {
+            for name in in_path(&described.path) {
+                assert_ne!(path_parameter(name)["description"], "", "{name}");
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Tasks: making and changing them, and what became of them.
 
-use super::gates::{Because, bad, check_count, kinds, ulid};
+use super::gates::{Reason, bad, check_count, kinds, ulid};
 use super::paging::{limit, page, part};
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
@@ -329,7 +329,7 @@ fn close(at: &Visitor, asked: Asked<1, Nothing, Ending>) -> Result<wire::Task> {
     now(at, id)
 }
 
-fn reopen(at: &Visitor, asked: Asked<1, Nothing, Because>) -> Result<wire::Task> {
+fn reopen(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Task> {
     let id = at.task(&asked.names[0])?;
     now(at, at.desk.reopen_task(&at.actor, id, &asked.body.reason)?.id)
 }

@@ -39,7 +39,7 @@ words! {
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Form {
+pub(super) enum Shape {
     /// Yes or no.
     Verdict,
     /// A text.

@@ -8,6 +8,7 @@ mod requests;
 
 use super::document::{Document, Operation};
 use super::{Reply, Server, text, ulid};
+use crate::governed::policy;
 use crate::harness::{Backend, Space, Who};
 use crate::lifecycle::Fleet;
 use crate::reliability::Chance;
@@ -24,6 +25,13 @@ const PEOPLE: [&str; 6] = ["ann", "coder", "root", "eye", "ops", "cron"];
 
 /// Agents; all but the first run.
 const AGENTS: [&str; 5] = ["fixer", "mender", "welder", "joiner", "roofer"];
+
+/// So that there is something to explain.
+const POLICY: &str = "
+rules:
+  - {name: never, on: tool, match: {command: rm *}, then: deny}
+  - {name: careful, on: tool, then: ask, ask: {of: ann, deadline: 2h}}
+";
 
 /// What was seen of an operation.
 #[derive(Debug, Default, Clone)]
@@ -55,6 +63,7 @@ fn run(backend: Backend) {
         space.run(Who::Terminal, &["agent", "spawn", name, "--wait"]).ok();
         fleet.started(name, 1);
     }
+    policy(&space, "space", POLICY);
     let server = Server::of(&space);
     let document = Document::of(&server);
     let operations = document.operations();
