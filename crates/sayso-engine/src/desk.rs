@@ -82,6 +82,15 @@ macro_rules! desk {
             })*
         }
 
+        /// Who may make a call from elsewhere; none for one there is not.
+        pub(crate) fn guard_of(call: &str) -> Option<Guard> {
+            match call {
+                $(stringify!($deed) => Some(Guard::$deed_guard),)*
+                $(stringify!($look) => Some(Guard::$look_guard),)*
+                _ => None,
+            }
+        }
+
         /// Carries out a call that came in over a line, for whom the credential says it is.
         pub fn take_call(
             desk: &LocalDesk,

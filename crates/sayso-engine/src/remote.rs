@@ -4,6 +4,7 @@
 //! Who acts is decided there, by the credential. The caller's side may only claim less: a person's script,
 //! or an agent that works with a person's credential in reach.
 
+use crate::desk::guard_of;
 use crate::{Error, LocalDesk, Minted, Result, Waited, World};
 use sayso_core::actor::admit;
 use sayso_core::audit::Entry;
@@ -296,6 +297,12 @@ impl Caller {
         place(self.token)
     }
 
+    /// Whether they may ask this of the desk from elsewhere, beyond what the desk itself looks at.
+    pub fn check_call(&self, desk: &LocalDesk, call: &str) -> Result<()> {
+        let guard = guard_of(call).ok_or_else(|| unknown_call(call))?;
+        self.check(desk, guard, call)
+    }
+
     pub(crate) fn check(&self, desk: &LocalDesk, guard: Guard, call: &str) -> Result<()> {
         let what = || call.replace('_', " ");
         match guard {
@@ -307,7 +314,7 @@ impl Caller {
     }
 
     /// From elsewhere it takes more than being a person: here, whoever sits at the store owns it.
-    pub fn check_is_admin(&self, desk: &LocalDesk, what: &str) -> Result<()> {
+    fn check_is_admin(&self, desk: &LocalDesk, what: &str) -> Result<()> {
         if self.actor.role != Role::Human || desk.is_admin(&self.actor.name)? {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use super::health::blocking;
 use super::paging::{limit, page};
-use super::problem::{Failed, Problem};
+use super::problem::Failed;
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::{Knock, Visitor};
 use super::when::{self, rfc3339};
@@ -13,9 +13,9 @@ use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{
     Actor, Answer, Approvers, AtEnd, Choice, Code, Content, GateId, Kind, Refusal, Shape, Timestamp,
 };
-use sayso_engine::{Ask, Demands, Desk, GateFilter, Result};
+use sayso_engine::{Ask, Demands, Desk, GateFilter, InboxFilter, Result, Say, SayOutcome};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -29,12 +29,17 @@ const ANSWERS_MAX: usize = 100;
 /// The most names in a list of a request.
 const LIST_MAX: usize = 100;
 
+/// How much of what hangs is told with an inbox.
+const ALERTS_MAX: usize = 20;
+
 pub(super) fn operations(table: Table) -> Table {
     table
+        .add(Verb::Get, "/inbox", INBOX, inbox)
         .add(Verb::Get, "/gates", LIST, list)
         .add(Verb::Create, "/gates", OPEN, open)
         .add(Verb::Post, "/gates/answers", ANSWER_ALL, answer_all)
         .held(Verb::Get, "/gates/{gate}", SHOW, show)
+        .add(Verb::Get, "/gates/{gate}/card", CARD, card)
         .add(Verb::Post, "/gates/{gate}/answer", ANSWER, answer)
         .add(Verb::Post, "/gates/{gate}/revise", REVISE, revise)
         .add(Verb::Post, "/gates/{gate}/withdraw", WITHDRAW, withdraw)
@@ -59,6 +64,14 @@ pub(super) fn operations(table: Table) -> Table {
 }
 
 type Says = (&'static str, &'static str);
+const INBOX: Says = (
+    "listInbox",
+    "What waits for people, a page at a time. Gates that ask the same are one card; what unblocks most comes first, then the oldest. With what hangs.",
+);
+const CARD: Says = (
+    "showCard",
+    "A gate with everybody who asks the same, its way so far, what came of the answer, and what hangs.",
+);
 const LIST: Says = (
     "listGates",
     "Gates, a page at a time. Those that wait, oldest first, or those that ended, newest first. An agent sees its own.",
@@ -384,6 +397,9 @@ struct AnswerGate {
     verdict: words::Verdict,
     /// The digest of the card that was shown; refused when the card has changed since.
     digest: String,
+    /// What is asked, as `same` of the card names it: then everybody who asks just that hears the answer.
+    /// Without it, this gate alone is answered.
+    same: Option<String>,
     /// A text.
     text: Option<String>,
     /// The options picked.
@@ -402,8 +418,8 @@ struct AnswerGate {
 }
 
 impl AnswerGate {
-    /// The answer, and the digest of the card it is for.
-    fn read(self) -> Result<(Answer, String)> {
+    /// What is said to a gate, for the card that was shown.
+    fn say(self, gate: GateId) -> Result<Say> {
         let is_choice = self.picked.is_some() || self.other.is_some();
         let choice = is_choice.then(|| Content::Choice {
             picked: self.picked.unwrap_or_default(),
@@ -423,14 +439,16 @@ impl AnswerGate {
                 .into());
         }
         let (verdict, reason, interrupts) = (self.verdict.into(), self.reason, self.interrupts);
-        Ok((Answer { verdict, content, reason, interrupts }, self.digest))
+        let answer = Answer { verdict, content, reason, interrupts };
+        Ok(Say { gate, answer, digest: self.digest, same: self.same })
     }
 }
 
-fn answer(at: &Visitor, asked: Asked<1, Nothing, AnswerGate>) -> Result<wire::Gate> {
-    let id = at.gate(&asked.names[0])?;
-    let (answer, digest) = asked.body.read()?;
-    Ok(on_the_wire(&at.desk.answer(&at.actor, id, answer, &digest)?))
+fn answer(at: &Visitor, asked: Asked<1, Nothing, AnswerGate>) -> Result<wire::Answered> {
+    let say = asked.body.say(at.gate(&asked.names[0])?)?;
+    let answered = at.desk.answer_card(&at.actor, say)?;
+    let none = || Refusal::new(Code::Failure, "an answer reached no gate");
+    Ok(wire::Answered::of(&answered, &rfc3339).ok_or_else(none)?)
 }
 
 /// Answers to several gates.
@@ -452,40 +470,66 @@ struct AnswerOf {
     answer: AnswerGate,
 }
 
-/// What came of several answers.
-#[derive(Serialize, JsonSchema)]
-struct Answered {
-    /// One for each, in their order.
-    outcomes: Vec<AnsweredOne>,
-}
-
-/// What came of one answer.
-#[derive(Serialize, JsonSchema)]
-struct AnsweredOne {
-    /// The gate, as it was named.
-    gate: String,
-    /// The gate as it is now; none where the answer was refused.
-    answered: Option<wire::Gate>,
-    /// Why it was refused.
-    problem: Option<Problem>,
-}
-
-fn answer_all(at: &Visitor, asked: Asked<0, Nothing, AnswerGates>) -> Result<Answered> {
+fn answer_all(at: &Visitor, asked: Asked<0, Nothing, AnswerGates>) -> Result<wire::Answers> {
     let answers = asked.body.answers;
     if answers.is_empty() || answers.len() > ANSWERS_MAX {
         return Err(bad(format!("from 1 to {ANSWERS_MAX} answers are taken together")).into());
     }
-    let one = |AnswerOf { gate, answer }: AnswerOf| {
-        let answered = at.gate(&gate).and_then(|id| {
-            let (answer, digest) = answer.read()?;
-            at.desk.answer(&at.actor, id, answer, &digest)
-        });
-        match answered {
-            Ok(now) => AnsweredOne { gate, answered: Some(on_the_wire(&now)), problem: None },
-            Err(error) => AnsweredOne { gate, answered: None, problem: Some(Problem::of(&error)) },
-        }
+    // What cannot be put to the desk is refused beside the others, in its place.
+    let (mut names, mut says) = (vec![], vec![]);
+    for AnswerOf { gate, answer } in answers {
+        let refused = match at.gate(&gate).and_then(|id| answer.say(id)) {
+            Ok(say) => {
+                says.push(say);
+                None
+            }
+            Err(error) => Some(SayOutcome::from(error)),
+        };
+        names.push((gate, refused));
+    }
+    let mut said = at.desk.answer_many(&at.actor, says)?.into_iter();
+    let items = names.into_iter().filter_map(|(name, refused)| {
+        let outcome = refused.or_else(|| said.next())?;
+        Some(wire::OneAnswer::of(&name, &outcome, &rfc3339))
+    });
+    Ok(wire::Answers { items: items.collect() })
+}
+
+/// Which cards.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListCards {
+    /// Only these kinds, separated by commas.
+    kind: Option<String>,
+    /// Also those that were put off.
+    #[serde(default)]
+    snoozed: bool,
+    /// Go on behind this card, as `next` of the last page said.
+    after: Option<String>,
+    /// At most this many.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+fn inbox(at: &Visitor, asked: Asked<0, ListCards, Nothing>) -> Result<wire::Inbox> {
+    let wanted = asked.query;
+    let filter = InboxFilter {
+        kinds: wanted.kind.as_deref().map_or(Ok(vec![]), kinds)?,
+        all: wanted.snoozed,
+        after: wanted.after.as_deref().map(|name| at.gate(name)).transpose()?,
+        limit: limit(wanted.limit)?,
     };
-    Ok(Answered { outcomes: answers.into_iter().map(one).collect() })
+    let found = at.desk.inbox(&at.actor, &filter)?;
+    let alerts = at.desk.alerts(&at.actor, ALERTS_MAX)?;
+    let cards = page(&found, |c| wire::Card::of(c, &rfc3339), |c| c.gate.opened.id.to_string());
+    let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &rfc3339)).collect();
+    Ok(wire::Inbox { items: cards.items, next: cards.next, alerts })
+}
+
+fn card(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::GateDetail> {
+    let id = at.gate(&asked.names[0])?;
+    let (card, receipt) = (at.desk.card(&at.actor, id)?, at.desk.receipt(&at.actor, id)?);
+    Ok(wire::GateDetail::of(&card, &receipt, &rfc3339))
 }
 
 /// Why something is done.

@@ -1,11 +1,13 @@
-//! Tokens: the credentials of a space. Only an admin makes and takes them back over HTTP.
+//! Tokens: the credentials of a space. Who looks after it makes them and takes them back.
 
+use super::gates::bad;
 use super::paging::{limit, page};
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
 use super::when::rfc3339;
 use super::words;
 use crate::wire;
+use sayso_core::Deed;
 use sayso_engine::{NewToken, Result, Token};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,7 +40,7 @@ struct ListTokens {
 }
 
 fn list(at: &Visitor, asked: Asked<0, ListTokens, Nothing>) -> Result<wire::Page<wire::Token>> {
-    at.check_is_admin("list tokens")?;
+    at.check("tokens")?;
     let ListTokens { after, limit: most } = asked.query;
     let found = at.desk.tokens(&at.actor, after.as_deref(), limit(most)?)?;
     Ok(page(&found, |token| on_the_wire(token, None), |token| token.handle.clone()))
@@ -56,27 +58,34 @@ struct CreateToken {
     task: Option<String>,
     /// When it ends by itself: a moment, or a span from now such as 30d.
     expires: Option<String>,
-    /// What it is limited to, of what its role may do; none is all of that.
-    scopes: Option<Vec<words::Scope>>,
+    /// What it is limited to, of what its role may do: answer, ask, track, read, audit, govern, mint, operate.
+    scopes: Option<Vec<String>>,
+}
+
+fn scope(typed: &str) -> Result<Deed> {
+    let found = Deed::ALL.into_iter().find(|deed| deed.as_str() == typed);
+    let names = || format!("scopes are of {}", Deed::ALL.map(Deed::as_str).join(", "));
+    Ok(found.ok_or_else(|| bad(names()))?)
 }
 
 fn create(at: &Visitor, asked: Asked<0, Nothing, CreateToken>) -> Result<wire::Token> {
-    at.check_is_admin("make tokens")?;
+    at.check("mint")?;
     let CreateToken { role, name, task, expires, scopes } = asked.body;
+    let scopes = scopes.map(|typed| typed.iter().map(|word| scope(word)).collect::<Result<_>>());
     let new = NewToken {
         role: role.into(),
         name,
         task: task.map(|name| at.task(&name)).transpose()?,
         run: None,
         expires_at: expires.map(|typed| at.moment(&typed)).transpose()?,
-        scopes: scopes.map(|scopes| scopes.into_iter().map(words::Scope::into).collect()),
+        scopes: scopes.transpose()?,
     };
     let minted = at.desk.mint(&at.actor, new)?;
     Ok(on_the_wire(&minted.token, Some(minted.secret)))
 }
 
 fn revoke(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::Token> {
-    at.check_is_admin("revoke tokens")?;
+    at.check("revoke")?;
     Ok(on_the_wire(&at.desk.revoke(&at.actor, &asked.names[0])?, None))
 }
 

@@ -20,8 +20,8 @@ pub(super) struct Knock {
 pub(super) struct Visitor {
     pub(super) desk: Desk,
     pub(super) actor: Actor,
-    caller: Caller,
     pub(super) room: Arc<Room>,
+    caller: Caller,
 }
 
 impl Knock {
@@ -30,11 +30,17 @@ impl Knock {
         check_space_name(&self.space)?;
         let secret = secret(&self.headers);
         let (room, caller) = self.hall.enter(&self.space, secret.as_deref())?;
-        Ok(Visitor { desk: room.desk.clone().into(), actor: caller.actor.clone(), caller, room })
+        let (desk, actor) = (room.desk.clone().into(), caller.actor.clone());
+        Ok(Visitor { desk, actor, room, caller })
     }
 }
 
 impl Visitor {
+    /// Whether they may ask this of the desk from elsewhere: the same as over a line.
+    pub(super) fn check(&self, call: &str) -> Result<()> {
+        self.caller.check_call(&self.room.desk, call)
+    }
+
     /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.
     pub(super) fn gate(&self, name: &str) -> Result<GateId> {
         self.desk.find_gate(name)
@@ -43,11 +49,6 @@ impl Visitor {
     /// The task this means.
     pub(super) fn task(&self, name: &str) -> Result<TaskId> {
         self.desk.find_task(name)
-    }
-
-    /// Whether they look after the space: from elsewhere that is what it takes to change what holds for all.
-    pub(super) fn check_is_admin(&self, what: &str) -> Result<()> {
-        self.caller.check_is_admin(&self.room.desk, what)
     }
 
     /// A moment to come.

@@ -34,8 +34,6 @@ words! {
     AtEnd for sayso_core::AtEnd: Deny Fail Defer Keep;
     /// The part a credential's holder plays.
     Role for sayso_core::Role: Agent Human Operator Admin Auditor Service;
-    /// What a credential may be limited to.
-    Scope for sayso_core::Deed: Answer Ask Track Read Mint Audit Govern Operate;
 }
 
 /// The form of an answer.

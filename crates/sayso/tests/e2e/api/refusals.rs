@@ -102,7 +102,7 @@ on_both! {
         }
         let batch = json!({"answers": [{"gate": own.trim_start_matches("/gates/"), "answer": yes(&own)}]});
         let batch = server.post("coder", "/gates/answers", batch).is(200);
-        assert_eq!(batch["outcomes"][0]["problem"]["status"], 403);
+        assert_eq!(batch["items"][0]["code"], "SAY010");
         let noted = server.post("coder", &format!("{task}/notes"), json!({"text": "ann says yes"})).is(200);
         assert_eq!(noted["awaiting"], json!(["work"]));
         // Each try is written down, with who, by which way and why.
@@ -138,7 +138,8 @@ on_both! {
     fn credentials_that_do_not_count(space: &Space) {
         let server = Server::of(space);
         server.get("bob", "/gates").is(200);
-        server.post("bob", "/tokens", json!({"role": "human", "name": "me"})).refused(403, "SAY012");
+        server.post("bob", "/tokens", json!({"role": "human", "name": "me"})).refused(403, "SAY037");
+        server.get("bob", "/tokens").refused(403, "SAY037");
         space.revoke("bob");
         server.get("bob", "/gates").refused(401, "SAY028");
         for header in ["Bearer", "Bearer x", "Basic eDp5", "Bearer sayso_h_0000", "bearer  "] {
