@@ -39,6 +39,7 @@ words! {
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "a form is one of the forms")]
 pub(super) enum Form {
     /// Yes or no.
     Verdict,
