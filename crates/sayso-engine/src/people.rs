@@ -162,10 +162,7 @@ impl LocalDesk {
             write.put_guesses(space, &name, Guesses { failures, until })?;
             Ok(Ok(write.passphrase(space, &name)?))
         })?;
-        let stored = stored.map_err(|refusal| {
-            self.note_refusal(actor, &refusal);
-            refusal
-        })?;
+        let stored = stored.inspect_err(|refusal| self.note_refusal(actor, refusal))?;
         let hash = stored.as_deref().unwrap_or(NOBODY);
         let hash = PasswordHash::new(hash).map_err(|e| unhashed(&e))?;
         let is_right = Argon2::default().verify_password(given.as_bytes(), &hash).is_ok();

@@ -47,7 +47,7 @@ Made by `cargo xtask generate` from the program itself; do not edit.
   `doctor`; `policy check` and `validate` a `mistakes`; `policy explain` a `policy-explained`;
   `policy test` a `policy-tested`; `policy show` and `set` a `policy`; `policy replay` a
   `policy-replayed`; `policy suggest` a `policy-suggestions`; `policy presets` a `policy-presets`, or with a name a
-  `policy-preset`; `agent list` an `agents`, `agent spawn`, `restart` and `stop` an `agent-outcome`; `connect` a `connected`, `connect --check` a `connect-checked`; `init` an `init`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
+  `policy-preset`; `agent list` an `agents`, `agent spawn`, `restart` and `stop` an `agent-outcome`; `connect` a `connected`, `connect --check` a `connect-checked`; `init` an `init`; `login` a `login`; `people list` a `people`, `people invite` an `invited`; `delete --whole-space` a `space-deleted`. Whatever fails prints an
   `error` on stderr.
 ";
 
@@ -138,6 +138,9 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("audit-verified", schema_for!(commands::audit::Verified)),
         ("doctor", schema_for!(commands::doctor::Report)),
         ("init", schema_for!(commands::init::Made)),
+        ("login", schema_for!(commands::login::LoggedIn)),
+        ("people", schema_for!(Vec<commands::people::Shown>)),
+        ("invited", schema_for!(commands::people::Code)),
         ("space-deleted", schema_for!(commands::delete::Deleted)),
         ("mistakes", schema_for!(commands::mistakes::Report)),
         ("policy-explained", schema_for!(commands::policy::wire::Explained)),

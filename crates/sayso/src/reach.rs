@@ -50,8 +50,16 @@ pub(crate) fn create(location: &Location, space: &str, actor: &Actor) -> Result<
     }
 }
 
+/// The desk of a space that can be worked in, behind a server.
+pub(crate) fn open_server(server: &str, space: &str) -> Result<Desk> {
+    open_remote(server, space, How::Usual)
+}
+
 fn open_remote(server: &str, space: &str, how: How) -> Result<Desk> {
-    sayso_engine::check_space_name(space)?;
+    if sayso_engine::check_space_name(space).is_err() {
+        let message = format!("there is no space {space:?} at {server}");
+        return Err(Failure::new(Code::NoSpace, message));
+    }
     let line = HttpLine::to(server, space)?;
     let own = match who::token()? {
         Some(token) => Some(token),

@@ -34,7 +34,7 @@ impl Hall {
     ) -> Result<Arc<Self>> {
         let hall = Self { first, rooms: Mutex::default(), version, telling, ending };
         // The clock of the space it was started for goes on even if nobody ever comes.
-        hall.room(&hall.first.space_name().to_owned())?;
+        hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
     }
 

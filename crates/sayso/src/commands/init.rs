@@ -114,9 +114,13 @@ fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> 
     let server = server.trim_end_matches('/');
     check_address(server)?;
     check_space_name(name)?;
+    let is_known = reach::login(server, name)?.is_some();
+    if is_known {
+        reach::open_server(server, name)?;
+    }
     write_settings(folder, name, Some(server))?;
     tell(context, folder, server, name, false);
-    if !context.out.json && reach::login(server, name)?.is_none() {
+    if !context.out.json && !is_known {
         context.out.remark("  get in first:   sayso login");
     }
     Ok(Exit::Ok)

@@ -1,4 +1,5 @@
 //! Several servers on one database, of which now and then one dies.
+#![allow(clippy::print_stdout, reason = "what was counted is to be read")]
 
 use super::Team;
 use crate::harness::{Backend, Server, Who};

@@ -16,7 +16,7 @@ for_teams! {
         let bob = team.invited(&ann, "bob");
         let gate = bob.run(Who::Script, &["ask", "Ship it?", "--verdict"]).ok();
         ann.run(Who::Terminal, &["approve", &gate]).says("by ann with passphrase").ok();
-        assert_eq!(bob.run(Who::Script, &["wait", &gate, "--json"]).json()["ending"]["by"], "ann");
+        bob.run(Who::Script, &["wait", &gate]).says("approved by ann").ok();
         // What is written down is who they are there, whatever the machine calls them.
         let audit = ann.run(Who::Terminal, &["audit", "list", "--json"]).json();
         let said = audit.to_string();
@@ -57,9 +57,9 @@ for_teams! {
         let ann = team.first("ann");
         let unknown = log_in(&ann, "nobody", "wrong horse").refused("SAY039").said();
         for _ in 0..5 {
-            log_in(&ann, "ann", "wrong horse").refused("SAY039");
+            let known = log_in(&ann, "ann", "wrong horse").refused("SAY039").said();
+            assert_eq!(unknown.replace("nobody", "ann"), known);
         }
-        assert_eq!(unknown.replace("nobody", "ann"), log_in(&ann, "nobody", "x").said().replace("nobody", "ann"));
         let second = Server::start(team.home.path(), &[]);
         let elsewhere = ["--store", &second.url, "login", "--name", "ann"];
         let right = ann.run_with_input(Who::Terminal, &elsewhere, "correct horse\n");
