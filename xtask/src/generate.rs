@@ -15,6 +15,9 @@ use crate::stop::{Outcome, Stop};
 
 const REFERENCE: &str = "docs/reference/";
 
+/// What is for programs of others lies where they look for it, not among the pages.
+const API: &str = "api/";
+
 /// Files by path, relative to the folder they were read from.
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -25,7 +28,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         _ => return Err(Stop::usage("usage: cargo xtask generate [--check]")),
     };
     let made = reference()?;
-    let kept = read(Path::new(REFERENCE))?;
+    let mut kept = read(Path::new(REFERENCE))?;
+    kept.extend(
+        read(Path::new(API))?.into_iter().map(|(name, text)| (format!("{API}{name}"), text)),
+    );
     let mut changes = compare(&made, &kept);
     changes.extend(checksum_changes()?);
     if !check {
@@ -67,14 +73,22 @@ fn compare(made: &Files, kept: &Files) -> Vec<Change> {
             Some(old) => first_difference(old, content),
             None => "is missing".into(),
         };
-        Some(Change { path: format!("{REFERENCE}{name}"), what, content: Some(content.clone()) })
+        Some(Change { path: place(name), what, content: Some(content.clone()) })
     });
     let stale = kept.keys().filter(|name| !made.contains_key(*name)).map(|name| Change {
-        path: format!("{REFERENCE}{name}"),
+        path: place(name),
         what: "is not generated any more".into(),
         content: None,
     });
     wanted.chain(stale).collect()
+}
+
+/// Where a file that the program wrote belongs.
+fn place(name: &str) -> String {
+    match name.starts_with(API) {
+        true => name.to_owned(),
+        false => format!("{REFERENCE}{name}"),
+    }
 }
 
 fn first_difference(old: &[u8], new: &[u8]) -> String {
@@ -168,11 +182,12 @@ mod tests {
 
     #[test]
     fn missing_changed_and_stale_files_are_each_named() {
-        let made = files(&[("a.md", "one\ntwo\n"), ("b.md", "new")]);
+        let made = files(&[("a.md", "one\ntwo\n"), ("api/x.json", "{}"), ("b.md", "new")]);
         let kept = files(&[("a.md", "one\n2\n"), ("c.md", "old")]);
         let said: Vec<_> = compare(&made, &kept).into_iter().map(|c| (c.path, c.what)).collect();
         let expected = [
             ("docs/reference/a.md", "line 2 is `2`, should be `two`"),
+            ("api/x.json", "is missing"),
             ("docs/reference/b.md", "is missing"),
             ("docs/reference/c.md", "is not generated any more"),
         ];

@@ -57,7 +57,7 @@ impl Role {
             Deed::Answer => matches!(self, Role::Human),
             Deed::Ask => !matches!(self, Role::Auditor),
             Deed::Track => !matches!(self, Role::Auditor),
-            Deed::ReadAll => !matches!(self, Role::Agent),
+            Deed::Read => !matches!(self, Role::Agent),
             Deed::Mint => matches!(self, Role::Admin | Role::Human),
             Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
             Deed::Govern => matches!(self, Role::Human | Role::Admin),
@@ -77,8 +77,7 @@ pub enum Deed {
     /// Create, change and close tasks, and write notes.
     Track,
     /// See gates that are not one's own.
-    #[serde(rename = "read")]
-    ReadAll,
+    Read,
     /// Make and revoke tokens.
     Mint,
     /// Read the audit.
@@ -95,7 +94,7 @@ impl Deed {
         Deed::Answer,
         Deed::Ask,
         Deed::Track,
-        Deed::ReadAll,
+        Deed::Read,
         Deed::Mint,
         Deed::Audit,
         Deed::Govern,
@@ -108,7 +107,7 @@ impl Deed {
             Deed::Answer => "answer",
             Deed::Ask => "ask",
             Deed::Track => "track",
-            Deed::ReadAll => "read",
+            Deed::Read => "read",
             Deed::Mint => "mint",
             Deed::Audit => "audit",
             Deed::Govern => "govern",
@@ -245,7 +244,7 @@ impl Actor {
                 format!("{role} {name} may not {what}: that is a person's say-so"),
             )
             .hint("a person does it at their own terminal, outside of any agent"),
-            Deed::Ask | Deed::Track | Deed::ReadAll | Deed::Mint | Deed::Audit | Deed::Operate => {
+            Deed::Ask | Deed::Track | Deed::Read | Deed::Mint | Deed::Audit | Deed::Operate => {
                 Refusal::new(Code::NotAllowed, format!("{role} {name} may not {what}"))
                     .hint("use a credential of another role; see `sayso token --help`")
             }
@@ -363,7 +362,7 @@ mod tests {
             Deed::Answer,
             Deed::Ask,
             Deed::Track,
-            Deed::ReadAll,
+            Deed::Read,
             Deed::Mint,
             Deed::Audit,
             Deed::Govern,
@@ -378,11 +377,11 @@ mod tests {
             .collect();
         insta::assert_snapshot!(page, @r"
         agent     Ask Track
-        human     Answer Ask Track ReadAll Mint Audit Govern
-        operator  Ask Track ReadAll
-        admin     Ask Track ReadAll Mint Audit Govern
-        auditor   ReadAll Audit
-        service   Ask Track ReadAll
+        human     Answer Ask Track Read Mint Audit Govern
+        operator  Ask Track Read
+        admin     Ask Track Read Mint Audit Govern
+        auditor   Read Audit
+        service   Ask Track Read
         ");
     }
 }

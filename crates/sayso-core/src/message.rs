@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The longest message.
 pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 
+/// The longest name of an agent.
+const NAME_BYTES_MAX: usize = 200;
+
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -46,6 +49,13 @@ impl Message {
         if self.to.trim().is_empty() {
             return Err(Refusal::new(Code::BadValue, "the message is for nobody")
                 .hint("name the agent: sayso tell AGENT \"text\""));
+        }
+        if self.to.len() > NAME_BYTES_MAX {
+            let size = self.to.len();
+            return Err(Refusal::new(
+                Code::TooLarge,
+                format!("a name of {size} bytes; an agent's has at most {NAME_BYTES_MAX}"),
+            ));
         }
         if self.text.len() > MESSAGE_BYTES_MAX {
             let size = self.text.len();
@@ -104,6 +114,7 @@ mod tests {
             (Role::Auditor, message(Role::Auditor, "fixer", "stop"), Some(Code::NotAllowed)),
             (Role::Human, message(Role::Human, "fixer", " \n"), Some(Code::BadValue)),
             (Role::Human, message(Role::Human, "", "stop"), Some(Code::BadValue)),
+            (Role::Human, message(Role::Human, &"x".repeat(201), "stop"), Some(Code::TooLarge)),
             (Role::Human, message(Role::Human, "fixer", &too_long), Some(Code::TooLarge)),
         ] {
             let got = message.check(&actor(role, "ann")).err().map(|r| r.code);

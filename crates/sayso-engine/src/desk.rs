@@ -7,11 +7,12 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, History,
-    InboxFilter, Invited, Known, LocalDesk, Member, Minted, NewRun, NewTask, NewToken, News,
-    NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report,
-    Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space,
-    Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
+    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, Happened,
+    History, InboxFilter, Invited, Known, LocalDesk, Member, Metrics, Minted, NewRun, NewTask,
+    NewToken, News, NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded,
+    Remembered, Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled,
+    Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World,
+    settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
 use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
@@ -227,8 +228,9 @@ desk! {
         fn tell(id: MessageId, to: &str, text: &str) -> Message, Anyone;
         /// Notes that the agent read a message.
         fn read_message(name: &str) -> Message, Anyone;
-        /// Messages, oldest first. An agent sees its own.
-        fn messages(to: Option<&str>, unread: bool, limit: usize) -> Page<Message>, Anyone;
+        /// Messages, oldest first, behind a given one. An agent sees its own.
+        fn messages(to: Option<&str>, unread: bool, after: Option<&str>, limit: usize)
+            -> Page<Message>, Anyone;
 
         /// Makes a credential. An agent can make none, and no token makes another: it takes an admin, or a
         /// person at their terminal.
@@ -237,8 +239,8 @@ desk! {
         fn check_may_mint() -> (), Admins;
         /// Revokes a credential. It stops working at once, everywhere.
         fn revoke(handle: &str) -> Token, Admins;
-        /// All credentials of the space, newest first.
-        fn tokens(limit: usize) -> Page<Token>, Admins;
+        /// All credentials of the space, newest first, behind a given one.
+        fn tokens(after: Option<&str>, limit: usize) -> Page<Token>, Admins;
         /// Sets a person's passphrase; changing it takes the one before.
         fn set_passphrase(old: Option<&str>, new: &str) -> (), Anyone;
 
@@ -281,6 +283,11 @@ desk! {
         fn audit_rows(after: u64, limit: usize) -> Vec<Sealed>, Anyone;
         /// Where the audit ends.
         fn audit_head() -> Head, Anyone;
+        /// What happened after an entry, as far as the actor may know; without one, where it ends. An
+        /// agent hears of its own gates and messages.
+        fn happened(after: Option<u64>, limit: usize) -> Happened, Anyone;
+        /// How asking and answering went since a moment.
+        fn metrics(since: Timestamp) -> Metrics, Anyone;
 
         /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
         /// one breath. A task has one live run.

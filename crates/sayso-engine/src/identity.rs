@@ -103,10 +103,16 @@ impl LocalDesk {
         })
     }
 
-    /// All credentials of the space, newest first.
-    pub fn tokens(&self, actor: &Actor, limit: usize) -> Result<Page<Token>> {
+    /// All credentials of the space, newest first, behind a given one.
+    pub fn tokens(&self, actor: &Actor, after: Option<&str>, limit: usize) -> Result<Page<Token>> {
         self.check(actor, Deed::Mint, "list tokens")?;
-        self.read(|read| Ok(read.tokens(self.space, limit)?))
+        self.read(|read| {
+            let after = match after {
+                Some(handle) => Some(token_named(read.token(self.space, handle)?, handle)?.id),
+                None => None,
+            };
+            Ok(read.tokens(self.space, after, limit)?)
+        })
     }
 
     /// Who presents this secret, at this door.
@@ -291,7 +297,10 @@ pub(crate) fn check_token_name(name: &str) -> Result<()> {
 }
 
 fn token_in(batch: &mut Batch<'_, '_>, handle: &str) -> Result<Token> {
-    let found = batch.write.token(batch.space, handle)?;
+    token_named(batch.write.token(batch.space, handle)?, handle)
+}
+
+fn token_named(found: Option<Token>, handle: &str) -> Result<Token> {
     let missing = || Refusal::new(Code::NotFound, format!("there is no token {handle:?}"));
     Ok(found.ok_or_else(missing)?)
 }

@@ -20,6 +20,7 @@ mod find;
 mod fleet;
 mod follower;
 mod gates;
+mod happened;
 mod identity;
 mod ignition;
 mod keeper;
@@ -27,6 +28,7 @@ mod lifecycle;
 mod load;
 mod local;
 mod messages;
+mod metrics;
 mod notices;
 mod nudges;
 mod outbound;
@@ -58,12 +60,14 @@ pub use error::{Error, Result};
 pub use fleet::{AgentSpec, Person, Template};
 pub use follower::Follower;
 pub use gates::{Ask, Waited};
+pub use happened::Happened;
 pub use identity::{Minted, NewToken};
 pub use keeper::{Carried, Keeper, Settled};
 pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
 pub use load::History;
 pub use local::LocalDesk;
 pub use messages::News;
+pub use metrics::{Metrics, Spread};
 pub use notices::{NoticeState, NoticeText};
 pub use nudges::TakenNudge;
 pub use outbound::{Outbound, Replied};
@@ -74,7 +78,9 @@ pub use questions::{CallQuestion, QuestionsRuling};
 pub use remote::{Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk, join, log_in};
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
-pub use sayso_policy::{Demands, ToolCall};
+pub use sayso_policy::{
+    Because, Demands, Escalation, Explanation, Layer, Looked, Request, ToolCall,
+};
 pub use sayso_store::{
     Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
 };

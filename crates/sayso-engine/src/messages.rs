@@ -39,7 +39,7 @@ impl LocalDesk {
                 news.push(News { text: ending_in_words(&gate), what: What::Ending(id) });
             }
         }
-        let messages = self.messages(actor, Some(&actor.name), true, limit)?.items;
+        let messages = self.messages(actor, Some(&actor.name), true, None, limit)?.items;
         news.extend(messages.into_iter().map(|message| News {
             text: format!(
                 "Message from {} ({}): {}",
@@ -96,16 +96,26 @@ impl LocalDesk {
         })
     }
 
-    /// Messages, oldest first. An agent sees its own.
+    /// Messages, oldest first, behind a given one. An agent sees its own.
     pub fn messages(
         &self,
         actor: &Actor,
         to: Option<&str>,
         unread: bool,
+        after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Message>> {
-        let to = if actor.may(Deed::ReadAll) { to } else { Some(actor.name.as_str()) };
-        self.read(|read| Ok(read.messages(self.space, to, unread, limit)?))
+        let to = if actor.may(Deed::Read) { to } else { Some(actor.name.as_str()) };
+        self.read(|read| {
+            let after = match after {
+                Some(name) => {
+                    let found = read.message(self.space, name)?;
+                    Some(found.ok_or_else(|| not_found("message", &name))?)
+                }
+                None => None,
+            };
+            Ok(read.messages(self.space, to, unread, after.as_ref(), limit)?)
+        })
     }
 }
 

@@ -139,7 +139,7 @@ impl LocalDesk {
     /// Ends a person's own login. A token that somebody made for them stays.
     pub(crate) fn end_login(&self, actor: &Actor, id: sayso_core::TokenId) -> Result<()> {
         self.submit(actor, move |batch| {
-            let mut all = batch.write.tokens(batch.space, TOKENS_MAX)?.items.into_iter();
+            let mut all = batch.write.tokens(batch.space, None, TOKENS_MAX)?.items.into_iter();
             let own = all.find(|token| token.id == id && token.launcher == token.name);
             let Some(token) = own else { return Ok(()) };
             batch.about("person.logged_out", &token.name, None, "");

@@ -1,14 +1,23 @@
-//! Wire types: what `--json` prints and, later, what the API answers. Fields are only ever added.
+//! Wire types: what `--json` prints and what the API answers. Fields are only ever added.
+
+mod agent;
+mod metrics;
+mod policy;
+mod run;
+
+pub use agent::{Agent, AgentOutcome, AgentRunning, Order, outlook};
+pub use metrics::{Metrics, ToAnswer};
+pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};
+pub use run::{Run, Spent, Tally};
 
 pub use crate::cards::*;
 
 use sayso_core::audit::Entry;
 use sayso_core::gate::{Delivery as CoreDelivery, Ending, Gate as CoreGate};
 use sayso_core::message::Message as CoreMessage;
-use sayso_core::run::{Run as CoreRun, Spent as CoreSpent, State};
+use sayso_core::run::Run as CoreRun;
 use sayso_core::task::{Event, Note as CoreNote};
 use sayso_core::{Content, Shape, Timestamp};
-use sayso_engine::worker::Tally as CoreTally;
 use sayso_engine::{History, TaskRow, Token as CoreToken};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -246,118 +255,6 @@ pub struct Task {
     pub closed_because: Option<String>,
 }
 
-/// One turn of an agent on a task.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Run {
-    /// The full id, a ULID.
-    pub id: String,
-    /// The full id of the task.
-    pub task: String,
-    /// Which agent.
-    pub agent: String,
-    /// Who launched it.
-    pub launched_by: String,
-    /// Counts the runs of the task; only the one with the highest number may change it.
-    pub number: u64,
-    /// running, completed, asked, unclear, failed, waiting_for_reset, stopped or lost.
-    pub state: String,
-    /// What it said, or what went wrong.
-    pub note: String,
-    /// The agent's own name for its conversation.
-    pub session: Option<String>,
-    /// When it began.
-    pub started_at: String,
-    /// When it ended.
-    pub ended_at: Option<String>,
-    /// The machine it ran on.
-    pub host: String,
-    /// The repository it worked on.
-    pub repository: String,
-    /// What it took.
-    pub spent: Spent,
-}
-
-impl Run {
-    /// A run on the wire.
-    pub fn of(run: &CoreRun, time: &dyn Fn(Timestamp) -> String) -> Self {
-        let started = &run.started;
-        let (state, note, spent, ended_at) = match &run.state {
-            State::Running => ("running", String::new(), CoreSpent::default(), None),
-            State::Ended { how, note, spent, at } => {
-                (how.as_str(), note.clone(), *spent, Some(time(*at)))
-            }
-        };
-        Self {
-            id: started.id.to_string(),
-            task: started.task.to_string(),
-            agent: started.agent.clone(),
-            launched_by: started.launcher.clone(),
-            number: started.fence,
-            state: state.into(),
-            note,
-            session: run.session.clone(),
-            started_at: time(run.started_at),
-            ended_at,
-            host: started.holder.host.split(' ').next().unwrap_or_default().into(),
-            repository: started.holder.repository.clone(),
-            spent: Spent::of(&spent),
-        }
-    }
-}
-
-/// What a turn, or several, took.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Spent {
-    /// Tokens the model read.
-    pub input_tokens: u64,
-    /// Tokens the model wrote.
-    pub output_tokens: u64,
-    /// Dollars, as far as the agent reports them.
-    pub cost_usd: f64,
-    /// Seconds of work, without those a person thought.
-    pub work_seconds: f64,
-    /// Seconds in which the agent waited for a person.
-    pub waited_seconds: f64,
-}
-
-impl Spent {
-    /// What was spent, on the wire.
-    pub fn of(spent: &CoreSpent) -> Self {
-        Self {
-            input_tokens: spent.input_tokens,
-            output_tokens: spent.output_tokens,
-            cost_usd: spent.cost_micros as f64 / 1e6,
-            work_seconds: spent.work_millis as f64 / 1e3,
-            waited_seconds: spent.waited_millis as f64 / 1e3,
-        }
-    }
-}
-
-/// What a worker has done.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Tally {
-    /// Turns taken.
-    pub turns: u64,
-    /// Tasks completed.
-    pub completed: u64,
-    /// Turns that ended with a question.
-    pub asked: u64,
-    /// Tasks that failed or got stuck.
-    pub failed: u64,
-    /// Tasks that were ready and left alone, since they were begun on another machine.
-    pub elsewhere: u64,
-    /// What it took.
-    pub spent: Spent,
-}
-
-impl Tally {
-    /// A tally on the wire.
-    pub fn of(tally: &CoreTally) -> Self {
-        let CoreTally { turns, completed, asked, failed, elsewhere, spent } = *tally;
-        Self { turns, completed, asked, failed, elsewhere, spent: Spent::of(&spent) }
-    }
-}
-
 /// A task with its history.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TaskDetail {
@@ -481,6 +378,19 @@ pub struct AuditEntry {
     pub reason: String,
     /// The digest of the card, for gates.
     pub digest: Option<String>,
+}
+
+/// What a verification of the audit saw. One that fails is an error instead.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Verified {
+    /// True: what does not hold is an error.
+    pub holds: bool,
+    /// How many entries the chain has.
+    pub entries: u64,
+    /// How many events they cover; unknown for an export.
+    pub events: Option<u64>,
+    /// How many gates and tasks are what their events made them; unknown for an export.
+    pub views: Option<u64>,
 }
 
 /// Writes a moment the way everybody reads it. The caller brings the calendar.
@@ -671,7 +581,7 @@ impl TaskDetail {
             task: Task::of(row, gates, time),
             questions: gates.iter().map(|g| Gate::of(g, time)).collect(),
             notes: Note::all(history, time),
-            history: history.iter().filter_map(|(at, e)| Happening::of(*at, e, time)).collect(),
+            history: Happening::all(history, time),
             runs: runs.iter().map(|run| Run::of(run, time)).collect(),
         }
     }
@@ -698,6 +608,11 @@ impl Note {
 }
 
 impl Happening {
+    /// What happened to a task, notes apart.
+    pub fn all(history: &History, time: Clock<'_>) -> Vec<Self> {
+        history.iter().filter_map(|(at, event)| Self::of(*at, event, time)).collect()
+    }
+
     fn of(at: Timestamp, event: &Event, time: Clock<'_>) -> Option<Self> {
         let mut happening = Self {
             at: time(at),

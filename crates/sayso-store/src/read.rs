@@ -205,6 +205,34 @@ impl<'a> Read<'a> {
         Ok(row.map_or(0, |row| row.int(0) as usize))
     }
 
+    /// How many of the gates that wait were asked since a moment, counted up to `most`.
+    pub fn count_open_since(
+        &mut self,
+        space: SpaceId,
+        since: Timestamp,
+        most: usize,
+    ) -> Result<usize> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM gates WHERE space = ?1 AND state = 'open' \
+                   AND opened_at >= ?2 LIMIT ?3) AS asked";
+        let row = self.one(sql, args![&space.to_string(), since.as_micros(), rows_max(most)])?;
+        Ok(row.map_or(0, |row| row.int(0) as usize))
+    }
+
+    /// Gates that ended since a moment, newest first.
+    pub fn gates_ended_since(
+        &mut self,
+        space: SpaceId,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Page<Gate>> {
+        let space = space.to_string();
+        let sql = "SELECT body, state FROM gates WHERE space = ?1 AND state <> 'open'";
+        let mut query = Query::new(sql, args![&space]);
+        query.and("ended_at >= ?", since.as_micros().into());
+        let rows = query.run(self.conn, " ORDER BY ended_at DESC, id DESC", limit)?;
+        Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, limit))
+    }
+
     /// A run with its version.
     pub fn run(&mut self, id: RunId) -> Result<Option<(Run, u64)>> {
         let row =
@@ -278,21 +306,26 @@ impl<'a> Read<'a> {
         Ok(self.one(&sql, args![&space.to_string(), handle])?.is_some())
     }
 
-    /// Messages, oldest first: those of one recipient or of all, unread or all.
+    /// Messages, oldest first: those of one recipient or of all, unread or all, behind a given one.
     pub fn messages(
         &mut self,
         space: SpaceId,
         to: Option<&str>,
         unread: bool,
+        after: Option<&Message>,
         limit: usize,
     ) -> Result<Page<Message>> {
         let space = space.to_string();
+        let after = after.map(|message| (message.sent_at.as_micros(), message.id.to_string()));
         let mut query = Query::new("SELECT body FROM messages WHERE space = ?1", args![&space]);
         if let Some(to) = to {
             query.and("recipient = ?", to.into());
         }
         if unread {
             query.plain("read_at IS NULL");
+        }
+        if let Some((at, id)) = &after {
+            query.beyond("(sent_at, id) > (?, ?)", [(*at).into(), id.into()]);
         }
         let rows = query.run(self.conn, " ORDER BY sent_at, id", limit)?;
         let messages = rows.iter().map(|r| json(r.text(0))).collect::<Result<_>>()?;
@@ -319,11 +352,20 @@ impl<'a> Read<'a> {
         self.one(&sql, args![&space.to_string(), handle])?.map(|row| token(&row)).transpose()
     }
 
-    /// All tokens of a space, newest first.
-    pub fn tokens(&mut self, space: SpaceId, limit: usize) -> Result<Page<Token>> {
-        let space = space.to_string();
+    /// All tokens of a space, newest first, behind a given one.
+    pub fn tokens(
+        &mut self,
+        space: SpaceId,
+        after: Option<TokenId>,
+        limit: usize,
+    ) -> Result<Page<Token>> {
+        let (space, after) = (space.to_string(), after.map(|id| id.to_string()));
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1");
-        let rows = Query::new(&sql, args![&space]).run(self.conn, " ORDER BY id DESC", limit)?;
+        let mut query = Query::new(&sql, args![&space]);
+        if let Some(after) = &after {
+            query.and("id < ?", after.into());
+        }
+        let rows = query.run(self.conn, " ORDER BY id DESC", limit)?;
         Ok(Page::of(rows.iter().map(token).collect::<Result<_>>()?, limit))
     }
 
@@ -399,6 +441,16 @@ impl<'a> Query<'a> {
         self.args.push(arg);
         let number = format!("?{}", self.args.len());
         self.plain(&condition.replace('?', &number));
+    }
+
+    /// Adds a condition with two values, in their order.
+    pub(crate) fn beyond(&mut self, condition: &str, values: [Arg<'a>; 2]) {
+        let mut condition = condition.to_owned();
+        for value in values {
+            self.args.push(value);
+            condition = condition.replacen("?", &format!("${}", self.args.len()), 1);
+        }
+        self.plain(&condition.replace('$', "?"));
     }
 
     /// Closes a bracket that a condition left open.

@@ -1,5 +1,7 @@
 //! The reference pages, made from what the program itself knows.
 
+mod http;
+
 use crate::cli::Cli;
 use crate::commands;
 use crate::context::Context;
@@ -25,6 +27,10 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     put(dir, "exit-codes.md", &exit_page())?;
     put(dir, "errors.md", &errors_page())?;
     put(dir, "configuration.md", &configuration_page())?;
+    let api = sayso_server::http::document();
+    put(dir, "http.md", &http::page(&api))?;
+    let text = serde_json::to_string_pretty(&api).unwrap_or_default();
+    put(dir, "api/openapi.json", &format!("{text}\n"))?;
     for (name, schema) in schemas() {
         let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
         put(dir, &format!("json/{name}.json"), &format!("{text}\n"))?;
@@ -40,6 +46,7 @@ Made by `cargo xtask generate` from the program itself; do not edit.
 - [Exit codes](exit-codes.md)
 - [Error codes](errors.md)
 - [Configuration](configuration.md)
+- [HTTP API](http.md), and as a document for programs: [api/openapi.json](../../api/openapi.json)
 - [JSON schemas](json/) of what `--json` prints: `inbox` prints a `gate-page`; `show`, `approve`,
   `ask` and every other command about a gate a `gate`; `show` of a task a `task-detail`; `list` and
   `ready` a `task-page`; `tree` a `tree`; `notes` a `notes`; `messages` a `message-page`; `notices` a `notice-page`; `token` a
@@ -135,7 +142,7 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("run-page", schema_for!(wire::Page<wire::Run>)),
         ("tally", schema_for!(wire::Tally)),
         ("audit", schema_for!(Vec<wire::AuditEntry>)),
-        ("audit-verified", schema_for!(commands::audit::Verified)),
+        ("audit-verified", schema_for!(wire::Verified)),
         ("doctor", schema_for!(commands::doctor::Report)),
         ("init", schema_for!(commands::init::Made)),
         ("login", schema_for!(commands::login::LoggedIn)),
@@ -143,15 +150,15 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("invited", schema_for!(commands::people::Code)),
         ("space-deleted", schema_for!(commands::delete::Deleted)),
         ("mistakes", schema_for!(commands::mistakes::Report)),
-        ("policy-explained", schema_for!(commands::policy::wire::Explained)),
+        ("policy-explained", schema_for!(wire::Explained)),
         ("policy-tested", schema_for!(commands::policy::wire::Tested)),
         ("policy-preset", schema_for!(commands::policy::wire::Preset)),
-        ("policy", schema_for!(commands::policy::wire::InForce)),
+        ("policy", schema_for!(wire::InForce)),
         ("policy-replayed", schema_for!(commands::policy::wire::Replayed)),
         ("policy-suggestions", schema_for!(Vec<commands::policy::wire::Suggestion>)),
         ("policy-presets", schema_for!(Vec<commands::policy::wire::Preset>)),
-        ("agents", schema_for!(Vec<commands::agent::list::Row>)),
-        ("agent-outcome", schema_for!(commands::agent::Outcome)),
+        ("agents", schema_for!(Vec<wire::Agent>)),
+        ("agent-outcome", schema_for!(wire::AgentOutcome)),
         ("connected", schema_for!(commands::connect::Connected)),
         ("connect-checked", schema_for!(Vec<commands::connect::Checked>)),
         ("error", schema_for!(crate::exit::Report)),

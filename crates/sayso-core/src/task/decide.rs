@@ -13,6 +13,12 @@ pub const TITLE_BYTES_MAX: usize = 1_000;
 /// The longest description or note.
 pub const TEXT_BYTES_MAX: usize = 256 * 1024;
 
+/// The longest label, type or size: they are words, and stand in indexes.
+pub const WORD_BYTES_MAX: usize = 200;
+
+/// The most labels of a task.
+pub const LABELS_MAX: usize = 100;
+
 /// What can be asked of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -251,6 +257,8 @@ pub fn decide(
 fn create(created: &Created) -> Result<Vec<Event>, Refusal> {
     check_title(&created.title)?;
     check_text(&created.body, "description")?;
+    check_words([&created.sort].into_iter().chain(&created.size), "type or size")?;
+    check_labels(&created.labels)?;
     check_priority(created.priority)?;
     created.requires.map_or(Ok(()), check_requires)?;
     Ok(vec![Event::Created(Box::new(created.clone()))])
@@ -268,6 +276,7 @@ fn create_again(task: &Task, created: &Created) -> Result<Vec<Event>, Refusal> {
 fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     edit.title.as_deref().map_or(Ok(()), check_title)?;
     edit.body.as_deref().map_or(Ok(()), |body| check_text(body, "description"))?;
+    check_words(edit.sort.iter().chain(edit.size.iter().flatten()), "type or size")?;
     edit.priority.map_or(Ok(()), check_priority)?;
     if let Some(requires) = edit.requires {
         requires.map_or(Ok(()), check_requires)?;
@@ -283,6 +292,7 @@ fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> 
     }
     let mut after = task.clone();
     super::apply_edit(&mut after, edit);
+    check_labels(&after.labels)?;
     Ok(if after == *task { vec![] } else { vec![Event::Edited(Box::new(edit.clone()))] })
 }
 
@@ -531,6 +541,29 @@ fn check_text(text: &str, what: &str) -> Result<(), Refusal> {
         format!("the {what} has {size} bytes; at most {TEXT_BYTES_MAX} are taken"),
     )
     .hint("put the long part in a file of the project and name it"))
+}
+
+fn check_words<'a>(words: impl IntoIterator<Item = &'a String>, what: &str) -> Result<(), Refusal> {
+    let sizes = words.into_iter().map(String::len);
+    match sizes.max().filter(|size| *size > WORD_BYTES_MAX) {
+        None => Ok(()),
+        Some(size) => Err(Refusal::new(
+            Code::TooLarge,
+            format!("a {what} has {size} bytes; at most {WORD_BYTES_MAX} are taken"),
+        )
+        .hint("put the long part into --description")),
+    }
+}
+
+fn check_labels(labels: &BTreeSet<String>) -> Result<(), Refusal> {
+    check_words(labels, "label")?;
+    match labels.len() <= LABELS_MAX {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            Code::TooLarge,
+            format!("{} labels; at most {LABELS_MAX} are taken", labels.len()),
+        )),
+    }
 }
 
 fn check_priority(priority: u8) -> Result<(), Refusal> {

@@ -6,7 +6,10 @@ mod event;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Command, Completion, Edit, TEXT_BYTES_MAX, TITLE_BYTES_MAX, completion, decide};
+pub use decide::{
+    Command, Completion, Edit, LABELS_MAX, TEXT_BYTES_MAX, TITLE_BYTES_MAX, WORD_BYTES_MAX,
+    completion, decide,
+};
 pub use event::{Created, Event, Note};
 
 use crate::{Digest, GateId, Kind, Outcome, RunId, SpaceId, TaskId, Timestamp, Verdict};

@@ -497,6 +497,11 @@ fn what_is_out_of_bounds_is_refused() {
     assert_eq!(made(|c| c.title = " ".into()), Some(Code::BadValue));
     assert_eq!(made(|c| c.title = "x".repeat(TITLE_BYTES_MAX + 1)), Some(Code::TooLarge));
     assert_eq!(made(|c| c.body = "x".repeat(TEXT_BYTES_MAX + 1)), Some(Code::TooLarge));
+    let word = || "x".repeat(WORD_BYTES_MAX + 1);
+    assert_eq!(made(|c| c.sort = "x".repeat(WORD_BYTES_MAX + 1)), Some(Code::TooLarge));
+    assert_eq!(made(|c| c.size = Some("x".repeat(WORD_BYTES_MAX + 1))), Some(Code::TooLarge));
+    let many = |c: &mut Created| c.labels = (0..=LABELS_MAX).map(|n| n.to_string()).collect();
+    assert_eq!(made(many), Some(Code::TooLarge));
     assert_eq!(made(|c| c.priority = 5), Some(Code::BadValue));
     assert_eq!(made(|c| c.requires = Some(Kind::Input)), Some(Code::BadValue));
 
@@ -510,6 +515,8 @@ fn what_is_out_of_bounds_is_refused() {
         (Command::Fail { reason: long() }, Code::TooLarge),
         (edit(Edit { title: Some(String::new()), ..Edit::default() }), Code::BadValue),
         (edit(Edit { priority: Some(9), ..Edit::default() }), Code::BadValue),
+        (edit(Edit { add_labels: [word()].into(), ..Edit::default() }), Code::TooLarge),
+        (edit(Edit { size: Some(Some(word())), ..Edit::default() }), Code::TooLarge),
         (edit(Edit { parent: Some(Some(task_id(1))), ..Edit::default() }), Code::Cycle),
     ] {
         let outcome = decide(play.task.as_ref(), &command, &who("ann"), at(10));

@@ -1,12 +1,30 @@
 //! The server: one process that any number of people, programs and agents reach over HTTP. It keeps nothing
 //! that another one on the same store does not know, so there may be several.
 
+mod agents;
+mod api;
+mod audit;
+mod events;
+mod gates;
 mod guard;
 mod hall;
 mod health;
 mod line;
+mod messages;
+mod metrics;
+mod openapi;
+mod paging;
+mod policy;
 mod problem;
+mod route;
+mod runs;
+mod tasks;
+mod tokens;
+mod visitor;
+mod when;
+mod words;
 
+pub use api::document;
 pub use hall::Hall;
 pub(crate) use line::LINE_HEADER;
 pub(crate) use problem::PROBLEM_JSON;
@@ -110,6 +128,7 @@ fn app(hall: Arc<Hall>, guard: guard::Guard) -> Router {
     Router::new()
         .merge(health::routes())
         .merge(line::routes())
+        .merge(api::routes())
         .fallback(problem::no_such_page)
         .layer(middleware::from_fn_with_state(Arc::new(guard), guard::look))
         .with_state(hall)

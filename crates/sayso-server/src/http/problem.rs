@@ -1,17 +1,18 @@
 //! How a server says no: problem details (RFC 9457), with the codes the command line has.
 
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sayso_core::{Code, Exit, Refusal};
 use sayso_engine::Error;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The media type of a problem.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Why a request was not carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// The page about this sort of problem, on this server.
     #[serde(rename = "type")]
@@ -23,6 +24,7 @@ pub struct Problem {
     /// What happened, naming the thing.
     pub detail: String,
     /// The stable number.
+    #[schemars(with = "String", regex(pattern = "^SAY[0-9]{3}$"))]
     pub code: Code,
     /// What to do now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +32,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn of(error: &Error) -> Self {
+    pub(super) fn of(error: &Error) -> Self {
         let code = error.code();
         Self {
             kind: format!("/errors/{}", code.as_str()),
@@ -90,6 +92,13 @@ impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         let problem = Problem::of(&self.0);
         let status = status(problem.code);
+        problem.into_response(status)
+    }
+}
+
+impl Problem {
+    fn into_response(self, status: StatusCode) -> Response {
+        let problem = Self { status: status.as_u16(), ..self };
         let body = serde_json::to_string(&problem).unwrap_or_default();
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
         if status == StatusCode::UNAUTHORIZED {
@@ -106,4 +115,12 @@ pub(super) async fn no_such_page(uri: Uri) -> Failed {
     Refusal::new(Code::NotFound, format!("there is nothing at {shown}"))
         .hint("what there is stands in /v1/openapi.json")
         .into()
+}
+
+/// A page that is there, and takes something else.
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> Response {
+    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
+    let refusal = Refusal::new(Code::BadValue, format!("{shown} does not take {method}"))
+        .hint("what it takes stands in /v1/openapi.json");
+    Problem::of(&refusal.into()).into_response(StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -26,7 +26,7 @@ pub(super) struct Ack {
 pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let Check {} = tools::read(arguments)?;
     let (desk, actor) = (&at.setup.desk, &at.actor);
-    let page = desk.messages(actor, Some(&actor.name), true, LIMIT)?;
+    let page = desk.messages(actor, Some(&actor.name), true, None, LIMIT)?;
     let messages: Vec<_> = page
         .items
         .iter()

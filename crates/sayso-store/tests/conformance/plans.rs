@@ -2,8 +2,9 @@
 
 use crate::site::Site;
 use crate::world::{World, at};
+use sayso_core::message::Message;
 use sayso_core::task::Status;
-use sayso_core::{GateId, Kind, RunId, TaskId};
+use sayso_core::{GateId, Kind, MessageId, Role, RunId, TaskId, TokenId};
 use sayso_store::{GateFilter, Result, TaskFilter, Write};
 
 /// The plan of everything `work` asks for.
@@ -14,7 +15,8 @@ fn plan(world: &World, work: impl FnOnce(&mut Write<'_>) -> Result<()>) -> Strin
 }
 
 /// What may be read from end to end: the few spaces, and what a search has found already.
-const SMALL: &[&str] = &["s", "found_gates", "found_tasks", "waiting", "behind", "above", "under"];
+const SMALL: &[&str] =
+    &["s", "found_gates", "found_tasks", "waiting", "asked", "behind", "above", "under"];
 
 /// No table or index is read from end to end, and `index` is among those that are used.
 fn assert_searches(plan: &str, index: &str) {
@@ -142,17 +144,36 @@ fn everything_else_that_is_read() {
     let check = |index: &str, work: &dyn Fn(&mut Write<'_>) -> Result<()>| {
         assert_in_order(&plan(&world, work), index);
     };
-    check("messages_unread", &|write| write.messages(space, Some("bot"), true, 9).map(drop));
-    check("messages_unread_all", &|write| write.messages(space, None, true, 9).map(drop));
-    check("messages_to", &|write| write.messages(space, Some("bot"), false, 9).map(drop));
-    check("messages_all", &|write| write.messages(space, None, false, 9).map(drop));
+    check("messages_unread", &|write| write.messages(space, Some("bot"), true, None, 9).map(drop));
+    check("messages_unread_all", &|write| write.messages(space, None, true, None, 9).map(drop));
+    check("messages_to", &|write| write.messages(space, Some("bot"), false, None, 9).map(drop));
+    check("messages_all", &|write| write.messages(space, None, false, None, 9).map(drop));
+    let last = Message {
+        id: MessageId::mint(at(0), 1),
+        space,
+        handle: String::new(),
+        to: String::new(),
+        from: String::new(),
+        from_role: Role::Human,
+        text: String::new(),
+        sent_at: at(0),
+        read_at: None,
+    };
+    let behind =
+        |to| plan(&world, |write| write.messages(space, to, true, Some(&last), 9).map(drop));
+    assert_in_order(&behind(Some("bot")), "messages_unread");
+    assert_in_order(&behind(None), "messages_unread_all");
+    check("gates_open", &|write| write.count_open_since(space, at(1), 9).map(drop));
+    check("gates_ended", &|write| write.gates_ended_since(space, at(1), 9).map(drop));
+    let token = Some(TokenId::mint(at(0), 1));
+    check("tokens_all", &|write| write.tokens(space, token, 9).map(drop));
     check("deliveries_under_way", &|write| write.deliveries_under_way(space, "bot", 9).map(drop));
     check("_open (space=?)", &|write| write.count_open_gates(space, 9).map(drop));
     check("PRIMARY KEY", &|write| write.events("gate/x").map(drop));
     check("PRIMARY KEY", &|write| write.events_after(space, "gate/x", 1, 9).map(drop));
     check("PRIMARY KEY", &|write| write.audit_after(space, 1, 9).map(drop));
     check("PRIMARY KEY", &|write| write.audit_last(space, 9).map(drop));
-    check("tokens_all", &|write| write.tokens(space, 9).map(drop));
+    check("tokens_all", &|write| write.tokens(space, None, 9).map(drop));
     check("sqlite_autoindex_tokens", &|write| write.token_by_hash("x").map(drop));
     check("outbox_due", &|write| write.claim_notices(space, &["web"], at(1), at(2), 9).map(drop));
     check("autoindex_outbox", &|write| write.notice_under_way("x").map(drop));
@@ -225,7 +246,7 @@ fn postgres_has_an_index_for_every_list() {
         write.waiting(space, &[], None, 9)?;
         write.gates_asking(space, "x", 9)?;
         write.deliveries_between(space, at(0), at(1), 9)?;
-        write.messages(space, Some("bot"), true, 9)?;
+        write.messages(space, Some("bot"), true, None, 9)?;
         write.deliveries_under_way(space, "bot", 9)?;
         write.claim_notices(space, &["web"], at(1), at(2), 9)?;
         write.next_notice(space, &["web"])?;

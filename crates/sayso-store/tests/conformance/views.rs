@@ -25,11 +25,18 @@ pub(crate) fn messages_are_kept_until_they_are_read(world: &World) {
     let sent = all.clone();
     world.write(move |write| sent.iter().try_for_each(|message| write.put_message(message)));
     let list = |to: Option<&str>, unread, limit| {
-        let page = world.store.read(|read| read.messages(world.space, to, unread, limit)).unwrap();
+        let page =
+            world.store.read(|read| read.messages(world.space, to, unread, None, limit)).unwrap();
         (page.items.iter().map(|m| m.sent_at).collect::<Vec<_>>(), page.more)
     };
     assert_eq!(list(None, false, 9), (vec![at(1), at(2), at(3), at(4)], false));
     assert_eq!(list(Some("bot"), true, 2), (vec![at(1), at(3)], true));
+    let behind = |last: &Message| {
+        let page = world.store.read(|read| read.messages(world.space, None, false, Some(last), 2));
+        page.unwrap().items.iter().map(|m| m.sent_at).collect::<Vec<_>>()
+    };
+    assert_eq!(behind(&all[0]), [at(2), at(3)]);
+    assert_eq!(behind(&all[3]), []);
     let read = Message { read_at: Some(at(9)), ..all[0].clone() };
     let written = read.clone();
     world.write(move |write| write.put_message(&written));
@@ -75,9 +82,11 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
         assert_eq!(named.as_ref(), Some(token));
     }
     assert_eq!(by_hash("hash"), None);
-    let page = world.store.read(|read| read.tokens(world.space, 3)).unwrap();
+    let page = world.store.read(|read| read.tokens(world.space, None, 3)).unwrap();
     let newest: Vec<_> = page.items.iter().map(|t| t.created_at).collect();
     assert_eq!((newest, page.more), (vec![at(4), at(3), at(2)], true));
+    let page = world.store.read(|read| read.tokens(world.space, Some(all[1].id), 3)).unwrap();
+    assert_eq!(page.items.iter().map(|t| t.created_at).collect::<Vec<_>>(), [at(1)]);
     let first = all[0].id;
     world.write(move |write| {
         write.revoke_token(first, at(7))?;

@@ -45,19 +45,6 @@ enum Verb {
     },
 }
 
-/// What a verification saw, for `--json`. One that fails is an error instead.
-#[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct Verified {
-    /// True: what does not hold is an error.
-    holds: bool,
-    /// How many entries the chain has.
-    entries: u64,
-    /// How many events they cover; unknown for an export.
-    events: Option<u64>,
-    /// How many gates and tasks are what their events made them; unknown for an export.
-    views: Option<u64>,
-}
-
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match args.verb {
         Verb::List { limit } => list(context, limit),
@@ -101,7 +88,7 @@ fn verify(context: &Context<'_>) -> Result<Exit> {
     let out = context.out;
     if out.json {
         let (events, views) = (Some(report.events), Some(report.views));
-        out.json(&Verified { holds: true, entries: report.entries, events, views });
+        out.json(&wire::Verified { holds: true, entries: report.entries, events, views });
         return Ok(Exit::Ok);
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
@@ -122,7 +109,7 @@ fn verify_file(context: &Context<'_>, path: &Path) -> Result<Exit> {
     })?;
     match context.out.json {
         true => {
-            context.out.json(&Verified { holds: true, entries, events: None, views: None });
+            context.out.json(&wire::Verified { holds: true, entries, events: None, views: None });
         }
         false => context.out.line(&format!("{entries} entries hold")),
     }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if !args.ack.is_empty() {
         return acknowledge(context, &desk, &actor, &args.ack);
     }
-    let page = desk.messages(&actor, args.agent.as_deref(), !args.all, args.limit)?;
+    let page = desk.messages(&actor, args.agent.as_deref(), !args.all, None, args.limit)?;
     if out.json {
         let items = page.items.iter().map(|m| wire::Message::of(m, &when::rfc3339)).collect();
         out.json(&wire::Page { items, next: None });

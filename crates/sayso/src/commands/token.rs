@@ -158,7 +158,7 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
 
 fn list(context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
-    let page = desk.tokens(&actor, ROWS)?;
+    let page = desk.tokens(&actor, None, ROWS)?;
     let out = context.out;
     if out.json {
         let items = page.items.iter().map(|t| wire::Token::of(t, None, &when::rfc3339)).collect();

@@ -10,7 +10,7 @@ use sayso_core::gate::{Acted, Action};
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Exit, GateId, Verdict};
 use sayso_engine::{Carried, Desk, Requested, Waited};
-use serde::Serialize;
+use sayso_server::wire;
 use std::time::Duration;
 
 pub(super) const SPAWN: &str = "Examples:
@@ -35,19 +35,6 @@ pub(crate) struct Args {
     /// Wait at most this long: 30s, 10m, 2h.
     #[arg(long, value_name = "TIME", requires = "wait", value_parser = when::duration)]
     timeout: Option<Duration>,
-}
-
-/// What came of it, for `--json`.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Outcome {
-    /// The agent.
-    agent: String,
-    /// spawn, restart or stop.
-    action: String,
-    /// Whether it was done. What was not will be, by the next sayso on the machine it is for.
-    done: bool,
-    /// What was done, or what it waits for.
-    what: String,
 }
 
 pub(crate) fn run(args: Args, action: Action, context: &Context<'_>) -> Result<Exit> {
@@ -127,7 +114,13 @@ fn report(context: &Context<'_>, action: Action, name: &str, came: &Carried) {
     let out = context.out;
     if out.json {
         let (agent, action) = (name.to_owned(), action.to_string());
-        out.json(&Outcome { agent, action, done: *done, what: what.clone() });
+        out.json(&wire::AgentOutcome {
+            agent,
+            action,
+            done: *done,
+            what: what.clone(),
+            gate: None,
+        });
         return;
     }
     let mark = match done {

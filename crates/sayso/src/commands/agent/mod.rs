@@ -8,7 +8,7 @@ pub(crate) mod list;
 mod logs;
 mod nudge;
 
-pub(crate) use act::Outcome;
+pub(super) use sayso_server::wire::outlook;
 
 use super::shared;
 use crate::context::Context;
@@ -19,7 +19,7 @@ use clap_complete::CompletionCandidate;
 use sayso_core::gate::{Action, Gate};
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Exit, Role};
-use sayso_engine::{Desk, Keeper, Pending};
+use sayso_engine::{Desk, Keeper};
 use std::ffi::OsStr;
 
 /// Agents that live long: spawn, restart and stop them, look at them, nudge them.
@@ -120,25 +120,6 @@ pub(super) fn nudge(context: &Context<'_>, desk: &Desk, actor: &Actor) {
         && let Ok(keeper) = keeper(context, actor)
     {
         let _ = desk.carry_nudges(&keeper);
-    }
-}
-
-/// What is going to happen.
-pub(super) fn outlook(pending: &Pending) -> String {
-    let agent = harmless_line(&pending.order.agent);
-    let what = match pending.order.action {
-        Action::Spawn => "spawned",
-        Action::Restart => "restarted",
-        Action::Stop => "stopped",
-    };
-    match (&pending.error, &pending.order.host) {
-        (Some(error), _) => {
-            format!("{agent} is not {what} yet, and it is tried again: {}", harmless_line(error))
-        }
-        (None, Some(host)) => {
-            format!("{agent} will be {what} by the next sayso on {}", harmless_line(host))
-        }
-        (None, None) => format!("{agent} will be {what} by the next sayso"),
     }
 }
 

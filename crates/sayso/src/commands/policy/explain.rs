@@ -2,7 +2,7 @@
 
 use super::files::{self, Source};
 use super::request;
-use super::wire::{Because, Demands, Explained, Looked, place, short};
+use super::wire::{place, short};
 use crate::card;
 use crate::context::Context;
 use crate::exit::Result;
@@ -10,6 +10,7 @@ use crate::out::{Look, Out};
 use sayso_core::Exit;
 use sayso_core::text::{harmless_line, shorten};
 use sayso_policy::Layer;
+use sayso_server::wire::{Because, Demands, Explained, Looked};
 
 /// Say what policies make of a request, by which rule, and why.
 ///

@@ -1,7 +1,6 @@
 //! `sayso policy show`: what is in force.
 
-use super::files::name_of;
-use super::wire::{InForce, Layer, short};
+use super::wire::short;
 use crate::card;
 use crate::commands::mistakes::count;
 use crate::context::Context;
@@ -10,7 +9,8 @@ use crate::out::Look;
 use crate::when;
 use sayso_core::text::harmless_line;
 use sayso_core::{Code, Exit};
-use sayso_engine::{Desk, SettingKind};
+use sayso_engine::Desk;
+use sayso_server::wire::InForce;
 
 /// Show what is in force, layer by layer, with its digest.
 ///
@@ -56,22 +56,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 
 /// What is in force, with who put it there.
 pub(super) fn in_force(desk: &Desk) -> Result<InForce> {
-    let policies = desk.policies()?;
-    let settings = desk.settings(Some(SettingKind::Policy))?;
-    let mut layers = vec![];
-    for policy in policies.files() {
-        let name = name_of(policy.layer())?;
-        let Some(setting) = settings.iter().find(|setting| setting.name == name) else { continue };
-        layers.push(Layer {
-            layer: policy.layer().to_string(),
-            rules: policy.rules().count(),
-            tests: policy.tests().len(),
-            set_by: setting.set_by.clone(),
-            set_at: when::rfc3339(setting.set_at),
-            text: setting.body.clone().unwrap_or_default(),
-        });
-    }
-    Ok(InForce { digest: policies.digest().to_string(), layers })
+    Ok(InForce::at(desk, &when::rfc3339)?)
 }
 
 pub(super) fn print(context: &Context<'_>, desk: &Desk, policy: &InForce) {

@@ -1,0 +1,52 @@
+//! The API: all operations, the router they make and the document that tells of them.
+
+use super::hall::Hall;
+use super::openapi::{self, Described, Shapes};
+use super::problem;
+use super::route::{Table, Verb};
+use super::{agents, audit, events, gates, messages, metrics, policy, runs, tasks, tokens};
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use serde_json::{Value, json};
+use std::sync::{Arc, LazyLock};
+
+/// The document, as it is handed out.
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
+
+fn table() -> Table {
+    let table = gates::operations(Table::default());
+    let table = tasks::operations(table);
+    let table = agents::operations(table);
+    let table = messages::operations(table);
+    let table = runs::operations(table);
+    let table = policy::operations(table);
+    let table = audit::operations(table);
+    let table = events::operations(table);
+    let table = metrics::operations(table);
+    let table = tokens::operations(table);
+    let itself = Described {
+        verb: Verb::Get,
+        path: "/v1/openapi.json".into(),
+        name: "showApi",
+        says: "This document. Nobody needs a credential for it.",
+        shapes: |_| Shapes {
+            query: vec![],
+            body: None,
+            answer: json!({"application/json": {"schema": {"type": "object"}}}),
+        },
+    };
+    let show = || async { ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str()) };
+    table.with(itself, get(show))
+}
+
+pub(super) fn routes() -> Router<Arc<Hall>> {
+    let (router, _) = table().into_parts();
+    router.method_not_allowed_fallback(problem::no_such_method)
+}
+
+/// The OpenAPI document.
+pub fn document() -> Value {
+    let (_, described) = table().into_parts();
+    openapi::document(&described)
+}

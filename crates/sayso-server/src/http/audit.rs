@@ -1,0 +1,88 @@
+//! The audit: what happened, and that it is still what happened.
+
+use super::gates::bad;
+use super::paging::limit;
+use super::route::{Asked, Nothing, Table, Verb};
+use super::visitor::Visitor;
+use super::when::rfc3339;
+use crate::wire;
+use sayso_core::audit::Sealed;
+use sayso_core::{Code, Refusal};
+use sayso_engine::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(super) fn operations(table: Table) -> Table {
+    table.add(Verb::Get, "/audit", LIST, list).add(Verb::Get, "/audit/verify", VERIFY, verify)
+}
+
+type Says = (&'static str, &'static str);
+const LIST: Says =
+    ("listAudit", "Entries of the audit, a page at a time. Oldest first, unless newest.");
+const VERIFY: Says = (
+    "verifyAudit",
+    "Checks the chain, that it covers every event, and every view. What does not hold is a problem that names the first bad entry.",
+);
+
+/// The largest number of an entry.
+pub(super) const SEQ_MAX: u64 = 1 << 53;
+
+/// Which entries.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListAudit {
+    /// The newest first.
+    #[serde(default)]
+    newest: bool,
+    /// Go on behind the entry of this number, as `next` of the last page said.
+    #[schemars(range(max = 9_007_199_254_740_992_u64))]
+    after: Option<u64>,
+    /// At most this many.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+fn list(at: &Visitor, asked: Asked<0, ListAudit, Nothing>) -> Result<wire::Page<wire::AuditEntry>> {
+    let ListAudit { newest, after, limit: most } = asked.query;
+    let most = limit(most)? as u64;
+    if after.is_some_and(|after| after > SEQ_MAX) {
+        return Err(bad(format!("an entry's number is at most {SEQ_MAX}")).into());
+    }
+    let head = at.desk.audit_head(&at.actor)?.seq;
+    // Entries are numbered without a gap, from 1.
+    let (behind, until) = match (newest, after) {
+        (false, after) => (after.unwrap_or(0), after.unwrap_or(0).saturating_add(most).min(head)),
+        (true, after) => {
+            let until = after.map_or(head, |after| after.saturating_sub(1).min(head));
+            (until.saturating_sub(most), until)
+        }
+    };
+    let count = until.saturating_sub(behind);
+    let rows = match count {
+        0 => vec![],
+        count => at.desk.audit_rows(&at.actor, behind, count as usize)?,
+    };
+    let mut items: Vec<_> = rows.iter().map(entry).collect::<Result<_>>()?;
+    let next = match newest {
+        true => Some(behind + 1).filter(|_| behind > 0),
+        false => Some(until).filter(|until| *until < head),
+    };
+    if newest {
+        items.reverse();
+    }
+    Ok(wire::Page { items, next: next.map(|seq| seq.to_string()) })
+}
+
+fn entry(row: &Sealed) -> Result<wire::AuditEntry> {
+    let entry = serde_json::from_str(&row.body).map_err(|_| {
+        let message = format!("entry {} of the audit cannot be read", row.seq);
+        Refusal::new(Code::AuditBroken, message).hint("look at it with: sayso audit verify")
+    })?;
+    Ok(wire::AuditEntry::of(&entry, &rfc3339))
+}
+
+fn verify(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<wire::Verified> {
+    let report = at.desk.verify_audit(&at.actor, |_| {})?;
+    let (events, views) = (Some(report.events), Some(report.views));
+    Ok(wire::Verified { holds: true, entries: report.entries, events, views })
+}

@@ -1,0 +1,554 @@
+//! Gates: asking, looking, waiting, answering, and where the answer is on its way.
+
+use super::health::blocking;
+use super::paging::{limit, page};
+use super::problem::{Failed, Problem};
+use super::route::{Asked, Nothing, Table, Verb};
+use super::visitor::{Knock, Visitor};
+use super::when::{self, rfc3339};
+use super::words;
+use crate::wire;
+use sayso_core::gate::{Card, Fact, Gate};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{
+    Actor, Answer, Approvers, AtEnd, Choice, Code, Content, GateId, Kind, Refusal, Shape, Timestamp,
+};
+use sayso_engine::{Ask, Demands, Desk, GateFilter, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The longest a request is held.
+const HOLD_MAX: Duration = Duration::from_secs(60);
+
+/// The most answers that are taken together.
+const ANSWERS_MAX: usize = 100;
+
+/// The most names in a list of a request.
+const LIST_MAX: usize = 100;
+
+pub(super) fn operations(table: Table) -> Table {
+    table
+        .add(Verb::Get, "/gates", LIST, list)
+        .add(Verb::Create, "/gates", OPEN, open)
+        .add(Verb::Post, "/gates/answers", ANSWER_ALL, answer_all)
+        .held(Verb::Get, "/gates/{gate}", SHOW, show)
+        .add(Verb::Post, "/gates/{gate}/answer", ANSWER, answer)
+        .add(Verb::Post, "/gates/{gate}/revise", REVISE, revise)
+        .add(Verb::Post, "/gates/{gate}/withdraw", WITHDRAW, withdraw)
+        .add(Verb::Post, "/gates/{gate}/claim", CLAIM, |at, asked| {
+            until(at, asked, |desk, actor, id, when| desk.claim(actor, id, when))
+        })
+        .add(Verb::Post, "/gates/{gate}/release", RELEASE, |at, asked| {
+            alone(at, asked, |desk, actor, id| desk.release(actor, id))
+        })
+        .add(Verb::Post, "/gates/{gate}/snooze", SNOOZE, |at, asked| {
+            until(at, asked, |desk, actor, id, when| desk.snooze(actor, id, when))
+        })
+        .add(Verb::Post, "/gates/{gate}/extend", EXTEND, |at, asked| {
+            until(at, asked, |desk, actor, id, when| desk.extend(actor, id, when))
+        })
+        .add(Verb::Post, "/gates/{gate}/delivered", DELIVERED, |at, asked| {
+            alone(at, asked, |desk, actor, id| desk.deliver(actor, id))
+        })
+        .add(Verb::Post, "/gates/{gate}/acknowledged", ACKNOWLEDGED, |at, asked| {
+            alone(at, asked, |desk, actor, id| desk.acknowledge(actor, id))
+        })
+}
+
+type Says = (&'static str, &'static str);
+const LIST: Says = (
+    "listGates",
+    "Gates, a page at a time. Those that wait, oldest first, or those that ended, newest first. An agent sees its own.",
+);
+const OPEN: Says = (
+    "openGate",
+    "Asks a person. The gate is there when this returns, whatever happens next. The same id with the same content again is the same gate; with other content it is refused.",
+);
+const SHOW: Says = (
+    "showGate",
+    "A gate. With `wait` the request is held until it has ended, or for that long. An agent reads its own.",
+);
+const ANSWER: Says = (
+    "answerGate",
+    "Answers a gate, as a person. The first answer wins; the same again is a success without effect; another is refused and names the winner.",
+);
+const ANSWER_ALL: Says = (
+    "answerGates",
+    "Answers several gates, each by itself. What is refused for one is said beside it and touches no other.",
+);
+const REVISE: Says = (
+    "reviseGate",
+    "Changes the question of a gate that is still open. Whoever saw the old one must look again.",
+);
+const WITHDRAW: Says = ("withdrawGate", "Takes a gate back. An agent takes back its own.");
+const CLAIM: Says = ("claimGate", "Says \"mine\" for a while. Others may still answer.");
+const RELEASE: Says = ("releaseGate", "Says \"not mine any more\".");
+const SNOOZE: Says = ("snoozeGate", "Puts a gate off. It leaves the inbox until then.");
+const EXTEND: Says = ("extendGate", "Gives a gate more time.");
+const DELIVERED: Says = ("deliverGate", "Notes that the asker was handed the ending.");
+const ACKNOWLEDGED: Says = (
+    "acknowledgeGate",
+    "Notes that the asker went on with it. Until then it is handed over again.",
+);
+
+/// Which gates.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListGates {
+    /// Those that ended, newest first, instead of those that wait.
+    #[serde(default)]
+    ended: bool,
+    /// Only these kinds, separated by commas.
+    kind: Option<String>,
+    /// Only what this asker asked.
+    asker: Option<String>,
+    /// Only those of this task, whatever their state.
+    task: Option<String>,
+    /// Also those that were put off.
+    #[serde(default)]
+    snoozed: bool,
+    /// Go on behind this gate, as `next` of the last page said.
+    after: Option<String>,
+    /// At most this many.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+fn list(at: &Visitor, asked: Asked<0, ListGates, Nothing>) -> Result<wire::Page<wire::Gate>> {
+    let wanted = asked.query;
+    let filter = GateFilter {
+        ended: wanted.ended,
+        kinds: wanted.kind.as_deref().map_or(Ok(vec![]), kinds)?,
+        asker: wanted.asker,
+        task: wanted.task.as_deref().map(|name| at.task(name)).transpose()?,
+        awake_at: (!wanted.snoozed).then(|| at.desk.now()),
+        after: wanted.after.as_deref().map(|name| at.gate(name)).transpose()?,
+        limit: limit(wanted.limit)?,
+    };
+    let found = at.desk.gates(&at.actor, filter)?;
+    Ok(page(&found, on_the_wire, |gate| gate.opened.id.to_string()))
+}
+
+/// Kinds, separated by commas.
+pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
+    let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let kind = |word: &str| {
+        word.parse().map_err(|e: sayso_core::kind::UnknownKind| bad(e.to_string()).into())
+    };
+    words.map(kind).collect()
+}
+
+/// How long to wait.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShowGate {
+    /// Hold the request until the gate has ended, for at most this long: 30s, 1m. At most a minute.
+    wait: Option<String>,
+}
+
+/// Waits without a thread: the row is the truth, what wakes us only shortens the wait.
+async fn show(
+    knock: Knock,
+    asked: Asked<1, ShowGate, Nothing>,
+) -> std::result::Result<wire::Gate, Failed> {
+    let [name] = asked.names;
+    let hold = asked.query.wait.as_deref().map_or(Ok(Duration::ZERO), when::span)?;
+    let until = Instant::now() + hold.min(HOLD_MAX);
+    let (id, mut gate, room) = {
+        let knock = knock.clone();
+        blocking(move || {
+            let at = knock.enter()?;
+            let gate = at.desk.gate_for(&at.actor, at.gate(&name)?)?;
+            Ok((gate.opened.id, gate, at.room.clone()))
+        })
+        .await?
+    };
+    while gate.is_open() && Instant::now() < until {
+        let (wake, woken) = tokio::sync::oneshot::channel();
+        let _listening = room.waits.listen(id, move || {
+            let _ = wake.send(());
+        });
+        // Listening now: what happened before that is seen here.
+        gate = look(knock.clone(), id).await?;
+        if !gate.is_open() {
+            break;
+        }
+        tokio::select! {
+            _ = woken => {}
+            () = tokio::time::sleep_until(until) => {}
+            () = knock.hall.ending() => break,
+        }
+        // Whoever lost their credential while they waited hears nothing any more.
+        gate = look(knock.clone(), id).await?;
+    }
+    Ok(on_the_wire(&gate))
+}
+
+async fn look(knock: Knock, id: GateId) -> std::result::Result<Gate, Failed> {
+    blocking(move || {
+        let at = knock.enter()?;
+        at.desk.gate_for(&at.actor, id)
+    })
+    .await
+}
+
+/// A question to a person.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OpenGate {
+    /// A ULID of your own: asking again with it is the same question.
+    id: Option<String>,
+    /// What sort of gate. Input for a task and decision otherwise, unless given.
+    kind: Option<words::Kind>,
+    /// The task that waits for it; the one an agent's credential is bound to, unless given.
+    task: Option<String>,
+    /// The question.
+    question: String,
+    /// What else the person should know. They cannot see your log.
+    #[serde(default)]
+    context: String,
+    /// What to show beside it; marked as the asker's word.
+    #[serde(default)]
+    facts: Vec<NewFact>,
+    /// The form of the answer; what fits the rest, unless given.
+    form: Option<words::Form>,
+    /// What can be picked.
+    #[serde(default)]
+    options: Vec<NewOption>,
+    /// Several options may be picked.
+    #[serde(default)]
+    multi: bool,
+    /// Words of one's own are an answer to a choice, too.
+    #[serde(default)]
+    other: bool,
+    /// The JSON Schema of a form.
+    schema: Option<Value>,
+    /// Who may answer: any of these people; anybody, unless given.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    to: Vec<String>,
+    /// How many of them have to agree; one, unless given.
+    quorum: Option<usize>,
+    /// The least proof an answer needs; a token, unless given.
+    least_proof: Option<words::Proof>,
+    /// How long people have: 30m, 2h.
+    deadline: Option<String>,
+    /// What silence means then; deny, unless given.
+    at_end: Option<words::AtEnd>,
+    /// Remind people after this long, each.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    remind: Vec<String>,
+}
+
+/// The card of a gate, as it shall be from now on.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReviseGate {
+    /// The question.
+    question: String,
+    /// What else the person should know.
+    #[serde(default)]
+    context: String,
+    /// What to show beside it; marked as the asker's word.
+    #[serde(default)]
+    facts: Vec<NewFact>,
+    /// The form of the answer; what fits the rest, unless given.
+    form: Option<words::Form>,
+    /// What can be picked.
+    #[serde(default)]
+    options: Vec<NewOption>,
+    /// Several options may be picked.
+    #[serde(default)]
+    multi: bool,
+    /// Words of one's own are an answer to a choice, too.
+    #[serde(default)]
+    other: bool,
+    /// The JSON Schema of a form.
+    schema: Option<Value>,
+}
+
+/// Something to show beside a question.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewFact {
+    /// What it is.
+    name: String,
+    /// Its value.
+    value: Value,
+}
+
+/// What can be picked.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewOption {
+    /// What is picked.
+    name: String,
+    /// What picking it leads to.
+    #[serde(default)]
+    consequence: String,
+}
+
+fn open(at: &Visitor, asked: Asked<0, Nothing, OpenGate>) -> Result<wire::Gate> {
+    let mut new = asked.body;
+    let task = match new.task.take() {
+        Some(name) => Some(at.task(&name)?),
+        None => at.actor.task,
+    };
+    let usual = if task.is_some() { Kind::Input } else { Kind::Decision };
+    let kind = new.kind.map_or(usual, Kind::from);
+    let id = match new.id.take() {
+        Some(id) => ulid(&id)?,
+        None => at.desk.new_gate_id(),
+    };
+    let demands = demands(&new)?;
+    let OpenGate { question, context, facts, form, options, multi, other, schema, .. } = new;
+    let card = ReviseGate { question, context, facts, form, options, multi, other, schema };
+    let ask = Ask { demands, ..Ask::new(id, kind, task, card.card(kind)?) };
+    Ok(on_the_wire(&at.desk.ask(&at.actor, ask)?))
+}
+
+fn demands(new: &OpenGate) -> Result<Demands> {
+    check_count(&new.to, "people")?;
+    check_count(&new.remind, "reminders")?;
+    let ms = |typed: &String| -> Result<u64> {
+        Ok(u64::try_from(when::span(typed)?.as_millis()).unwrap_or(u64::MAX))
+    };
+    Ok(Demands {
+        approvers: approvers(&new.to, new.quorum.unwrap_or(1)),
+        proof: new.least_proof.map_or(sayso_core::Proof::Token, Into::into),
+        deadline_ms: new.deadline.as_ref().map(ms).transpose()?,
+        remind_ms: new.remind.iter().map(ms).collect::<Result<_>>()?,
+        at_end: new.at_end.map_or(AtEnd::Deny, Into::into),
+        ..Demands::default()
+    })
+}
+
+fn approvers(to: &[String], least: usize) -> Approvers {
+    match to {
+        [] if least <= 1 => Approvers::Anyone,
+        [only] if least <= 1 => Approvers::Person(only.clone()),
+        people => {
+            let of = people.iter().cloned().map(Approvers::Person).collect();
+            Approvers::Some { least: least.max(1), of }
+        }
+    }
+}
+
+impl ReviseGate {
+    fn card(self, kind: Kind) -> Result<Card> {
+        let facts = self.facts.into_iter();
+        let facts = facts.map(|f| Fact { name: f.name, value: f.value, verified: false }).collect();
+        let asks_for_words = matches!(kind, Kind::Input | Kind::Decision);
+        let usual = match (self.options.is_empty(), &self.schema) {
+            (false, _) => words::Form::Choice,
+            (true, Some(_)) => words::Form::Form,
+            (true, None) if asks_for_words => words::Form::Text,
+            (true, None) => words::Form::Verdict,
+        };
+        let is_choice = !self.options.is_empty() || self.multi || self.other;
+        let shape = match (self.form.unwrap_or(usual), self.schema) {
+            (words::Form::Choice, None) => {
+                let options = self.options.into_iter();
+                let option = |o: NewOption| Choice { name: o.name, consequence: o.consequence };
+                let options = options.map(option).collect();
+                Shape::Choice { options, multi: self.multi, other: self.other }
+            }
+            (words::Form::Form, Some(schema)) if !is_choice => Shape::Form { schema },
+            (words::Form::Text, None) if !is_choice => Shape::Text,
+            (words::Form::Verdict, None) if !is_choice => Shape::Verdict,
+            _ => {
+                return Err(bad("the form of the answer and what is said of it do not fit".into())
+                    .hint("options, multi and other are for a choice, schema is for a form")
+                    .into());
+            }
+        };
+        Ok(Card { question: self.question, narrative: self.context, facts, shape })
+    }
+}
+
+fn revise(at: &Visitor, asked: Asked<1, Nothing, ReviseGate>) -> Result<wire::Gate> {
+    let id = at.gate(&asked.names[0])?;
+    let kind = at.desk.gate_for(&at.actor, id)?.opened.kind;
+    Ok(on_the_wire(&at.desk.revise(&at.actor, id, asked.body.card(kind)?)?))
+}
+
+/// What a person says.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AnswerGate {
+    /// Yes or no. A text, a choice or a form is a yes with content; declining is a no.
+    verdict: words::Verdict,
+    /// The digest of the card that was shown; refused when the card has changed since.
+    digest: String,
+    /// A text.
+    text: Option<String>,
+    /// The options picked.
+    picked: Option<Vec<String>>,
+    /// Words of one's own, where they are an answer to a choice.
+    other: Option<String>,
+    /// The filled form.
+    form: Option<Value>,
+    /// The arguments a tool call shall run with instead.
+    arguments: Option<Value>,
+    /// Why.
+    reason: Option<String>,
+    /// Whether the agent is to stop here and now; only with a no to a tool call.
+    #[serde(default)]
+    interrupts: bool,
+}
+
+impl AnswerGate {
+    /// The answer, and the digest of the card it is for.
+    fn read(self) -> Result<(Answer, String)> {
+        let is_choice = self.picked.is_some() || self.other.is_some();
+        let choice = is_choice.then(|| Content::Choice {
+            picked: self.picked.unwrap_or_default(),
+            other: self.other,
+        });
+        let all = [
+            self.text.map(Content::Text),
+            choice,
+            self.form.map(Content::Form),
+            self.arguments.map(Content::Arguments),
+        ];
+        let mut given = all.into_iter().flatten();
+        let content = given.next().unwrap_or_default();
+        if given.next().is_some() {
+            return Err(bad("an answer has one content".into())
+                .hint("take text, or picked and other, or form, or arguments")
+                .into());
+        }
+        let (verdict, reason, interrupts) = (self.verdict.into(), self.reason, self.interrupts);
+        Ok((Answer { verdict, content, reason, interrupts }, self.digest))
+    }
+}
+
+fn answer(at: &Visitor, asked: Asked<1, Nothing, AnswerGate>) -> Result<wire::Gate> {
+    let id = at.gate(&asked.names[0])?;
+    let (answer, digest) = asked.body.read()?;
+    Ok(on_the_wire(&at.desk.answer(&at.actor, id, answer, &digest)?))
+}
+
+/// Answers to several gates.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AnswerGates {
+    /// The answers.
+    #[schemars(length(min = 1, max = 100))]
+    answers: Vec<AnswerOf>,
+}
+
+/// An answer and the gate it is for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AnswerOf {
+    /// The gate.
+    gate: String,
+    /// The answer.
+    answer: AnswerGate,
+}
+
+/// What came of several answers.
+#[derive(Serialize, JsonSchema)]
+struct Answered {
+    /// One for each, in their order.
+    outcomes: Vec<AnsweredOne>,
+}
+
+/// What came of one answer.
+#[derive(Serialize, JsonSchema)]
+struct AnsweredOne {
+    /// The gate, as it was named.
+    gate: String,
+    /// The gate as it is now; none where the answer was refused.
+    answered: Option<wire::Gate>,
+    /// Why it was refused.
+    problem: Option<Problem>,
+}
+
+fn answer_all(at: &Visitor, asked: Asked<0, Nothing, AnswerGates>) -> Result<Answered> {
+    let answers = asked.body.answers;
+    if answers.is_empty() || answers.len() > ANSWERS_MAX {
+        return Err(bad(format!("from 1 to {ANSWERS_MAX} answers are taken together")).into());
+    }
+    let one = |AnswerOf { gate, answer }: AnswerOf| {
+        let answered = at.gate(&gate).and_then(|id| {
+            let (answer, digest) = answer.read()?;
+            at.desk.answer(&at.actor, id, answer, &digest)
+        });
+        match answered {
+            Ok(now) => AnsweredOne { gate, answered: Some(on_the_wire(&now)), problem: None },
+            Err(error) => AnsweredOne { gate, answered: None, problem: Some(Problem::of(&error)) },
+        }
+    };
+    Ok(Answered { outcomes: answers.into_iter().map(one).collect() })
+}
+
+/// Why something is done.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Because {
+    /// Why.
+    #[serde(default)]
+    pub(super) reason: String,
+}
+
+fn withdraw(at: &Visitor, asked: Asked<1, Nothing, Because>) -> Result<wire::Gate> {
+    let id = at.gate(&asked.names[0])?;
+    Ok(on_the_wire(&at.desk.withdraw(&at.actor, id, &asked.body.reason)?))
+}
+
+/// Until when something holds.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Until {
+    /// A moment such as 2026-12-24T18:00:00Z, or a span from now such as 2h.
+    until: String,
+}
+
+fn until(
+    at: &Visitor,
+    asked: Asked<1, Nothing, Until>,
+    deed: fn(&Desk, &Actor, GateId, Timestamp) -> Result<Gate>,
+) -> Result<wire::Gate> {
+    let (id, until) = (at.gate(&asked.names[0])?, at.moment(&asked.body.until)?);
+    Ok(on_the_wire(&deed(&at.desk, &at.actor, id, until)?))
+}
+
+fn alone(
+    at: &Visitor,
+    asked: Asked<1, Nothing, Nothing>,
+    deed: fn(&Desk, &Actor, GateId) -> Result<Gate>,
+) -> Result<wire::Gate> {
+    Ok(on_the_wire(&deed(&at.desk, &at.actor, at.gate(&asked.names[0])?)?))
+}
+
+pub(super) fn on_the_wire(gate: &Gate) -> wire::Gate {
+    wire::Gate::of(gate, &rfc3339)
+}
+
+/// An id that the client made.
+pub(super) fn ulid<I: std::str::FromStr>(typed: &str) -> Result<I> {
+    let shown = || shorten(&harmless_line(typed), 60);
+    let wrong =
+        |_| bad(format!("{:?} is no ULID", shown())).hint("leave it out, or make a new one");
+    Ok(typed.parse().map_err(wrong)?)
+}
+
+/// Lists in a request are short.
+pub(super) fn check_count<T>(list: &[T], what: &str) -> Result<()> {
+    match list.len() <= LIST_MAX {
+        true => Ok(()),
+        false => {
+            Err(Refusal::new(Code::TooLarge, format!("at most {LIST_MAX} {what} are taken")).into())
+        }
+    }
+}
+
+pub(super) fn bad(message: String) -> Refusal {
+    Refusal::new(Code::BadValue, message)
+}

@@ -1,0 +1,208 @@
+//! The document that tells the API: OpenAPI 3.1, made from the table of operations and the types they take.
+
+use super::problem::{PROBLEM_JSON, Problem};
+use super::route::{Input, Output, Verb};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+const DEFINITIONS: &str = "/components/schemas";
+
+/// What the document says of an operation.
+pub(super) struct Described {
+    pub(super) verb: Verb,
+    pub(super) path: String,
+    /// Its name for programs.
+    pub(super) name: &'static str,
+    /// What it does, for people. The first sentence stands alone.
+    pub(super) says: &'static str,
+    pub(super) shapes: fn(&mut Schemas) -> Shapes,
+}
+
+/// What goes in and what comes out.
+pub(super) struct Shapes {
+    pub(super) query: Vec<Value>,
+    pub(super) body: Option<Value>,
+    pub(super) answer: Value,
+}
+
+/// Gathers the schemas that operations share. What goes in is described as it is read, what comes out as it
+/// is written.
+pub(super) struct Schemas {
+    incoming: SchemaGenerator,
+    outgoing: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings =
+            || SchemaSettings::draft2020_12().with(|s| s.definitions_path = DEFINITIONS.into());
+        Self {
+            incoming: settings().for_deserialize().into_generator(),
+            outgoing: settings().for_serialize().into_generator(),
+        }
+    }
+
+    /// The parameters of a query.
+    pub(super) fn parameters<Q: Input>(&mut self) -> Vec<Value> {
+        let inline = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
+        let schema =
+            inline.for_deserialize().into_generator().into_root_schema_for::<Q>().to_value();
+        let required = |name: &String| is_required(&schema, name);
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let parameter = |(name, field): (&String, &Value)| {
+            let mut field = field.clone();
+            let says = field.as_object_mut().and_then(|field| field.remove("description"));
+            json!({
+                "name": name,
+                "in": "query",
+                "required": required(name),
+                "description": says.unwrap_or_default(),
+                "schema": without_null(field),
+            })
+        };
+        fields.map(parameter).collect()
+    }
+
+    /// The body, unless it is none.
+    pub(super) fn body<B: Input>(&mut self) -> Option<Value> {
+        let schema = schemars::schema_for!(B).to_value();
+        let is_nothing = schema["properties"].as_object().is_none_or(Map::is_empty)
+            && schema["additionalProperties"] == json!(false);
+        if is_nothing {
+            return None;
+        }
+        let is_required = schema["required"].as_array().is_some_and(|names| !names.is_empty());
+        let schema = self.incoming.subschema_for::<B>();
+        Some(json!({
+            "required": is_required,
+            "content": {"application/json": {"schema": schema}},
+        }))
+    }
+
+    /// What is answered when it went well.
+    pub(super) fn answer<T: Output>(&mut self) -> Value {
+        json!({"application/json": {"schema": self.outgoing.subschema_for::<T>()}})
+    }
+
+    fn of<T: JsonSchema>(&mut self) -> Schema {
+        self.outgoing.subschema_for::<T>()
+    }
+
+    fn into_all(mut self) -> Map<String, Value> {
+        let mut all = self.outgoing.take_definitions(true);
+        all.extend(self.incoming.take_definitions(true));
+        all
+    }
+}
+
+/// The whole document.
+pub(super) fn document(operations: &[Described]) -> Value {
+    let mut schemas = Schemas::new();
+    let problem = schemas.of::<Problem>();
+    let mut paths = Map::new();
+    for described in operations {
+        let operation = operation(described, &mut schemas, &problem);
+        let path = paths.entry(&described.path).or_insert_with(|| json!({}));
+        path[described.verb.method()] = operation;
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "sayso",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What matters waits, durably, for a person's say-so. Who acts comes from the \
+                credential; whatever is refused is a problem (RFC 9457) with a code and what to do. Ids may be \
+                made by the client: the same request again is the same thing.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas.into_all(),
+        },
+    })
+}
+
+fn operation(described: &Described, schemas: &mut Schemas, problem: &Schema) -> Value {
+    let shapes = (described.shapes)(schemas);
+    let says = described.says;
+    let summary = says.split_inclusive(". ").next().unwrap_or(says).trim_end_matches(['.', ' ']);
+    let success = described.verb.success();
+    let mut parameters: Vec<Value> = in_path(&described.path).map(path_parameter).collect();
+    parameters.extend(shapes.query);
+    let mut operation = json!({
+        "operationId": described.name,
+        "summary": summary,
+        "description": says,
+        "tags": [tag(&described.path)],
+        "parameters": parameters,
+        "responses": {
+            success.as_str(): {
+                "description": success.canonical_reason().unwrap_or_default(),
+                "content": shapes.answer,
+            },
+            "default": {
+                "description": "It was not done, and why.",
+                "content": {PROBLEM_JSON: {"schema": problem}},
+            },
+        },
+    });
+    if let Some(body) = shapes.body {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+/// The names in a path.
+fn in_path(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn path_parameter(name: &str) -> Value {
+    let says = match name {
+        "space" => "The space.",
+        "gate" => "The gate: its id, its handle, or a task that waits for one gate.",
+        "task" => "The task: its id or its handle.",
+        "on" => "The task it waits for: its id or its handle.",
+        "agent" => "The agent's name.",
+        "message" => "The message: its id or its handle.",
+        "token" => "The token's handle.",
+        _ => "",
+    };
+    json!({
+        "name": name,
+        "in": "path",
+        "required": true,
+        "description": says,
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    })
+}
+
+/// The resource a path is about: the first word behind the space.
+fn tag(path: &str) -> &str {
+    path.split('/')
+        .skip(1)
+        .find(|part| !matches!(*part, "v1" | "spaces" | "{space}"))
+        .unwrap_or("api")
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    schema["required"].as_array().is_some_and(|names| names.iter().any(|it| it == name))
+}
+
+/// A parameter of a query is there or it is not; it is never null.
+fn without_null(mut schema: Value) -> Value {
+    if let Some(kinds) = schema["type"].as_array() {
+        let kinds: Vec<_> = kinds.iter().filter(|kind| *kind != "null").cloned().collect();
+        if let [only] = kinds.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("default");
+    }
+    schema
+}

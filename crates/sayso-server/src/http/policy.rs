@@ -1,0 +1,53 @@
+//! Policies: what is in force, and what it would say.
+
+use super::route::{Asked, Nothing, Table, Verb};
+use super::visitor::Visitor;
+use super::when::rfc3339;
+use crate::wire;
+use sayso_engine::{Request, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+pub(super) fn operations(table: Table) -> Table {
+    table.add(Verb::Get, "/policy", SHOW, show).add(Verb::Post, "/policy/explain", EXPLAIN, explain)
+}
+
+type Says = (&'static str, &'static str);
+const SHOW: Says = ("showPolicy", "What is in force, layer by layer, with its digest.");
+const EXPLAIN: Says = (
+    "explainPolicy",
+    "Says what the policy makes of a request, by which rule, and why. Nothing is asked or done by it.",
+);
+
+fn show(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<wire::InForce> {
+    wire::InForce::at(&at.desk, &rfc3339)
+}
+
+/// A request as policies see it. Its words are the policy's own.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct ExplainPolicy(Request);
+
+impl JsonSchema for ExplainPolicy {
+    fn schema_name() -> Cow<'static, str> {
+        "ExplainPolicy".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "What is to happen, in the words of policies: \
+                {\"on\": \"tool\", \"tool\": \"Bash\", \"command\": \"git push\"}.",
+            "properties": {
+                "on": {"enum": ["tool", "transition", "lifecycle", "result", "ask"]},
+            },
+            "required": ["on"],
+        })
+    }
+}
+
+fn explain(at: &Visitor, asked: Asked<0, Nothing, ExplainPolicy>) -> Result<wire::Explained> {
+    let (explained, remembered) = at.desk.explain(asked.body.0)?;
+    Ok(wire::Explained { remembered: remembered.map(|r| r.by), ..wire::Explained::of(explained) })
+}

@@ -1,0 +1,47 @@
+//! Runs: the turns agents took.
+
+use super::paging::{limit, page, part};
+use super::route::{Asked, Nothing, Table, Verb};
+use super::visitor::Visitor;
+use super::when::rfc3339;
+use crate::wire;
+use sayso_core::run::Run;
+use sayso_engine::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How many runs of a task are kept in reach.
+const RUNS_MAX: usize = 1_000;
+
+pub(super) fn operations(table: Table) -> Table {
+    table.add(Verb::Get, "/runs", LIST, list)
+}
+
+const LIST: (&str, &str) = (
+    "listRuns",
+    "The turns agents took, a page at a time. Those of a task, newest first, or those under way.",
+);
+
+/// Which runs.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListRuns {
+    /// Those of this task; those under way, unless given.
+    task: Option<String>,
+    /// Go on behind this run, as `next` of the last page said.
+    after: Option<String>,
+    /// At most this many.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+fn list(at: &Visitor, asked: Asked<0, ListRuns, Nothing>) -> Result<wire::Page<wire::Run>> {
+    let ListRuns { task, after, limit: most } = asked.query;
+    let all = match task {
+        Some(name) => at.desk.runs_of(at.task(&name)?, RUNS_MAX)?,
+        None => at.desk.live_runs()?,
+    };
+    let name = |run: &Run| run.started.id.to_string();
+    let found = part(all, after.as_deref(), limit(most)?, name)?;
+    Ok(page(&found, |run| wire::Run::of(run, &rfc3339), name))
+}

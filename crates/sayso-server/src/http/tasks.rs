@@ -1,0 +1,377 @@
+//! Tasks: making and changing them, and what became of them.
+
+use super::gates::{Because, bad, check_count, kinds, ulid};
+use super::paging::{limit, page, part};
+use super::route::{Asked, Nothing, Table, Verb};
+use super::visitor::Visitor;
+use super::when::rfc3339;
+use super::words;
+use crate::wire;
+use sayso_core::TaskId;
+use sayso_core::gate::Gate;
+use sayso_core::task::{Edit, Status};
+use sayso_engine::{GateFilter, NewTask, Result, TaskFilter, TaskRow};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+
+/// How many gates of a task are shown with it.
+const GATES_MAX: usize = 500;
+
+/// How many runs of a task are shown with it.
+const RUNS_MAX: usize = 1_000;
+
+pub(super) fn operations(table: Table) -> Table {
+    table
+        .add(Verb::Get, "/tasks", LIST, list)
+        .add(Verb::Create, "/tasks", CREATE, create)
+        .add(Verb::Get, "/tasks/{task}", SHOW, show)
+        .add(Verb::Patch, "/tasks/{task}", EDIT, edit)
+        .add(Verb::Delete, "/tasks/{task}", DELETE, delete)
+        .add(Verb::Get, "/tasks/{task}/history", HISTORY, history)
+        .add(Verb::Post, "/tasks/{task}/notes", NOTE, note)
+        .add(Verb::Post, "/tasks/{task}/close", CLOSE, close)
+        .add(Verb::Post, "/tasks/{task}/reopen", REOPEN, reopen)
+        .add(Verb::Post, "/tasks/{task}/defer", DEFER, defer)
+        .add(Verb::Put, "/tasks/{task}/dependencies/{on}", DEPEND, depend)
+        .add(Verb::Delete, "/tasks/{task}/dependencies/{on}", DEPEND_NO_MORE, depend_no_more)
+}
+
+type Says = (&'static str, &'static str);
+const LIST: Says = (
+    "listTasks",
+    "Tasks, a page at a time. By priority and then by age; those that are over are left out unless asked for.",
+);
+const CREATE: Says = (
+    "createTask",
+    "Makes a task. The same id with the same content again is the same task; with other content it is refused.",
+);
+const SHOW: Says = ("showTask", "A task with its questions, notes, runs and history.");
+const EDIT: Says = (
+    "editTask",
+    "Changes a task. What is not named stays as it is. Loosening what a task requires is a person's.",
+);
+const DELETE: Says = (
+    "deleteTask",
+    "Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.",
+);
+const HISTORY: Says = ("taskHistory", "What happened to a task, in order. Notes are not among it.");
+const NOTE: Says = ("noteTask", "Writes a note. The author comes from the credential.");
+const CLOSE: Says = (
+    "closeTask",
+    "Closes a task. Where an agent closes what requires a person's say-so, the gate opens instead, and the task comes back with it.",
+);
+const REOPEN: Says = ("reopenTask", "Opens a task again.");
+const DEFER: Says = ("deferTask", "Puts a task off.");
+const DEPEND: Says = ("addDependency", "Lets a task wait for another.");
+const DEPEND_NO_MORE: Says = ("removeDependency", "Lets a task wait no more for another.");
+
+/// Which tasks.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListTasks {
+    /// Only those with one of these statuses, separated by commas.
+    status: Option<String>,
+    /// Closed ones, too.
+    #[serde(default)]
+    all: bool,
+    /// Only those a worker may take now.
+    #[serde(default)]
+    ready: bool,
+    /// Only those that wait for a person: for one of these kinds, separated by commas, or for `any`.
+    awaiting: Option<String>,
+    /// Only those that wait for other tasks.
+    #[serde(default)]
+    blocked: bool,
+    /// Only those with this label.
+    label: Option<String>,
+    /// Only those of this type.
+    #[serde(rename = "type")]
+    sort: Option<String>,
+    /// Only those with this priority.
+    #[schemars(range(max = 4))]
+    priority: Option<u8>,
+    /// Only the parts of this epic.
+    parent: Option<String>,
+    /// Go on behind this task, as `next` of the last page said.
+    after: Option<String>,
+    /// At most this many.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+fn list(at: &Visitor, asked: Asked<0, ListTasks, Nothing>) -> Result<wire::Page<wire::Task>> {
+    let wanted = asked.query;
+    let awaiting = match wanted.awaiting.as_deref() {
+        Some("any") => Some(vec![]),
+        typed => typed.map(kinds).transpose()?,
+    };
+    let filter = TaskFilter {
+        statuses: statuses(wanted.status.as_deref().unwrap_or_default())?,
+        all: wanted.all,
+        ready_at: wanted.ready.then(|| at.desk.now()),
+        awaiting,
+        blocked: wanted.blocked,
+        label: wanted.label,
+        sort: wanted.sort,
+        priority: wanted.priority,
+        parent: wanted.parent.as_deref().map(|name| at.task(name)).transpose()?,
+        after: wanted.after.as_deref().map(|name| at.task(name)).transpose()?,
+        limit: limit(wanted.limit)?,
+        ..TaskFilter::default()
+    };
+    let found = at.desk.tasks(&filter)?;
+    let rows: Vec<_> = found.items.iter().map(|row| of(at, row)).collect::<Result<_>>()?;
+    let next = page(&found, |_| (), |row| row.task.id.to_string()).next;
+    Ok(wire::Page { items: rows, next })
+}
+
+fn statuses(typed: &str) -> Result<Vec<Status>> {
+    let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().map_err(|e: String| bad(e).into())).collect()
+}
+
+/// A task on the wire, with what it waits for, as far as the visitor may see that.
+fn of(at: &Visitor, row: &TaskRow) -> Result<wire::Task> {
+    let gates = match row.task.is_waiting() {
+        true => gates_of(at, row.task.id)?,
+        false => vec![],
+    };
+    Ok(wire::Task::of(row, &gates, &rfc3339))
+}
+
+fn gates_of(at: &Visitor, task: TaskId) -> Result<Vec<Gate>> {
+    let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
+    Ok(at.desk.gates(&at.actor, filter)?.items)
+}
+
+/// The task as it is now.
+fn now(at: &Visitor, id: TaskId) -> Result<wire::Task> {
+    of(at, &at.desk.task(id)?)
+}
+
+fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::TaskDetail> {
+    let id = at.task(&asked.names[0])?;
+    let row = at.desk.task(id)?;
+    let (gates, history) = (gates_of(at, id)?, at.desk.history(id)?);
+    let runs = at.desk.runs_of(id, RUNS_MAX)?;
+    Ok(wire::TaskDetail::of(&row, &gates, &history, &runs, &rfc3339))
+}
+
+/// Which part of a history.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TaskHistory {
+    /// Go on behind this one, as `next` of the last page said.
+    after: Option<String>,
+    /// At most this many.
+    #[schemars(range(min = 1, max = 200))]
+    limit: Option<u16>,
+}
+
+fn history(
+    at: &Visitor,
+    asked: Asked<1, TaskHistory, Nothing>,
+) -> Result<wire::Page<wire::Happening>> {
+    let history = at.desk.history(at.task(&asked.names[0])?)?;
+    let numbered = wire::Happening::all(&history, &rfc3339).into_iter().enumerate().collect();
+    let TaskHistory { after, limit: most } = asked.query;
+    let found = part(numbered, after.as_deref(), limit(most)?, |(number, _)| number.to_string())?;
+    Ok(page(&found, |(_, happening)| happening.clone(), |(number, _)| number.to_string()))
+}
+
+/// A task to be made.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CreateTask {
+    /// A ULID of your own: creating again with it is the same task.
+    id: Option<String>,
+    /// What is to be done, in a line.
+    title: String,
+    /// What is to be done, at length.
+    #[serde(default)]
+    description: String,
+    /// What sort of work; task, unless given.
+    #[serde(rename = "type")]
+    sort: Option<String>,
+    /// From 0, at once, to 4, some day; 2, unless given.
+    #[schemars(range(max = 4))]
+    priority: Option<u8>,
+    /// How big it is.
+    size: Option<String>,
+    /// Words to find it by.
+    #[serde(default)]
+    labels: Vec<String>,
+    /// The epic it is part of.
+    parent: Option<String>,
+    /// What must be closed before it.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    blocked_by: Vec<String>,
+    /// The gate that opens when an agent says it is complete: approval, review or content.
+    requires: Option<words::Kind>,
+    /// What waits for a person from the start.
+    awaiting: Option<words::Kind>,
+}
+
+fn create(at: &Visitor, asked: Asked<0, Nothing, CreateTask>) -> Result<wire::Task> {
+    let new = asked.body;
+    check_count(&new.blocked_by, "tasks")?;
+    let id = match new.id {
+        Some(id) => ulid(&id)?,
+        None => at.desk.new_task_id(),
+    };
+    let tasks = |names: Vec<String>| names.iter().map(|name| at.task(name)).collect::<Result<_>>();
+    let new = NewTask {
+        id,
+        title: new.title,
+        body: new.description,
+        sort: new.sort.unwrap_or_else(|| "task".into()),
+        priority: priority(new.priority)?.unwrap_or(2),
+        size: new.size,
+        labels: new.labels.into_iter().collect(),
+        parent: new.parent.as_deref().map(|name| at.task(name)).transpose()?,
+        blocked_by: tasks(new.blocked_by)?,
+        requires: new.requires.map(Into::into),
+        awaiting: new.awaiting.map(|kind| (at.desk.new_gate_id(), kind.into())),
+    };
+    now(at, at.desk.create_task(&at.actor, new)?.id)
+}
+
+fn priority(typed: Option<u8>) -> Result<Option<u8>> {
+    match typed {
+        Some(5..) => Err(bad("a priority is from 0, at once, to 4, some day".into()).into()),
+        fine => Ok(fine),
+    }
+}
+
+/// Changes to a task; what is not named stays as it is.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EditTask {
+    /// The title.
+    title: Option<String>,
+    /// The description.
+    description: Option<String>,
+    /// What sort of work.
+    #[serde(rename = "type")]
+    sort: Option<String>,
+    /// From 0, at once, to 4, some day.
+    #[schemars(range(max = 4))]
+    priority: Option<u8>,
+    /// How big it is; null for nothing.
+    #[serde(default, deserialize_with = "present")]
+    size: Option<Option<String>>,
+    /// The epic it is part of; null for none.
+    #[serde(default, deserialize_with = "present")]
+    parent: Option<Option<String>>,
+    /// The gate at completion; null for none.
+    #[serde(default, deserialize_with = "present")]
+    requires: Option<Option<words::Kind>>,
+    /// Labels to add.
+    #[serde(default)]
+    add_labels: Vec<String>,
+    /// Labels to take away.
+    #[serde(default)]
+    remove_labels: Vec<String>,
+}
+
+/// A null that is there says something; one that is not there does not.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+fn edit(at: &Visitor, asked: Asked<1, Nothing, EditTask>) -> Result<wire::Task> {
+    let id = at.task(&asked.names[0])?;
+    let body = asked.body;
+    let parent = match body.parent {
+        Some(Some(name)) => Some(Some(at.task(&name)?)),
+        Some(None) => Some(None),
+        None => None,
+    };
+    let edit = Edit {
+        title: body.title,
+        body: body.description,
+        sort: body.sort,
+        priority: priority(body.priority)?,
+        size: body.size,
+        parent,
+        requires: body.requires.map(|kind| kind.map(Into::into)),
+        add_labels: body.add_labels.into_iter().collect(),
+        remove_labels: body.remove_labels.into_iter().collect(),
+    };
+    now(at, at.desk.edit_task(&at.actor, id, edit)?.id)
+}
+
+/// How a task ends.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ending {
+    /// Why.
+    #[serde(default)]
+    reason: String,
+    /// End what is under it, too.
+    #[serde(default)]
+    force: bool,
+}
+
+fn delete(at: &Visitor, asked: Asked<1, Ending, Nothing>) -> Result<wire::Task> {
+    let id = at.task(&asked.names[0])?;
+    let Ending { reason, force } = asked.query;
+    now(at, at.desk.delete_task(&at.actor, id, &reason, force)?.id)
+}
+
+fn close(at: &Visitor, asked: Asked<1, Nothing, Ending>) -> Result<wire::Task> {
+    let id = at.task(&asked.names[0])?;
+    let Ending { reason, force } = asked.body;
+    at.desk.close_task(&at.actor, id, &reason, force)?;
+    now(at, id)
+}
+
+fn reopen(at: &Visitor, asked: Asked<1, Nothing, Because>) -> Result<wire::Task> {
+    let id = at.task(&asked.names[0])?;
+    now(at, at.desk.reopen_task(&at.actor, id, &asked.body.reason)?.id)
+}
+
+/// Until when a task is put off.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DeferTask {
+    /// A moment such as 2026-12-24T18:00:00Z, or a span from now such as 2h; for good, unless given.
+    until: Option<String>,
+}
+
+fn defer(at: &Visitor, asked: Asked<1, Nothing, DeferTask>) -> Result<wire::Task> {
+    let id = at.task(&asked.names[0])?;
+    let until = asked.body.until.as_deref().map(|typed| at.moment(typed)).transpose()?;
+    now(at, at.desk.defer_task(&at.actor, id, until)?.id)
+}
+
+/// A note.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoteTask {
+    /// What to write down.
+    text: String,
+    /// A person writes down what an agent said; never the other way round.
+    #[serde(default)]
+    as_agent: bool,
+}
+
+fn note(at: &Visitor, asked: Asked<1, Nothing, NoteTask>) -> Result<wire::Task> {
+    let id = at.task(&asked.names[0])?;
+    now(at, at.desk.note(&at.actor, id, &asked.body.text, asked.body.as_agent)?.id)
+}
+
+fn depend(at: &Visitor, asked: Asked<2, Nothing, Nothing>) -> Result<wire::Task> {
+    let [task, on] = &asked.names;
+    let (id, on) = (at.task(task)?, at.task(on)?);
+    now(at, at.desk.add_dependency(&at.actor, id, on)?.id)
+}
+
+fn depend_no_more(at: &Visitor, asked: Asked<2, Nothing, Nothing>) -> Result<wire::Task> {
+    let [task, on] = &asked.names;
+    let (id, on) = (at.task(task)?, at.task(on)?);
+    now(at, at.desk.remove_dependency(&at.actor, id, on)?.id)
+}

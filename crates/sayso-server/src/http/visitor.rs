@@ -1,0 +1,57 @@
+//! Who comes in, and to which space. Every request of the API passes here, and nowhere else is it decided
+//! who somebody is: the credential says so.
+
+use super::hall::{Hall, Room, secret};
+use super::when;
+use axum::http::HeaderMap;
+use sayso_core::{Actor, GateId, Refusal, TaskId, Timestamp};
+use sayso_engine::{Caller, Desk, Result, check_space_name};
+use std::sync::Arc;
+
+/// Somebody at the door of a space, with what they bring.
+#[derive(Clone)]
+pub(super) struct Knock {
+    pub(super) hall: Arc<Hall>,
+    pub(super) space: String,
+    pub(super) headers: HeaderMap,
+}
+
+/// Somebody who came in.
+pub(super) struct Visitor {
+    pub(super) desk: Desk,
+    pub(super) actor: Actor,
+    caller: Caller,
+    pub(super) room: Arc<Room>,
+}
+
+impl Knock {
+    /// Lets them in, if their credential is good at this moment. Blocks.
+    pub(super) fn enter(&self) -> Result<Visitor> {
+        check_space_name(&self.space)?;
+        let secret = secret(&self.headers);
+        let (room, caller) = self.hall.enter(&self.space, secret.as_deref())?;
+        Ok(Visitor { desk: room.desk.clone().into(), actor: caller.actor.clone(), caller, room })
+    }
+}
+
+impl Visitor {
+    /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.
+    pub(super) fn gate(&self, name: &str) -> Result<GateId> {
+        self.desk.find_gate(name)
+    }
+
+    /// The task this means.
+    pub(super) fn task(&self, name: &str) -> Result<TaskId> {
+        self.desk.find_task(name)
+    }
+
+    /// Whether they look after the space: from elsewhere that is what it takes to change what holds for all.
+    pub(super) fn check_is_admin(&self, what: &str) -> Result<()> {
+        self.caller.check_is_admin(&self.room.desk, what)
+    }
+
+    /// A moment to come.
+    pub(super) fn moment(&self, typed: &str) -> std::result::Result<Timestamp, Refusal> {
+        when::moment(typed, self.desk.now())
+    }
+}

@@ -1,0 +1,53 @@
+//! The words that requests choose from. Each is one of the core's; an unknown one is refused.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident for $core:ty: $($word:ident)*;)*) => {
+        $($(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub(super) enum $name {
+            $(#[allow(missing_docs)] $word,)*
+        }
+
+        impl From<$name> for $core {
+            fn from(word: $name) -> Self {
+                match word {
+                    $($name::$word => <$core>::$word,)*
+                }
+            }
+        })*
+    };
+}
+
+words! {
+    /// Yes or no.
+    Verdict for sayso_core::Verdict: Approved Rejected;
+    /// What sort of gate can be asked for; the others are asked by what they hold back.
+    Kind for sayso_core::Kind:
+        Work Approval Input Review Content Escalation Checkpoint Decision;
+    /// The least proof an answer needs.
+    Proof for sayso_core::Proof: Token Tty Passphrase;
+    /// What silence means to an asker: anything but a yes.
+    AtEnd for sayso_core::AtEnd: Deny Fail Defer Keep;
+    /// The part a credential's holder plays.
+    Role for sayso_core::Role: Agent Human Operator Admin Auditor Service;
+    /// What a credential may be limited to.
+    Scope for sayso_core::Deed: Answer Ask Track Read Mint Audit Govern Operate;
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Form {
+    /// Yes or no.
+    Verdict,
+    /// A text.
+    Text,
+    /// One of the options, or several.
+    Choice,
+    /// A form, described by a JSON Schema.
+    Form,
+}

@@ -1,0 +1,68 @@
+//! How asking and answering went.
+
+use super::Clock;
+use sayso_engine::Metrics as CoreMetrics;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How asking and answering went in a span of time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Metrics {
+    /// From when.
+    pub since: String,
+    /// Until when.
+    pub until: String,
+    /// How many gates wait now.
+    pub open: u64,
+    /// How many were asked.
+    pub asked: u64,
+    /// The same per hour.
+    pub asked_per_hour: f64,
+    /// How many people answered.
+    pub answered: u64,
+    /// How many ended without an answer.
+    pub unanswered: u64,
+    /// The share of yeses among the answers, from 0 to 1; none where nobody answered.
+    pub approval_rate: Option<f64>,
+    /// How long people took; none where nobody answered.
+    pub to_answer: Option<ToAnswer>,
+    /// Whether there was more than is looked at: then these are the latest.
+    pub cut: bool,
+}
+
+/// How long people took to answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ToAnswer {
+    /// Half of the answers took no longer.
+    pub half_seconds: f64,
+    /// Nine of ten took no longer.
+    pub most_seconds: f64,
+    /// The longest.
+    pub longest_seconds: f64,
+}
+
+impl Metrics {
+    /// Figures for the wire.
+    pub fn of(metrics: &CoreMetrics, time: Clock<'_>) -> Self {
+        let span = metrics.until.as_micros().saturating_sub(metrics.since.as_micros()).max(1);
+        let hours = span as f64 / 3.6e9;
+        let answered = metrics.approved + metrics.rejected;
+        let seconds = |ms: u64| ms as f64 / 1e3;
+        Self {
+            since: time(metrics.since),
+            until: time(metrics.until),
+            open: metrics.open,
+            asked: metrics.asked,
+            asked_per_hour: metrics.asked as f64 / hours,
+            answered,
+            unanswered: metrics.unanswered,
+            approval_rate: (answered > 0).then(|| metrics.approved as f64 / answered as f64),
+            to_answer: metrics.to_answer.map(|spread| ToAnswer {
+                half_seconds: seconds(spread.half_ms),
+                most_seconds: seconds(spread.most_ms),
+                longest_seconds: seconds(spread.longest_ms),
+            }),
+            cut: metrics.is_cut,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Turns of agents, and what they took.
+
+use super::Clock;
+use sayso_core::run::{Run as CoreRun, Spent as CoreSpent, State};
+use sayso_engine::worker::Tally as CoreTally;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One turn of an agent on a task.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Run {
+    /// The full id, a ULID.
+    pub id: String,
+    /// The full id of the task.
+    pub task: String,
+    /// Which agent.
+    pub agent: String,
+    /// Who launched it.
+    pub launched_by: String,
+    /// Counts the runs of the task; only the one with the highest number may change it.
+    pub number: u64,
+    /// running, completed, asked, unclear, failed, waiting_for_reset, stopped or lost.
+    pub state: String,
+    /// What it said, or what went wrong.
+    pub note: String,
+    /// The agent's own name for its conversation.
+    pub session: Option<String>,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// The machine it ran on.
+    pub host: String,
+    /// The repository it worked on.
+    pub repository: String,
+    /// What it took.
+    pub spent: Spent,
+}
+
+impl Run {
+    /// A run on the wire.
+    pub fn of(run: &CoreRun, time: Clock<'_>) -> Self {
+        let started = &run.started;
+        let (state, note, spent, ended_at) = match &run.state {
+            State::Running => ("running", String::new(), CoreSpent::default(), None),
+            State::Ended { how, note, spent, at } => {
+                (how.as_str(), note.clone(), *spent, Some(time(*at)))
+            }
+        };
+        Self {
+            id: started.id.to_string(),
+            task: started.task.to_string(),
+            agent: started.agent.clone(),
+            launched_by: started.launcher.clone(),
+            number: started.fence,
+            state: state.into(),
+            note,
+            session: run.session.clone(),
+            started_at: time(run.started_at),
+            ended_at,
+            host: started.holder.host.split(' ').next().unwrap_or_default().into(),
+            repository: started.holder.repository.clone(),
+            spent: Spent::of(&spent),
+        }
+    }
+}
+
+/// What a turn, or several, took.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Spent {
+    /// Tokens the model read.
+    pub input_tokens: u64,
+    /// Tokens the model wrote.
+    pub output_tokens: u64,
+    /// Dollars, as far as the agent reports them.
+    pub cost_usd: f64,
+    /// Seconds of work, without those a person thought.
+    pub work_seconds: f64,
+    /// Seconds in which the agent waited for a person.
+    pub waited_seconds: f64,
+}
+
+impl Spent {
+    /// What was spent, on the wire.
+    pub fn of(spent: &CoreSpent) -> Self {
+        Self {
+            input_tokens: spent.input_tokens,
+            output_tokens: spent.output_tokens,
+            cost_usd: spent.cost_micros as f64 / 1e6,
+            work_seconds: spent.work_millis as f64 / 1e3,
+            waited_seconds: spent.waited_millis as f64 / 1e3,
+        }
+    }
+}
+
+/// What a worker has done.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Tally {
+    /// Turns taken.
+    pub turns: u64,
+    /// Tasks completed.
+    pub completed: u64,
+    /// Turns that ended with a question.
+    pub asked: u64,
+    /// Tasks that failed or got stuck.
+    pub failed: u64,
+    /// Tasks that were ready and left alone, since they were begun on another machine.
+    pub elsewhere: u64,
+    /// What it took.
+    pub spent: Spent,
+}
+
+impl Tally {
+    /// A tally on the wire.
+    pub fn of(tally: &CoreTally) -> Self {
+        let CoreTally { turns, completed, asked, failed, elsewhere, spent } = *tally;
+        Self { turns, completed, asked, failed, elsewhere, spent: Spent::of(&spent) }
+    }
+}

@@ -1,0 +1,153 @@
+//! What is refused, and that it is told and written down (F, M).
+
+use super::{Server, text};
+use crate::harness::{Space, on_both};
+use serde_json::{Value, json};
+
+on_both! {
+    /// Not waiting, empty, an unknown option, answered twice, another card, unknown, of another space (F).
+    fn answers_that_do_not_count(space: &Space) {
+        let server = Server::of(space);
+        let yes = json!({"verdict": "approved"});
+        let task = server.post("ann", "/tasks", json!({"title": "Nobody is asked"})).is(201);
+        let path = format!("/gates/{}/answer", text(&task["handle"]));
+        server.post("ann", &path, json!({"verdict": "approved", "digest": "x"})).refused(409, "SAY003");
+        let asked = server.ask("coder", json!({"question": "Why?"}));
+        server.answer("ann", &asked, json!({"verdict": "approved", "text": " "})).refused(400, "SAY007");
+        server.answer("ann", &asked, yes.clone()).refused(400, "SAY007");
+        let choice = json!({"question": "Which?", "options": [{"name": "a"}, {"name": "b"}]});
+        let choice = server.ask("coder", choice);
+        let stranger = json!({"verdict": "approved", "picked": ["c"]});
+        let told = server.answer("ann", &choice, stranger).refused(400, "SAY008");
+        assert!(text(&told["hint"]).contains("\"a\", \"b\""), "{told}");
+        let both = json!({"verdict": "approved", "picked": ["a"], "text": "a"});
+        server.answer("ann", &choice, both).refused(400, "SAY038");
+        let other = json!({"verdict": "approved", "text": "Because.", "digest": choice["digest"]});
+        let path = format!("/gates/{}/answer", text(&asked["id"]));
+        server.post("ann", &path, other).refused(409, "SAY005");
+        // Nothing that is missing means yes.
+        server.post("ann", &path, json!({"digest": asked["digest"], "text": "x"})).refused(400, "SAY038");
+        server.post("ann", &path, json!({"verdict": "approved", "text": "x"})).refused(400, "SAY038");
+        let because = json!({"verdict": "approved", "text": "Because."});
+        let first = server.answer("ann", &asked, because.clone()).is(200);
+        // The same again is a success without effect; another names the winner.
+        assert_eq!(server.answer("ann", &asked, because.clone()).is(200), first);
+        let late = server.answer("bob", &asked, json!({"verdict": "approved", "text": "No."}));
+        assert!(text(&late.refused(409, "SAY004")["detail"]).contains("approved by ann"));
+        let unknown = json!({"verdict": "approved", "digest": "x"});
+        server.post("ann", "/gates/g0000/answer", unknown.clone()).refused(404, "SAY001");
+        server.post("ann", "/gates/01JZZZZZZZ0000000000000000/answer", unknown).refused(404, "SAY001");
+        another_space(space, &server, &choice);
+        let entries = space.audit();
+        let answers = entries.iter().filter(|entry| entry["action"] == "gate.answered").count();
+        assert_eq!(answers, 1);
+        space.verify();
+    }
+}
+
+/// A credential opens the space it is for, and tells nothing of any other.
+fn another_space(space: &Space, server: &Server, gate: &Value) {
+    space.run(crate::harness::Who::Script, &["--space", "other", "init"]).ok();
+    let secret = server.secret("ann");
+    for (name, secret) in [("other", Some(secret)), ("nowhere", Some(secret)), ("other", None)] {
+        let path = format!("/v1/spaces/{name}/gates/{}", text(&gate["id"]));
+        let reply = server.raw(&server.request("GET", &path, secret, None));
+        reply.refused(401, "SAY028");
+        assert_eq!(reply.headers["www-authenticate"], "Bearer");
+    }
+}
+
+on_both! {
+    /// An agent's credential gives no verdict, whichever way it tries (M).
+    fn no_agent_answers(space: &Space) {
+        let server = Server::of(space);
+        let own = server.ask("coder", json!({"question": "May I?", "form": "verdict"}));
+        let others = server.ask("tester", json!({"question": "May I, too?", "form": "verdict"}));
+        let epic = server.post("ann", "/tasks", json!({"title": "Epic", "type": "epic"})).is(201);
+        let new = json!({"title": "Part", "parent": epic["id"], "requires": "review", "awaiting": "work"});
+        let task = server.post("ann", "/tasks", new).is(201);
+        let before = space.audit().len();
+        let (own, others) = (path("/gates", &own), path("/gates", &others));
+        let (epic, task) = (path("/tasks", &epic), path("/tasks", &task));
+        let digest = |gate: &str| server.get("ann", gate).is(200)["digest"].clone();
+        let yes = |gate: &str| json!({"verdict": "approved", "digest": digest(gate)});
+        let until = json!({"until": "1h"});
+        let tries = [
+            ("POST", format!("{own}/answer"), yes(&own)),
+            ("POST", format!("{others}/answer"), yes(&others)),
+            ("POST", format!("{others}/withdraw"), json!({})),
+            ("POST", format!("{own}/claim"), until.clone()),
+            ("POST", format!("{own}/release"), json!({})),
+            ("POST", format!("{own}/snooze"), until.clone()),
+            ("POST", format!("{own}/extend"), until),
+            ("POST", format!("{others}/revise"), json!({"question": "x"})),
+            ("POST", format!("{task}/close"), json!({"reason": "done"})),
+            ("POST", format!("{task}/defer"), json!({})),
+            ("POST", format!("{epic}/close"), json!({"force": true})),
+            ("DELETE", format!("{task}?force=true"), json!({})),
+            ("PATCH", task.clone(), json!({"requires": null})),
+            ("POST", "/tokens".into(), json!({"role": "human", "name": "me"})),
+            ("GET", others.clone(), json!({})),
+            ("GET", "/tokens".into(), json!({})),
+            ("GET", "/audit".into(), json!({})),
+            ("GET", "/audit/verify".into(), json!({})),
+            ("GET", "/metrics".into(), json!({})),
+        ];
+        for (method, path, body) in &tries {
+            let body = (*method != "GET").then(|| body.clone());
+            let reply = server.send("coder", method, path, body);
+            assert_eq!(reply.status, 403, "{method} {path}: {reply:?}");
+            let problem = reply.json();
+            assert!(["SAY010", "SAY037"].contains(&text(&problem["code"])), "{path} {problem}");
+        }
+        let batch = json!({"answers": [{"gate": own.trim_start_matches("/gates/"), "answer": yes(&own)}]});
+        let batch = server.post("coder", "/gates/answers", batch).is(200);
+        assert_eq!(batch["outcomes"][0]["problem"]["status"], 403);
+        let noted = server.post("coder", &format!("{task}/notes"), json!({"text": "ann says yes"})).is(200);
+        assert_eq!(noted["awaiting"], json!(["work"]));
+        // Each try is written down, with who, by which way and why.
+        let all = space.audit();
+        let refused: Vec<_> = all[..all.len() - before]
+            .iter()
+            .filter(|entry| entry["outcome"] == "refused")
+            .inspect(|entry| {
+                assert_eq!((&entry["actor"], &entry["door"]), (&json!("coder"), &json!("http")));
+            })
+            .collect();
+        assert_eq!(refused.len(), tries.len() + 1);
+        for gate in [&own, &others] {
+            assert_eq!(server.get("ann", gate).is(200)["state"], "open");
+        }
+        // Nor does it take what is on its way to another.
+        server.post("ann", &format!("{others}/answer"), yes(&others)).is(200);
+        for way in ["delivered", "acknowledged"] {
+            server.post("coder", &format!("{others}/{way}"), json!({})).refused(403, "SAY037");
+        }
+        let shown = server.get("ann", &task).is(200);
+        assert_eq!((&shown["requires"], &shown["notes"][0]["role"]), (&json!("review"), &json!("agent")));
+        space.verify();
+    }
+}
+
+fn path(resource: &str, item: &Value) -> String {
+    format!("{resource}/{}", text(&item["id"]))
+}
+
+on_both! {
+    /// Whoever lost their credential is out at once, and a person's token makes no other.
+    fn credentials_that_do_not_count(space: &Space) {
+        let server = Server::of(space);
+        server.get("bob", "/gates").is(200);
+        server.post("bob", "/tokens", json!({"role": "human", "name": "me"})).refused(403, "SAY012");
+        space.revoke("bob");
+        server.get("bob", "/gates").refused(401, "SAY028");
+        for header in ["Bearer", "Bearer x", "Basic eDp5", "Bearer sayso_h_0000", "bearer  "] {
+            let request = format!(
+                "GET /v1/spaces/{}/gates HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: {header}\r\n\r\n",
+                server.space, server.address
+            );
+            server.raw(request.as_bytes()).refused(401, "SAY028");
+        }
+        space.verify();
+    }
+}
