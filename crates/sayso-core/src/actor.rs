@@ -57,7 +57,7 @@ impl Role {
             Deed::Answer => matches!(self, Role::Human),
             Deed::Ask => !matches!(self, Role::Auditor),
             Deed::Track => !matches!(self, Role::Auditor),
-            Deed::ReadAll => !matches!(self, Role::Agent),
+            Deed::Read => !matches!(self, Role::Agent),
             Deed::Mint => matches!(self, Role::Admin | Role::Human),
             Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
             Deed::Govern => matches!(self, Role::Human | Role::Admin),
@@ -77,8 +77,7 @@ pub enum Deed {
     /// Create, change and close tasks, and write notes.
     Track,
     /// See gates that are not one's own.
-    #[serde(rename = "read")]
-    ReadAll,
+    Read,
     /// Make and revoke tokens.
     Mint,
     /// Read the audit.
@@ -95,7 +94,7 @@ impl Deed {
         Deed::Answer,
         Deed::Ask,
         Deed::Track,
-        Deed::ReadAll,
+        Deed::Read,
         Deed::Mint,
         Deed::Audit,
         Deed::Govern,
@@ -108,7 +107,7 @@ impl Deed {
             Deed::Answer => "answer",
             Deed::Ask => "ask",
             Deed::Track => "track",
-            Deed::ReadAll => "read",
+            Deed::Read => "read",
             Deed::Mint => "mint",
             Deed::Audit => "audit",
             Deed::Govern => "govern",
@@ -245,7 +244,7 @@ impl Actor {
                 format!("{role} {name} may not {what}: that is a person's say-so"),
             )
             .hint("a person does it at their own terminal, outside of any agent"),
-            Deed::Ask | Deed::Track | Deed::ReadAll | Deed::Mint | Deed::Audit | Deed::Operate => {
+            Deed::Ask | Deed::Track | Deed::Read | Deed::Mint | Deed::Audit | Deed::Operate => {
                 Refusal::new(Code::NotAllowed, format!("{role} {name} may not {what}"))
                     .hint("use a credential of another role; see `sayso token --help`")
             }
@@ -354,35 +353,94 @@ pub fn admit(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_each_role_may_do() {
-        let deeds = [
-            Deed::Answer,
-            Deed::Ask,
-            Deed::Track,
-            Deed::ReadAll,
-            Deed::Mint,
-            Deed::Audit,
-            Deed::Govern,
-        ];
         let page: String = Role::ALL
             .into_iter()
             .map(|role| {
                 let may: Vec<_> =
-                    deeds.iter().filter(|d| role.may(**d)).map(|d| format!("{d:?}")).collect();
+                    Deed::ALL.iter().filter(|d| role.may(**d)).map(|d| d.as_str()).collect();
                 format!("{:<9} {}\n", role.as_str(), may.join(" "))
             })
             .collect();
         insta::assert_snapshot!(page, @r"
-        agent     Ask Track
-        human     Answer Ask Track ReadAll Mint Audit Govern
-        operator  Ask Track ReadAll
-        admin     Ask Track ReadAll Mint Audit Govern
-        auditor   ReadAll Audit
-        service   Ask Track ReadAll
+        agent     ask track
+        human     answer ask track read mint audit govern operate
+        operator  ask track read operate
+        admin     ask track read mint audit govern
+        auditor   read audit
+        service   ask track read operate
         ");
+    }
+
+    #[test]
+    fn a_scope_only_limits() {
+        let mut ann = Actor::new(Role::Human, "ann", Proof::Token, Level::S0, Door::Http);
+        ann.scopes = Some(BTreeSet::from([Deed::Read, Deed::Operate]));
+        let may: Vec<_> = Deed::ALL.into_iter().filter(|deed| ann.may(*deed)).collect();
+        assert_eq!(may, [Deed::Read, Deed::Operate]);
+        assert_eq!(ann.check(Deed::Answer, "answer").unwrap_err().code, Code::NotAllowed);
+        // What a role may not do, no scope lets it do.
+        let mut fixer = Actor::new(Role::Agent, "fixer", Proof::Token, Level::S0, Door::Http);
+        fixer.scopes = Some(BTreeSet::from(Deed::ALL));
+        assert!(!fixer.may(Deed::Answer) && fixer.may(Deed::Ask));
+    }
+
+    /// Every role claiming to be every other, by the same name and by another.
+    #[test]
+    fn what_a_caller_may_claim_to_be() {
+        let actor =
+            |role, name: &str| Actor::new(role, name, Proof::Passphrase, Level::S2, Door::Http);
+        let mut page = String::new();
+        for of in Role::ALL {
+            let mut may = vec![];
+            for claimed in Role::ALL {
+                for name in ["ann", "eve"] {
+                    let strong = Proof::TwoPeople;
+                    let claim = Actor { proof: strong, level: Level::S4, ..actor(claimed, name) };
+                    if let Ok(admitted) = admit(&actor(of, "ann"), &claim, None) {
+                        assert!(admitted.proof <= Proof::Passphrase && admitted.level == Level::S2);
+                        let (role, proof) = (claimed.as_str(), admitted.proof.as_str());
+                        may.push(format!("{role} {name} by {proof}"));
+                    }
+                }
+            }
+            page += &format!("{:<9} {}\n", of.as_str(), may.join(", "));
+        }
+        insta::assert_snapshot!(page, @r"
+        agent     agent ann by passphrase
+        human     agent ann by none, agent eve by none, human ann by passphrase, service ann by none
+        operator  operator ann by passphrase
+        admin     admin ann by passphrase
+        auditor   auditor ann by passphrase
+        service   service ann by passphrase
+        ");
+    }
+
+    /// The agent of a run is who it is only for whoever launched that run.
+    #[test]
+    fn the_agent_of_a_run() {
+        let run = Some(crate::testing::run_id(1));
+        let of_run = |launcher: &str| Actor {
+            run,
+            launcher: Some(launcher.into()),
+            ..Actor::new(Role::Agent, "fixer", Proof::Token, Level::S2, Door::Worker)
+        };
+        let worker = Actor::new(Role::Operator, "builder", Proof::Token, Level::S2, Door::Http);
+        let claim = of_run("whoever");
+        let admitted = admit(&worker, &claim, Some(&of_run("builder"))).unwrap();
+        assert_eq!((admitted.role, admitted.launcher.as_deref()), (Role::Agent, Some("builder")));
+        for (credential, launched) in [
+            (worker.clone(), Some(of_run("another"))),
+            (worker.clone(), None),
+            (Actor { role: Role::Agent, ..worker.clone() }, Some(of_run("builder"))),
+            (Actor { role: Role::Auditor, ..worker.clone() }, Some(of_run("builder"))),
+        ] {
+            assert!(admit(&credential, &claim, launched.as_ref()).is_err(), "{credential:?}");
+        }
     }
 }

@@ -137,7 +137,7 @@ impl LocalDesk {
     }
 
     fn waiting(&self, read: &mut Read<'_>, actor: &Actor, kinds: &[Kind]) -> Result<Page<Waiting>> {
-        let own = (!actor.may(Deed::ReadAll)).then_some(actor.name.as_str());
+        let own = (!actor.may(Deed::Read)).then_some(actor.name.as_str());
         let mut page = read.waiting(self.space, kinds, own, IN_LINE_MAX)?;
         if own.is_some() {
             page.items.iter_mut().for_each(|gate| gate.same = None);
@@ -148,7 +148,7 @@ impl LocalDesk {
     /// The card a gate is part of, with that gate in front.
     pub fn card(&self, actor: &Actor, id: GateId) -> Result<Asked> {
         let gate = self.gate_for(actor, id)?;
-        let same = gate.same().filter(|_| gate.is_open() && actor.may(Deed::ReadAll));
+        let same = gate.same().filter(|_| gate.is_open() && actor.may(Deed::Read));
         let Some(same) = same else { return Ok(together(actor, gate, vec![])) };
         self.read(|read| {
             let all = read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items;

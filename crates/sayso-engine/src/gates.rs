@@ -243,7 +243,7 @@ impl LocalDesk {
 
     /// Gates, a page at a time. An agent sees its own.
     pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
-        if !actor.may(Deed::ReadAll) {
+        if !actor.may(Deed::Read) {
             filter.asker = Some(actor.name.clone());
         }
         loop {
@@ -318,7 +318,7 @@ pub(crate) fn answer_one(
 }
 
 pub(crate) fn may_read(actor: &Actor, gate: &Gate) -> bool {
-    actor.may(Deed::ReadAll) || actor.is_asker(&gate.opened.lineage)
+    actor.may(Deed::Read) || actor.is_asker(&gate.opened.lineage)
 }
 
 /// The gate at which the same was asked, if its answer is still to be taken.

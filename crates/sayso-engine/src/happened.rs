@@ -57,7 +57,7 @@ impl Sight<'_> {
         if self.actor.may(Deed::Audit) {
             return Ok(true);
         }
-        if self.actor.may(Deed::ReadAll) {
+        if self.actor.may(Deed::Read) {
             return Ok(!entry.events.is_empty());
         }
         for mark in &entry.events {

@@ -94,7 +94,7 @@ impl Desk {
 
     /// Where what an agent wrote is kept, the last time it ran here.
     pub fn log_of(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<PathBuf> {
-        self.check(actor, Deed::ReadAll, "read what other agents wrote")?;
+        self.check(actor, Deed::Read, "read what other agents wrote")?;
         let log = match self.member(name)?.stationed {
             Some(at) => Some(keeper.here(name, at)?.log),
             None => keeper.last_log(name),
@@ -105,7 +105,7 @@ impl Desk {
 
     /// What is on the screen of an agent. Hostile: to be made harmless before it is shown.
     pub fn screen(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<String> {
-        self.check(actor, Deed::ReadAll, "look at other agents")?;
+        self.check(actor, Deed::Read, "look at other agents")?;
         let at = keeper.here(name, self.running(name)?)?;
         Ok(keeper.stations().capture(&at.place).map_err(|error| out_of_reach(name, &error))?)
     }
@@ -119,7 +119,7 @@ impl Desk {
 
     /// Types a line to an agent. No agent types to another: whoever types may say anything.
     pub fn nudge(&self, actor: &Actor, keeper: &Keeper, name: &str, text: &str) -> Result<()> {
-        self.check(actor, Deed::ReadAll, "type to other agents")?;
+        self.check(actor, Deed::Read, "type to other agents")?;
         self.check(actor, Deed::Track, "type to agents")?;
         let at = keeper.here(name, self.running(name)?)?;
         keeper.stations().nudge(&at.place, text).map_err(|error| out_of_reach(name, &error))?;

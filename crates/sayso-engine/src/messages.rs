@@ -105,7 +105,7 @@ impl LocalDesk {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Message>> {
-        let to = if actor.may(Deed::ReadAll) { to } else { Some(actor.name.as_str()) };
+        let to = if actor.may(Deed::Read) { to } else { Some(actor.name.as_str()) };
         self.read(|read| {
             let after = match after {
                 Some(name) => {

@@ -297,7 +297,7 @@ pub struct NoticeState {
 impl LocalDesk {
     /// Notices that are under way, those that are due first before the others.
     pub fn notices(&self, actor: &Actor, limit: usize) -> Result<Vec<NoticeState>> {
-        self.check(actor, Deed::ReadAll, "see who is told of what")?;
+        self.check(actor, Deed::Read, "see who is told of what")?;
         let rows = self.read(|read| Ok(read.notices_to_people(self.space, limit)?))?;
         let mut states = vec![];
         for under_way in rows {

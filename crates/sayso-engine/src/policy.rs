@@ -466,7 +466,7 @@ impl LocalDesk {
         after: Option<&Recorded>,
         limit: usize,
     ) -> Result<sayso_store::Page<Recorded>> {
-        self.check(actor, Deed::ReadAll, "read what others wanted to do")?;
+        self.check(actor, Deed::Read, "read what others wanted to do")?;
         let after = after.map(|last| RequestRow {
             id: last.id.clone(),
             at: last.at,

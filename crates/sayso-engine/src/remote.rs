@@ -307,7 +307,7 @@ impl Caller {
         let what = || call.replace('_', " ");
         match guard {
             Guard::Anyone => Ok(()),
-            Guard::Readers => desk.check(&self.actor, Deed::ReadAll, &what()),
+            Guard::Readers => desk.check(&self.actor, Deed::Read, &what()),
             Guard::Operators => desk.check(&self.actor, Deed::Operate, &what()),
             Guard::Admins => self.check_is_admin(desk, &what()),
         }

@@ -208,7 +208,7 @@ fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<C
         let hint = failure.hint.unwrap_or_default();
         return Ok(Some(Check::warning("notices", &failure.message, &hint)));
     }
-    if !actor.may(Deed::ReadAll) {
+    if !actor.may(Deed::Read) {
         return Ok(None);
     }
     let under_way = desk.notices(actor, NOTICES_MAX)?;

@@ -121,7 +121,7 @@ fn in_words(notice: &NoticeState, now: sayso_core::Timestamp) -> String {
 
 fn test(context: &Context<'_>, name: &str) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
-    actor.check(Deed::ReadAll, "send a test notice").map_err(sayso_engine::Error::from)?;
+    actor.check(Deed::Read, "send a test notice").map_err(sayso_engine::Error::from)?;
     let location = config::locate(&context.globals)?;
     let channel = channel(&location, name)?;
     let id = desk.new_message_id().to_string();

@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     // An agent is shown its own; how many others there are is not for it.
-    let count = match actor.may(Deed::ReadAll) && page.more {
+    let count = match actor.may(Deed::Read) && page.more {
         true => desk.count_open_gates(COUNTED_MAX)?,
         false => page.items.len(),
     };

@@ -23,7 +23,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let agent = match args.name {
         Some(name) if name != actor.name => {
-            actor.check(Deed::ReadAll, "read what other agents are told").map_err(Failure::from)?;
+            actor.check(Deed::Read, "read what other agents are told").map_err(Failure::from)?;
             Actor::new(Role::Agent, &name, actor.proof, actor.level, actor.door)
         }
         _ if actor.role == Role::Agent => actor,
