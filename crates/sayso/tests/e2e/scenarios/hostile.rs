@@ -85,14 +85,14 @@ everywhere! {
         let mut ids = vec![];
         for (name, text) in hostile() {
             let short: String = text.chars().take(300).collect();
-            // Types and sizes are words, not texts: more than 200 bytes of one are refused, and said so inertly.
+            // Types, sizes and labels are words, not texts: more than 200 bytes of one are refused, and said so inertly.
             is_inert(name, &space.coder(&["create", &short, "--type", &"\u{202e}x".repeat(60)]).exits(2));
             let mut word = short.clone();
             while word.len() > 200 {
                 word.pop();
             }
             let task = space.coder(&[
-                "create", &short, "--label", &short, "--size", &word, "--type", &word, "--description", &text,
+                "create", &short, "--label", &word, "--size", &word, "--type", &word, "--description", &text,
             ]);
             is_inert(name, &task);
             let task = task.ok();
