@@ -1,5 +1,6 @@
 //! Who acts, how they showed it, and what each role may do.
 
+use crate::gate::Absent;
 use crate::{Code, Refusal, RunId, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -212,13 +213,17 @@ pub struct Actor {
     /// What their credential is limited to, of what their role may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<BTreeSet<Deed>>,
+    /// Those who are away and left their part to them. The desk knows; nobody says so of themselves.
+    #[serde(skip)]
+    pub stands_for: Vec<Absent>,
 }
 
 impl Actor {
     /// An actor who is in no run, bound to no task and launched by nobody.
     pub fn new(role: Role, name: &str, proof: Proof, level: Level, door: Door) -> Self {
+        let (name, stands_for) = (name.into(), vec![]);
         let (run, task, launcher, scopes) = (None, None, None, None);
-        Self { role, name: name.into(), run, task, launcher, proof, level, door, scopes }
+        Self { role, name, run, task, launcher, proof, level, door, scopes, stands_for }
     }
 
     /// Whether they may do this: their role may, and their credential is not limited to something else.

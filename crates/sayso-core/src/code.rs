@@ -126,7 +126,7 @@ codes! {
     BrokenStore = "SAY021", Error, "the database is damaged";
     /// Written by a later sayso.
     NewerSchema = "SAY022", Error, "the database belongs to a newer sayso";
-    /// PostgreSQL does not answer.
+    /// PostgreSQL or a server does not answer.
     Unreachable = "SAY023", Unreachable, "the store cannot be reached";
     /// No room left.
     DiskFull = "SAY024", Error, "no space left on the disk";
@@ -192,6 +192,8 @@ codes! {
     TooManyGuesses = "SAY054", Login, "too many wrong guesses";
     /// A code that lets somebody in is not known, used up or too old.
     BadCode = "SAY055", Login, "the code does not let anybody in";
+    /// A touch of a passkey that was not asked for, was used, or is not right.
+    NoTouch = "SAY056", NotAllowed, "the touch of the passkey does not count";
 }
 
 impl Serialize for Code {

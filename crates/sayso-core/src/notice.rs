@@ -1,6 +1,5 @@
 //! Notices: on what occasion people are told, whom, and by which channel.
 
-use crate::Approvers;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -24,13 +23,15 @@ pub enum Occasion {
     AskedAgain,
     /// Its time is over, and it waits all the same.
     Overdue,
+    /// Somebody handed it to them.
+    Delegated,
     /// It waits no more.
     Settled,
 }
 
 impl Occasion {
     /// All of them.
-    pub const ALL: [Occasion; 9] = [
+    pub const ALL: [Occasion; 10] = [
         Occasion::Asked,
         Occasion::Changed,
         Occasion::Woken,
@@ -39,6 +40,7 @@ impl Occasion {
         Occasion::ExpiresSoon,
         Occasion::AskedAgain,
         Occasion::Overdue,
+        Occasion::Delegated,
         Occasion::Settled,
     ];
 
@@ -53,6 +55,7 @@ impl Occasion {
             Occasion::ExpiresSoon => "expires_soon",
             Occasion::AskedAgain => "asked_again",
             Occasion::Overdue => "overdue",
+            Occasion::Delegated => "delegated",
             Occasion::Settled => "settled",
         }
     }
@@ -68,6 +71,7 @@ impl Occasion {
             Occasion::ExpiresSoon => "waits for you, and its time is nearly over",
             Occasion::AskedAgain => "is asked again, since nobody answered",
             Occasion::Overdue => "is overdue and waits on",
+            Occasion::Delegated => "was handed to you",
             Occasion::Settled => "waits no more",
         }
     }
@@ -103,8 +107,7 @@ pub struct Wish {
 /// Whom to tell by which channel. A person is told by the channels they named, else by those that name
 /// them; a channel that has to do with nobody in particular is told once, whoever is asked.
 pub fn ways(
-    asked: &Approvers,
-    excluded: Option<&str>,
+    is_told: impl Fn(&str) -> bool,
     people: &[Wish],
     channels: &[Reach],
 ) -> BTreeSet<(String, Option<String>)> {
@@ -113,7 +116,7 @@ pub fn ways(
     let everybody: BTreeSet<_> = people.iter().map(|wish| &wish.person).chain(named).collect();
     let mut ways = BTreeSet::new();
     for person in everybody {
-        if !asked.admits(person) || excluded == Some(person.as_str()) {
+        if !is_told(person) {
             continue;
         }
         let own = channels.iter().filter(|reach| reach.who.contains(person));
@@ -132,6 +135,7 @@ pub fn ways(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Approvers;
 
     #[test]
     fn who_is_told_by_which_channel() {
@@ -182,7 +186,8 @@ mod tests {
             ),
         ];
         for (story, asked, excluded, people, channels, expected) in table {
-            let ways = ways(&asked, excluded, &people, &channels).into_iter();
+            let is_told = |name: &str| asked.admits(name) && excluded != Some(name);
+            let ways = ways(is_told, &people, &channels).into_iter();
             let said: Vec<_> = ways
                 .map(|(channel, person)| match person {
                     Some(person) => format!("{channel}:{person}"),

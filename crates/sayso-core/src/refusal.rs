@@ -39,6 +39,7 @@ impl Refusal {
                 | Code::Denied
                 | Code::BadToken
                 | Code::Passphrase
+                | Code::NoTouch
         )
     }
 }

@@ -40,6 +40,7 @@ pub(crate) fn who(name: &str) -> Actor {
     let is_agent = role == Role::Agent;
     Actor {
         scopes: None,
+        stands_for: vec![],
         role,
         name: name.into(),
         run,

@@ -135,8 +135,12 @@ impl<'w, 'c> Batch<'w, 'c> {
 
     /// Decides a command about a gate. Returns whether anything happened.
     pub(crate) fn on_gate(&mut self, id: GateId, command: &gate::Command) -> Result<bool> {
-        let (actor, at) = (self.actor, self.at);
-        let events = gate::decide(self.gate(id)?, command, actor, at)?;
+        let actor = match command.takes_a_voice() {
+            true => self.speaking()?,
+            false => self.actor.clone(),
+        };
+        let at = self.at;
+        let events = gate::decide(self.gate(id)?, command, &actor, at)?;
         let mut versioned = self.gates.remove(&id).flatten();
         for event in &events {
             let (gate, version) = advance(versioned.take(), |gate| gate::apply(gate, event, at))?;

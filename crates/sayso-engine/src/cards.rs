@@ -124,6 +124,7 @@ impl LocalDesk {
     pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<Page<Asked>> {
         let awake_at = (!filter.all).then(|| self.now());
         self.read(|read| {
+            let actor = &self.speaking(read, actor, self.now())?;
             let waiting = self.waiting(read, actor, &filter.kinds)?;
             let last = filter.after.map(|gate| read.waited(gate)).transpose()?.flatten();
             let mut line = gate::in_line(&waiting.items, awake_at);
@@ -151,6 +152,7 @@ impl LocalDesk {
         let same = gate.same().filter(|_| gate.is_open() && actor.may(Deed::Read));
         let Some(same) = same else { return Ok(together(actor, gate, vec![])) };
         self.read(|read| {
+            let actor = &self.speaking(read, actor, self.now())?;
             let all = read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items;
             all.iter().try_for_each(|gate| load::check_listed(read, gate))?;
             let others = all.into_iter().filter(|other| other.opened.id != id).collect();

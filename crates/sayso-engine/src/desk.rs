@@ -7,9 +7,9 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, Asked, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter, Happened,
-    History, InboxFilter, Invited, Known, LocalDesk, Member, Metrics, Minted, NewRun, NewTask,
-    NewToken, News, NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded,
+    Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter,
+    Happened, History, InboxFilter, Invited, Known, LocalDesk, Member, Metrics, Minted, NewRun,
+    NewTask, NewToken, News, NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded,
     Remembered, Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled,
     Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World,
     settings,
@@ -96,10 +96,15 @@ macro_rules! desk {
             desk: &LocalDesk,
             caller: &Caller,
             claim: Option<&Actor>,
+            request: Option<&str>,
             call: &str,
             arguments: &str,
         ) -> Result<String> {
             let actor = &caller.admit(desk, claim)?;
+            let desk = &match request {
+                Some(request) => desk.on_errand(caller.token, request, &[call, arguments])?,
+                None => desk.clone(),
+            };
             match call {
                 $(stringify!($deed) => {
                     caller.check(desk, Guard::$deed_guard, call)?;
@@ -149,6 +154,12 @@ desk! {
         fn claim(id: GateId, until: Timestamp) -> Gate, Anyone;
         /// Says "not mine any more".
         fn release(id: GateId) -> Gate, Anyone;
+        /// Hands a gate, and those that ask the same, to somebody who answers it in the actor's place.
+        fn delegate(id: GateId, to: &str, reason: &str) -> Gate, Anyone;
+        /// Says that the actor is away; `to` stands in for them.
+        fn go_away(until: Timestamp, to: Option<&str>) -> Away, Anyone;
+        /// Says that the actor is back. Whether they were away.
+        fn come_back() -> bool, Anyone;
         /// Gives a gate more time.
         fn extend(id: GateId, until: Timestamp) -> Gate, Anyone;
         /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
@@ -353,6 +364,8 @@ desk! {
         fn check_can_be_remembered(gate: GateId) -> (), Anyone;
         /// What is remembered and still holds, by the gate it was said at.
         fn remembered() -> Vec<(String, Remembered)>, Anyone;
+        /// Who is away now, by name.
+        fn away() -> Vec<(String, Away)>, Readers;
         /// The people who were let in, by name.
         fn people() -> Vec<Known>, Readers;
         /// Whether the space was deleted.

@@ -32,4 +32,9 @@ impl Error {
             Error::Store(error) => Some(error.hint()),
         }
     }
+
+    /// Whether nobody was there to ask. That may be otherwise a moment later.
+    pub const fn is_unreachable(&self) -> bool {
+        matches!(self, Error::Store(sayso_store::Error::Unreachable(_)))
+    }
 }

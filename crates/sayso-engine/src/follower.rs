@@ -4,6 +4,9 @@ use crate::{Changes, Desk, Result};
 use sayso_store::{Topic, Watch};
 use std::time::Duration;
 
+/// How long is waited before a server that was away is asked again.
+const AWAY: Duration = Duration::from_secs(1);
+
 /// Follows what happens in a space from when it was made on. What wakes it carries no truth: whoever was
 /// woken reads again.
 pub struct Follower {
@@ -34,9 +37,16 @@ impl Desk {
 }
 
 impl Follower {
-    /// What has happened since; waits for as long as `patience` when nothing has. None if nothing did.
+    /// What has happened since; waits for as long as `patience` when nothing has. None if nothing did, or
+    /// if nobody is there who could tell.
     pub fn next(&mut self, patience: Duration) -> Result<Option<Changes>> {
-        let mut changes = self.desk.changes(Some(self.seen), patience)?;
+        let mut changes = match self.desk.changes(Some(self.seen), patience) {
+            Err(error) if error.is_unreachable() && self.watch.is_none() => {
+                std::thread::sleep(patience.min(AWAY));
+                return Ok(None);
+            }
+            changes => changes?,
+        };
         if let Some(watch) = self.watch.as_mut().filter(|_| changes.seen == self.seen) {
             watch.wait(patience);
             changes = self.desk.changes(Some(self.seen), patience)?;

@@ -168,7 +168,8 @@ impl LocalDesk {
             return Ok(());
         }
         let command = Command::Answer { answer: answer.clone(), digest: digest.into() };
-        let refused = gate::decide(Some(&gate), &command, actor, self.now()).err();
+        let actor = self.read(|read| self.speaking(read, actor, self.now()))?;
+        let refused = gate::decide(Some(&gate), &command, &actor, self.now()).err();
         match refused.filter(|r| !r.is_about_authority()) {
             Some(refusal) => Err(refusal.into()),
             None => Ok(()),

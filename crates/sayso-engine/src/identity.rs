@@ -75,6 +75,12 @@ impl LocalDesk {
             batch.write.add_token(&token)?;
             Ok(token)
         })?;
+        // It was made by a call whose reply was lost, and the secret with it.
+        if token.id != id {
+            return Err(lost_secret(&format!("token {}", token.handle))
+                .hint(format!("sayso token revoke {}, and make another", token.handle))
+                .into());
+        }
         Ok(Minted { token, secret })
     }
 
@@ -148,6 +154,7 @@ impl LocalDesk {
             proof: Proof::Token,
             level: self.level(),
             door,
+            stands_for: vec![],
             scopes: token.scopes,
         };
         Ok((actor, id))
@@ -328,6 +335,13 @@ pub(crate) fn passphrase_hash(new: &str) -> Result<String> {
 
 pub(crate) fn digest_of(secret: &str) -> String {
     Digest::of_bytes(secret.as_bytes()).as_str().to_owned()
+}
+
+/// What is shown once was shown to nobody.
+pub(crate) fn lost_secret(what: &str) -> Refusal {
+    let message =
+        format!("{what} was made, but its secret was lost on the way and is kept nowhere");
+    Refusal::new(Code::Clash, message)
 }
 
 fn bad_token(why: &str) -> Refusal {

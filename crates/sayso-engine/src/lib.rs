@@ -6,6 +6,7 @@
 
 mod address;
 mod audit;
+mod away;
 mod batch;
 mod calendar;
 mod calls;
@@ -15,6 +16,7 @@ mod channels;
 mod clock;
 mod courier;
 mod desk;
+mod errand;
 mod error;
 mod find;
 mod fleet;
@@ -35,6 +37,7 @@ mod outbound;
 mod outbox;
 mod people;
 mod policy;
+mod presence;
 mod questions;
 mod receipts;
 mod remote;
@@ -49,6 +52,7 @@ mod world;
 
 pub use address::Reachable;
 pub use audit::{ExportError, Report, verify_export};
+pub use away::Away;
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;
@@ -72,10 +76,13 @@ pub use notices::{NoticeState, NoticeText};
 pub use nudges::TakenNudge;
 pub use outbound::{Outbound, Replied};
 pub use outbox::Dispatch;
-pub use people::Invited;
+pub use people::{Invited, bad_code, bad_passphrase};
 pub use policy::{Recorded, Remembered, Scope};
+pub use presence::{Passkey, Touch, TouchFor};
 pub use questions::{CallQuestion, QuestionsRuling};
-pub use remote::{Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk, join, log_in};
+pub use remote::{
+    Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk, Unanswered, join, log_in,
+};
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
 pub use sayso_policy::{

@@ -1,11 +1,14 @@
 //! The desk of a store that is here: the only place that writes. Everything else asks it to.
 
 use crate::batch::{Batch, Trace};
+use crate::errand::{Errand, Part};
 use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
 use sayso_store::{Place, Read, Store};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +28,8 @@ pub struct LocalDesk {
     pub(crate) level: Level,
     /// What holds in the space, as it was read last.
     pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
+    /// The call from elsewhere this desk is for, if it is for one.
+    pub(crate) errand: Option<Arc<Errand>>,
 }
 
 impl LocalDesk {
@@ -98,14 +103,14 @@ impl LocalDesk {
     /// store went away at an unknown moment, look first whether it counted.
     pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
     where
-        T: Send + 'static,
+        T: Serialize + DeserializeOwned + Send + 'static,
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
     {
-        let tried = Tried::default();
+        let (tried, part) = (Tried::default(), self.next_part());
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.submit_once(actor, work.clone(), tried.clone()) {
+            match self.submit_once(actor, work.clone(), tried.clone(), part.clone()) {
                 Err(Error::Store(error))
                     if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
                 {
@@ -120,9 +125,15 @@ impl LocalDesk {
         }
     }
 
-    fn submit_once<T, F>(&self, actor: &Actor, work: F, tried: Tried<T>) -> Result<T>
+    fn submit_once<T, F>(
+        &self,
+        actor: &Actor,
+        work: F,
+        tried: Tried<T>,
+        part: Option<Part>,
+    ) -> Result<T>
     where
-        T: Send + 'static,
+        T: Serialize + DeserializeOwned + Send + 'static,
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
     {
         let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
@@ -131,9 +142,17 @@ impl LocalDesk {
             if trying.has_counted(&mut batch)? {
                 return Ok(Ok(()));
             }
+            let before = part.as_ref().map(|part| part.before(desk.space, batch.write));
+            if let Some(before) = before.transpose()?.flatten() {
+                return Ok(before.map(|value| trying.keep(None, value)));
+            }
             match work(&mut batch) {
                 Ok(value) => {
-                    trying.keep(batch.commit()?, value);
+                    let (at, trace) = (batch.at, batch.commit()?);
+                    if let Some(part) = &part {
+                        part.keep(desk.space, write, &value, at)?;
+                    }
+                    trying.keep(trace, value);
                     Ok(Ok(()))
                 }
                 Err(Error::Store(error)) => Err(error),

@@ -2,7 +2,7 @@
 //! person, channel and occasion; what nobody needs to hear any more is taken out with the answer.
 
 use crate::settings::Rules;
-use crate::{LocalDesk, Person, Result, SettingKind};
+use crate::{Away, LocalDesk, Person, Result, SettingKind};
 use sayso_core::gate::{Effect, Gate};
 use sayso_core::notice::ways;
 use sayso_core::text::{harmless_line, shorten};
@@ -169,13 +169,11 @@ fn tell(
     what: &str,
 ) -> sayso_store::Result<()> {
     let Some(rules) = rules(write, desk)? else { return Ok(()) };
-    let opened = &gate.opened;
-    let launcher = opened.lineage.launcher.as_deref().filter(|_| opened.launcher_excluded);
-    let ways = ways(gate.asked(about.level), launcher, &rules.wishes(), &desk.channels);
-    for (channel, person) in ways {
+    let is_told = |person: &str| rules.is_told(person, gate, about, at);
+    for (channel, person) in ways(is_told, &rules.wishes(), &desk.channels) {
         let due = rules.out_of_quiet(person.as_deref(), at);
         let about = About { person, ..about.clone() };
-        let Some(notice) = about.notice(opened.space, &channel, what) else { continue };
+        let Some(notice) = about.notice(gate.opened.space, &channel, what) else { continue };
         overtake(write, &notice, &about, at)?;
         write.add_notice(&notice, due)?;
     }
@@ -258,10 +256,29 @@ impl Rules {
             .collect()
     }
 
+    /// Whether a person is told of a gate: they or somebody they stand in for are asked, and nobody
+    /// stands in for them.
+    fn is_told(&self, person: &str, gate: &Gate, about: &About, at: Timestamp) -> bool {
+        let handed_on = gate.delegations.iter().any(|d| d.from == person);
+        let is_left = |(name, away): &(String, Away)| name == person && away.to.is_some();
+        if gate.excludes(person) || handed_on || self.away(at).iter().any(is_left) {
+            return false;
+        }
+        if about.occasion == Occasion::Delegated {
+            return gate.delegations.last().is_some_and(|last| last.to == person);
+        }
+        let (asked, stands_for) = (gate.asked(about.level), self.stands_for(person, at));
+        gate.voices(person, &stands_for).iter().any(|voice| asked.admits(voice))
+    }
+
     /// When somebody may be disturbed, from `at` on.
     fn out_of_quiet(&self, person: Option<&str>, at: Timestamp) -> Timestamp {
         match person {
-            Some(name) => self.calendar_for(&Approvers::Person(name.into())).out_of_quiet(at),
+            Some(name) => {
+                let back = self.away(at).into_iter().find(|(away, _)| away == name);
+                let at = back.map_or(at, |(_, away)| away.until.max(at));
+                self.calendar_for(&Approvers::Person(name.into())).out_of_quiet(at)
+            }
             None => self.calendar().out_of_quiet(at),
         }
     }

@@ -2,7 +2,7 @@
 //! slowed down when they guess.
 
 use crate::batch::{Batch, not_found};
-use crate::identity::{check_token_name, digest_of, passphrase_hash, unhashed};
+use crate::identity::{check_token_name, digest_of, lost_secret, passphrase_hash, unhashed};
 use crate::{LocalDesk, Minted, Result, Token};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
@@ -65,7 +65,8 @@ impl LocalDesk {
     ) -> Result<Invited> {
         let code = new_code(self.world.chance());
         let (hash, name) = (digest_of(&normal(&code)), name.map(str::to_owned));
-        let expires_at = self.submit(actor, move |batch| {
+        let made = hash.clone();
+        let (kept, expires_at) = self.submit(actor, move |batch| {
             batch.check_space_is_there()?;
             if batch.actor.name == SERVER {
                 batch.write.drop_invitations(batch.space, SERVER, batch.at)?;
@@ -82,8 +83,11 @@ impl LocalDesk {
             let whom = name.as_deref().unwrap_or("the first admin");
             batch.about("person.invited", whom, None, if is_admin { "admin" } else { "" });
             batch.write.add_invitation(&invitation)?;
-            Ok(invitation.expires_at)
+            Ok((invitation.hash, invitation.expires_at))
         })?;
+        if kept != made {
+            return Err(lost_secret("the code").hint("invite them again").into());
+        }
         Ok(Invited { code, expires_at })
     }
 
@@ -125,7 +129,7 @@ impl LocalDesk {
         let actor = self.person(name, Proof::Passphrase);
         self.guess(&actor, passphrase).map_err(|refused| match refused.code() {
             // Who is known here is nobody's business.
-            Code::Passphrase => wrong().into(),
+            Code::Passphrase => bad_passphrase().into(),
             _ => refused,
         })?;
         let login = self.new_login(name);
@@ -280,7 +284,8 @@ fn normal(code: &str) -> String {
         .collect()
 }
 
-fn bad_code() -> Refusal {
+/// The one answer to a code that does not count.
+pub fn bad_code() -> Refusal {
     Refusal::new(
         Code::BadCode,
         "the code is not known here, was used, is too old, or is for another name",
@@ -288,7 +293,8 @@ fn bad_code() -> Refusal {
     .hint("ask for a new one: sayso people invite NAME")
 }
 
-fn wrong() -> Refusal {
+/// The one answer to a name or a passphrase that does not count.
+pub fn bad_passphrase() -> Refusal {
     Refusal::new(Code::Passphrase, "the name or the passphrase is wrong")
         .hint("whoever looks after the space can invite you anew: sayso people invite NAME")
 }

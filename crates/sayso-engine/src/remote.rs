@@ -8,6 +8,7 @@ use crate::desk::guard_of;
 use crate::{Error, LocalDesk, Minted, Result, Waited, World};
 use sayso_core::actor::admit;
 use sayso_core::audit::Entry;
+use sayso_core::text::shorten;
 use sayso_core::{
     Actor, Code, Deed, Door, GateId, Level, Refusal, Role, RunId, SpaceId, Timestamp, TokenId,
 };
@@ -23,6 +24,19 @@ pub const LINE_VERSION: u32 = 1;
 /// How long a call is held there while nothing happens.
 const HOLD: Duration = Duration::from_secs(25);
 
+/// How long whoever waits for a person goes on to do so while nobody is there to ask: the question stands,
+/// and a server that is being replaced comes back.
+const AWAY_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// How long is looked for what came of a call that was cut off.
+const CUT_MAX: Duration = Duration::from_secs(10);
+
+/// The first pause before trying again; each is twice as long as the one before, up to the last.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// The most of a refusal's text that is written down for somebody from elsewhere.
+const REFUSAL_CHARS_MAX: usize = 500;
+
 /// How many entries of the chain are followed at a time.
 const CHANGES_MAX: usize = 1_000;
 
@@ -36,15 +50,40 @@ pub trait Line: Send + Sync {
         call: &str,
         handed: &str,
         patience: Duration,
-    ) -> Result<String>;
+    ) -> std::result::Result<String, Unanswered>;
 
     /// Where it leads, without any secret.
     fn address(&self) -> String;
 }
 
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// The desk there said no.
+    Refused(Refusal),
+    /// Nobody is there, and nothing was handed over.
+    Away(String),
+    /// It broke off, and whether it counted is not known.
+    Cut(String),
+}
+
+impl From<Unanswered> for Error {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Refused(refusal) => refusal.into(),
+            Unanswered::Away(why) | Unanswered::Cut(why) => {
+                sayso_store::Error::Unreachable(why).into()
+            }
+        }
+    }
+}
+
 /// What goes over the line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Handed<A> {
+    /// What the caller calls this deed: when it comes again under the same name, it was done already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// Who acts, as the caller's side sees it. It counts only as far as it claims less than the credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Actor>,
@@ -90,6 +129,8 @@ pub struct RemoteDesk {
     is_fresh: Arc<AtomicBool>,
     /// The credential of whoever uses this program.
     own: Option<String>,
+    /// How long is tried again while nobody is there.
+    patience: Duration,
     /// Credentials that were presented since, with whom each is for.
     presented: Arc<Mutex<Vec<(Actor, String)>>>,
 }
@@ -111,7 +152,15 @@ impl RemoteDesk {
         }
         let (greeting, presented) = (Arc::new(greeting), Arc::default());
         let is_fresh = Arc::new(AtomicBool::new(true));
-        Ok(Self { line, world, greeting, is_fresh, own, presented })
+        let patience = Duration::ZERO;
+        Ok(Self { line, world, greeting, is_fresh, own, patience, presented })
+    }
+
+    /// The same for a program that stays: it goes on trying for this long while nobody is there.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Whether the space was deleted when this began.
@@ -174,24 +223,38 @@ impl RemoteDesk {
         found.map(|(_, secret)| secret.clone()).or_else(|| self.own.clone())
     }
 
+    /// Asks something of the desk there. What somebody does has a name, so that it is done once however
+    /// often it has to be asked for; looking twice is harmless.
     pub(crate) fn call<A: Serialize, T: DeserializeOwned>(
         &self,
         call: &str,
         actor: Option<&Actor>,
         with: &A,
     ) -> Result<T> {
-        self.held_call(call, actor, with, Duration::ZERO)
+        let request = actor.map(|_| format!("{:032x}", self.world.chance()));
+        let handed = write(&Handed { request, claim: actor.cloned(), with })?;
+        let secret = self.secret(actor);
+        let (began, mut pauses, mut patience) = (Instant::now(), Pauses::new(), self.patience);
+        loop {
+            match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
+                Ok(answer) => return read(&answer),
+                Err(Unanswered::Refused(refusal)) => return Err(refusal.into()),
+                Err(Unanswered::Cut(_)) if patience < CUT_MAX => patience = CUT_MAX,
+                Err(error) if began.elapsed() >= patience => return Err(error.into()),
+                Err(Unanswered::Away(_) | Unanswered::Cut(_)) => pauses.next(),
+            }
+        }
     }
 
-    fn held_call<A: Serialize, T: DeserializeOwned>(
+    /// A look that is held there until there is something to see, or for as long as `hold`.
+    fn held<A: Serialize, T: DeserializeOwned>(
         &self,
         call: &str,
-        actor: Option<&Actor>,
         with: &A,
-        patience: Duration,
+        hold: Duration,
     ) -> Result<T> {
-        let handed = write(&Handed { claim: actor.cloned(), with })?;
-        read(&self.line.call(self.secret(actor).as_deref(), call, &handed, patience)?)
+        let handed = write(&Handed { request: None, claim: None, with })?;
+        read(&self.line.call(self.secret(None).as_deref(), call, &handed, hold)?)
     }
 
     /// Ends the login of whoever uses this program.
@@ -208,13 +271,25 @@ impl RemoteDesk {
 
     pub(crate) fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
         let began = Instant::now();
+        let (mut heard, mut pauses) = (began, Pauses::new());
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
             let hold = left.map_or(HOLD, |left| left.min(HOLD));
-            let waited: Waited = self.held_call("wait", None, &(id, hold), hold)?;
-            let is_over = left.is_some_and(|left| left <= hold) && began.elapsed() >= hold;
-            if matches!(waited, Waited::Ended(_)) || is_over || hold.is_zero() {
-                return Ok(waited);
+            let asked = Instant::now();
+            match self.held("wait", &(id, hold), hold) {
+                Ok(Waited::TimedOut(gate)) => {
+                    if timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
+                        return Ok(Waited::TimedOut(gate));
+                    }
+                    heard = Instant::now();
+                }
+                Err(error) if error.is_unreachable() && heard.elapsed() < AWAY_MAX => {}
+                outcome => return outcome,
+            }
+            // A server that ends lets everybody go at once; nobody storms the next one.
+            match asked.elapsed() < hold {
+                true => pauses.next(),
+                false => pauses = Pauses::new(),
             }
         }
     }
@@ -222,24 +297,38 @@ impl RemoteDesk {
     /// What happened since; held there until something has, or until `patience` is over.
     pub(crate) fn changes(&self, seen: Option<u64>, patience: Duration) -> Result<Changes> {
         let hold = patience.min(HOLD);
-        self.held_call("changes", None, &(seen, hold), hold)
+        self.held("changes", &(seen, hold), hold)
+    }
+}
+
+/// The pauses between one try and the next.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn new() -> Self {
+        Self(PAUSES.0)
+    }
+
+    fn next(&mut self) {
+        std::thread::sleep(self.0);
+        self.0 = (self.0 * 2).min(PAUSES.1);
     }
 }
 
 /// Logs in over a line, by a passphrase.
 pub fn log_in(line: &dyn Line, name: &str, passphrase: &str) -> Result<Minted> {
-    let handed = write(&Handed { claim: None, with: (name, passphrase) })?;
+    let handed = write(&Handed { request: None, claim: None, with: (name, passphrase) })?;
     read(&line.call(None, "log_in", &handed, Duration::ZERO)?)
 }
 
 /// The same for the first time, by a code somebody was given.
 pub fn join(line: &dyn Line, code: &str, name: &str, passphrase: &str) -> Result<Minted> {
-    let handed = write(&Handed { claim: None, with: (code, name, passphrase) })?;
+    let handed = write(&Handed { request: None, claim: None, with: (code, name, passphrase) })?;
     read(&line.call(None, "join", &handed, Duration::ZERO)?)
 }
 
 fn greet(line: &dyn Line, secret: Option<&str>) -> Result<Greeting> {
-    let handed = write(&Handed { claim: None, with: () })?;
+    let handed = write(&Handed { request: None, claim: None, with: () })?;
     read(&line.call(secret, "greet", &handed, Duration::ZERO)?)
 }
 
@@ -343,7 +432,8 @@ impl Caller {
             "log_out" => self.log_out(desk).and_then(|()| answered(&())),
             "lock" => desk.lock(actor, &self.place()).and_then(|()| answered(&())),
             "verify_audit" => desk.verify_audit(actor, |_| {}).and_then(|it| answered(&it)),
-            "note_refusal" => asked_for::<(Refusal,)>(arguments).and_then(|(refusal,)| {
+            "note_refusal" => asked_for::<(Refusal,)>(arguments).and_then(|(mut refusal,)| {
+                refusal.message = shorten(&refusal.message, REFUSAL_CHARS_MAX);
                 desk.note_refusal(actor, &refusal);
                 answered(&())
             }),

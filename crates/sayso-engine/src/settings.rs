@@ -2,7 +2,9 @@
 //! reach of what agents can edit; every change is a person's, checked as a whole and audited.
 
 use crate::batch::Batch;
-use crate::{AgentSpec, Calendar, LocalDesk, Person, Remembered, Result, Template, lifecycle};
+use crate::{
+    AgentSpec, Away, Calendar, LocalDesk, Person, Remembered, Result, Template, lifecycle,
+};
 use sayso_core::text::shorten;
 use sayso_core::{Actor, Code, Deed, Refusal, Role, Timestamp};
 use sayso_policy::{Known, Layer, Mistake, Policies, Policy};
@@ -49,11 +51,13 @@ pub enum SettingKind {
     Remembered,
     /// Where a spawned agent runs.
     Station,
+    /// That a person is away, and who stands in for them.
+    Away,
 }
 
 impl SettingKind {
     /// All of them.
-    pub const ALL: [SettingKind; 9] = [
+    pub const ALL: [SettingKind; 10] = [
         SettingKind::Policy,
         SettingKind::Agent,
         SettingKind::Role,
@@ -63,6 +67,7 @@ impl SettingKind {
         SettingKind::Template,
         SettingKind::Remembered,
         SettingKind::Station,
+        SettingKind::Away,
     ];
 
     /// Its name in the store.
@@ -77,6 +82,7 @@ impl SettingKind {
             SettingKind::Template => "template",
             SettingKind::Remembered => "remembered",
             SettingKind::Station => "station",
+            SettingKind::Away => "away",
         }
     }
 }
@@ -318,6 +324,7 @@ fn unreadable_body(setting: &Setting) -> Option<String> {
         SettingKind::Calendar => wrong::<Calendar>(body),
         SettingKind::Template => wrong::<Template>(body),
         SettingKind::Remembered => wrong::<Remembered>(body),
+        SettingKind::Away => wrong::<Away>(body),
         SettingKind::Policy | SettingKind::Role | SettingKind::Station => None,
     }
 }

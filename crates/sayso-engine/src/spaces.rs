@@ -50,6 +50,7 @@ impl LocalDesk {
             channels: vec![],
             level: Level::S0,
             rules: Arc::default(),
+            errand: None,
         }
     }
 

@@ -2,10 +2,11 @@
 
 use crate::http::{LINE_HEADER, PROBLEM_JSON, Problem};
 use sayso_core::{Code, Refusal};
-use sayso_engine::{LINE_VERSION, Line, Result};
+use sayso_engine::{LINE_VERSION, Line, Result, Unanswered};
+use std::io::ErrorKind;
 use std::time::Duration;
 use ureq::http::Response;
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, Error, Timeout};
 
 /// How long a server may take to be reached.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -45,14 +46,14 @@ impl Line for HttpLine {
         call: &str,
         handed: &str,
         patience: Duration,
-    ) -> Result<String> {
+    ) -> std::result::Result<String, Unanswered> {
         let url = format!("{}/line/{}/{call}", self.server, self.space);
         let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(secret) = secret {
             request = request.header("authorization", format!("Bearer {secret}"));
         }
         let request = request.config().timeout_global(Some(REPLY + patience)).build();
-        let response = request.send(handed).map_err(|error| self.unreachable(&error))?;
+        let response = request.send(handed).map_err(|error| self.unanswered(&error))?;
         self.read(response)
     }
 
@@ -62,25 +63,37 @@ impl Line for HttpLine {
 }
 
 impl HttpLine {
-    fn read(&self, mut response: Response<Body>) -> Result<String> {
+    fn read(&self, mut response: Response<Body>) -> std::result::Result<String, Unanswered> {
         let is_ours = response.headers().contains_key(LINE_HEADER);
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let is_problem = kind == Some(PROBLEM_JSON);
         let status = response.status();
         let read = response.body_mut().with_config().limit(REPLY_BYTES_MAX).read_to_string();
-        let text = read.map_err(|error| self.unreachable(&error))?;
+        let text = read.map_err(|error| Unanswered::Cut(self.away(&error)))?;
         if is_problem && let Ok(problem) = serde_json::from_str::<Problem>(&text) {
-            return Err(problem.into_refusal().into());
+            return Err(refused(problem.into_refusal()));
         }
         match is_ours && status.is_success() {
             true => Ok(text),
-            false => Err(self.not_ours(status.as_u16()).into()),
+            false => Err(Unanswered::Refused(self.not_ours(status.as_u16()))),
         }
     }
 
-    fn unreachable(&self, error: &ureq::Error) -> Refusal {
-        Refusal::new(Code::Unreachable, format!("{} cannot be reached: {error}", self.server))
-            .hint("nothing was allowed; is the server up, and is this its address?")
+    fn unanswered(&self, error: &Error) -> Unanswered {
+        let never_left = match error {
+            Error::HostNotFound | Error::ConnectionFailed | Error::BadUri(_) => true,
+            Error::Timeout(timeout) => matches!(timeout, Timeout::Resolve | Timeout::Connect),
+            Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+            _ => false,
+        };
+        match never_left {
+            true => Unanswered::Away(self.away(error)),
+            false => Unanswered::Cut(self.away(error)),
+        }
+    }
+
+    fn away(&self, error: &Error) -> String {
+        format!("{} cannot be reached: {error}", self.server)
     }
 
     /// Something answers there, and nothing it says counts.
@@ -88,6 +101,14 @@ impl HttpLine {
         let message = format!("what answers at {} is no sayso server ({status})", self.server);
         Refusal::new(Code::Unreachable, message)
             .hint(format!("is the address right? This program speaks line {LINE_VERSION}"))
+    }
+}
+
+/// What the server says it could not do for want of its own store is as if it were not there.
+fn refused(refusal: Refusal) -> Unanswered {
+    match refusal.code {
+        Code::Unreachable => Unanswered::Cut(refusal.message),
+        _ => Unanswered::Refused(refusal),
     }
 }
 

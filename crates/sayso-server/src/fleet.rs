@@ -140,14 +140,15 @@ impl Fleet {
                 None => self.policy = Some(text()),
             },
             // What came of people's answers and of what agents did is not for a file.
-            SettingKind::Remembered | SettingKind::Station => {}
+            SettingKind::Remembered | SettingKind::Station | SettingKind::Away => {}
         }
     }
 }
 
 /// Whether a kind of setting is what a fleet file is about.
 pub fn is_declared(kind: &str) -> bool {
-    kind != SettingKind::Remembered.as_str() && kind != SettingKind::Station.as_str()
+    let others = [SettingKind::Remembered, SettingKind::Station, SettingKind::Away];
+    !others.iter().any(|other| other.as_str() == kind)
 }
 
 /// Texts end with one line break, however they were written.

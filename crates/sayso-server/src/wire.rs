@@ -1,12 +1,16 @@
 //! Wire types: what `--json` prints and what the API answers. Fields are only ever added.
 
 mod agent;
+mod away;
 mod metrics;
+mod passkey;
 mod policy;
 mod run;
 
 pub use agent::{Agent, AgentOutcome, AgentRunning, Order, outlook};
+pub use away::{Away, Delegation};
 pub use metrics::{Metrics, ToAnswer};
+pub use passkey::Passkey;
 pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};
 pub use run::{Run, Spent, Tally};
 
@@ -96,6 +100,8 @@ pub struct Gate {
     pub snoozed_until: Option<String>,
     /// Who has seen it.
     pub seen: Vec<Seen>,
+    /// Who handed it to whom.
+    pub delegations: Vec<Delegation>,
     /// The yeses so far, where several are needed.
     pub votes: Vec<Answer>,
     /// The answer.
@@ -177,6 +183,8 @@ pub struct Answer {
     pub interrupts: bool,
     /// Who said it.
     pub by: String,
+    /// For whom they stood in, then.
+    pub stands_for: Vec<String>,
     /// How they showed to be themselves.
     pub proof: String,
     /// How well the place was guarded.
@@ -445,6 +453,7 @@ impl Gate {
             policy: opened.policy.as_ref().map(ToString::to_string),
             snoozed_until: gate.snoozed_until.map(time),
             seen: gate.seen.iter().map(|s| Seen::of(s, time)).collect(),
+            delegations: gate.delegations.iter().map(|d| Delegation::of(d, time)).collect(),
             votes: gate.votes.iter().map(|v| Answer::of(&v.answer, &v.by, time)).collect(),
             answer: gate.answer().map(|(answer, by)| Answer::of(answer, by, time)),
             ended_at: gate.ended_at().map(time),
@@ -509,6 +518,7 @@ impl Answer {
             reason: answer.reason.clone(),
             interrupts: answer.interrupts,
             by: by.name.clone(),
+            stands_for: by.stands_for.clone(),
             proof: name(&by.proof),
             level: name(&by.level),
             door: name(&by.door),

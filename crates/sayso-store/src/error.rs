@@ -15,8 +15,8 @@ pub enum Error {
     /// The write lock was not free in time.
     #[error("another process holds the database, and did for {0} seconds")]
     Busy(u64),
-    /// The server does not answer, or went away; whether the last write counted is unknown.
-    #[error("PostgreSQL does not answer: {0}")]
+    /// Who keeps it does not answer, or went away; whether the last write counted is unknown.
+    #[error("{0}")]
     Unreachable(String),
     /// The file is damaged or is no database of ours.
     #[error("{place} cannot be read: {why}")]

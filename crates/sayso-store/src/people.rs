@@ -109,6 +109,8 @@ impl Write<'_> {
         let space = space.to_string();
         self.exec("DELETE FROM passphrases WHERE space = ?1 AND name = ?2", args![&space, name])?;
         self.exec("DELETE FROM unlocks WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        self.exec("DELETE FROM passkeys WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        self.exec("DELETE FROM ceremonies WHERE space = ?1 AND name = ?2", args![&space, name])?;
         let sql = "UPDATE tokens SET revoked_at = ?3 WHERE space = ?1 AND name = ?2 \
                    AND role <> 'agent' AND revoked_at IS NULL";
         self.exec(sql, args![&space, name, at.as_micros()])?;

@@ -55,12 +55,12 @@ fn connect(url: &str) -> Result<Postgres> {
 /// the wait for its first word, so the wait is limited here.
 pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
     static WAITING: AtomicUsize = AtomicUsize::new(0);
-    let mut config = Config::from_str(url)
-        .map_err(|e| Error::Unreachable(format!("the address is not valid: {e}")))?;
+    let mut config =
+        Config::from_str(url).map_err(|e| silent(format!("the address is not valid: {e}")))?;
     config.connect_timeout(timeout).tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
     config.application_name("sayso");
     if WAITING.load(Ordering::Relaxed) >= WAITING_MAX {
-        return Err(Error::Unreachable(format!("{WAITING_MAX} others wait for it already")));
+        return Err(silent(format!("{WAITING_MAX} others wait for it already")));
     }
     let (sender, receiver) = channel();
     let place = Place::Postgres(url.into()).to_string();
@@ -74,12 +74,12 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
         WAITING.fetch_sub(1, Ordering::Relaxed);
         Error::Other(format!("no thread to connect with: {e}"))
     })?;
-    let silent = |_| Error::Unreachable(format!("no word from it within {timeout:?}"));
-    receiver.recv_timeout(timeout).map_err(silent)?
+    let no_word = |_| silent(format!("no word from it within {timeout:?}"));
+    receiver.recv_timeout(timeout).map_err(no_word)?
 }
 
 fn greet(config: &Config, place: &str) -> Result<Client> {
-    let mut client = config.connect(NoTls).map_err(|e| Error::Unreachable(in_full(&e)))?;
+    let mut client = config.connect(NoTls).map_err(|e| silent(in_full(&e)))?;
     // Row locks wait as long as SQLite's writers do, and a lost client does not hold them for ever.
     client
         .batch_execute(
@@ -88,6 +88,11 @@ fn greet(config: &Config, place: &str) -> Result<Client> {
         )
         .map_err(|e| failure(&e, place))?;
     Ok(client)
+}
+
+/// It cannot be asked, for a reason.
+pub(crate) fn silent(why: impl std::fmt::Display) -> Error {
+    Error::Unreachable(format!("PostgreSQL does not answer: {why}"))
 }
 
 /// An error with its causes: the library's own text stops at "error connecting to server".
@@ -103,9 +108,9 @@ fn in_full(error: &dyn StdError) -> String {
 
 fn failure(error: &postgres::Error, place: &str) -> Error {
     let place = place.to_owned();
-    let Some(said) = error.as_db_error() else { return Error::Unreachable(in_full(error)) };
+    let Some(said) = error.as_db_error() else { return silent(in_full(error)) };
     if matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) {
-        return Error::Unreachable(in_full(error));
+        return silent(in_full(error));
     }
     match *said.code() {
         SqlState::UNIQUE_VIOLATION

@@ -6,50 +6,40 @@ use crate::{Error, Result};
 /// The newest schema this version knows.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// The files whose checksums are recorded: a migration that was released is never changed.
-pub const CHECKSUMMED: &[&str] = &[
-    "0001_spine.sql",
-    "0001_spine.sqlite.sql",
-    "0001_spine.postgres.sql",
-    "0002_time_and_policy.sql",
-    "0002_time_and_policy.sqlite.sql",
-    "0002_time_and_policy.postgres.sql",
-    "0003_the_same_question.sql",
-    "0003_the_same_question.sqlite.sql",
-    "0003_the_same_question.postgres.sql",
-    "0004_people.sql",
-    "0004_people.sqlite.sql",
-    "0004_people.postgres.sql",
-];
-
 struct Migration {
     common: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        common: include_str!("../migrations/0001_spine.sql"),
-        sqlite: include_str!("../migrations/0001_spine.sqlite.sql"),
-        postgres: include_str!("../migrations/0001_spine.postgres.sql"),
-    },
-    Migration {
-        common: include_str!("../migrations/0002_time_and_policy.sql"),
-        sqlite: include_str!("../migrations/0002_time_and_policy.sqlite.sql"),
-        postgres: include_str!("../migrations/0002_time_and_policy.postgres.sql"),
-    },
-    Migration {
-        common: include_str!("../migrations/0003_the_same_question.sql"),
-        sqlite: include_str!("../migrations/0003_the_same_question.sqlite.sql"),
-        postgres: include_str!("../migrations/0003_the_same_question.postgres.sql"),
-    },
-    Migration {
-        common: include_str!("../migrations/0004_people.sql"),
-        sqlite: include_str!("../migrations/0004_people.sqlite.sql"),
-        postgres: include_str!("../migrations/0004_people.postgres.sql"),
-    },
-];
+/// The migrations in their order, and the files they are in.
+macro_rules! migrations {
+    ($($name:literal,)*) => {
+        /// The files whose checksums are recorded: a migration that was released is never changed.
+        pub const CHECKSUMMED: &[&str] = &[$(
+            concat!($name, ".sql"),
+            concat!($name, ".sqlite.sql"),
+            concat!($name, ".postgres.sql"),
+        )*];
+
+        const MIGRATIONS: &[Migration] = &[$(
+            Migration {
+                common: include_str!(concat!("../migrations/", $name, ".sql")),
+                sqlite: include_str!(concat!("../migrations/", $name, ".sqlite.sql")),
+                postgres: include_str!(concat!("../migrations/", $name, ".postgres.sql")),
+            },
+        )*];
+    };
+}
+
+migrations! {
+    "0001_spine",
+    "0002_time_and_policy",
+    "0003_the_same_question",
+    "0004_people",
+    "0005_replies",
+    "0006_passkeys",
+}
 
 /// A database that knows which schema it has.
 pub(crate) trait Versioned: Conn {

@@ -3,7 +3,7 @@
 
 use crate::out::{Look, Out};
 use crate::when;
-use sayso_core::gate::{Delivery, Ending, Gate, Receipt, Stage, Step, WENT_ON};
+use sayso_core::gate::{Delegation, Delivery, Ending, Gate, Receipt, Stage, Step, WENT_ON};
 use sayso_core::text::{harmless, harmless_line, shorten};
 use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
 use sayso_engine::{Asked, TaskRow};
@@ -186,6 +186,9 @@ fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
     let who: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
     let people = (opened.approvers != Approvers::Anyone)
         .then(|| format!("it takes the say of {}", harmless_line(&who.join(", or "))));
+    let handed = gate.delegations.iter().map(|d| format!("{} for {}", d.to, d.from));
+    let handed: Vec<_> = handed.map(|one| harmless_line(&one)).collect();
+    let handed = (!handed.is_empty()).then(|| format!("handed to {}", handed.join(", ")));
     let veto: Vec<_> = opened.veto.iter().map(String::as_str).collect();
     let veto = (!veto.is_empty()).then(|| format!("a no of {} counts", veto.join(", ")));
     let launcher = opened.lineage.launcher.as_ref().filter(|_| opened.launcher_excluded);
@@ -197,8 +200,18 @@ fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
     let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
     let closes = opened.task.is_some() && opened.kind.outcome(Verdict::Approved) == Outcome::Done;
     let closes = closes.then(|| "a yes closes the task".to_owned());
-    let all =
-        [closes, people, veto, others, proof, risk, level(gate, now), silence(gate, now), claim];
+    let all = [
+        closes,
+        people,
+        handed,
+        veto,
+        others,
+        proof,
+        risk,
+        level(gate, now),
+        silence(gate, now),
+        claim,
+    ];
     let all: Vec<_> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
@@ -269,6 +282,7 @@ pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
         match step.stage {
             Stage::Asked => format!("asked {}", when::local(step.at)),
             Stage::Seen => format!("seen by {by} {at}"),
+            Stage::Delegated => format!("handed on by {by} {} {at}", harmless_line(&step.note)),
             Stage::Voted => format!("{} by {by} {at}", step.note),
             Stage::Answered => format!("answered by {by} {at}"),
             Stage::Ended => format!("{} {at}", shorten(&harmless_line(&step.note), 40)),
@@ -307,6 +321,10 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     receipt(&format!("asked by {role} {asker}{}", through.unwrap_or_default()), gate.opened_at);
     for seen in &gate.seen {
         receipt(&format!("seen by {}", harmless_line(&seen.by)), seen.at);
+    }
+    for Delegation { from, to, reason, at } in &gate.delegations {
+        let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        receipt(&harmless_line(&format!("handed by {from} to {to}{why}")), *at);
     }
     for vote in &gate.votes {
         let by = harmless_line(&vote.by.name);

@@ -128,6 +128,12 @@ pub(crate) enum Command {
     Snooze(c::snooze::Args),
     /// Give a gate more time.
     Extend(c::extend::Args),
+    /// Let somebody else answer a gate.
+    Delegate(c::delegate::Args),
+    /// Say that you are away, and who stands in for you.
+    Away(c::away::Args),
+    /// Say that you are back.
+    Back(c::away::BackArgs),
 
     /// Ask a person.
     Ask(c::ask::Args),

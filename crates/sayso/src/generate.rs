@@ -146,6 +146,8 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("doctor", schema_for!(commands::doctor::Report)),
         ("init", schema_for!(commands::init::Made)),
         ("login", schema_for!(commands::login::LoggedIn)),
+        ("away", schema_for!(wire::Away)),
+        ("away-list", schema_for!(Vec<wire::Away>)),
         ("people", schema_for!(Vec<commands::people::Shown>)),
         ("invited", schema_for!(commands::people::Code)),
         ("space-deleted", schema_for!(commands::delete::Deleted)),

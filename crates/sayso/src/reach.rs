@@ -11,6 +11,10 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a process that stays goes on trying to reach its server: long enough to replace it.
+const SHARED_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a desk is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +73,11 @@ fn open_remote(server: &str, space: &str, how: How) -> Result<Desk> {
     if desk.was_deleted() && how != How::Kept {
         return Err(sayso_engine::deleted(space).into());
     }
-    Ok(desk.into())
+    Ok(match how {
+        How::Shared => desk.with_patience(SHARED_PATIENCE),
+        How::Usual | How::Kept => desk,
+    }
+    .into())
 }
 
 /// The credential of whoever uses this machine, for one space of a server.

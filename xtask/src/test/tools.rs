@@ -8,7 +8,8 @@ use crate::shell::{has, output, path_folders, run as sh, works};
 use crate::stop::{Outcome, Stop};
 
 /// Programs and the Debian packages that bring them.
-const PROGRAMS: &[(&str, &str)] = &[("script", "bsdutils"), ("tmux", "tmux")];
+const PROGRAMS: &[(&str, &str)] =
+    &[("script", "bsdutils"), ("tmux", "tmux"), ("jq", "jq"), ("curl", "curl")];
 const POSTGRES_PACKAGE: &str = "postgresql";
 /// Where packages put PostgreSQL's server programs without telling `PATH`; a folder per version.
 const POSTGRES_HOMES: &[&str] = &["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"];

@@ -1,12 +1,20 @@
 //! What may happen to a gate: who may answer, when it is too late, what is the same again.
 
 use super::schedule::tick;
+use super::voices::suffices;
 use super::{Card, Delivery, Ending, Event, Gate, Held, Opened, Signature};
-use crate::{Actor, Answer, Approvers, Code, Deed, GateId, Refusal, Role, Timestamp, Verdict};
-use std::collections::BTreeSet;
+use crate::{
+    Actor, Answer, Approvers, Code, Deed, GateId, Proof, Refusal, Role, Timestamp, Verdict,
+};
 
 /// The longest text of a card, all of it together.
 pub const CARD_BYTES_MAX: usize = 256 * 1024;
+
+/// The longest reason for handing a gate on.
+const REASON_BYTES_MAX: usize = 4_096;
+
+/// The longest name of a stand-in.
+const DEPUTY_BYTES_MAX: usize = 200;
 
 /// The most facts of a card.
 pub const FACTS_MAX: usize = 100;
@@ -46,6 +54,13 @@ pub enum Command {
         /// The digest of what was shown, whole or shortened.
         digest: String,
     },
+    /// Hand it to another.
+    Delegate {
+        /// To whom.
+        to: String,
+        /// Why.
+        reason: String,
+    },
     /// Let happen what is due.
     Tick,
     /// Give it more time.
@@ -81,6 +96,20 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Whether it is for those who are asked, and for those who stand in for them.
+    pub const fn takes_a_voice(&self) -> bool {
+        matches!(
+            self,
+            Command::Answer { .. }
+                | Command::Claim { .. }
+                | Command::Snooze { .. }
+                | Command::Extend { .. }
+                | Command::Delegate { .. }
+        )
+    }
+}
+
 /// Judges a command. The same command again yields no events and no refusal.
 pub fn decide(
     gate: Option<&Gate>,
@@ -107,6 +136,7 @@ pub fn decide(
             nudge(gate, Event::Escalated { level, until: None }, actor, at)
         }
         Command::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
+        Command::Delegate { to, reason } => delegate(gate, to, reason, actor, at),
         Command::Tick => actor.check(Deed::Track, "let time pass").map(|()| tick(gate, at)),
         Command::Extend { until } => extend(gate, *until, actor, at),
         Command::Withdraw { reason } => withdraw(gate, reason, actor),
@@ -261,9 +291,11 @@ fn answer(
         .hint(format!("look again with: sayso show {}", gate.handle())));
     }
     answer.check(gate.opened.kind, &gate.card.shape)?;
-    let by = Signature::of(actor, at);
+    let others = gate.voices(&actor.name, &actor.stands_for).into_iter();
+    let stands_for = others.filter(|name| *name != actor.name).map(str::to_owned).collect();
+    let by = Signature { stands_for, ..Signature::of(actor, at) };
     let answer = answer.clone();
-    if answer.verdict == Verdict::Rejected || suffices(gate, &answer, &actor.name) {
+    if answer.verdict == Verdict::Rejected || is_enough(gate, &answer, &by) {
         return Ok(vec![Event::Answered { answer, by }]);
     }
     let said_before = gate.votes.iter().any(|v| v.by.name == actor.name && v.answer == answer);
@@ -271,10 +303,11 @@ fn answer(
 }
 
 /// Whether this yes, with the equal ones before it, is enough.
-fn suffices(gate: &Gate, answer: &Answer, name: &str) -> bool {
-    let agreed = gate.votes.iter().filter(|v| v.answer.content == answer.content);
-    let yes: BTreeSet<&str> = agreed.map(|v| v.by.name.as_str()).chain([name]).collect();
-    gate.approvers().any(|approvers| approvers.satisfied_by(&yes))
+fn is_enough(gate: &Gate, answer: &Answer, by: &Signature) -> bool {
+    let others = gate.votes.iter().filter(|v| v.by.name != by.name);
+    let agreed = others.filter(|v| v.answer.content == answer.content).map(|v| &v.by);
+    let people: Vec<_> = agreed.chain([by]).map(Signature::voices).collect();
+    gate.approvers().any(|approvers| suffices(approvers, &people))
 }
 
 /// Whether a verdict of this actor counts; `verb` is what they try to do.
@@ -297,7 +330,15 @@ fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
             Code::ProofTooLow,
             format!("gate {} needs {needs} as proof; this is {has}", opened.handle),
         )
-        .hint("unlock this terminal with: sayso unlock"));
+        .hint(match opened.least_proof {
+            Proof::Presence => {
+                "touch a passkey: answer it over the API or on the pages of the server"
+            }
+            Proof::TwoPeople => "it takes two people, each by themselves",
+            Proof::None | Proof::Token | Proof::Tty | Proof::Passphrase => {
+                "unlock this terminal with: sayso unlock"
+            }
+        }));
     }
     Ok(())
 }
@@ -313,15 +354,14 @@ impl Gate {
 fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     let Gate { opened, .. } = gate;
     actor.check(Deed::Answer, &format!("{verb} gate {}", opened.handle))?;
-    let launched_it = opened.lineage.launcher.as_deref() == Some(actor.name.as_str());
-    if opened.launcher_excluded && launched_it {
+    if gate.excludes(&actor.name) {
         return Err(Refusal::new(
             Code::NotAnApprover,
             format!("gate {} was asked by an agent that {} launched", opened.handle, actor.name),
         )
         .hint("somebody else has to answer it"));
     }
-    if !gate.approvers().any(|approvers| approvers.admits(&actor.name)) {
+    if !gate.admits(&gate.voices(&actor.name, &actor.stands_for)) {
         let who = gate.approvers().map(Approvers::in_words).collect::<Vec<_>>().join(" or ");
         return Err(Refusal::new(
             Code::NotAnApprover,
@@ -384,6 +424,57 @@ fn check_waits(gate: &Gate, at: Timestamp) -> Result<(), Refusal> {
 
 fn is_late(gate: &Gate, at: Timestamp) -> bool {
     gate.ends_at().is_some_and(|end| at >= end)
+}
+
+/// Whoever is asked may let another answer in their place. It takes what answering takes, and what was
+/// left to them by others is not theirs to hand on.
+fn delegate(
+    gate: &Gate,
+    to: &str,
+    reason: &str,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let own = Actor { stands_for: vec![], ..actor.clone() };
+    check_may_decide(gate, &own, "delegate")?;
+    check_waits(gate, at)?;
+    let is_theirs = gate.approvers().any(|approvers| approvers.admits(&actor.name));
+    let refuse = |code, why: String| Err(Refusal::new(code, why));
+    if !is_theirs {
+        let why = format!(
+            "gate {} was left to {}, and is not theirs to hand on",
+            gate.handle(),
+            actor.name
+        );
+        return refuse(Code::NotAnApprover, why);
+    }
+    check_deputy(&actor.name, to)?;
+    if gate.excludes(to) {
+        let why = format!("gate {} was asked by an agent that {to} launched", gate.handle());
+        return refuse(Code::NotAnApprover, why);
+    }
+    if reason.len() > REASON_BYTES_MAX {
+        return refuse(Code::TooLarge, format!("a reason has at most {REASON_BYTES_MAX} bytes"));
+    }
+    if gate.delegations.iter().any(|d| d.from == actor.name && d.to == to) {
+        return Ok(vec![]);
+    }
+    let (by, to, reason) = (actor.name.clone(), to.to_owned(), reason.to_owned());
+    Ok(vec![Event::Delegated { by, to, reason }])
+}
+
+/// Whether somebody can stand in for this person.
+pub fn check_deputy(person: &str, deputy: &str) -> Result<(), Refusal> {
+    let is_name = !deputy.trim().is_empty()
+        && deputy.len() <= DEPUTY_BYTES_MAX
+        && !deputy.chars().any(char::is_control);
+    match is_name && deputy != person {
+        true => Ok(()),
+        false => {
+            Err(Refusal::new(Code::BadValue, format!("{deputy:?} cannot stand in for {person}"))
+                .hint("name another person, as they are called here"))
+        }
+    }
 }
 
 /// Reminding and escalating is for timers and people: an agent would wear people down.

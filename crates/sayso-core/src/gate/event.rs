@@ -75,6 +75,16 @@ pub enum Event {
     },
     /// Its time was over; it waits all the same.
     Overdue,
+    /// Somebody handed it to another.
+    Delegated {
+        /// Who.
+        by: String,
+        /// To whom.
+        to: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
     /// One of several needed said yes.
     Voted {
         /// What they said.
@@ -143,6 +153,7 @@ impl Event {
             Event::Woken => "gate.woken",
             Event::Reminded => "gate.reminded",
             Event::Escalated { .. } => "gate.escalated",
+            Event::Delegated { .. } => "gate.delegated",
             Event::Voted { .. } => "gate.voted",
             Event::Answered { .. } => "gate.answered",
             Event::Warned => "gate.warned",
@@ -279,12 +290,21 @@ pub struct Signature {
     pub door: Door,
     /// When.
     pub at: Timestamp,
+    /// For whom they stood in, then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stands_for: Vec<String>,
 }
 
 impl Signature {
     /// The signature of an actor, now.
     pub fn of(actor: &Actor, at: Timestamp) -> Self {
         let Actor { name, proof, level, door, .. } = actor;
-        Self { name: name.clone(), proof: *proof, level: *level, door: *door, at }
+        let (name, stands_for) = (name.clone(), vec![]);
+        Self { name, proof: *proof, level: *level, door: *door, at, stands_for }
+    }
+
+    /// Whose voice they had.
+    pub fn voices(&self) -> BTreeSet<&str> {
+        self.stands_for.iter().chain([&self.name]).map(String::as_str).collect()
     }
 }

@@ -12,14 +12,16 @@ mod same;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod voices;
 
 pub use alert::{Alert, Around, OVER_MICROS, Trouble, UNDELIVERED_MICROS, alerts, could_hang};
-pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, decide};
+pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, check_deputy, decide};
 pub use event::{Event, Opened, Signature};
 pub use held::{Action, Held};
 pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
 pub use same::{InLine, Waiting, behind, in_line};
 pub use schedule::{Due, Level, Schedule};
+pub use voices::{Absent, Delegation};
 
 use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,9 @@ pub struct Gate {
     /// Whether its time is over and it waits all the same.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_overdue: bool,
+    /// Who handed it to whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegations: Vec<Delegation>,
     /// The yeses so far, when more than one is needed.
     pub votes: Vec<Vote>,
     /// How it ended, once it has.
@@ -370,6 +375,14 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
             gate.reminders += 1;
             gate.is_overdue = true;
         }
+        Event::Delegated { by, to, reason } => {
+            let (from, to, reason) = (by.clone(), to.clone(), reason.clone());
+            gate.delegations.retain(|d| d.from != from);
+            gate.claim.take_if(|claim| claim.by == from);
+            gate.delegations.push(Delegation { from, to, reason, at });
+            gate.reminders += 1;
+            gate.snoozed_until = None;
+        }
         Event::Voted { answer, by } => {
             gate.votes.retain(|v| v.by.name != by.name);
             gate.votes.push(Vote { by: by.clone(), answer: answer.clone() });
@@ -413,6 +426,7 @@ fn open(opened: &Opened, at: Timestamp) -> Gate {
         extended_to: None,
         is_warned: false,
         is_overdue: false,
+        delegations: vec![],
         votes: vec![],
         ending: None,
         acted: None,
@@ -443,6 +457,7 @@ fn counts(gate: &Gate, event: &Event) -> bool {
         | Event::Extended { .. }
         | Event::Deferred { .. }
         | Event::Overdue
+        | Event::Delegated { .. }
         | Event::Voted { .. }
         | Event::Answered { .. }
         | Event::Expired { .. }
@@ -476,6 +491,7 @@ pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
         Event::Warned => tell(Occasion::ExpiresSoon),
         Event::Deferred { .. } => tell(Occasion::AskedAgain),
         Event::Overdue => tell(Occasion::Overdue),
+        Event::Delegated { .. } => tell(Occasion::Delegated),
         Event::Answered { .. }
         | Event::Expired { .. }
         | Event::Withdrawn { .. }

@@ -2,9 +2,9 @@
 //!
 //! Nothing of it is kept: it is read off the log.
 
-use super::{Alert, Event, Gate, apply, counts};
+use super::{Alert, Event, Gate, Signature, apply, counts};
 use crate::run::{Run, State};
-use crate::{Door, RunId, Timestamp};
+use crate::{Answer, Door, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// What is noted where the asker took an ending and went on.
@@ -44,6 +44,8 @@ pub enum Stage {
     Asked,
     /// A person saw it.
     Seen,
+    /// Somebody handed it to another.
+    Delegated,
     /// One of several needed said yes.
     Voted,
     /// A person answered.
@@ -64,6 +66,7 @@ impl Stage {
         match self {
             Stage::Asked => "asked",
             Stage::Seen => "seen",
+            Stage::Delegated => "delegated",
             Stage::Voted => "voted",
             Stage::Answered => "answered",
             Stage::Ended => "ended",
@@ -134,10 +137,9 @@ fn step(one: &Happened) -> Option<Step> {
     let (stage, by, note) = match &one.event {
         Event::Opened(opened) => (Stage::Asked, opened.lineage.asker.clone(), String::new()),
         Event::Seen { by, .. } => (Stage::Seen, by.clone(), String::new()),
-        Event::Voted { answer, by } => (Stage::Voted, by.name.clone(), answer.verdict.to_string()),
-        Event::Answered { answer, by } => {
-            (Stage::Answered, by.name.clone(), answer.verdict.to_string())
-        }
+        Event::Voted { answer, by } => (Stage::Voted, by.name.clone(), said(answer, by)),
+        Event::Answered { answer, by } => (Stage::Answered, by.name.clone(), said(answer, by)),
+        Event::Delegated { by, to, .. } => (Stage::Delegated, by.clone(), format!("to {to}")),
         Event::Expired { .. } => (Stage::Ended, carried(), "expired".into()),
         Event::Withdrawn { by, reason } => {
             (Stage::Ended, by.clone(), format!("withdrawn: {reason}"))
@@ -161,6 +163,14 @@ fn step(one: &Happened) -> Option<Step> {
         | Event::Unknown => return None,
     };
     Some(Step { stage, at: one.at, by, door: Some(one.door), note })
+}
+
+/// A verdict, and in whose place it may have been given.
+fn said(answer: &Answer, by: &Signature) -> String {
+    match by.stands_for.is_empty() {
+        true => answer.verdict.to_string(),
+        false => format!("{} (stands in for {})", answer.verdict, by.stands_for.join(", ")),
+    }
 }
 
 /// The run that went on with the ending of a gate: the one that asked, if it was still at work, else the

@@ -147,6 +147,7 @@ impl Bench {
 fn actor(role: Role, name: &str) -> Actor {
     Actor {
         scopes: None,
+        stands_for: vec![],
         role,
         name: name.into(),
         run: None,

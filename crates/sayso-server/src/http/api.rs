@@ -4,7 +4,9 @@ use super::hall::Hall;
 use super::openapi::{self, Described, Shapes};
 use super::problem;
 use super::route::{Table, Verb};
-use super::{agents, audit, events, gates, messages, metrics, policy, runs, tasks, tokens};
+use super::{
+    agents, audit, away, events, gates, messages, metrics, passkeys, policy, runs, tasks, tokens,
+};
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
@@ -16,6 +18,8 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
 fn table() -> Table {
     let table = gates::operations(Table::default());
+    let table = away::operations(table);
+    let table = passkeys::operations(table);
     let table = tasks::operations(table);
     let table = agents::operations(table);
     let table = messages::operations(table);

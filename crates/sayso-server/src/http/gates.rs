@@ -2,6 +2,7 @@
 
 use super::health::blocking;
 use super::paging::{limit, page};
+use super::passkeys::{self, Touched};
 use super::problem::Failed;
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::{Knock, Visitor};
@@ -415,11 +416,16 @@ struct AnswerGate {
     /// Whether the agent is to stop here and now; only with a no to a tool call.
     #[serde(default)]
     interrupts: bool,
+    /// The touch of a passkey, where the gate needs presence. It is for this gate alone.
+    presence: Option<Touched>,
 }
 
 impl AnswerGate {
     /// What is said to a gate, for the card that was shown.
     fn say(self, gate: GateId) -> Result<Say> {
+        if self.presence.is_some() {
+            return Err(one_touch_one_gate().into());
+        }
         let is_choice = self.picked.is_some() || self.other.is_some();
         let choice = is_choice.then(|| Content::Choice {
             picked: self.picked.unwrap_or_default(),
@@ -445,10 +451,26 @@ impl AnswerGate {
 }
 
 fn answer(at: &Visitor, asked: Asked<1, Nothing, AnswerGate>) -> Result<wire::Answered> {
-    let say = asked.body.say(at.gate(&asked.names[0])?)?;
-    let answered = at.desk.answer_card(&at.actor, say)?;
+    let (gate, mut body) = (at.gate(&asked.names[0])?, asked.body);
+    let touched = body.presence.take();
+    let mut say = body.say(gate)?;
+    let actor = match touched {
+        Some(_) if say.same.is_some() => return Err(one_touch_one_gate().into()),
+        Some(touched) => {
+            let (actor, digest) = passkeys::present(at, gate, touched)?;
+            say.digest = digest;
+            actor
+        }
+        None => at.actor.clone(),
+    };
+    let answered = at.desk.answer_card(&actor, say)?;
     let none = || Refusal::new(Code::Failure, "an answer reached no gate");
     Ok(wire::Answered::of(&answered, &rfc3339).ok_or_else(none)?)
+}
+
+fn one_touch_one_gate() -> Refusal {
+    bad("a touch of a passkey is for one gate: it goes with an answer to that gate alone".into())
+        .hint("leave out `same`, and answer each gate with a touch of its own")
 }
 
 /// Answers to several gates.

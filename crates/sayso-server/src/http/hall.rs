@@ -1,14 +1,16 @@
 //! The spaces of a store, as a server has them open.
 
-use super::Telling;
+use super::{Telling, mcp, passkeys};
+use axum::Router;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use sayso_core::{Code, Refusal};
-use sayso_engine::{Caller, Courier, LocalDesk, Result, Waits};
+use sayso_engine::{Caller, Courier, LocalDesk, Result, Waits, check_space_name};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::watch;
+use webauthn_rs::prelude::Webauthn;
 
 /// Everything a server has open.
 pub struct Hall {
@@ -17,12 +19,22 @@ pub struct Hall {
     version: &'static str,
     telling: Telling,
     ending: watch::Receiver<bool>,
+    relying: Webauthn,
 }
 
 /// A space that is open.
 pub(super) struct Room {
     pub(super) desk: LocalDesk,
     pub(super) waits: Waits,
+    /// Made for the first agent that comes.
+    mcp: OnceLock<Router>,
+}
+
+impl Room {
+    /// The door of agents that speak MCP.
+    pub(super) fn mcp(&self, hall: &Arc<Hall>) -> Router {
+        self.mcp.get_or_init(|| mcp::of(hall, &self.desk, &self.waits)).clone()
+    }
 }
 
 impl Hall {
@@ -32,7 +44,8 @@ impl Hall {
         telling: Telling,
         ending: watch::Receiver<bool>,
     ) -> Result<Arc<Self>> {
-        let hall = Self { first, rooms: Mutex::default(), version, telling, ending };
+        let relying = passkeys::relying_party(telling.pages.as_deref())?;
+        let hall = Self { first, rooms: Mutex::default(), version, telling, ending, relying };
         // The clock of the space it was started for goes on even if nobody ever comes.
         hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
@@ -40,6 +53,10 @@ impl Hall {
 
     /// A space, opened when somebody comes for it for the first time. Blocks.
     pub(super) fn room(&self, name: &str) -> Result<Arc<Room>> {
+        // What cannot be a name is none; the store need not be asked.
+        if check_space_name(name).is_err() {
+            return Err(Refusal::new(Code::NoSpace, "there is no such space").into());
+        }
         let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = rooms.get(name) {
             return Ok(room.clone());
@@ -47,7 +64,7 @@ impl Hall {
         let desk = self.first.beside(name)?;
         let waits = Waits::start(desk.clone().into())?;
         self.tell(&desk);
-        let room = Arc::new(Room { desk, waits });
+        let room = Arc::new(Room { desk, waits, mcp: OnceLock::new() });
         rooms.insert(name.to_owned(), room.clone());
         Ok(room)
     }
@@ -72,6 +89,11 @@ impl Hall {
         })?;
         let caller = Caller::by(&room.desk, secret, self.version)?;
         Ok((room, caller))
+    }
+
+    /// Whom browsers let touch a passkey for.
+    pub(super) fn relying(&self) -> &Webauthn {
+        &self.relying
     }
 
     /// The store, for whoever asks how it is.
@@ -99,7 +121,7 @@ fn no_credential() -> Refusal {
         .hint("log in with: sayso login, or send `Authorization: Bearer` with a token")
 }
 
-fn unknown_credential() -> Refusal {
+pub(super) fn unknown_credential() -> Refusal {
     Refusal::new(Code::BadToken, "the token is not known here")
         .hint("is it the right space? Ask for a new token: sayso token create")
 }

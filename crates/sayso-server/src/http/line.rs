@@ -13,7 +13,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use sayso_core::gate::Gate;
 use sayso_core::{Actor, Code, GateId, Refusal};
-use sayso_engine::{Changes, Handed, LINE_VERSION, Result, Waited, take_call};
+use sayso_engine::{
+    Changes, Handed, LINE_VERSION, Result, Waited, bad_code, bad_passphrase, take_call,
+};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,29 +59,32 @@ async fn call(
 fn take(hall: &Hall, space: &str, secret: Option<&str>, call: &str, body: &[u8]) -> Result<String> {
     let (room, caller) = hall.enter(space, secret)?;
     let handed: Handed<&RawValue> = read(body)?;
-    take_call(&room.desk, &caller, handed.claim.as_ref(), call, handed.with.get())
+    let (claim, request) = (handed.claim.as_ref(), handed.request.as_deref());
+    take_call(&room.desk, &caller, claim, request, call, handed.with.get())
 }
 
 /// Lets in whoever has no credential yet, by a passphrase or a code. The one answer there is to a wrong one
 /// does not tell whether there is such a space or person.
 fn let_in(hall: &Hall, space: &str, call: &str, body: &[u8]) -> Result<String> {
-    let room = hall.room(space).map_err(|error| match error.code() {
-        Code::NoSpace => {
-            Refusal::new(Code::Passphrase, "the name or the passphrase is wrong").into()
-        }
-        _ => error,
-    })?;
+    let room = hall.room(space);
     let minted = match call {
         "join" => {
             let (code, name, passphrase): (String, String, String) = read::<Handed<_>>(body)?.with;
-            room.desk.join(&code, &name, &passphrase)?
+            known(room, bad_code)?.desk.join(&code, &name, &passphrase)?
         }
         _ => {
             let (name, passphrase): (String, String) = read::<Handed<_>>(body)?.with;
-            room.desk.log_in(&name, &passphrase)?
+            known(room, bad_passphrase)?.desk.log_in(&name, &passphrase)?
         }
     };
     written(&minted)
+}
+
+fn known(room: Result<Arc<Room>>, otherwise: fn() -> Refusal) -> Result<Arc<Room>> {
+    room.map_err(|error| match error.code() {
+        Code::NoSpace => otherwise().into(),
+        _ => error,
+    })
 }
 
 /// Waits for a gate without a thread: the row is the truth, what wakes us only shortens the wait.

@@ -4,16 +4,19 @@
 mod agents;
 mod api;
 mod audit;
+mod away;
 mod events;
 mod gates;
 mod guard;
 mod hall;
 mod health;
 mod line;
+mod mcp;
 mod messages;
 mod metrics;
 mod openapi;
 mod paging;
+mod passkeys;
 mod policy;
 mod problem;
 mod route;
@@ -129,6 +132,7 @@ fn app(hall: Arc<Hall>, guard: guard::Guard) -> Router {
         .merge(health::routes())
         .merge(line::routes())
         .merge(api::routes())
+        .merge(mcp::routes())
         .fallback(problem::no_such_page)
         .layer(middleware::from_fn_with_state(Arc::new(guard), guard::look))
         .with_state(hall)

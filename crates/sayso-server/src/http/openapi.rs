@@ -133,6 +133,7 @@ fn operation(described: &Described, schemas: &mut Schemas, problem: &Schema) -> 
     let success = described.verb.success();
     let mut parameters: Vec<Value> = in_path(&described.path).map(path_parameter).collect();
     parameters.extend(shapes.query);
+    parameters.extend((!described.verb.is_safe()).then(idempotency_key));
     let mut operation = json!({
         "operationId": described.name,
         "summary": summary,
@@ -161,6 +162,17 @@ fn in_path(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
+fn idempotency_key() -> Value {
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": false,
+        "description": "The caller's name for this request, such as a UUID. If the response got lost, the same \
+            request under the same name within a day is carried out no second time, and answered like the first.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    })
+}
+
 fn path_parameter(name: &str) -> Value {
     let says = match name {
         "space" => "The space.",
@@ -170,6 +182,7 @@ fn path_parameter(name: &str) -> Value {
         "agent" => "The agent's name.",
         "message" => "The message: its id or its handle.",
         "token" => "The token's handle.",
+        "passkey" => "The passkey's id.",
         _ => "",
     };
     json!({

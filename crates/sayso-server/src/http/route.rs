@@ -5,7 +5,7 @@ use super::hall::Hall;
 use super::health::blocking;
 use super::openapi::{Described, Schemas, Shapes};
 use super::problem::Failed;
-use super::visitor::{Knock, Visitor};
+use super::visitor::{Errand, Knock, Visitor};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, Query, State};
@@ -21,6 +21,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
 use std::sync::Arc;
+
+/// What names a request, so that it is carried out once.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// The most a request may carry.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -71,6 +74,14 @@ impl Verb {
             Verb::Put => MethodFilter::PUT,
             Verb::Patch => MethodFilter::PATCH,
             Verb::Delete => MethodFilter::DELETE,
+        }
+    }
+
+    /// Whether it only looks.
+    pub(super) fn is_safe(self) -> bool {
+        match self {
+            Verb::Get => true,
+            Verb::Post | Verb::Create | Verb::Put | Verb::Patch | Verb::Delete => false,
         }
     }
 
@@ -166,7 +177,20 @@ pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     let query = query(&parts)?;
     let bytes = axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| too_large())?;
     let asked = Asked { names, query, body: read(&bytes)? };
-    Ok((Knock { hall, space, headers: parts.headers }, asked))
+    let errand = errand(&parts, &bytes)?;
+    Ok((Knock { hall, space, headers: parts.headers, errand }, asked))
+}
+
+/// The name somebody gave to what they want done. Looking needs none.
+fn errand(parts: &Parts, body: &Bytes) -> Result<Option<Errand>, Refusal> {
+    let Some(key) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    if parts.method.is_safe() {
+        return Ok(None);
+    }
+    let key = key.to_str().map_err(|_| bad(format!("{IDEMPOTENCY_KEY} is not plain text")))?;
+    let body = String::from_utf8_lossy(body).into_owned();
+    let what = [parts.method.to_string(), parts.uri.to_string(), body];
+    Ok(Some(Errand { key: key.trim().to_owned(), what }))
 }
 
 async fn names<const N: usize>(parts: &mut Parts) -> Result<(String, [String; N]), Refusal> {

@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use sayso_core::{Actor, GateId, Refusal, TaskId, Timestamp};
 use sayso_engine::{Caller, Desk, Result, check_space_name};
 use std::sync::Arc;
+use webauthn_rs::prelude::Webauthn;
 
 /// Somebody at the door of a space, with what they bring.
 #[derive(Clone)]
@@ -14,6 +15,16 @@ pub(super) struct Knock {
     pub(super) hall: Arc<Hall>,
     pub(super) space: String,
     pub(super) headers: HeaderMap,
+    pub(super) errand: Option<Errand>,
+}
+
+/// What somebody wants done once, however often they ask for it.
+#[derive(Clone)]
+pub(super) struct Errand {
+    /// Their name for it.
+    pub(super) key: String,
+    /// What it is: the method, the path, the query and the body.
+    pub(super) what: [String; 3],
 }
 
 /// Somebody who came in.
@@ -21,6 +32,7 @@ pub(super) struct Visitor {
     pub(super) desk: Desk,
     pub(super) actor: Actor,
     pub(super) room: Arc<Room>,
+    hall: Arc<Hall>,
     caller: Caller,
 }
 
@@ -30,8 +42,19 @@ impl Knock {
         check_space_name(&self.space)?;
         let secret = secret(&self.headers);
         let (room, caller) = self.hall.enter(&self.space, secret.as_deref())?;
-        let (desk, actor) = (room.desk.clone().into(), caller.actor.clone());
-        Ok(Visitor { desk, actor, room, caller })
+        let desk = match &self.errand {
+            Some(Errand { key, what: [method, uri, body] }) => {
+                room.desk.on_errand(caller.token, key, &[method, uri, body])?
+            }
+            None => room.desk.clone(),
+        };
+        Ok(Visitor {
+            desk: desk.into(),
+            actor: caller.actor.clone(),
+            hall: self.hall.clone(),
+            room,
+            caller,
+        })
     }
 }
 
@@ -39,6 +62,11 @@ impl Visitor {
     /// Whether they may ask this of the desk from elsewhere: the same as over a line.
     pub(super) fn check(&self, call: &str) -> Result<()> {
         self.caller.check_call(&self.room.desk, call)
+    }
+
+    /// Whom browsers let touch a passkey for.
+    pub(super) fn relying(&self) -> &Webauthn {
+        self.hall.relying()
     }
 
     /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SESSION: &str = "mcp-session-id";
 
 /// Where it is.
-const PATH: &str = "/mcp";
+pub(crate) const PATH: &str = "/mcp";
 
 /// A server that has its address and serves nobody yet.
 pub struct Listening {
@@ -51,7 +51,10 @@ impl Listening {
         runtime.block_on(async move {
             let config = StreamableHttpServerConfig::default();
             let stop = config.cancellation_token.clone();
-            let app = app(self.setup, waits, config, self.hosts);
+            let mut hosts = config.allowed_hosts.clone();
+            hosts.extend(self.hosts);
+            let config = config.with_allowed_hosts(hosts).enforce_origin_validation();
+            let app = app(self.setup, waits, config);
             let socket =
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
             let serve = axum::serve(socket, app).into_future();
@@ -67,15 +70,15 @@ impl Listening {
     }
 }
 
-fn app(
-    setup: Setup,
-    waits: Waits,
-    config: StreamableHttpServerConfig,
-    hosts: Vec<String>,
-) -> Router {
-    let mut allowed = config.allowed_hosts.clone();
-    allowed.extend(hosts);
-    let config = config.with_allowed_hosts(allowed).enforce_origin_validation();
+/// The door of one space at a server, which has looked at hosts and origins itself; and what closes it.
+pub(crate) fn door(setup: Setup, waits: Waits) -> (Router, impl FnOnce() + Send + 'static) {
+    let config = StreamableHttpServerConfig::default();
+    let stop = config.cancellation_token.clone();
+    let app = app(setup, waits, config.disable_allowed_hosts().disable_allowed_origins());
+    (app, move || stop.cancel())
+}
+
+fn app(setup: Setup, waits: Waits, config: StreamableHttpServerConfig) -> Router {
     let desk = setup.desk.clone();
     let door = Agents { setup, waits, who: Who::Bearer, handed: super::Handed::default() };
     let service = StreamableHttpService::new(

@@ -15,8 +15,8 @@ mod tasks;
 mod tools;
 mod wait;
 
-pub(crate) use http::told_to_end;
 pub use http::{Listening, listen};
+pub(crate) use http::{PATH, door, told_to_end};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,

@@ -39,9 +39,7 @@ impl Listener {
 
 fn listen(url: &str, timeout: Duration) -> Result<::postgres::Client> {
     let mut client = postgres::client(url, timeout)?;
-    client
-        .batch_execute(&format!("LISTEN {}", postgres::CHANNEL))
-        .map_err(|e| crate::Error::Unreachable(e.to_string()))?;
+    client.batch_execute(&format!("LISTEN {}", postgres::CHANNEL)).map_err(postgres::silent)?;
     Ok(client)
 }
 

@@ -235,8 +235,10 @@ fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<C
 
 /// Whether others on the machine can read the questions and answers.
 fn permissions(context: &Context<'_>, desk: &Desk) -> Result<Check> {
-    let Some(Place::Sqlite(path)) = desk.place() else {
-        return Ok(Check::ok("permissions", "the database server keeps them"));
+    let path = match desk.place() {
+        Some(Place::Sqlite(path)) => path,
+        Some(_) => return Ok(Check::ok("permissions", "the database server keeps them")),
+        None => return Ok(Check::ok("permissions", "the server keeps them")),
     };
     let folder = config::locate(&context.globals)?.folder;
     for path in folder.iter().chain([path]) {

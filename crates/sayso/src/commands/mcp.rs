@@ -40,9 +40,11 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let desk = context.desk()?;
     if args.http.is_some() && desk.is_remote() {
         let message = "agents that speak HTTP speak to the server itself";
-        return Err(Failure::new(Code::BadValue, message).hint(
-            "serve MCP where the store is, or start `sayso mcp` without --http beside the agent",
-        ));
+        return Err(Failure::new(Code::BadValue, message).hint(format!(
+            "they find it at {}/mcp/{}, or start `sayso mcp` without --http beside them",
+            desk.address(),
+            desk.space_name()
+        )));
     }
     let folder = std::env::current_dir().ok().map(|folder| folder.display().to_string());
     let root = folder.filter(|_| args.http.is_none());

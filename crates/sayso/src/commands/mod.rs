@@ -6,6 +6,7 @@ pub(crate) mod apply;
 pub(crate) mod approve;
 pub(crate) mod ask;
 pub(crate) mod audit;
+pub(crate) mod away;
 pub(crate) mod choose;
 pub(crate) mod claim;
 pub(crate) mod close;
@@ -13,6 +14,7 @@ pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod defer;
+pub(crate) mod delegate;
 pub(crate) mod delete;
 pub(crate) mod demo;
 pub(crate) mod dep;
@@ -86,6 +88,9 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Claim(args) => claim::run(args, &context),
         Command::Snooze(args) => snooze::run(args, &context),
         Command::Extend(args) => extend::run(args, &context),
+        Command::Delegate(args) => delegate::run(args, &context),
+        Command::Away(args) => away::run(args, &context),
+        Command::Back(args) => away::back(args, &context),
         Command::Ask(args) => ask::run(args, &context),
         Command::Wait(args) => wait::run(args, &context),
         Command::Withdraw(args) => withdraw::run(args, &context),

@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
@@ -122,7 +123,7 @@ pub struct Space {
     pub backend: Backend,
     pub store: Option<String>,
     database: Option<String>,
-    server: Option<Server>,
+    server: Option<Mutex<Server>>,
 }
 
 /// A server of a test's own.
@@ -137,10 +138,15 @@ pub struct Server {
 impl Server {
     /// Serves what is in a folder.
     pub fn start(folder: &Path, more: &[&str]) -> Self {
+        Self::start_at(folder, "127.0.0.1:0", more)
+    }
+
+    /// The same at an address.
+    pub fn start_at(folder: &Path, listen: &str, more: &[&str]) -> Self {
         let kept = TempDir::new().unwrap();
         let log = kept.path().join("log");
         let mut child = Command::new(SAYSO)
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--listen", listen])
             .args(more)
             .current_dir(folder)
             .env_remove("SAYSO_TOKEN")
@@ -154,6 +160,15 @@ impl Server {
         std::io::BufRead::read_line(&mut out, &mut url).unwrap();
         assert!(url.starts_with("http://127.0.0.1:"), "the server said {url:?}");
         Self { child, url: url.trim().to_owned(), log, _folder: kept }
+    }
+
+    /// Dies where it stands; `meanwhile` happens, and another comes in its place.
+    pub fn replace(&mut self, folder: &Path, meanwhile: impl FnOnce()) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        meanwhile();
+        let address = self.url.strip_prefix("http://").unwrap().to_owned();
+        *self = Self::start_at(folder, &address, &[]);
     }
 
     /// Everything it said on the side.
@@ -233,9 +248,15 @@ impl Space {
         let server = Server::start(&store, &[]);
         let init = ["init", "--name", &name, "--store", &server.url];
         space.run(Who::Script, &init).ok();
-        space.server = Some(server);
+        space.server = Some(Mutex::new(server));
         space.run(Who::Script, &["login", "--token-file", login.to_str().unwrap()]).ok();
         space
+    }
+
+    /// The server dies where it stands, and after a while another comes in its place.
+    pub fn replace_server(&self, meanwhile: impl FnOnce()) {
+        let mut server = self.server.as_ref().unwrap().lock().unwrap();
+        server.replace(&self.path().join("server"), meanwhile);
     }
 
     pub fn path(&self) -> &Path {
@@ -471,9 +492,9 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Makes three tests of one: on SQLite, on PostgreSQL, and behind a server.
-macro_rules! everywhere {
-    ($(#[$doc:meta])* fn $name:ident($space:ident: &Space) $body:block) => {
+/// Makes a test of each place a space can be.
+macro_rules! in_places {
+    ([$($test:ident: $backend:ident),*] $(#[$doc:meta])* fn $name:ident($space:ident: &Space) $body:block) => {
         mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -482,20 +503,20 @@ macro_rules! everywhere {
             $(#[$doc])*
             fn run($space: &Space) $body
 
-            #[test]
-            fn sqlite() {
-                run(&Space::new(Backend::Sqlite));
-            }
+            $(#[test]
+            fn $test() {
+                run(&Space::new(Backend::$backend));
+            })*
+        }
+    };
+}
+pub(crate) use in_places;
 
-            #[test]
-            fn postgres() {
-                run(&Space::new(Backend::Postgres));
-            }
-
-            #[test]
-            fn served() {
-                run(&Space::new(Backend::Served));
-            }
+/// Makes three tests of one: on SQLite, on PostgreSQL, and behind a server.
+macro_rules! everywhere {
+    ($($test:tt)*) => {
+        $crate::harness::in_places! {
+            [sqlite: Sqlite, postgres: Postgres, served: Served] $($test)*
         }
     };
 }
@@ -504,25 +525,8 @@ pub(crate) use everywhere;
 /// Makes two tests of one: on SQLite and on PostgreSQL. For what is about the store itself, or about what a
 /// terminal without a server is worth.
 macro_rules! on_both {
-    ($(#[$doc:meta])* fn $name:ident($space:ident: &Space) $body:block) => {
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            use $crate::harness::{Backend, Space};
-
-            $(#[$doc])*
-            fn run($space: &Space) $body
-
-            #[test]
-            fn sqlite() {
-                run(&Space::new(Backend::Sqlite));
-            }
-
-            #[test]
-            fn postgres() {
-                run(&Space::new(Backend::Postgres));
-            }
-        }
+    ($($test:tt)*) => {
+        $crate::harness::in_places! { [sqlite: Sqlite, postgres: Postgres] $($test)* }
     };
 }
 pub(crate) use on_both;

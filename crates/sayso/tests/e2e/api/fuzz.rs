@@ -24,7 +24,11 @@ const REQUESTS: u64 = 2_500;
 const PEOPLE: [&str; 6] = ["ann", "coder", "root", "eye", "ops", "cron"];
 
 /// Agents; all but the first run.
-const AGENTS: [&str; 5] = ["fixer", "mender", "welder", "joiner", "roofer"];
+const AGENTS: [&str; 8] =
+    ["fixer", "mender", "welder", "joiner", "roofer", "glazier", "mason", "tiler"];
+
+/// What takes a key that somebody touches; see `api::passkeys`.
+const WITH_A_KEY: [&str; 4] = ["beginPasskey", "addPasskey", "removePasskey", "askForPresence"];
 
 /// So that there is something to explain.
 const POLICY: &str = "
@@ -104,7 +108,8 @@ fn check_counts(counts: &BTreeMap<String, Count>, operations: &[Operation], want
         let count = counts.get(&operation.name).cloned().unwrap_or_default();
         assert!(count.sent >= each && each >= 20, "{} was sent {count:?}", operation.name);
     }
-    let never: Vec<_> = counts.iter().filter(|(_, count)| count.done == 0).collect();
+    let never = counts.iter().filter(|(_, count)| count.done == 0);
+    let never: Vec<_> = never.filter(|(name, _)| !WITH_A_KEY.contains(&name.as_str())).collect();
     assert!(never.is_empty(), "never done: {never:?}");
     let refused = counts.values().filter(|count| count.refused > 0).count();
     assert!(refused + 1 >= operations.len(), "hardly anything was refused: {counts:?}");

@@ -5,6 +5,8 @@ mod events;
 mod fuzz;
 mod guide;
 mod hostile;
+mod once;
+mod passkeys;
 mod races;
 mod refusals;
 mod routes;
@@ -131,6 +133,13 @@ impl Server {
         assert!(read.is_ok() || !all.is_empty(), "{read:?} to {:?}", shown(bytes));
         Reply::read(&all)
             .unwrap_or_else(|| panic!("no response to {:?}: {:?}", shown(bytes), shown(&all)))
+    }
+
+    /// Makes a call of the line, as programs of sayso do.
+    pub fn line(&self, who: &str, call: &str, with: Value) -> Reply {
+        let body = json!({"with": with}).to_string();
+        let path = format!("/line/{}/{call}", self.space);
+        self.raw(&self.request("POST", &path, Some(self.secret(who)), Some(body.as_bytes())))
     }
 
     pub fn connect(&self) -> TcpStream {

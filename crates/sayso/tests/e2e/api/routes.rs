@@ -1,6 +1,7 @@
 //! Every operation of the document, at least once, and every response as the document says.
 
 use super::document::Document;
+use super::passkeys::Key;
 use super::{Reply, Server, text, ulid};
 use crate::harness::{Who, on_both};
 use crate::lifecycle::Fleet;
@@ -81,6 +82,8 @@ on_both! {
         tasks(&story);
         gates(&story);
         others(&story);
+        away(&story);
+        passkeys(&story);
         let told: BTreeSet<_> =
             story.document.operations().into_iter().map(|operation| operation.name).collect();
         assert!(told.len() >= 40, "{told:?}");
@@ -304,6 +307,38 @@ fn others(story: &Story) {
     assert!(oldest.len() > 40, "{}", oldest.len());
     let operation = story.document.operation("streamEvents");
     story.used.borrow_mut().insert(operation.name);
+}
+
+fn away(story: &Story) {
+    let gate = story.done("coder", "openGate", &[], json!({"question": "Which one?"}));
+    let handed = story.done("ann", "delegateGate", &[text(&gate["id"])], json!({"to": "bob"}));
+    assert_eq!(handed["delegations"][0]["to"], "bob");
+    let gone = story.done("ann", "goAway", &[], json!({"until": "3d", "to": "bob"}));
+    assert_eq!(gone["to"], "bob");
+    assert_eq!(story.seen("bob", "listAway", &[], "")["items"][0]["name"], "ann");
+    story.call("coder", "listAway", &[], "", None).refused(403, "SAY037");
+    assert_eq!(story.done("ann", "comeBack", &[], json!({}))["was_away"], true);
+    assert_eq!(story.seen("bob", "listAway", &[], "")["items"], json!([]));
+}
+
+fn passkeys(story: &Story) {
+    for (call, with) in
+        [("set_passphrase", json!([null, "correct horse"])), ("unlock", json!(["correct horse"]))]
+    {
+        story.server.line("ann", call, with).is(200);
+    }
+    let mut key = Key::here();
+    let begun = story.done("ann", "beginPasskey", &[], json!({"label": "phone"}));
+    let added = story.done("ann", "addPasskey", &[], key.register(&begun));
+    assert_eq!(story.seen("ann", "listPasskeys", &[], "")["items"], json!([added]));
+    let gate = story.done("coder", "openGate", &[], json!({"question": "Go?", "form": "verdict"}));
+    let asked = json!({"digest": gate["digest"]});
+    let touch = story.done("ann", "askForPresence", &[text(&gate["id"])], asked);
+    let yes =
+        json!({"verdict": "approved", "digest": gate["digest"], "presence": key.touch(&touch)});
+    let answered = story.done("ann", "answerGate", &[text(&gate["id"])], yes);
+    assert_eq!(answered["gate"]["answer"]["proof"], "presence", "{answered}");
+    story.done("ann", "removePasskey", &[text(&added["id"])], json!({}));
 }
 
 /// Reads a list page by page and as a whole: both are the same. Returns what names the items.

@@ -5,6 +5,7 @@ mod memory;
 mod moves;
 mod people;
 mod results;
+mod standins;
 mod time;
 mod timers;
 

@@ -204,28 +204,46 @@ pub fn said(reply: &Value) -> Value {
 pub struct Server {
     child: Child,
     pub address: String,
+    /// Where agents are served there.
+    path: String,
 }
 
 impl Server {
+    /// A server of MCP alone.
     pub fn start(space: &Space, address: &str, hold: &str) -> Self {
-        let args = ["mcp", "--http", address, "--hold", hold];
-        let mut command = space.command(Who::Script, &args);
+        Self::run(space, &["mcp", "--http", address, "--hold", hold], "/mcp")
+    }
+
+    /// A server of everything.
+    pub fn serve(space: &Space) -> Self {
+        let name = space.path().file_name().unwrap().to_str().unwrap();
+        Self::run(space, &["serve", "--listen", "127.0.0.1:0"], &format!("/mcp/{name}"))
+    }
+
+    fn run(space: &Space, args: &[&str], path: &str) -> Self {
+        let mut command = space.command(Who::Script, args);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{line:?}"));
-        Self { child, address: rest.strip_suffix("/mcp").unwrap().to_owned() }
+        let address = rest.strip_suffix("/mcp").unwrap_or(rest).to_owned();
+        Self { child, address, path: path.to_owned() }
+    }
+
+    /// Where agents are served.
+    pub fn place(&self) -> String {
+        format!("{}{}", self.address, self.path)
     }
 
     /// A call of a tool in the newest revision; the status, and the reply.
     pub fn call(&self, token: Option<&str>, tool: &str, arguments: &Value) -> (u16, Value) {
-        call_at(&self.address, token, tool, arguments)
+        call_at(&self.place(), token, tool, arguments)
     }
 
     /// The same with any body, and any name for the server.
     pub fn post(&self, token: Option<&str>, host: &str, tool: &str, body: &str) -> (u16, Value) {
-        post_at(&self.address, token, host, tool, body)
+        post_at(&self.place(), token, host, tool, body)
     }
 
     /// Begins a conversation of an older revision; its id.
@@ -253,9 +271,10 @@ impl Server {
         stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
         write!(
             stream,
-            "{method} /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{more}\
+            "{method} {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{more}\
              Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
              Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            self.path,
             self.address,
             body.len()
         )
@@ -286,20 +305,22 @@ impl Drop for Server {
     }
 }
 
-/// A call of a tool at a server's address.
-pub fn call_at(address: &str, token: Option<&str>, tool: &str, arguments: &Value) -> (u16, Value) {
+/// A call of a tool at a place: a server's address and a path.
+pub fn call_at(place: &str, token: Option<&str>, tool: &str, arguments: &Value) -> (u16, Value) {
     let params = json!({"name": tool, "arguments": arguments, "_meta": newest(&json!({}))});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    post_at(address, token, address, tool, &body.to_string())
+    let (address, _) = place.split_once('/').unwrap();
+    post_at(place, token, address, tool, &body.to_string())
 }
 
-fn post_at(address: &str, token: Option<&str>, host: &str, tool: &str, body: &str) -> (u16, Value) {
+fn post_at(place: &str, token: Option<&str>, host: &str, tool: &str, body: &str) -> (u16, Value) {
+    let (address, path) = place.split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let token = token.map(|t| format!("Authorization: Bearer {t}\r\n")).unwrap_or_default();
     write!(
         stream,
-        "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{token}Content-Type: application/json\r\n\
+        "POST /{path} HTTP/1.1\r\nHost: {host}\r\n{token}Content-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {NEWEST}\r\n\
          Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\nConnection: close\r\n\
          Content-Length: {}\r\n\r\n{body}",

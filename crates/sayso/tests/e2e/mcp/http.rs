@@ -12,44 +12,67 @@ fn token(space: &Space, name: &str) -> String {
 on_both! {
     /// Nobody without an agent's token gets in, and no page of another host's.
     fn only_agents_with_a_token(space: &Space) {
-        let server = Server::start(space, "127.0.0.1:0", "0s");
-        let list = |token: Option<&str>| server.call(token, "list_gates", &json!({})).0;
-        let coder = token(space, "coder");
-        assert_eq!(list(Some(&coder)), 200);
-        assert_eq!(list(None), 401);
-        assert_eq!(list(Some("sayso_a_0000")), 401);
-        assert_eq!(list(Some(&token(space, "ann"))), 401, "a person's token is not for programs");
-        let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}";
-        assert_eq!(server.post(Some(&coder), "evil.example", "", body).0, 403);
-        assert!((400..500).contains(&server.post(Some(&coder), &server.address, "", "{").0));
-        space.revoke("coder");
-        assert_eq!(list(Some(&coder)), 401, "revoked at once");
-        assert_eq!(server.ends(), 0);
+        only_agents(space, Server::start(space, "127.0.0.1:0", "0s"));
     }
+}
+
+on_both! {
+    /// The same at a server of everything, where nobody learns either which spaces there are.
+    fn only_agents_with_a_token_at_a_server(space: &Space) {
+        let server = Server::serve(space);
+        let other = format!("{}/mcp/another", server.address);
+        let coder = token(space, "coder");
+        for name in [None, Some(coder.as_str())] {
+            assert_eq!(call_at(&other, name, "list_gates", &json!({})).0, 401);
+        }
+        only_agents(space, server);
+    }
+}
+
+fn only_agents(space: &Space, server: Server) {
+    let list = |token: Option<&str>| server.call(token, "list_gates", &json!({})).0;
+    let coder = token(space, "coder");
+    assert_eq!(list(Some(&coder)), 200);
+    assert_eq!(list(None), 401);
+    assert_eq!(list(Some("sayso_a_0000")), 401);
+    assert_eq!(list(Some(&token(space, "ann"))), 401, "a person's token is not for programs");
+    let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}";
+    assert_eq!(server.post(Some(&coder), "evil.example", "", body).0, 403);
+    assert!((400..500).contains(&server.post(Some(&coder), &server.address, "", "{").0));
+    space.revoke("coder");
+    assert_eq!(list(Some(&coder)), 401, "revoked at once");
+    assert_eq!(server.ends(), 0);
 }
 
 on_both! {
     /// Two agents wait at one server; each gets its own answer.
     fn each_gets_its_own_answer(space: &Space) {
-        let server = Server::start(space, "127.0.0.1:0", "30s");
-        let (server, ask) = (&server, |name: &str| json!({"question": format!("{name}?")}));
-        std::thread::scope(|scope| {
-            let calls: Vec<_> = ["coder", "tester"].map(|name| {
+        each_its_own(space, &Server::start(space, "127.0.0.1:0", "30s"));
+        each_its_own(space, &Server::serve(space));
+    }
+}
+
+fn each_its_own(space: &Space, server: &Server) {
+    let (server, ask) = (server, |name: &str| json!({"question": format!("{name}?")}));
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = ["coder", "tester"]
+            .map(|name| {
                 let (token, question) = (token(space, name), ask(name));
                 (name, scope.spawn(move || server.call(Some(&token), "ask_human", &question)))
-            }).into();
-            for gate in waiting_for(space, 2) {
-                let (handle, by) = (gate["handle"].as_str().unwrap(), gate["asked_by"].as_str().unwrap());
-                assert_eq!(gate["question"], format!("{by}?"));
-                space.ann(&["respond", handle, &format!("for {by}")]).ok();
-            }
-            for (name, call) in calls {
-                let (status, reply) = call.join().unwrap();
-                assert_eq!((status, &said(&reply)["answer"]), (200, &json!(format!("for {name}"))));
-            }
-        });
-        space.verify();
-    }
+            })
+            .into();
+        for gate in waiting_for(space, 2) {
+            let (handle, by) =
+                (gate["handle"].as_str().unwrap(), gate["asked_by"].as_str().unwrap());
+            assert_eq!(gate["question"], format!("{by}?"));
+            space.ann(&["respond", handle, &format!("for {by}")]).ok();
+        }
+        for (name, call) in calls {
+            let (status, reply) = call.join().unwrap();
+            assert_eq!((status, &said(&reply)["answer"]), (200, &json!(format!("for {name}"))));
+        }
+    });
+    space.verify();
 }
 
 on_both! {
@@ -57,11 +80,11 @@ on_both! {
     fn a_killed_server_loses_nothing(space: &Space) {
         let token = token(space, "coder");
         let server = Server::start(space, "127.0.0.1:0", "30s");
-        let address = server.address.clone();
+        let place = server.place();
         let question = json!({"question": "Which port?"});
         let asking = std::thread::spawn({
             let (token, question) = (token.clone(), question.clone());
-            move || call_at(&address, Some(&token), "ask_human", &question)
+            move || call_at(&place, Some(&token), "ask_human", &question)
         });
         let gate = waiting_for(space, 1)[0]["handle"].as_str().unwrap().to_owned();
         server.kill();
@@ -81,7 +104,7 @@ on_both! {
     /// A conversation of an older revision is its agent's: another's token does not get into it, whoever
     /// told them its id.
     fn a_conversation_is_its_agents(space: &Space) {
-        let server = Server::start(space, "127.0.0.1:0", "0s");
+        for server in [Server::start(space, "127.0.0.1:0", "0s"), Server::serve(space)] {
         let (coder, tester) = (token(space, "coder"), token(space, "tester"));
         let session = server.begins(&coder);
         assert!(server.in_session(&coder, &session, "POST") < 300);
@@ -89,5 +112,6 @@ on_both! {
             assert_eq!(server.in_session(&tester, &session, method), 404, "{method}");
         }
         assert!(server.in_session(&coder, &session, "POST") < 300, "it goes on");
+        }
     }
 }

@@ -68,6 +68,7 @@ fn agent(name: &str) -> Actor {
 pub(crate) fn ann() -> Actor {
     Actor {
         scopes: None,
+        stands_for: vec![],
         role: Role::Human,
         name: "ann".into(),
         run: None,

@@ -4,8 +4,8 @@
 use super::Team;
 use crate::harness::{Backend, Server, Who};
 use sayso_core::gate::Card;
-use sayso_core::{Actor, Answer, Code, Content, Door, GateId, Kind, Proof, Role, Shape, Verdict};
-use sayso_engine::{Ask, Desk, Line, RemoteDesk, Result, Waited, World};
+use sayso_core::{Actor, Answer, Content, Door, GateId, Kind, Proof, Role, Shape, TaskId, Verdict};
+use sayso_engine::{Ask, Desk, Line, RemoteDesk, Unanswered, Waited, World};
 use sayso_server::client::HttpLine;
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ const SERVERS: usize = 3;
 /// How many ask and are answered at the same time.
 const PAIRS: usize = 8;
 
-/// A line to whichever server is up. Whatever fails is handed to the next one, as it is.
+/// A line to whichever server is up, another each time.
 struct AnyOf {
     urls: Arc<Mutex<Vec<String>>>,
     space: String,
@@ -34,22 +34,17 @@ impl Line for AnyOf {
         call: &str,
         handed: &str,
         patience: Duration,
-    ) -> Result<String> {
-        let until = Instant::now() + Duration::from_secs(60);
-        loop {
-            let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-            let url = {
-                let urls = self.urls.lock().unwrap();
-                urls[turn % urls.len()].clone()
-            };
-            match HttpLine::to(&url, &self.space)?.call(secret, call, handed, patience) {
-                Err(error) if error.code() == Code::Unreachable && Instant::now() < until => {
-                    self.retries.fetch_add(1, Ordering::Relaxed);
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                outcome => return outcome,
-            }
+    ) -> Result<String, Unanswered> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let url = {
+            let urls = self.urls.lock().unwrap();
+            urls[turn % urls.len()].clone()
+        };
+        let outcome = HttpLine::to(&url, &self.space).unwrap().call(secret, call, handed, patience);
+        if let Err(Unanswered::Away(_) | Unanswered::Cut(_)) = &outcome {
+            self.retries.fetch_add(1, Ordering::Relaxed);
         }
+        outcome
     }
 
     fn address(&self) -> String {
@@ -91,10 +86,11 @@ fn servers_that_die() {
     let desk = |secret: &str| {
         let (urls, retries) = (urls.clone(), retries.clone());
         let line = AnyOf { urls, space: team.name.clone(), turn: AtomicUsize::new(0), retries };
-        Desk::from(
-            RemoteDesk::reach(Arc::new(line), Some(secret.to_owned()), World::real()).unwrap(),
-        )
+        let reached = RemoteDesk::reach(Arc::new(line), Some(secret.to_owned()), World::real());
+        Desk::from(reached.unwrap().with_patience(Duration::from_secs(60)))
     };
+    let task = ann.run(Who::Script, &["create", "Count"]).ok();
+    let task = desk(&answerer).find_task(&task).unwrap();
     let (asked, kills) = std::thread::scope(|scope| {
         let killer = scope.spawn(|| kill_and_start(team.home.path(), &urls, &is_over));
         while urls.lock().unwrap().len() < SERVERS {
@@ -103,7 +99,7 @@ fn servers_that_die() {
         let pairs: Vec<_> = (0..PAIRS)
             .map(|_| {
                 scope.spawn(|| {
-                    ask_and_answer(&desk(&asker), &desk(&answerer), Duration::from_secs(8))
+                    ask_and_answer(&desk(&asker), &desk(&answerer), task, Duration::from_secs(8))
                 })
             })
             .collect();
@@ -131,10 +127,12 @@ fn servers_that_die() {
     let of =
         |action: &str| audit.as_array().unwrap().iter().filter(|e| e["action"] == action).count();
     assert_eq!((of("gate.opened"), of("gate.answered")), (asked.len(), asked.len()));
+    // A note is not the same when it is written again: that it is there once is what replies are kept for.
+    assert_eq!(of("task.noted"), asked.len());
 }
 
 /// Asks and answers, one after the other, until the time is over. What was asked.
-fn ask_and_answer(asker: &Desk, answerer: &Desk, time: Duration) -> Vec<GateId> {
+fn ask_and_answer(asker: &Desk, answerer: &Desk, task: TaskId, time: Duration) -> Vec<GateId> {
     let (coder, bob) = (actor(asker, Role::Agent, "coder"), actor(answerer, Role::Human, "bob"));
     let began = Instant::now();
     let mut asked = vec![];
@@ -159,6 +157,7 @@ fn ask_and_answer(asker: &Desk, answerer: &Desk, time: Duration) -> Vec<GateId> 
             answerer.answer(&bob, id, yes, shown.digest.as_str()).unwrap();
             assert!(matches!(waiting.join().unwrap(), Waited::Ended(_)));
         });
+        answerer.note(&bob, task, &format!("I said yes to {id}"), false).unwrap();
         asked.push(id);
     }
     asked

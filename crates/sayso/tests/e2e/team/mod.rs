@@ -1,6 +1,7 @@
 //! A team: people, workers and agents on other machines, who have a server and no database.
 
 mod attacks;
+mod away;
 mod many;
 mod people;
 
@@ -36,6 +37,12 @@ impl Team {
         let code = self.server.first_code();
         join(&machine, name, &code, "correct horse").exits(0).says("logged in");
         machine
+    }
+
+    /// A token that was made at a machine, in a file there.
+    fn token(&self, at: &Space, role: &str, name: &str) -> std::path::PathBuf {
+        at.mint(role, name);
+        at.token(name)
     }
 
     /// A machine at which somebody has logged in whom another has invited.

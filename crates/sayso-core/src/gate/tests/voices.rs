@@ -1,0 +1,146 @@
+//! Those who answer in the place of others.
+
+use super::{Play, check, check_with, two_of_three};
+use crate::gate::{Absent, Command, Opened, decide, effects};
+use crate::testing::{at, who};
+use crate::{Actor, Approvers, Code, Occasion, Proof};
+
+fn person(name: &str) -> Approvers {
+    Approvers::Person(name.into())
+}
+
+fn for_ann(rules: &mut Opened) {
+    rules.approvers = person("ann");
+}
+
+fn for_both(rules: &mut Opened) {
+    rules.approvers = Approvers::All(vec![person("ann"), person("bob")]);
+}
+
+#[test]
+fn a_gate_is_handed_on_by_those_it_is_for() {
+    check_with(
+        for_ann,
+        "fixer open | bob yes | bob delegate cid | fixer delegate bob | ann delegate ann | ann delegate bob | \
+         ann delegate bob | cid yes | bob yes | ann delegate cid",
+        &[
+            "opened",
+            "SAY013",
+            "SAY013",
+            "SAY010",
+            "SAY038",
+            "delegated",
+            "=",
+            "SAY013",
+            "answered",
+            "SAY004",
+        ],
+    );
+}
+
+#[test]
+fn whoever_handed_it_on_may_still_answer_or_hand_it_to_another() {
+    check_with(
+        for_ann,
+        "fixer open | ann delegate bob | ann yes",
+        &["opened", "delegated", "answered"],
+    );
+    check_with(
+        for_ann,
+        "fixer open | ann delegate bob | ann delegate cid | bob yes | cid yes",
+        &["opened", "delegated", "delegated", "SAY013", "answered"],
+    );
+}
+
+#[test]
+fn what_was_left_to_somebody_is_not_theirs_to_hand_on() {
+    check_with(
+        for_ann,
+        "fixer open | ann delegate bob | bob delegate cid | bob+ann delegate cid | cid yes",
+        &["opened", "delegated", "SAY013", "SAY013", "SAY013"],
+    );
+}
+
+#[test]
+fn whoever_stands_in_may_do_what_those_they_stand_in_for_may() {
+    check_with(
+        for_ann,
+        "fixer open | bob+ann claim | bob+ann snooze | bob+ann extend | cid+dan yes | bob+ann yes",
+        &["opened", "claimed", "snoozed", "extended", "SAY013", "answered"],
+    );
+    let mut play = Play::with(for_ann);
+    play.play("fixer open | bob+ann+eve yes");
+    let (_, by) = play.gate().answer().unwrap();
+    assert_eq!((by.name.as_str(), &by.stands_for), ("bob", &vec!["ann".to_owned(), "eve".into()]));
+}
+
+#[test]
+fn one_who_stands_in_is_still_one_person() {
+    check_with(
+        for_both,
+        "fixer open | bob+ann yes | bob+ann yes | cid yes | ann yes",
+        &["opened", "voted", "=", "SAY013", "answered"],
+    );
+    check_with(
+        for_both,
+        "fixer open | ann delegate bob | bob yes | ann yes",
+        &["opened", "delegated", "voted", "answered"],
+    );
+    check_with(
+        |rules| rules.approvers = two_of_three(),
+        "fixer open | bob+ann+cid yes | eve+ann yes",
+        &["opened", "voted", "answered"],
+    );
+    // Where anyone may answer, standing in for others adds nothing.
+    check("fixer open | bob+ann yes", &["opened", "answered"]);
+}
+
+#[test]
+fn whoever_is_left_out_has_no_voice_to_leave() {
+    let excluded = |rules: &mut Opened| {
+        rules.approvers = Approvers::Some { least: 1, of: vec![person("lea"), person("ann")] };
+        rules.launcher_excluded = true;
+    };
+    check_with(
+        excluded,
+        "fixer open | lea delegate bob | bob+lea yes | ann delegate lea | lea+ann yes | ann yes",
+        &["opened", "SAY013", "SAY013", "SAY013", "SAY013", "answered"],
+    );
+}
+
+/// Who has a token of ann's and not her passphrase cannot give away what takes her passphrase.
+#[test]
+fn nobody_leaves_more_than_they_showed() {
+    for (shown, needed, expected) in [
+        (Proof::Token, Proof::Token, None),
+        (Proof::Token, Proof::Passphrase, Some(Code::NotAnApprover)),
+        (Proof::Tty, Proof::Passphrase, Some(Code::NotAnApprover)),
+        (Proof::Passphrase, Proof::Passphrase, None),
+    ] {
+        let mut play = Play::with(|rules| {
+            for_ann(rules);
+            rules.least_proof = needed;
+        });
+        play.play("fixer open");
+        let stands_for = vec![Absent { name: "ann".into(), proof: shown }];
+        let bob = Actor { proof: Proof::Presence, stands_for, ..who("bob") };
+        let yes = play.command("yes", &bob);
+        let code = decide(play.gate.as_ref(), &yes, &bob, at(10)).err().map(|r| r.code);
+        assert_eq!(code, expected, "{shown:?} for {needed:?}");
+        // The same for a single gate: it takes what answering takes.
+        let ann = Actor { proof: shown, ..who("ann") };
+        let hand_on = Command::Delegate { to: "bob".into(), reason: String::new() };
+        let code = decide(play.gate.as_ref(), &hand_on, &ann, at(10)).err().map(|r| r.code);
+        assert_eq!(code, expected.map(|_| Code::ProofTooLow), "{shown:?} for {needed:?}");
+    }
+}
+
+#[test]
+fn whom_it_is_handed_to_hears_of_it() {
+    let mut play = Play::with(for_ann);
+    play.play("fixer open | ann claim | ann delegate bob");
+    let (event, _) = play.log.last().unwrap();
+    assert!(play.gate().claim.is_none());
+    let told = format!("{:?}", effects(play.gate(), event));
+    assert!(told.contains(&format!("{:?}", Occasion::Delegated)), "{told}");
+}

@@ -1,0 +1,130 @@
+//! Whose voice a person has: their own, and that of those they stand in for. However many voices somebody
+//! has, they are one person and speak with one of them: nobody is two people because another went away.
+
+use super::Gate;
+use crate::{Approvers, Proof, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// So many ways to choose voices are looked at. Beyond that a yes is not found, which is no yes.
+const CHOICES_MAX: usize = 10_000;
+
+/// Somebody for whom another stands in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Absent {
+    /// Who.
+    pub name: String,
+    /// How they showed to be themselves when they said so: nobody hands on more than they have.
+    pub proof: Proof,
+}
+
+/// A gate that was handed to somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delegation {
+    /// By whom.
+    pub from: String,
+    /// To whom.
+    pub to: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Gate {
+    /// Whose voice a person has here: their own, and those of people who handed this gate to them or who
+    /// are away and left it to them. Whoever may not answer has no voice to leave to others.
+    pub fn voices<'a>(&'a self, name: &'a str, stands_for: &'a [Absent]) -> BTreeSet<&'a str> {
+        let least = self.opened.least_proof;
+        let absent = stands_for.iter().filter(|a| a.proof >= least).map(|a| a.name.as_str());
+        let handed = self.delegations.iter().filter(|d| d.to == name).map(|d| d.from.as_str());
+        let others = absent.chain(handed).filter(|other| !self.excludes(other));
+        others.chain([name]).collect()
+    }
+
+    /// Whether this person is left out since the asker is theirs.
+    pub fn excludes(&self, name: &str) -> bool {
+        self.opened.launcher_excluded && self.opened.lineage.launcher.as_deref() == Some(name)
+    }
+
+    /// Whether somebody with these voices is among those who may decide.
+    pub(super) fn admits(&self, voices: &BTreeSet<&str>) -> bool {
+        self.approvers().any(|approvers| voices.iter().any(|voice| approvers.admits(voice)))
+    }
+}
+
+/// Whether it is enough when each of these people says yes with one of the voices they have.
+pub(super) fn suffices(approvers: &Approvers, people: &[BTreeSet<&str>]) -> bool {
+    let mut choices = 0;
+    choose(approvers, people, &mut vec![], &mut choices)
+}
+
+fn choose<'a>(
+    approvers: &Approvers,
+    people: &[BTreeSet<&'a str>],
+    chosen: &mut Vec<&'a str>,
+    choices: &mut usize,
+) -> bool {
+    let Some((first, others)) = people.split_first() else {
+        *choices += 1;
+        // Two who speak with one voice are one.
+        return approvers.satisfied_by(&chosen.iter().copied().collect());
+    };
+    for voice in first {
+        if *choices >= CHOICES_MAX {
+            return false;
+        }
+        chosen.push(voice);
+        let is_enough = choose(approvers, others, chosen, choices);
+        chosen.pop();
+        if is_enough {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_person_is_one_voice() {
+        let person = |name: &str| Approvers::Person(name.into());
+        let both = || Approvers::All(vec![person("ann"), person("bob")]);
+        let two =
+            || Approvers::Some { least: 2, of: vec![person("ann"), person("bob"), person("cid")] };
+        let group = |least| Approvers::Some { least, of: vec![person("ann"), person("cid")] };
+        type Case = (&'static str, Approvers, &'static [&'static [&'static str]], bool);
+        let table: Vec<Case> = vec![
+            ("their own", person("ann"), &[&["ann"]], true),
+            ("a stand-in", person("ann"), &[&["ann", "bob"]], true),
+            ("somebody else", person("ann"), &[&["bob"]], false),
+            ("nobody", Approvers::Anyone, &[], false),
+            ("one for two", both(), &[&["ann", "bob"]], false),
+            ("two, one of them for another", both(), &[&["ann", "dan"], &["bob"]], true),
+            ("two, who could be taken wrongly", both(), &[&["ann", "bob"], &["bob"]], true),
+            ("two with one voice", both(), &[&["ann", "bob"], &["cid"]], false),
+            ("one for two of three", two(), &[&["ann", "bob", "cid"]], false),
+            ("two for two of three", two(), &[&["ann", "bob"], &["cid", "bob"]], true),
+            ("both for the same one", two(), &[&["ann"], &["ann"]], false),
+            ("a stand-in from outside", group(2), &[&["ann", "eve"], &["cid"]], true),
+            ("one of a group", group(1), &[&["cid", "eve"]], true),
+        ];
+        for (name, approvers, people, expected) in table {
+            let people: Vec<_> = people.iter().map(|all| all.iter().copied().collect()).collect();
+            assert_eq!(suffices(&approvers, &people), expected, "{name}");
+        }
+    }
+
+    /// Many people with many voices are looked at in bounded time, and what was not found is no yes.
+    #[test]
+    fn there_is_an_end_to_choosing() {
+        let names: Vec<String> = (0..12).map(|n| format!("p{n}")).collect();
+        let all: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+        let people = vec![all; 12];
+        let missing = Approvers::Person("nobody".into());
+        assert!(!suffices(&missing, &people));
+    }
+}

@@ -1,0 +1,110 @@
+//! People who are away, and who stands in for them meanwhile.
+
+use crate::batch::Batch;
+use crate::settings::Rules;
+use crate::{Change, LocalDesk, Result, SettingKind};
+use sayso_core::gate::{Absent, Command, Gate, check_deputy};
+use sayso_core::{Actor, Code, Deed, GateId, Proof, Refusal, Role, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The longest somebody is away in one go; whoever is away for longer says so again.
+const AWAY_MICROS_MAX: i64 = 366 * 24 * 60 * 60 * 1_000_000;
+
+/// That somebody is away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Away {
+    /// Until when.
+    pub until: Timestamp,
+    /// Who stands in for them; without anybody they are told of what waits when they are back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// How it was shown who said so: nobody stands in where that would not suffice.
+    pub proof: Proof,
+}
+
+impl LocalDesk {
+    /// Hands a gate, and those that ask the same, to somebody who answers it in the actor's place.
+    pub fn delegate(&self, actor: &Actor, id: GateId, to: &str, reason: &str) -> Result<Gate> {
+        let (to, reason) = (to.to_owned(), reason.to_owned());
+        self.on_card(actor, id, Command::Delegate { to, reason })
+    }
+
+    /// Says that the actor is away; `to` stands in for them.
+    pub fn go_away(&self, actor: &Actor, until: Timestamp, to: Option<&str>) -> Result<Away> {
+        let to = to.map(str::to_owned);
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Answer, "be away")?;
+            let away = Away { until, to: to.clone(), proof: batch.actor.proof };
+            check(&batch.actor.name, &away, batch.at)?;
+            let body = serde_json::to_string(&away)
+                .map_err(|e| sayso_store::Error::Other(e.to_string()))?;
+            let name = batch.actor.name.clone();
+            batch.set(&[Change { kind: SettingKind::Away, name, body: Some(body) }])?;
+            Ok(away)
+        })
+    }
+
+    /// Says that the actor is back. Whether they were away.
+    pub fn come_back(&self, actor: &Actor) -> Result<bool> {
+        self.submit(actor, |batch| {
+            batch.actor.check(Deed::Answer, "be back")?;
+            let name = batch.actor.name.clone();
+            Ok(batch.set(&[Change { kind: SettingKind::Away, name, body: None }])? > 0)
+        })
+    }
+
+    /// Who is away now, by name.
+    pub fn away(&self) -> Result<Vec<(String, Away)>> {
+        let rules = self.read(|read| self.rules(read))?;
+        Ok(rules.away(self.now()))
+    }
+
+    /// The actor, with those they stand in for.
+    pub(crate) fn speaking(
+        &self,
+        read: &mut sayso_store::Read<'_>,
+        actor: &Actor,
+        at: Timestamp,
+    ) -> Result<Actor> {
+        if actor.role != Role::Human {
+            return Ok(actor.clone());
+        }
+        let stands_for = self.rules(read)?.stands_for(&actor.name, at);
+        Ok(Actor { stands_for, ..actor.clone() })
+    }
+}
+
+impl Batch<'_, '_> {
+    /// Who acts, with those they stand in for.
+    pub(crate) fn speaking(&mut self) -> Result<Actor> {
+        self.desk.speaking(self.write, self.actor, self.at)
+    }
+}
+
+impl Rules {
+    /// Who is away at a moment.
+    pub(crate) fn away(&self, at: Timestamp) -> Vec<(String, Away)> {
+        let all = self.of::<Away>(SettingKind::Away).into_iter();
+        all.filter(|(_, away)| at < away.until)
+            .map(|(name, away)| (name.to_owned(), away))
+            .collect()
+    }
+
+    /// Those who left their part to somebody. What was left to them by others is not among it.
+    pub(crate) fn stands_for(&self, deputy: &str, at: Timestamp) -> Vec<Absent> {
+        let left = self.away(at).into_iter().filter(|(_, away)| away.to.as_deref() == Some(deputy));
+        left.map(|(name, Away { proof, .. })| Absent { name, proof }).collect()
+    }
+}
+
+/// Whether somebody can be away like this.
+fn check(name: &str, away: &Away, at: Timestamp) -> std::result::Result<(), Refusal> {
+    if away.until <= at || away.until > at.plus_micros(AWAY_MICROS_MAX) {
+        return Err(Refusal::new(
+            Code::BadValue,
+            "one is away until a time to come, within a year",
+        ));
+    }
+    away.to.iter().try_for_each(|to| check_deputy(name, to))
+}

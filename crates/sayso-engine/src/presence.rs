@@ -1,0 +1,164 @@
+//! Presence: a person touches their passkey, for one thing, once.
+//!
+//! What a touch is for is kept here when it is asked for and cannot be changed afterwards: a yes to one card
+//! is never a yes to another. How a signature is checked is the door's business.
+
+use crate::identity::digest_of;
+use crate::{LocalDesk, Result};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Code, Deed, GateId, Proof, Refusal, Timestamp};
+use sayso_store::Ceremony;
+use serde::{Deserialize, Serialize};
+
+pub use sayso_store::Passkey;
+
+/// How long somebody has to touch their key.
+const TOUCH_MICROS: i64 = 3 * 60 * 1_000_000;
+
+/// More passkeys than this nobody has.
+const PASSKEYS_MAX: usize = 20;
+
+/// How long the name of a passkey may be.
+const LABEL_CHARS_MAX: usize = 80;
+
+/// What a touch is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum TouchFor {
+    /// To add a passkey.
+    Adding {
+        /// What it is to be called.
+        label: String,
+    },
+    /// To answer one gate, as it was shown.
+    Answering {
+        /// Which.
+        gate: GateId,
+        /// What was shown.
+        digest: String,
+    },
+}
+
+/// A touch that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touch {
+    /// By what it is found again.
+    pub id: String,
+    /// When it is too late.
+    pub expires_at: Timestamp,
+}
+
+impl LocalDesk {
+    /// The passkeys of a person, oldest first.
+    pub fn passkeys(&self, actor: &Actor) -> Result<Vec<Passkey>> {
+        self.check(actor, Deed::Answer, "have passkeys")?;
+        self.read(|read| Ok(read.passkeys(self.space, &actor.name, PASSKEYS_MAX)?))
+    }
+
+    /// Whether the actor may add a passkey: they have just shown that it is them.
+    pub fn check_may_add_passkey(&self, actor: &Actor) -> Result<()> {
+        self.check(actor, Deed::Answer, "add a passkey")?;
+        if actor.proof < Proof::Passphrase {
+            let message = "a passkey is added by whoever has just shown their passphrase";
+            let refusal = Refusal::new(Code::ProofTooLow, message).hint("sayso unlock");
+            self.note_refusal(actor, &refusal);
+            return Err(refusal.into());
+        }
+        if self.passkeys(actor)?.len() >= PASSKEYS_MAX {
+            let message = format!("nobody has more than {PASSKEYS_MAX} passkeys");
+            return Err(Refusal::new(Code::TooLarge, message).hint("take one away first").into());
+        }
+        Ok(())
+    }
+
+    /// The digest of a gate that the actor is about to answer, whole, if it is what they were shown.
+    pub fn digest_to_answer(&self, actor: &Actor, id: GateId, shown: &str) -> Result<String> {
+        self.check(actor, Deed::Answer, "answer a gate")?;
+        let gate = self.gate(id)?;
+        match gate.digest.is_named_by(shown) {
+            true => Ok(gate.digest.to_string()),
+            false => {
+                let message = format!("gate {} changed since it was shown", gate.handle());
+                Err(Refusal::new(Code::Stale, message).hint("look again").into())
+            }
+        }
+    }
+
+    /// Asks for a touch; `state` is what the answer is checked with.
+    pub fn ask_for_touch(&self, actor: &Actor, about: &TouchFor, state: String) -> Result<Touch> {
+        let about =
+            serde_json::to_string(about).map_err(|e| sayso_store::Error::Other(e.to_string()))?;
+        let (world, space, name) = (self.world.clone(), self.space, actor.name.clone());
+        let id = digest_of(&format!("{:032x}{:032x}", world.chance(), world.chance()));
+        Ok(self.store.write(move |write| {
+            let now = world.now();
+            let expires_at = now.plus_micros(TOUCH_MICROS);
+            let (id, name) = (id.clone(), name.clone());
+            let (about, state) = (about.clone(), state.clone());
+            let ceremony = Ceremony { id: id.clone(), name, about, state, expires_at };
+            write.begin_ceremony(space, &ceremony, now)?;
+            Ok(Touch { id, expires_at })
+        })?)
+    }
+
+    /// Takes up a touch that was asked for: what it is for, and what the answer is checked with. It is used
+    /// up by this, whatever comes of it.
+    pub fn take_touch(&self, actor: &Actor, id: &str) -> Result<(TouchFor, String)> {
+        let (space, wanted) = (self.space, id.to_owned());
+        let found = self.store.write(move |write| write.take_ceremony(space, &wanted))?;
+        let is_good = |it: &Ceremony| it.name == actor.name && self.now() < it.expires_at;
+        let ceremony = found.filter(is_good).ok_or_else(no_touch)?;
+        let about = serde_json::from_str(&ceremony.about).map_err(|_| no_touch())?;
+        Ok((about, ceremony.state))
+    }
+
+    /// Adds a passkey of the actor's.
+    pub fn add_passkey(&self, actor: &Actor, id: &str, label: &str, body: &str) -> Result<Passkey> {
+        self.check_may_add_passkey(actor)?;
+        let label = shorten(&harmless_line(label.trim()), LABEL_CHARS_MAX);
+        let label = if label.is_empty() { "passkey".to_owned() } else { label };
+        let (id, body) = (id.to_owned(), body.to_owned());
+        self.submit(actor, move |batch| {
+            let passkey = Passkey {
+                id: id.clone(),
+                name: batch.actor.name.clone(),
+                label: label.clone(),
+                body: body.clone(),
+                added_at: batch.at,
+                used_at: None,
+            };
+            batch.about("passkey.added", &passkey.name, None, &passkey.label);
+            batch.write.add_passkey(batch.space, &passkey)?;
+            Ok(passkey)
+        })
+    }
+
+    /// Notes that the actor used a passkey, and how it is since.
+    pub fn use_passkey(&self, id: &str, body: &str) -> Result<()> {
+        let (space, world) = (self.space, self.world.clone());
+        let (id, body) = (id.to_owned(), body.to_owned());
+        Ok(self.store.write(move |write| write.use_passkey(space, &id, &body, world.now()))?)
+    }
+
+    /// Takes a passkey of the actor's away.
+    pub fn remove_passkey(&self, actor: &Actor, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.submit(actor, move |batch| {
+            batch.actor.check(Deed::Answer, "have passkeys")?;
+            let name = batch.actor.name.clone();
+            if !batch.write.drop_passkey(batch.space, &name, &id)? {
+                return Err(crate::batch::not_found("passkey", &id).into());
+            }
+            batch.about("passkey.removed", &name, None, "");
+            Ok(())
+        })
+    }
+}
+
+fn no_touch() -> Refusal {
+    Refusal::new(
+        Code::NoTouch,
+        "this touch of a passkey was not asked for, was used, or is too late",
+    )
+    .hint("ask for another, and touch the key then")
+}

@@ -1,0 +1,121 @@
+//! Passkeys of people, and touches that were asked for.
+
+use crate::Result;
+use crate::read::{Read, rows_max};
+use crate::tx::{Row, args};
+use crate::write::Write;
+use sayso_core::{SpaceId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A passkey of a person. Nothing of it is secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passkey {
+    /// What it is known by.
+    pub id: String,
+    /// Whose it is.
+    pub name: String,
+    /// What they call it.
+    pub label: String,
+    /// What its signatures are checked with.
+    pub body: String,
+    /// When it was added.
+    pub added_at: Timestamp,
+    /// When it was used last.
+    pub used_at: Option<Timestamp>,
+}
+
+/// A touch that was asked for, and counts once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ceremony {
+    /// What it is known by.
+    pub id: String,
+    /// Who is to touch their key.
+    pub name: String,
+    /// What for.
+    pub about: String,
+    /// What the answer is checked with.
+    pub state: String,
+    /// When it is too late.
+    pub expires_at: Timestamp,
+}
+
+impl Read<'_> {
+    /// The passkeys of a person, oldest first.
+    pub fn passkeys(&mut self, space: SpaceId, name: &str, limit: usize) -> Result<Vec<Passkey>> {
+        let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
+                   WHERE space = ?1 AND name = ?2 ORDER BY added_at, id LIMIT ?3";
+        let rows = self.conn.query(sql, args![&space.to_string(), name, rows_max(limit)])?;
+        let passkey = |row: &Row| Passkey {
+            id: row.text(0).into(),
+            name: row.text(1).into(),
+            label: row.text(2).into(),
+            body: row.text(3).into(),
+            added_at: Timestamp::from_micros(row.int(4)),
+            used_at: row.maybe_int(5).map(Timestamp::from_micros),
+        };
+        Ok(rows.iter().map(passkey).collect())
+    }
+}
+
+impl Write<'_> {
+    /// Keeps a passkey.
+    pub fn add_passkey(&mut self, space: SpaceId, passkey: &Passkey) -> Result<()> {
+        let sql = "INSERT INTO passkeys (space, id, name, label, body, added_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let Passkey { id, name, label, body, added_at, .. } = passkey;
+        let at = added_at.as_micros();
+        self.exec(sql, args![&space.to_string(), id, name, label, body, at]).map(drop)
+    }
+
+    /// Notes that a passkey was used, and how it is since.
+    pub fn use_passkey(
+        &mut self,
+        space: SpaceId,
+        id: &str,
+        body: &str,
+        at: Timestamp,
+    ) -> Result<()> {
+        let sql = "UPDATE passkeys SET body = ?3, used_at = ?4 WHERE space = ?1 AND id = ?2";
+        self.exec(sql, args![&space.to_string(), id, body, at.as_micros()]).map(drop)
+    }
+
+    /// Takes a person's passkey away. Whether they had it.
+    pub fn drop_passkey(&mut self, space: SpaceId, name: &str, id: &str) -> Result<bool> {
+        let sql = "DELETE FROM passkeys WHERE space = ?1 AND name = ?2 AND id = ?3";
+        Ok(self.exec(sql, args![&space.to_string(), name, id])? > 0)
+    }
+
+    /// Keeps what is under way, and forgets what came to nothing.
+    pub fn begin_ceremony(
+        &mut self,
+        space: SpaceId,
+        ceremony: &Ceremony,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.exec("DELETE FROM ceremonies WHERE expires_at < ?1", args![at.as_micros()])?;
+        let sql = "INSERT INTO ceremonies (id, space, name, about, state, expires_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let Ceremony { id, name, about, state, expires_at } = ceremony;
+        let until = expires_at.as_micros();
+        self.exec(sql, args![id, &space.to_string(), name, about, state, until]).map(drop)
+    }
+
+    /// Takes what is under way: nobody finds it again.
+    pub fn take_ceremony(&mut self, space: SpaceId, id: &str) -> Result<Option<Ceremony>> {
+        let sql = "SELECT id, name, about, state, expires_at FROM ceremonies \
+                   WHERE space = ?1 AND id = ?2";
+        let Some(row) = self.one(sql, args![&space.to_string(), id])? else { return Ok(None) };
+        let sql = "DELETE FROM ceremonies WHERE id = ?1";
+        // Somebody else may have been first.
+        if self.exec(sql, args![id])? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Ceremony {
+            id: row.text(0).into(),
+            name: row.text(1).into(),
+            about: row.text(2).into(),
+            state: row.text(3).into(),
+            expires_at: Timestamp::from_micros(row.int(4)),
+        }))
+    }
+}

@@ -1,0 +1,86 @@
+//! `sayso away` and `sayso back`: who is away, and who stands in for them.
+
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::when;
+use sayso_core::Exit;
+use sayso_server::wire;
+
+/// Say that you are away, and who answers in your place; or see who is away.
+///
+/// Until then what waits for you waits for whoever stands in for you, and they are told of it instead of you.
+/// Their answers count as yours would, up to the proof you gave when you said so, and are written down as
+/// theirs. However many people somebody stands in for, they are one person. Without --to, nobody answers for
+/// you, and you are told of what waits when you are back. You are back by: sayso back
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso away                              who is away
+  sayso away --until 2026-12-24 --to bob
+  sayso away --until monday               nobody stands in")]
+pub(crate) struct Args {
+    /// Until then: 3d, monday, 2026-12-24.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Who stands in for you.
+    #[arg(long, value_name = "NAME", requires = "until")]
+    to: Option<String>,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let Some(until) = &args.until else { return list(context) };
+    let (desk, actor) = context.sit_down_as_person()?;
+    let until = when::moment(until, desk.now())?;
+    let away = desk.go_away(&actor, until, args.to.as_deref())?;
+    let out = context.out;
+    if out.json {
+        out.json(&wire::Away::of(&actor.name, &away, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let who = match &away.to {
+        Some(to) => format!("{to} stands in for you"),
+        None => "nobody stands in for you".into(),
+    };
+    out.line(&format!("{tick} you are away until {}; {who}", when::local(until)));
+    Ok(Exit::Ok)
+}
+
+/// Say that you are back.
+#[derive(clap::Args)]
+pub(crate) struct BackArgs {}
+
+pub(crate) fn back(_: BackArgs, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    let was_away = desk.come_back(&actor)?;
+    let out = context.out;
+    match was_away {
+        true => {
+            let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+            out.line(&format!("{tick} you are back; what waits for you waits for you again"));
+        }
+        false => out.remark("you were not away"),
+    }
+    Ok(Exit::Ok)
+}
+
+fn list(context: &Context<'_>) -> Result<Exit> {
+    let (desk, _) = context.sit_down_to_look()?;
+    let away = desk.away()?;
+    let shown: Vec<_> =
+        away.iter().map(|(name, away)| wire::Away::of(name, away, &when::rfc3339)).collect();
+    let out = context.out;
+    if out.json {
+        out.json(&shown);
+        return Ok(Exit::Ok);
+    }
+    if away.is_empty() {
+        out.remark("nobody is away");
+    }
+    for (name, away) in &away {
+        let name = out.paint(Look::Name, name);
+        let who = away.to.as_ref().map_or_else(String::new, |to| format!("; {to} stands in"));
+        out.line(&format!("{name}  until {}{who}", when::local(away.until)));
+    }
+    Ok(Exit::Ok)
+}

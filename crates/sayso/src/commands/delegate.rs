@@ -1,0 +1,35 @@
+//! `sayso delegate`: let somebody else answer.
+
+use super::shared;
+use crate::context::Context;
+use crate::exit::Result;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+
+/// Let somebody else answer a gate in your place.
+///
+/// Their answer counts as yours would, and is written down as theirs. However many people somebody stands in
+/// for, they are one person: where two must agree, they are one of the two. For all gates, while you are
+/// away: sayso away.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso delegate g7k2 --to bob
+  sayso delegate g7k2 --to bob --reason \"he knows the importer\"")]
+pub(crate) struct Args {
+    /// The gate, or the task that waits for it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::open_gates))]
+    id: String,
+    /// Who is to answer it.
+    #[arg(long, value_name = "NAME")]
+    to: String,
+    /// Why.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_as_person()?;
+    let id = desk.find_gate(&args.id)?;
+    let gate = desk.delegate(&actor, id, &args.to, &args.reason)?;
+    shared::report_waiting(context, &gate, &format!("waits for {} in your place", args.to))
+}
