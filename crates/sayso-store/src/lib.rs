@@ -7,6 +7,7 @@
 
 mod error;
 mod explain;
+mod figures;
 mod inbox;
 mod outbox;
 mod page;
@@ -19,12 +20,14 @@ mod schema;
 mod settings;
 mod sqlite;
 mod store;
+mod tls;
 mod tx;
 mod watch;
 mod write;
 mod writer;
 
 pub use error::{Error, Result};
+pub use figures::{WaitingGates, WaitingNotices};
 pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
 pub use people::{Guesses, Invitation, Known};
