@@ -1,10 +1,12 @@
 //! The spaces of a store, as a server has them open.
 
-use super::Telling;
+use super::meter::Meter;
+use super::traces::Traces;
+use super::{Telling, visit};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use sayso_core::{Code, Refusal};
-use sayso_engine::{Caller, Courier, LocalDesk, Result, Waits};
+use sayso_engine::{Caller, Courier, LocalDesk, Result, Tally, Waits};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +18,8 @@ pub struct Hall {
     rooms: Mutex<HashMap<String, Arc<Room>>>,
     version: &'static str,
     telling: Telling,
+    traces: Option<Traces>,
+    meter: Meter,
     ending: watch::Receiver<bool>,
 }
 
@@ -23,6 +27,8 @@ pub struct Hall {
 pub(super) struct Room {
     pub(super) desk: LocalDesk,
     pub(super) waits: Waits,
+    /// What became of its gates, as far as somebody asked.
+    pub(super) tally: Mutex<Tally>,
 }
 
 impl Hall {
@@ -30,9 +36,11 @@ impl Hall {
         first: LocalDesk,
         version: &'static str,
         telling: Telling,
+        traces: Option<Traces>,
         ending: watch::Receiver<bool>,
     ) -> Result<Arc<Self>> {
-        let hall = Self { first, rooms: Mutex::default(), version, telling, ending };
+        let (rooms, meter) = (Mutex::default(), Meter::new());
+        let hall = Self { first, rooms, version, telling, traces, meter, ending };
         // The clock of the space it was started for goes on even if nobody ever comes.
         hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
@@ -47,7 +55,7 @@ impl Hall {
         let desk = self.first.beside(name)?;
         let waits = Waits::start(desk.clone().into())?;
         self.tell(&desk);
-        let room = Arc::new(Room { desk, waits });
+        let room = Arc::new(Room { desk, waits, tally: Mutex::default() });
         rooms.insert(name.to_owned(), room.clone());
         Ok(room)
     }
@@ -71,12 +79,28 @@ impl Hall {
             _ => error,
         })?;
         let caller = Caller::by(&room.desk, secret, self.version)?;
+        visit::note_actor(&caller.actor);
         Ok((room, caller))
     }
 
     /// The store, for whoever asks how it is.
     pub(super) fn desk(&self) -> &LocalDesk {
         &self.first
+    }
+
+    /// What this process has served.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Who follows traces, if anybody.
+    pub(super) fn traces(&self) -> Option<&Traces> {
+        self.traces.as_ref()
+    }
+
+    /// Which sayso this is.
+    pub(super) fn version(&self) -> &'static str {
+        self.version
     }
 
     /// Ends when the server is told to.

@@ -137,10 +137,15 @@ pub struct Server {
 impl Server {
     /// Serves what is in a folder.
     pub fn start(folder: &Path, more: &[&str]) -> Self {
+        Self::at(folder, "127.0.0.1:0", more)
+    }
+
+    /// The same at a given address.
+    pub fn at(folder: &Path, listen: &str, more: &[&str]) -> Self {
         let kept = TempDir::new().unwrap();
         let log = kept.path().join("log");
         let mut child = Command::new(SAYSO)
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--listen", listen])
             .args(more)
             .current_dir(folder)
             .env_remove("SAYSO_TOKEN")
@@ -152,7 +157,9 @@ impl Server {
         let mut url = String::new();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut url).unwrap();
-        assert!(url.starts_with("http://127.0.0.1:"), "the server said {url:?}");
+        let is_url = url.starts_with("http://127.0.0.1:") || url.starts_with("https://");
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        assert!(is_url, "the server said {url:?}: {}", said());
         Self { child, url: url.trim().to_owned(), log, _folder: kept }
     }
 

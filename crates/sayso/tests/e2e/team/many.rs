@@ -42,7 +42,7 @@ impl Line for AnyOf {
                 let urls = self.urls.lock().unwrap();
                 urls[turn % urls.len()].clone()
             };
-            match HttpLine::to(&url, &self.space)?.call(secret, call, handed, patience) {
+            match HttpLine::to(&url, &self.space, None)?.call(secret, call, handed, patience) {
                 Err(error) if error.code() == Code::Unreachable && Instant::now() < until => {
                     self.retries.fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(Duration::from_millis(20));

@@ -1,8 +1,11 @@
 //! A team: people, workers and agents on other machines, who have a server and no database.
 
 mod attacks;
+pub mod certificates;
+mod database;
 mod many;
 mod people;
+mod tls;
 
 use crate::harness::{Backend, Ran, Server, Space, Who};
 
