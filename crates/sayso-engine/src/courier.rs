@@ -5,6 +5,7 @@
 //! settled after it was sent: who dies in between repeats it under the same id, and never loses it.
 
 use crate::{Channel, Desk, Dispatch, Result};
+use sayso_core::text::{harmless_line, shorten};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,6 +32,9 @@ const SENDING_MAX: Duration = Duration::from_secs(20);
 
 /// How often it is tried to note that a notice was sent: while it is not, it will be sent again.
 const SETTLING_MAX: u32 = 5;
+
+/// How much of a stranger's error is told in the log.
+const WHY_CHARS_MAX: usize = 200;
 
 /// Somebody who sends notices.
 #[derive(Clone)]
@@ -255,8 +259,17 @@ impl Place {
         let outcome = channel.send(&dispatch.text, desk.now(), pages.as_deref());
         let count = if outcome.is_ok() { sent } else { failed };
         count.fetch_add(1, Ordering::SeqCst);
-        if outcome.is_err() {
+        if let Err(why) = &outcome {
             self.inner.note_failure(&channel.name);
+            let why = shorten(&harmless_line(why), WHY_CHARS_MAX);
+            let (channel, notice) = (&channel.name, &dispatch.key);
+            tracing::warn!(
+                channel,
+                notice,
+                attempt = dispatch.attempts,
+                why,
+                "a notice was not sent"
+            );
         }
         for attempt in 1..=SETTLING_MAX {
             let noted = match &outcome {

@@ -1,11 +1,15 @@
 //! The way to a server, for programs of sayso itself.
 
-use crate::http::{LINE_HEADER, PROBLEM_JSON, Problem};
+use crate::http::{LINE_HEADER, PROBLEM_JSON, Parent, Problem};
 use sayso_core::{Code, Refusal};
 use sayso_engine::{LINE_VERSION, Line, Result, Unanswered};
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
 use std::time::Duration;
+use tokio_rustls::rustls;
 use ureq::http::Response;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Error, Timeout};
 
 /// How long a server may take to be reached.
@@ -17,16 +21,21 @@ const REPLY: Duration = Duration::from_secs(60);
 /// The most that is taken from a server in one answer.
 const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// The most that is read of a file with authorities: all public ones together take a fifth of it.
+const AUTHORITIES_BYTES_MAX: u64 = 1024 * 1024;
+
 /// A line to a server over HTTP.
 pub struct HttpLine {
     agent: Agent,
     server: String,
     space: String,
+    trace: Option<String>,
 }
 
 impl HttpLine {
-    /// A line to one space of a server, which is named by its address, such as `https://sayso.example`.
-    pub fn to(server: &str, space: &str) -> Result<Self> {
+    /// A line to one space of a server, which is named by its address, such as `https://sayso.example`. The
+    /// authorities in a file are trusted beside the public ones.
+    pub fn to(server: &str, space: &str, authorities: Option<&Path>) -> Result<Self> {
         let server = server.trim_end_matches('/').to_owned();
         check_address(&server)?;
         let config = Agent::config_builder()
@@ -34,8 +43,15 @@ impl HttpLine {
             // A credential goes to the server it is for, and to no other.
             .max_redirects(0)
             .timeout_connect(Some(CONNECT))
+            .tls_config(TlsConfig::builder().root_certs(trusted(authorities)?).build())
             .build();
-        Ok(Self { agent: config.new_agent(), server, space: space.to_owned() })
+        Ok(Self { agent: config.new_agent(), server, space: space.to_owned(), trace: None })
+    }
+
+    /// Calls are part of this trace: a `traceparent` of W3C Trace Context. One that is none is left out.
+    pub fn within(mut self, trace: Option<String>) -> Self {
+        self.trace = trace.filter(|text| Parent::read(text).is_some());
+        self
     }
 }
 
@@ -51,6 +67,9 @@ impl Line for HttpLine {
         let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(secret) = secret {
             request = request.header("authorization", format!("Bearer {secret}"));
+        }
+        if let Some(trace) = &self.trace {
+            request = request.header("traceparent", trace);
         }
         let request = request.config().timeout_global(Some(REPLY + patience)).build();
         let response = request.send(handed).map_err(|error| self.unanswered(&error))?;
@@ -80,6 +99,12 @@ impl HttpLine {
     }
 
     fn unanswered(&self, error: &Error) -> Unanswered {
+        if let Some(why) = mistrust(error) {
+            let message = format!("the certificate of {} is not trusted: {why}", self.server);
+            return Unanswered::Refused(Refusal::new(Code::Unreachable, message).hint(
+                "nothing was sent. If its authority is your own, name it in SAYSO_CA_FILE or under `ca` in the settings",
+            ));
+        }
         let never_left = match error {
             Error::HostNotFound | Error::ConnectionFailed | Error::BadUri(_) => true,
             Error::Timeout(timeout) => matches!(timeout, Timeout::Resolve | Timeout::Connect),
@@ -109,6 +134,46 @@ fn refused(refusal: Refusal) -> Unanswered {
     match refusal.code {
         Code::Unreachable => Unanswered::Cut(refusal.message),
         _ => Unanswered::Refused(refusal),
+    }
+}
+
+/// Whom to believe who a server is: the public authorities, and one's own.
+fn trusted(authorities: Option<&Path>) -> Result<RootCerts> {
+    let Some(path) = authorities else { return Ok(RootCerts::WebPki) };
+    let wrong = |why: &dyn std::fmt::Display| {
+        let message = format!("the authorities in {} cannot be used: {why}", path.display());
+        Refusal::new(Code::BadConfig, message)
+            .hint("SAYSO_CA_FILE, or `ca` in the settings, names a file with certificates in PEM")
+    };
+    let mut bytes = vec![];
+    let file = File::open(path).map_err(|e| wrong(&e))?;
+    file.take(AUTHORITIES_BYTES_MAX).read_to_end(&mut bytes).map_err(|e| wrong(&e))?;
+    let mut all = vec![];
+    for item in ureq::tls::parse_pem(&bytes) {
+        match item {
+            Ok(PemItem::Certificate(certificate)) => all.push(certificate),
+            Ok(_) => {}
+            Err(_) => return Err(wrong(&"it is no PEM").into()),
+        }
+    }
+    if all.is_empty() {
+        return Err(wrong(&"there is no certificate in it").into());
+    }
+    let public = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    all.extend(public.map(|der| Certificate::from_der(der.as_ref())));
+    Ok(RootCerts::from(all))
+}
+
+/// Why a server was not believed to be who it says, if that is what failed.
+fn mistrust(error: &ureq::Error) -> Option<String> {
+    let found = match error {
+        ureq::Error::Rustls(error) => Some(error),
+        ureq::Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref()),
+        _ => None,
+    };
+    match found? {
+        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod error;
 mod explain;
+mod figures;
 mod inbox;
 mod outbox;
 mod page;
@@ -21,12 +22,14 @@ mod schema;
 mod settings;
 mod sqlite;
 mod store;
+mod tls;
 mod tx;
 mod watch;
 mod write;
 mod writer;
 
 pub use error::{Error, Result};
+pub use figures::{WaitingGates, WaitingNotices};
 pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
 pub use passkeys::{Ceremony, Passkey};

@@ -1,5 +1,6 @@
 //! PostgreSQL: one database, many machines.
 
+use crate::tls::{self, Way};
 use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
 use crate::{Error, Place, Result, schema};
 use postgres::error::{Severity, SqlState};
@@ -8,10 +9,10 @@ use postgres::types::{IsNull, ToSql, Type};
 use postgres::{Client, Config, NoTls, Statement};
 use std::collections::HashMap;
 use std::error::Error as StdError;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long a connection may take.
 pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -55,8 +56,7 @@ fn connect(url: &str) -> Result<Postgres> {
 /// the wait for its first word, so the wait is limited here.
 pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
     static WAITING: AtomicUsize = AtomicUsize::new(0);
-    let mut config =
-        Config::from_str(url).map_err(|e| silent(format!("the address is not valid: {e}")))?;
+    let Way { mut config, tls } = tls::way(url)?;
     config.connect_timeout(timeout).tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
     config.application_name("sayso");
     if WAITING.load(Ordering::Relaxed) >= WAITING_MAX {
@@ -67,7 +67,7 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
     WAITING.fetch_add(1, Ordering::Relaxed);
     let waiting = std::thread::Builder::new().name("sayso-connect".into()).spawn(move || {
         // Whoever asked may have given up.
-        let _ = sender.send(greet(&config, &place));
+        let _ = sender.send(greet(&config, tls, &place));
         WAITING.fetch_sub(1, Ordering::Relaxed);
     });
     waiting.map_err(|e| {
@@ -78,8 +78,12 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
     receiver.recv_timeout(timeout).map_err(no_word)?
 }
 
-fn greet(config: &Config, place: &str) -> Result<Client> {
-    let mut client = config.connect(NoTls).map_err(|e| silent(in_full(&e)))?;
+fn greet(config: &Config, tls: Option<MakeRustlsConnect>, place: &str) -> Result<Client> {
+    let connected = match tls {
+        Some(tls) => config.connect(tls),
+        None => config.connect(NoTls),
+    };
+    let mut client = connected.map_err(|e| silent(in_full(&e)))?;
     // Row locks wait as long as SQLite's writers do, and a lost client does not hold them for ever.
     client
         .batch_execute(

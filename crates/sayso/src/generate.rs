@@ -114,6 +114,9 @@ fn configuration_page() -> String {
          | `SAYSO_SPACE` | the space, before the configured one |\n\
          | `SAYSO_TOKEN_FILE` | a file with a token |\n\
          | `SAYSO_TOKEN` | a token |\n\
+         | `SAYSO_CA_FILE` | authorities that may vouch for a server, before `ca` |\n\
+         | `SAYSO_LOG` | how much `sayso serve` logs: off, error, warn, info or debug |\n\
+         | `OTEL_EXPORTER_OTLP_ENDPOINT` | where `sayso serve` sends traces |\n\
          | `SAYSO_EDITOR`, `GIT_EDITOR`, `VISUAL`, `EDITOR` | the editor, in this order |\n\
          | `NO_COLOR` | no colours |\n",
         crate::config::DEFAULT

@@ -2,7 +2,7 @@
 
 use crate::config::{self, Home, Location};
 use crate::exit::{Failure, Result};
-use crate::who;
+use crate::{telemetry, who};
 use sayso_core::{Actor, Code, Digest};
 use sayso_engine::{Desk, RemoteDesk, World};
 use sayso_server::client::{HttpLine, check_address};
@@ -36,7 +36,9 @@ pub(crate) fn open(location: &Location, how: How) -> Result<Desk> {
 pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<Desk> {
     let place = match &location.home {
         Home::Store(place) => place.clone(),
-        Home::Server(server) => return open_remote(server, space, how),
+        Home::Server(server) => {
+            return open_remote(server, space, location.authorities.as_deref(), how);
+        }
     };
     let desk = match how {
         How::Usual => Desk::open(place, space, World::real())?,
@@ -50,21 +52,23 @@ pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<D
 pub(crate) fn create(location: &Location, space: &str, actor: &Actor) -> Result<Desk> {
     match &location.home {
         Home::Store(place) => Ok(Desk::create(place.clone(), space, actor, World::real())?.0),
-        Home::Server(server) => open_remote(server, space, How::Usual),
+        Home::Server(server) => {
+            open_remote(server, space, location.authorities.as_deref(), How::Usual)
+        }
     }
 }
 
 /// The desk of a space that can be worked in, behind a server.
-pub(crate) fn open_server(server: &str, space: &str) -> Result<Desk> {
-    open_remote(server, space, How::Usual)
+pub(crate) fn open_server(server: &str, space: &str, authorities: Option<&Path>) -> Result<Desk> {
+    open_remote(server, space, authorities, How::Usual)
 }
 
-fn open_remote(server: &str, space: &str, how: How) -> Result<Desk> {
+fn open_remote(server: &str, space: &str, authorities: Option<&Path>, how: How) -> Result<Desk> {
     if sayso_engine::check_space_name(space).is_err() {
         let message = format!("there is no space {space:?} at {server}");
         return Err(Failure::new(Code::NoSpace, message));
     }
-    let line = HttpLine::to(server, space)?;
+    let line = HttpLine::to(server, space, authorities)?.within(telemetry::parent());
     let own = match who::token()? {
         Some(token) => Some(token),
         None => login(server, space)?.map(|login| login.secret),

@@ -7,7 +7,7 @@ use super::problem::Failed;
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::{Knock, Visitor};
 use super::when::{self, rfc3339};
-use super::words;
+use super::{visit, words};
 use crate::wire;
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::text::{harmless_line, shorten};
@@ -318,6 +318,7 @@ fn open(at: &Visitor, asked: Asked<0, Nothing, OpenGate>) -> Result<wire::Gate> 
         Some(id) => ulid(&id)?,
         None => at.desk.new_gate_id(),
     };
+    visit::note_gate(id);
     let demands = demands(&new)?;
     let OpenGate { question, context, facts, form, options, multi, other, schema, .. } = new;
     let card = ReviseGate { question, context, facts, form, options, multi, other, schema };

@@ -1,11 +1,13 @@
 //! The spaces of a store, as a server has them open.
 
-use super::{Telling, mcp, passkeys};
+use super::meter::Meter;
+use super::traces::Traces;
+use super::{Telling, mcp, passkeys, visit};
 use axum::Router;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use sayso_core::{Code, Refusal};
-use sayso_engine::{Caller, Courier, LocalDesk, Result, Waits, check_space_name};
+use sayso_engine::{Caller, Courier, LocalDesk, Result, Tally, Waits, check_space_name};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,6 +20,8 @@ pub struct Hall {
     rooms: Mutex<HashMap<String, Arc<Room>>>,
     version: &'static str,
     telling: Telling,
+    traces: Option<Traces>,
+    meter: Meter,
     ending: watch::Receiver<bool>,
     relying: Webauthn,
 }
@@ -26,6 +30,8 @@ pub struct Hall {
 pub(super) struct Room {
     pub(super) desk: LocalDesk,
     pub(super) waits: Waits,
+    /// What became of its gates, as far as somebody asked.
+    pub(super) tally: Mutex<Tally>,
     /// Made for the first agent that comes.
     mcp: OnceLock<Router>,
 }
@@ -42,10 +48,12 @@ impl Hall {
         first: LocalDesk,
         version: &'static str,
         telling: Telling,
+        traces: Option<Traces>,
         ending: watch::Receiver<bool>,
     ) -> Result<Arc<Self>> {
         let relying = passkeys::relying_party(telling.pages.as_deref())?;
-        let hall = Self { first, rooms: Mutex::default(), version, telling, ending, relying };
+        let (rooms, meter) = (Mutex::default(), Meter::new());
+        let hall = Self { first, rooms, version, telling, traces, meter, ending, relying };
         // The clock of the space it was started for goes on even if nobody ever comes.
         hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
@@ -64,7 +72,8 @@ impl Hall {
         let desk = self.first.beside(name)?;
         let waits = Waits::start(desk.clone().into())?;
         self.tell(&desk);
-        let room = Arc::new(Room { desk, waits, mcp: OnceLock::new() });
+        let (tally, mcp) = (Mutex::default(), OnceLock::new());
+        let room = Arc::new(Room { desk, waits, tally, mcp });
         rooms.insert(name.to_owned(), room.clone());
         Ok(room)
     }
@@ -88,6 +97,7 @@ impl Hall {
             _ => error,
         })?;
         let caller = Caller::by(&room.desk, secret, self.version)?;
+        visit::note_actor(&caller.actor);
         Ok((room, caller))
     }
 
@@ -99,6 +109,21 @@ impl Hall {
     /// The store, for whoever asks how it is.
     pub(super) fn desk(&self) -> &LocalDesk {
         &self.first
+    }
+
+    /// What this process has served.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Who follows traces, if anybody.
+    pub(super) fn traces(&self) -> Option<&Traces> {
+        self.traces.as_ref()
+    }
+
+    /// Which sayso this is.
+    pub(super) fn version(&self) -> &'static str {
+        self.version
     }
 
     /// Ends when the server is told to.

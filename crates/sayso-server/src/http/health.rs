@@ -2,6 +2,7 @@
 
 use super::hall::Hall;
 use super::problem::Failed;
+use super::visit;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
@@ -27,7 +28,7 @@ async fn ready(State(hall): State<Arc<Hall>>) -> Result<&'static str, Failed> {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> sayso_engine::Result<T> + Send + 'static,
 ) -> Result<T, Failed> {
-    match tokio::task::spawn_blocking(work).await {
+    match tokio::task::spawn_blocking(visit::carried(work)).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(Refusal::new(Code::Failure, "sayso failed; its log says more").into()),
     }

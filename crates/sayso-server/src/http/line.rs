@@ -4,6 +4,7 @@
 use super::hall::{Hall, Room, secret};
 use super::health::blocking;
 use super::problem::Failed;
+use super::visit;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
@@ -42,13 +43,16 @@ async fn call(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let secret = secret(&headers);
+    let (secret, name) = (secret(&headers), call.clone());
     let answer = match call.as_str() {
         "wait" => wait(hall, space, secret, body).await,
         "changes" => changes(hall, space, secret, body).await,
         "log_in" | "join" => blocking(move || let_in(&hall, &space, &call, &body)).await,
         _ => blocking(move || take(&hall, &space, secret.as_deref(), &call, &body)).await,
     };
+    if answer.is_ok() {
+        visit::note_call(name);
+    }
     let line = (LINE_HEADER, LINE_VERSION.to_string());
     match answer {
         Ok(json) => ([line], [(CONTENT_TYPE, "application/json".to_owned())], json).into_response(),
@@ -95,6 +99,7 @@ async fn wait(
     body: Bytes,
 ) -> std::result::Result<String, Failed> {
     let Handed { with: (id, hold), .. }: Handed<(GateId, Duration)> = read(&body)?;
+    visit::note_gate(id);
     let until = Instant::now() + hold.min(HOLD_MAX);
     let (room, _) = enter(&hall, &space, &secret).await?;
     loop {

@@ -13,16 +13,21 @@ mod health;
 mod line;
 mod mcp;
 mod messages;
+mod meter;
 mod metrics;
 mod openapi;
 mod paging;
 mod passkeys;
 mod policy;
 mod problem;
+mod prometheus;
 mod route;
 mod runs;
 mod tasks;
+mod tls;
 mod tokens;
+mod traces;
+mod visit;
 mod visitor;
 mod when;
 mod words;
@@ -32,15 +37,21 @@ pub use hall::Hall;
 pub(crate) use line::LINE_HEADER;
 pub(crate) use problem::PROBLEM_JSON;
 pub use problem::Problem;
+pub use tls::TlsFiles;
+pub(crate) use traces::Parent;
+pub use traces::TracesTo;
 
 use crate::mcp::{cannot_start, told_to_end};
 use axum::Router;
 use axum::middleware;
+use axum::serve::Listener;
 use sayso_engine::{Channel, LocalDesk, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
+use tls::TlsListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 /// How long whoever is being served gets to be served to the end.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -56,10 +67,14 @@ pub struct Setup {
     pub address: SocketAddr,
     /// The names it may be called by, beside those of loopback.
     pub hosts: Vec<String>,
+    /// The certificate it shows; without one it speaks plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// Which sayso this is.
     pub version: &'static str,
     /// How it tells people what waits for them.
     pub telling: Telling,
+    /// Where traces go, if anywhere.
+    pub traces: Option<TracesTo>,
 }
 
 /// How a server tells people what waits for them.
@@ -75,20 +90,27 @@ pub struct Telling {
 pub struct Listening {
     setup: Setup,
     socket: TcpListener,
+    acceptor: Option<TlsAcceptor>,
 }
 
 /// Takes an address.
 pub fn listen(setup: Setup) -> Result<Listening> {
+    let acceptor = setup.tls.clone().map(tls::acceptor).transpose()?;
     let socket = TcpListener::bind(setup.address).map_err(|e| cannot_start(&e))?;
     socket.set_nonblocking(true).map_err(|e| cannot_start(&e))?;
-    Ok(Listening { setup, socket })
+    Ok(Listening { setup, socket, acceptor })
 }
 
 impl Listening {
-    /// Where it is reached.
+    /// Where it is reached. A certificate is for a name, so there the name is told.
     pub fn url(&self) -> String {
-        let address = self.socket.local_addr().map_or_else(|_| "?".into(), |a| a.to_string());
-        format!("http://{address}")
+        let address = self.socket.local_addr().unwrap_or(self.setup.address);
+        match (&self.acceptor, self.setup.hosts.first()) {
+            (None, _) => format!("http://{address}"),
+            (Some(_), Some(host)) if host.contains(':') => format!("https://{host}"),
+            (Some(_), Some(host)) => format!("https://{host}:{}", address.port()),
+            (Some(_), None) => format!("https://{address}"),
+        }
     }
 
     /// Serves until the process is told to end.
@@ -100,40 +122,59 @@ impl Listening {
             .build()
             .map_err(|e| cannot_start(&e))?;
         let (ending, is_ending) = watch::channel(false);
-        let Setup { desk, hosts, version, telling, .. } = self.setup;
-        let hall = Hall::open(desk, version, telling, is_ending)?;
-        let guard = guard::Guard::new(hosts);
-        let app = app(hall, guard);
+        tracing::info!(url = self.url(), space = self.setup.desk.space_name(), "serving");
+        let Setup { desk, hosts, version, telling, traces, .. } = self.setup;
+        let traces = traces.map(|to| traces::Traces::start(to, version));
+        let hall = Hall::open(desk, version, telling, traces, is_ending)?;
+        let app = app(hall, guard::Guard::new(hosts));
         let served = runtime.block_on(async move {
             let socket =
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
-            let over = async move {
-                told_to_end().await;
-                // Whoever waits is let go; what they wait for stays.
-                let _ = ending.send(true);
-                ending
-            };
-            let (told, is_told) = tokio::sync::oneshot::channel();
-            let serve = axum::serve(socket, app).with_graceful_shutdown(async move {
-                let _ = told.send(over.await);
-            });
-            tokio::select! {
-                served = serve.into_future() => served.map_err(|e| cannot_start(&e)),
-                () = async { let _kept = is_told.await; tokio::time::sleep(DRAIN).await } => Ok(()),
+            match self.acceptor {
+                Some(acceptor) => until_told(TlsListener::new(socket, acceptor), app, ending).await,
+                None => until_told(socket, app, ending).await,
             }
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
+        tracing::info!("ended");
         served
+    }
+}
+
+async fn until_told<L: Listener>(
+    listener: L,
+    app: Router,
+    ending: watch::Sender<bool>,
+) -> Result<()>
+where
+    L::Addr: std::fmt::Debug,
+{
+    let over = async move {
+        told_to_end().await;
+        tracing::info!("told to end");
+        // Whoever waits is let go; what they wait for stays.
+        let _ = ending.send(true);
+        ending
+    };
+    let (told, is_told) = tokio::sync::oneshot::channel();
+    let serve = axum::serve(listener, app).with_graceful_shutdown(async move {
+        let _ = told.send(over.await);
+    });
+    tokio::select! {
+        served = serve.into_future() => served.map_err(|e| cannot_start(&e)),
+        () = async { let _kept = is_told.await; tokio::time::sleep(DRAIN).await } => Ok(()),
     }
 }
 
 fn app(hall: Arc<Hall>, guard: guard::Guard) -> Router {
     Router::new()
         .merge(health::routes())
+        .merge(prometheus::routes())
         .merge(line::routes())
         .merge(api::routes())
         .merge(mcp::routes())
         .fallback(problem::no_such_page)
         .layer(middleware::from_fn_with_state(Arc::new(guard), guard::look))
+        .layer(middleware::from_fn_with_state(hall.clone(), visit::watch))
         .with_state(hall)
 }

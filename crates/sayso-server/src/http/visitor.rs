@@ -2,7 +2,7 @@
 //! who somebody is: the credential says so.
 
 use super::hall::{Hall, Room, secret};
-use super::when;
+use super::{visit, when};
 use axum::http::HeaderMap;
 use sayso_core::{Actor, GateId, Refusal, TaskId, Timestamp};
 use sayso_engine::{Caller, Desk, Result, check_space_name};
@@ -71,7 +71,9 @@ impl Visitor {
 
     /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.
     pub(super) fn gate(&self, name: &str) -> Result<GateId> {
-        self.desk.find_gate(name)
+        let gate = self.desk.find_gate(name)?;
+        visit::note_gate(gate);
+        Ok(gate)
     }
 
     /// The task this means.

@@ -165,6 +165,13 @@ fn everything_else_that_is_read() {
     assert_in_order(&behind(None), "INDEX messages_");
     check("gates_open", &|write| write.count_open_since(space, at(1), 9).map(drop));
     check("gates_ended", &|write| write.gates_ended_since(space, at(1), 9).map(drop));
+    check("_open (space=?)", &|write| write.waiting_gates(space, 9).map(drop));
+    check("outbox_", &|write| write.waiting_notices(space, 9).map(drop));
+    let last = Some((at(0), sayso_core::GateId::mint(at(0), 1)));
+    for after in [None, last] {
+        let ended = plan(&world, |write| write.gates_ended_after(space, after, 9).map(drop));
+        assert_in_order(&ended, "gates_ended");
+    }
     let token = Some(TokenId::mint(at(0), 1));
     check("tokens_all", &|write| write.tokens(space, token, 9).map(drop));
     check("deliveries_under_way", &|write| write.deliveries_under_way(space, "bot", 9).map(drop));

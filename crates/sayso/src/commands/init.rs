@@ -116,7 +116,8 @@ fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> 
     check_space_name(name)?;
     let is_known = reach::login(server, name)?.is_some();
     if is_known {
-        reach::open_server(server, name)?;
+        let authorities = config::authorities_for(folder)?;
+        reach::open_server(server, name, authorities.as_deref())?;
     }
     write_settings(folder, name, Some(server))?;
     tell(context, folder, server, name, false);

@@ -48,8 +48,8 @@ pub(crate) struct LoggedIn {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (server, space) = server(context)?;
-    let line = Arc::new(HttpLine::to(&server, &space)?);
+    let (server, space, authorities) = server(context)?;
+    let line = Arc::new(HttpLine::to(&server, &space, authorities.as_deref())?);
     let secret = match &args.token_file {
         Some(file) => who::secret_in(file)?,
         None => as_person(&args, context, &line)?,
@@ -94,11 +94,14 @@ fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<Stri
     Ok(join(line, code, &name, &new)?.secret)
 }
 
-/// The server a command is about, and the space.
-pub(super) fn server(context: &Context<'_>) -> Result<(String, String)> {
+/// The server a command is about, the space, and who may vouch for that server.
+pub(super) fn server(context: &Context<'_>) -> Result<(String, String, Option<PathBuf>)> {
     let location = config::locate(&context.globals)?;
     match location.home {
-        Home::Server(server) => Ok((server.trim_end_matches('/').to_owned(), location.space)),
+        Home::Server(server) => {
+            let server = server.trim_end_matches('/').to_owned();
+            Ok((server, location.space, location.authorities))
+        }
         Home::Store(_) => Err(Failure::new(Code::BadValue, "this space is not behind a server")
             .hint("name the server: --store https://… --space NAME")),
     }

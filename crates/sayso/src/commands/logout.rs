@@ -16,12 +16,12 @@ use std::sync::Arc;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, context: &Context<'_>) -> Result<Exit> {
-    let (server, space) = login::server(context)?;
+    let (server, space, authorities) = login::server(context)?;
     let Some(login) = reach::login(&server, &space)? else {
         context.out.line(&format!("there was no login for space {space} of {server}"));
         return Ok(Exit::Ok);
     };
-    let line = Arc::new(HttpLine::to(&server, &space)?);
+    let line = Arc::new(HttpLine::to(&server, &space, authorities.as_deref())?);
     let ended =
         RemoteDesk::reach(line, Some(login.secret), World::real()).and_then(|desk| desk.log_out());
     // Forgotten either way: whoever logs out wants nothing of it to stay here.

@@ -4,10 +4,13 @@ use crate::config::{self, Home};
 use crate::context::Context;
 use crate::courier;
 use crate::exit::{Failure, Result};
+use crate::log::{self, Form};
 use crate::reach::{self, How};
+use crate::telemetry;
 use sayso_core::{Code, Exit, Level};
-use sayso_server::http::{self, Setup, Telling};
+use sayso_server::http::{self, Setup, Telling, TlsFiles};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Serve this store to other machines.
 ///
@@ -18,9 +21,10 @@ use std::net::SocketAddr;
 #[command(after_help = "Examples:
   sayso serve
   sayso serve --listen 127.0.0.1:7411 --host sayso.example
+  sayso serve --listen 0.0.0.0:443 --host sayso.example --tls-cert cert.pem --tls-key key.pem
   sayso --store postgres://… --space shop serve
 
-Beyond this machine it is reached through something that speaks TLS: see docs/guide/team.md.")]
+Beyond this machine it is reached with TLS, its own or that of something in front: see docs/guide/team.md.")]
 pub(crate) struct Args {
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7411")]
@@ -32,9 +36,22 @@ pub(crate) struct Args {
     /// is stamped with it.
     #[arg(long, value_name = "LEVEL", default_value = "S0", value_parser = level)]
     level: Level,
+    /// Speak TLS: the certificate it shows with those above it, in PEM. One that was renewed counts within a
+    /// minute.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate, in PEM, which nobody else may read.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Listen beyond this machine without TLS: something in front of it must do that.
     #[arg(long)]
     behind_proxy: bool,
+    /// Write a log to standard error, one line for each request; without it only what goes wrong.
+    #[arg(long, value_name = "FORM", value_enum)]
+    log: Option<Form>,
+    /// How much the log says: off, error, warn, info or debug.
+    #[arg(long, value_name = "LEVEL", env = "SAYSO_LOG")]
+    log_level: Option<String>,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -42,18 +59,23 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if matches!(location.home, Home::Server(_)) {
         return Err(no_store());
     }
-    if !args.listen.ip().is_loopback() && !args.behind_proxy {
+    let tls = args.tls_cert.zip(args.tls_key);
+    let tls = tls.map(|(certificate, key)| TlsFiles { certificate, key });
+    if !args.listen.ip().is_loopback() && !args.behind_proxy && tls.is_none() {
         let message = format!("{} is reached by other machines, without TLS", args.listen);
         return Err(Failure::new(Code::BadValue, message).hint(
-            "listen on 127.0.0.1 and put something with TLS in front; or say --behind-proxy if it is there",
+            "give it a certificate: --tls-cert and --tls-key; or listen on 127.0.0.1 and put something with TLS in front",
         ));
     }
+    log::start(args.log, args.log_level.as_deref())?;
+    let traces = telemetry::traces()?;
     let desk = reach::open(&location, How::Shared)?;
     let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level);
     let version = env!("CARGO_PKG_VERSION");
     let telling = Telling { channels: courier::channels(&location)?, pages: location.pages };
     let (first, space) = (desk.first_code()?, location.space);
-    let setup = Setup { desk, address: args.listen, hosts: args.host, version, telling };
+    let hosts = args.host;
+    let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces };
     let listening = http::listen(setup)?;
     let url = listening.url();
     if let Some(first) = first {

@@ -35,6 +35,7 @@ struct File {
     agents: BTreeMap<String, AgentFile>,
     notify: BTreeMap<String, ChannelFile>,
     pages: String,
+    ca: String,
 }
 
 /// Where what a command works on is.
@@ -62,6 +63,8 @@ pub(crate) struct Location {
     pub(crate) channels: Vec<ChannelSettings>,
     /// Where people reach the pages of the space.
     pub(crate) pages: Option<String>,
+    /// The authorities that a server's certificate may come from, beside the public ones.
+    pub(crate) authorities: Option<PathBuf>,
 }
 
 impl Location {
@@ -86,6 +89,7 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let found = folder_above(&start);
     let mut own = user_folder().as_deref().map(read).transpose()?.unwrap_or_default();
     let own_notify = std::mem::take(&mut own.notify);
+    let own_ca = own.ca.clone();
     let mut file = match found.as_deref() {
         Some(folder) => read(folder)?,
         None => own,
@@ -94,6 +98,8 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
         [(std::mem::take(&mut file.notify), found.clone()), (own_notify, user_folder())],
         &start,
     )?;
+    let authorities =
+        authorities([(&file.ca, found.as_deref()), (&own_ca, user_folder().as_deref())]);
     let given = globals.store.clone().or(file.store);
     let space = globals.space.clone().or(file.space).or_else(|| found.as_deref().map(space_name));
     let (Some(space), true) = (space, found.is_some() || given.is_some()) else {
@@ -106,7 +112,7 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let File { host, work, agents, pages, .. } = file;
     let pages = Some(pages).filter(|pages| !pages.is_empty());
     let host = if host.is_empty() { Keeper::machine() } else { host };
-    Ok(Location { home, space, host, folder: found, work, agents, channels, pages })
+    Ok(Location { home, space, host, folder: found, work, agents, channels, pages, authorities })
 }
 
 /// All channels, each with the folder of the file it stands in. What users set for themselves comes last
@@ -124,6 +130,23 @@ fn channels(
         }
     }
     Ok(all.into_values().collect())
+}
+
+/// The file with one's own authorities: the one in the environment, else the first that is set. A path counts
+/// from the folder of the file that names it.
+fn authorities(set: [(&String, Option<&Path>); 2]) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("SAYSO_CA_FILE").filter(|path| !path.is_empty()) {
+        return Some(path.into());
+    }
+    let (path, folder) = set.into_iter().find(|(path, _)| !path.is_empty())?;
+    Some(folder.map_or_else(|| path.into(), |folder| folder.join(path)))
+}
+
+/// The same for a space whose settings are not written yet, or are those in this folder.
+pub(crate) fn authorities_for(folder: &Path) -> Result<Option<PathBuf>> {
+    let own = user_folder().as_deref().map(read).transpose()?.unwrap_or_default();
+    let file = read(folder)?;
+    Ok(authorities([(&file.ca, Some(folder)), (&own.ca, user_folder().as_deref())]))
 }
 
 /// The folder of the space in this folder or the nearest one above it.
@@ -205,7 +228,7 @@ fn parse(text: &str, path: &Path) -> Result<File> {
 }
 
 const fn settings_in_words() -> &'static str {
-    "the settings there are: space, store, host, work, agents, notify, pages; docs/reference/configuration.md has them all"
+    "the settings there are: space, store, host, work, agents, notify, pages, ca; docs/reference/configuration.md has them all"
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {
@@ -239,7 +262,9 @@ mod tests {
         // What it says is what counts when nothing is said.
         let (space, store) = (Some("x".into()), Some("sqlite".into()));
         assert_eq!(file.unwrap(), File { space, store, ..File::default() });
-        assert!(DEFAULT.contains("\nnotify:") && DEFAULT.contains("\npages:"));
+        assert!(
+            ["notify", "pages", "ca"].iter().all(|name| DEFAULT.contains(&format!("\n{name}:")))
+        );
         for name in ["agent", "jobs", "threshold", "check", "check_retries", "land", "land_command"]
         {
             assert!(DEFAULT.contains(&format!("\n  {name}:")), "{name}");

@@ -235,6 +235,9 @@ fn variables(context: &Context<'_>, location: &Location) -> Vec<(String, String)
         let store = if is_url { store.clone() } else { absolute(store) };
         variables.push(("SAYSO_STORE".into(), store));
     }
+    if let Some(path) = &location.authorities {
+        variables.push(("SAYSO_CA_FILE".into(), absolute(&path.display().to_string())));
+    }
     let exe = std::env::current_exe().ok();
     if let Some(folder) = exe.as_deref().and_then(Path::parent) {
         let path = std::env::var("PATH").unwrap_or_default();

@@ -138,11 +138,11 @@ pub struct Server {
 impl Server {
     /// Serves what is in a folder.
     pub fn start(folder: &Path, more: &[&str]) -> Self {
-        Self::start_at(folder, "127.0.0.1:0", more)
+        Self::at(folder, "127.0.0.1:0", more)
     }
 
-    /// The same at an address.
-    pub fn start_at(folder: &Path, listen: &str, more: &[&str]) -> Self {
+    /// The same at a given address.
+    pub fn at(folder: &Path, listen: &str, more: &[&str]) -> Self {
         let kept = TempDir::new().unwrap();
         let log = kept.path().join("log");
         let mut child = Command::new(SAYSO)
@@ -158,7 +158,9 @@ impl Server {
         let mut url = String::new();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut url).unwrap();
-        assert!(url.starts_with("http://127.0.0.1:"), "the server said {url:?}");
+        let is_url = url.starts_with("http://127.0.0.1:") || url.starts_with("https://");
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        assert!(is_url, "the server said {url:?}: {}", said());
         Self { child, url: url.trim().to_owned(), log, _folder: kept }
     }
 
@@ -168,7 +170,7 @@ impl Server {
         self.child.wait().unwrap();
         meanwhile();
         let address = self.url.strip_prefix("http://").unwrap().to_owned();
-        *self = Self::start_at(folder, &address, &[]);
+        *self = Self::at(folder, &address, &[]);
     }
 
     /// Everything it said on the side.

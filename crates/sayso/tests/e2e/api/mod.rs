@@ -2,14 +2,17 @@
 
 mod document;
 mod events;
+mod figures;
 mod fuzz;
 mod guide;
 mod hostile;
+mod logs;
 mod once;
 mod passkeys;
 mod races;
 mod refusals;
 mod routes;
+mod traces;
 mod waiting;
 
 use crate::harness::{Space, Who};
@@ -42,7 +45,12 @@ impl Server {
     /// The same at a given address.
     pub fn at(space: &Space, listen: &str) -> Self {
         let mut command = space.command(Who::Script, &["serve", "--listen", listen]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        Self::run(space, command.stderr(Stdio::inherit()))
+    }
+
+    /// A server that was made ready to be started.
+    pub fn run(space: &Space, command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let url = lines.find_map(|line| line.unwrap().strip_prefix("http://").map(str::to_owned));

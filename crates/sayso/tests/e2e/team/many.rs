@@ -40,7 +40,8 @@ impl Line for AnyOf {
             let urls = self.urls.lock().unwrap();
             urls[turn % urls.len()].clone()
         };
-        let outcome = HttpLine::to(&url, &self.space).unwrap().call(secret, call, handed, patience);
+        let outcome =
+            HttpLine::to(&url, &self.space, None).unwrap().call(secret, call, handed, patience);
         if let Err(Unanswered::Away(_) | Unanswered::Cut(_)) = &outcome {
             self.retries.fetch_add(1, Ordering::Relaxed);
         }

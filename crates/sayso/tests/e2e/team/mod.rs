@@ -2,8 +2,11 @@
 
 mod attacks;
 mod away;
+pub mod certificates;
+mod database;
 mod many;
 mod people;
+mod tls;
 
 use crate::harness::{Backend, Ran, Server, Space, Who};
 

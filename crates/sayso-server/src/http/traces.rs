@@ -1,0 +1,227 @@
+//! Traces: one span for each request, sent to a collector as OTLP over HTTP, in its JSON form.
+//!
+//! Sending is never waited for and never matters: what a collector does not take is dropped, and said once in a
+//! while; what is not sent when the process ends is lost. Written by hand because it is one message; the libraries for it weigh more than the server.
+
+use axum::http::HeaderMap;
+use sayso_engine::World;
+use serde_json::{Value, json};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How many spans wait to be sent; more are dropped.
+const QUEUE_MAX: usize = 2_048;
+
+/// How many are sent at once.
+const BATCH_MAX: usize = 256;
+
+/// How long the first of a batch waits for others.
+const GATHER: Duration = Duration::from_secs(1);
+
+/// How long a collector may take.
+const SEND: Duration = Duration::from_secs(5);
+
+/// How often it is said that spans get lost, at most.
+const SAY_EVERY: Duration = Duration::from_secs(60);
+
+/// Where spans go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracesTo {
+    /// The whole address, such as `http://127.0.0.1:4318/v1/traces`.
+    pub url: String,
+    /// What else the collector wants to be told, such as a key.
+    pub headers: Vec<(String, String)>,
+    /// What this service is called there.
+    pub service: String,
+}
+
+/// Whose request caused this one, by the `traceparent` of W3C Trace Context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parent {
+    /// 32 hexadecimal digits.
+    pub(super) trace: String,
+    span: String,
+    is_sampled: bool,
+}
+
+impl Parent {
+    /// What cannot be read is as good as nothing: then this is where a trace begins.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        Self::read(headers.get("traceparent")?.to_str().ok()?)
+    }
+
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let is_hex = |part: &str, digits: usize| {
+            let is_lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            part.len() == digits && part.bytes().all(is_lower)
+        };
+        let is_whole = is_hex(version, 2)
+            && is_hex(trace, 32)
+            && is_hex(span, 16)
+            && is_hex(flags, 2)
+            && version != "ff"
+            // Later versions may have more parts; this one has none.
+            && (version != "00" || parts.next().is_none());
+        let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
+        if !is_whole || is_zero(trace) || is_zero(span) {
+            return None;
+        }
+        let is_sampled = u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1);
+        Some(Self { trace: trace.into(), span: span.into(), is_sampled })
+    }
+}
+
+/// One request, as it is told.
+pub(super) struct Span {
+    pub(super) id: u64,
+    pub(super) parent: Option<Parent>,
+    pub(super) method: &'static str,
+    pub(super) route: String,
+    pub(super) status: u16,
+    pub(super) actor: String,
+    pub(super) gate: Option<String>,
+    pub(super) began_at: SystemTime,
+    pub(super) took: Duration,
+}
+
+/// Takes spans, and sends them when it may.
+pub(super) struct Traces {
+    queue: SyncSender<Span>,
+}
+
+impl Traces {
+    pub(super) fn start(to: TracesTo, version: &'static str) -> Self {
+        let (queue, spans) = sync_channel(QUEUE_MAX);
+        std::thread::spawn(move || Sender::new(to, version).run(&spans));
+        Self { queue }
+    }
+
+    /// Whoever began the trace says whether it is to be kept.
+    pub(super) fn send(&self, span: Span) {
+        if span.parent.as_ref().is_none_or(|parent| parent.is_sampled) {
+            let _ = self.queue.try_send(span);
+        }
+    }
+}
+
+struct Sender {
+    agent: ureq::Agent,
+    to: TracesTo,
+    version: &'static str,
+    said_at: Option<Instant>,
+}
+
+impl Sender {
+    fn new(to: TracesTo, version: &'static str) -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_global(Some(SEND))
+            .build();
+        Self { agent: config.new_agent(), to, version, said_at: None }
+    }
+
+    fn run(mut self, spans: &Receiver<Span>) {
+        while let Ok(first) = spans.recv() {
+            let mut batch = vec![told(&first)];
+            let until = Instant::now() + GATHER;
+            while batch.len() < BATCH_MAX {
+                match spans.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(span) => batch.push(told(&span)),
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            self.post(&batch);
+        }
+    }
+
+    fn post(&mut self, batch: &[Value]) {
+        let service = attribute("service.name", &self.to.service);
+        let version = attribute("service.version", self.version);
+        let body = json!({"resourceSpans": [{
+            "resource": {"attributes": [service, version]},
+            "scopeSpans": [{"scope": {"name": "sayso", "version": self.version}, "spans": batch}],
+        }]});
+        let mut request = self.agent.post(&self.to.url).content_type("application/json");
+        for (name, value) in &self.to.headers {
+            request = request.header(name, value);
+        }
+        let why = match request.send(body.to_string()) {
+            Ok(answer) if answer.status().is_success() => return,
+            Ok(answer) => format!("it answered {}", answer.status().as_u16()),
+            // Not the library's words: the address may hold a key.
+            Err(ureq::Error::Timeout(_)) => "no answer in time".into(),
+            Err(_) => "no connection".into(),
+        };
+        if self.said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
+            self.said_at = Some(Instant::now());
+            tracing::warn!(why, spans = batch.len(), "the collector of traces did not take spans");
+        }
+    }
+}
+
+fn attribute(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+/// A span, in the names of the semantic conventions for HTTP.
+fn told(span: &Span) -> Value {
+    let Span { id, parent, method, route, status, actor, gate, began_at, took } = span;
+    let since = began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let trace = match parent {
+        Some(parent) => parent.trace.clone(),
+        None => format!("{:032x}", World::real().chance().max(1)),
+    };
+    let mut attributes = vec![
+        attribute("http.request.method", method),
+        attribute("http.route", route),
+        json!({"key": "http.response.status_code", "value": {"intValue": status.to_string()}}),
+        attribute("sayso.actor", actor),
+    ];
+    attributes.extend(gate.as_deref().map(|gate| attribute("sayso.gate", gate)));
+    json!({
+        "traceId": trace,
+        "spanId": format!("{id:016x}"),
+        "parentSpanId": parent.as_ref().map_or("", |parent| parent.span.as_str()),
+        "name": format!("{method} {route}"),
+        // A server's.
+        "kind": 2,
+        "startTimeUnixNano": since.as_nanos().to_string(),
+        "endTimeUnixNano": (since + *took).as_nanos().to_string(),
+        "attributes": attributes,
+        // An error is ours; what a caller did wrong is theirs.
+        "status": {"code": if *status >= 500 { 2 } else { 0 }},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Parent;
+
+    #[test]
+    fn which_parents_count() {
+        let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+        let read =
+            |text: String| Parent::read(&text).map(|parent| (parent.trace, parent.is_sampled));
+        let known = |is_sampled| Some((trace.to_owned(), is_sampled));
+        let zeros = |count: usize| "0".repeat(count);
+        for (text, expected) in [
+            (format!("00-{trace}-{span}-01"), known(true)),
+            (format!("00-{trace}-{span}-00"), known(false)),
+            (format!("cc-{trace}-{span}-01-more"), known(true)),
+            (format!("00-{trace}-{span}-01-more"), None),
+            (format!("ff-{trace}-{span}-01"), None),
+            (format!("00-{}-{span}-01", zeros(32)), None),
+            (format!("00-{trace}-{}-01", zeros(16)), None),
+            (format!("00-{}-{span}-01", trace.to_uppercase()), None),
+            (format!("00-{trace}-{span}"), None),
+            (format!("00-{trace}x-{span}-01"), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(read(text.clone()), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! One request from its beginning to its end: counted, written to the log, and told to whoever follows traces.
+//!
+//! A line of the log has the template of a path and never the path: what people and agents typed is in there,
+//! and so may be a secret.
+
+use super::hall::Hall;
+use super::traces::{Parent, Span};
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::Response;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, GateId};
+use sayso_engine::World;
+use std::sync::{Arc, OnceLock};
+use std::time::{Instant, SystemTime};
+
+/// Names a request, in the response and in the log.
+const REQUEST_ID: &str = "x-request-id";
+
+/// How much of a name is told.
+const NAME_CHARS_MAX: usize = 80;
+
+tokio::task_local! {
+    static VISIT: Arc<Visit>;
+}
+
+/// What becomes known of a request while it is served.
+#[derive(Default)]
+struct Visit {
+    actor: OnceLock<String>,
+    gate: OnceLock<GateId>,
+    call: OnceLock<String>,
+}
+
+/// Does something elsewhere, for the same request.
+pub(super) fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let visit = VISIT.try_with(Arc::clone).ok();
+    move || match visit {
+        Some(visit) => VISIT.sync_scope(visit, work),
+        None => work(),
+    }
+}
+
+/// Who it is.
+pub(super) fn note_actor(actor: &Actor) {
+    let name = || {
+        let name = format!("{} {}", actor.role.as_str(), actor.name);
+        shorten(&harmless_line(&name), NAME_CHARS_MAX)
+    };
+    // The first time it is looked at counts; whoever is held is looked at again.
+    let _ = VISIT.try_with(|visit| visit.actor.set(name()));
+}
+
+/// Which gate it is about.
+pub(super) fn note_gate(gate: GateId) {
+    let _ = VISIT.try_with(|visit| visit.gate.set(gate));
+}
+
+/// Which call of the line it was. Only of one that went well: there are as many names as somebody can make up.
+pub(super) fn note_call(call: String) {
+    let _ = VISIT.try_with(|visit| visit.call.set(call));
+}
+
+/// Serves a request and notes what came of it.
+pub(super) async fn watch(
+    State(hall): State<Arc<Hall>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let (began, began_at) = (Instant::now(), SystemTime::now());
+    let method = name_of(request.method());
+    let template = request.extensions().get::<MatchedPath>();
+    let template = template.map_or_else(|| "none".to_owned(), |path| path.as_str().to_owned());
+    let parent = Parent::of(request.headers());
+    // One of the 2^64 is as good as another, and none is zero.
+    let id = (World::real().chance() as u64).max(1);
+    let visit = Arc::new(Visit::default());
+    let mut response = VISIT.scope(visit.clone(), next.run(request)).await;
+    let span = visit.ended(Span {
+        id,
+        parent,
+        method,
+        route: template,
+        status: response.status().as_u16(),
+        actor: "nobody".into(),
+        gate: None,
+        began_at,
+        took: began.elapsed(),
+    });
+    hall.meter().note(method, &span.route, span.status, span.took);
+    let id = format!("{id:016x}");
+    write_down(&span, &id);
+    if let Some(traces) = hall.traces() {
+        traces.send(span);
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+impl Visit {
+    /// What is told of a request, with all that became known while it was served.
+    fn ended(&self, mut span: Span) -> Span {
+        if let Some(call) = self.call.get() {
+            span.route = span.route.replace("{call}", call);
+        }
+        if let Some(actor) = self.actor.get() {
+            span.actor.clone_from(actor);
+        }
+        span.gate = self.gate.get().map(GateId::to_string);
+        span
+    }
+}
+
+/// One line of the log.
+fn write_down(span: &Span, request: &str) {
+    let Span { method, route, status, actor, parent, took, .. } = span;
+    let trace = parent.as_ref().map_or("none", |parent| parent.trace.as_str());
+    let ms = took.as_millis() as u64;
+    // The level of a line is fixed where it is written.
+    match (status, is_quiet(route)) {
+        (500.., _) => tracing::warn!(method, route, status, ms, actor, request, trace, "request"),
+        (_, true) => tracing::debug!(method, route, status, ms, actor, request, trace, "request"),
+        (_, false) => tracing::info!(method, route, status, ms, actor, request, trace, "request"),
+    }
+}
+
+/// What machines ask every few seconds.
+fn is_quiet(route: &str) -> bool {
+    route.starts_with("/health/") || route == "/metrics"
+}
+
+/// A method by its name. There are as many as a caller can make up, and these count.
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "OTHER",
+    }
+}

@@ -1,0 +1,54 @@
+//! The log of a server, on standard error: one line for each request, and what went wrong. Only what sayso
+//! itself says: other libraries may quote what they were sent.
+
+use sayso_core::Code;
+use std::io::stderr;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::exit::{Failure, Result};
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// For people.
+    Plain,
+    /// One JSON object for each line.
+    Json,
+}
+
+/// Begins to write the log. Who asks for none hears of what goes wrong.
+pub(crate) fn start(form: Option<Form>, level: Option<&str>) -> Result<()> {
+    let level = match (level.filter(|level| !level.is_empty()), form) {
+        (Some(typed), _) => level_of(typed)?,
+        (None, Some(_)) => LevelFilter::INFO,
+        (None, None) => LevelFilter::WARN,
+    };
+    let ours = Targets::new().with_target("sayso", level);
+    let layer = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(false);
+    let layer = layer.with_target(false);
+    let started = match form.unwrap_or(Form::Plain) {
+        Form::Plain => tracing_subscriber::registry().with(layer.with_filter(ours)).try_init(),
+        Form::Json => {
+            let layer = layer.json().flatten_event(true).with_current_span(false);
+            let layer = layer.with_span_list(false).with_filter(ours);
+            tracing_subscriber::registry().with(layer).try_init()
+        }
+    };
+    started.map_err(|e| Failure::new(Code::Failure, format!("the log cannot be written: {e}")))
+}
+
+fn level_of(typed: &str) -> Result<LevelFilter> {
+    match typed {
+        "off" => Ok(LevelFilter::OFF),
+        "error" => Ok(LevelFilter::ERROR),
+        "warn" => Ok(LevelFilter::WARN),
+        "info" => Ok(LevelFilter::INFO),
+        "debug" => Ok(LevelFilter::DEBUG),
+        _ => Err(Failure::new(Code::BadValue, format!("there is no level of the log {typed:?}"))
+            .hint("SAYSO_LOG is off, error, warn, info or debug")),
+    }
+}
