@@ -73,6 +73,15 @@ macro_rules! codes {
                 match self { $(Code::$name => $title,)* }
             }
 
+            /// The page about it: the likely cause, and what to do.
+            pub const fn page(self) -> &'static str {
+                match self {
+                    $(Code::$name => {
+                        include_str!(concat!("../../../docs/errors/", $text, ".md"))
+                    })*
+                }
+            }
+
             /// The exit status of a command that ends with it.
             pub const fn exit(self) -> Exit {
                 match self { $(Code::$name => Exit::$exit,)* }

@@ -44,6 +44,7 @@ pub use traces::TracesTo;
 use crate::mcp::{cannot_start, told_to_end};
 use axum::Router;
 use axum::middleware;
+use axum::routing::get;
 use axum::serve::Listener;
 use sayso_engine::{Channel, LocalDesk, Result};
 use std::net::{SocketAddr, TcpListener};
@@ -173,6 +174,7 @@ fn app(hall: Arc<Hall>, guard: guard::Guard) -> Router {
         .merge(line::routes())
         .merge(api::routes())
         .merge(mcp::routes())
+        .route("/errors/{code}", get(problem::page))
         .fallback(problem::no_such_page)
         .layer(middleware::from_fn_with_state(Arc::new(guard), guard::look))
         .layer(middleware::from_fn_with_state(hall.clone(), visit::watch))

@@ -1,7 +1,8 @@
 //! How a server says no: problem details (RFC 9457), with the codes the command line has.
 
+use axum::extract::Path;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sayso_core::{Code, Exit, Refusal};
 use sayso_engine::Error;
@@ -102,7 +103,7 @@ impl Problem {
         let body = serde_json::to_string(&problem).unwrap_or_default();
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
         if status == StatusCode::UNAUTHORIZED {
-            let bearer = axum::http::HeaderValue::from_static("Bearer");
+            let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
         }
         response
@@ -115,6 +116,16 @@ pub(super) async fn no_such_page(uri: Uri) -> Failed {
     Refusal::new(Code::NotFound, format!("there is nothing at {shown}"))
         .hint("what there is stands in /v1/openapi.json")
         .into()
+}
+
+/// The page a problem names as its type. Nobody needs a credential to read what an error means.
+pub(super) async fn page(Path(code): Path<String>) -> Result<Response, Failed> {
+    let found = Code::ALL.iter().find(|known| known.as_str() == code);
+    let Some(found) = found else {
+        return Err(Refusal::new(Code::NotFound, "there is no such error").into());
+    };
+    let kind = HeaderValue::from_static("text/markdown; charset=utf-8");
+    Ok(([(CONTENT_TYPE, kind)], found.page()).into_response())
 }
 
 /// A page that is there, and takes something else.

@@ -20,6 +20,10 @@ on_both! {
         let stranger = json!({"verdict": "approved", "picked": ["c"]});
         let told = server.answer("ann", &choice, stranger).refused(400, "SAY008");
         assert!(text(&told["hint"]).contains("\"a\", \"b\""), "{told}");
+        // The page it names is there, for everybody.
+        let page = server.raw(&server.request("GET", text(&told["type"]), None, None));
+        assert!(page.status == 200 && page.body.starts_with("# SAY008"), "{page:?}");
+        assert_eq!(server.raw(&server.request("GET", "/errors/SAY999", None, None)).status, 404);
         let both = json!({"verdict": "approved", "picked": ["a"], "text": "a"});
         server.answer("ann", &choice, both).refused(400, "SAY038");
         let other = json!({"verdict": "approved", "text": "Because.", "digest": choice["digest"]});
