@@ -310,14 +310,16 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             let was_busy = self.busy.load(Ordering::SeqCst) > 0;
-            match self.step() {
+            let has_stepped = match self.step() {
                 // Whoever is to watch is there when it is back.
                 Err(error) if error.is_unreachable() && self.setup.scope.watch => {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
                 }
-                stepped if stepped? => continue,
-                _ => {}
+                stepped => stepped?,
+            };
+            if has_stepped {
+                continue;
             }
             if self.is_awaited()? {
                 wake.wait(LOOK_AGAIN)?;
