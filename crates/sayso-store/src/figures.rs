@@ -5,6 +5,7 @@ use crate::read::{Query, Read, listed_gate, rows_max};
 use crate::tx::args;
 use sayso_core::gate::Gate;
 use sayso_core::{GateId, SpaceId, Timestamp};
+use std::collections::BTreeMap;
 
 /// What waits, of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,29 +30,39 @@ pub struct WaitingNotices {
 }
 
 impl Read<'_> {
-    /// What waits in a space, by kind.
+    /// What waits in a space, by kind. Counted here: to group, the database would sort what it has found.
     pub fn waiting_gates(&mut self, space: SpaceId, most: usize) -> Result<Vec<WaitingGates>> {
-        let sql = "SELECT kind, count(*), min(opened_at) FROM (SELECT kind, opened_at FROM gates \
-                   WHERE space = ?1 AND state = 'open' LIMIT ?2) AS waiting GROUP BY kind";
+        let sql = "SELECT kind, opened_at FROM gates WHERE space = ?1 AND state = 'open' LIMIT ?2";
         let rows = self.conn.query(sql, args![&space.to_string(), rows_max(most)])?;
-        let waiting = rows.iter().map(|row| WaitingGates {
-            kind: row.text(0).to_owned(),
-            count: row.int(1) as u64,
-            oldest: Timestamp::from_micros(row.int(2)),
+        let mut by_kind: BTreeMap<&str, (u64, i64)> = BTreeMap::new();
+        for row in &rows {
+            let (count, oldest) = by_kind.entry(row.text(0)).or_insert((0, i64::MAX));
+            *count += 1;
+            *oldest = row.int(1).min(*oldest);
+        }
+        let waiting = by_kind.into_iter().map(|(kind, (count, oldest))| WaitingGates {
+            kind: kind.to_owned(),
+            count,
+            oldest: Timestamp::from_micros(oldest),
         });
         Ok(waiting.collect())
     }
 
     /// What people of a space are still to be told, by channel.
     pub fn waiting_notices(&mut self, space: SpaceId, most: usize) -> Result<Vec<WaitingNotices>> {
-        let sql = "SELECT channel, count(*), count(error) FROM (SELECT channel, error FROM outbox \
-                   WHERE settled_at IS NULL AND space = ?1 AND channel NOT LIKE '%@%' LIMIT ?2) \
-                   AS waiting GROUP BY channel";
+        let sql = "SELECT channel, error FROM outbox WHERE settled_at IS NULL AND space = ?1 \
+                   AND channel NOT LIKE '%@%' ORDER BY due_at, id LIMIT ?2";
         let rows = self.conn.query(sql, args![&space.to_string(), rows_max(most)])?;
-        let waiting = rows.iter().map(|row| WaitingNotices {
-            channel: row.text(0).to_owned(),
-            pending: row.int(1) as u64,
-            failing: row.int(2) as u64,
+        let mut by_channel: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for row in &rows {
+            let (pending, failing) = by_channel.entry(row.text(0)).or_default();
+            *pending += 1;
+            *failing += u64::from(row.maybe_text(1).is_some());
+        }
+        let waiting = by_channel.into_iter().map(|(channel, (pending, failing))| WaitingNotices {
+            channel: channel.to_owned(),
+            pending,
+            failing,
         });
         Ok(waiting.collect())
     }

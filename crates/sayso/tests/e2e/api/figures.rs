@@ -3,7 +3,7 @@
 use super::{Reply, Server, text};
 use crate::harness::{Who, on_both};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn scrape(server: &Server, query: &str, who: Option<&str>) -> Reply {
     let secret = who.map(|who| server.secret(who));
@@ -115,5 +115,30 @@ on_both! {
         let mut server = server;
         server.learn(space);
         assert_eq!(scrape(&server, "", Some("screen")).status, 200);
+    }
+}
+
+on_both! {
+    /// What people are to be told and are not.
+    fn what_could_not_be_sent(space: &Space) {
+        let settings = space.path().join(".sayso/config.yaml");
+        let text = std::fs::read_to_string(&settings).unwrap();
+        assert!(text.contains("\nnotify: {}\n"));
+        let bell = "\nnotify:\n  bell: {command: [\"false\"]}\n";
+        std::fs::write(&settings, text.replace("\nnotify: {}\n", bell)).unwrap();
+        let server = Server::of(space);
+        let bell = ["channel=\"bell\""];
+        assert!(!scrape(&server, "", Some("ann")).body.contains("channel=\"bell\""));
+        server.ask("coder", json!({"question": "Ship?", "form": "verdict"}));
+        let began = Instant::now();
+        loop {
+            let page = scrape(&server, "", Some("ann")).body;
+            if page.contains("sayso_notices_failing{") && value(&page, "sayso_notices_failing", &bell) > 0.0 {
+                assert_eq!(value(&page, "sayso_notices_pending", &bell), 1.0);
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "{page}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 }
