@@ -11,6 +11,7 @@ mod inbox;
 mod outbox;
 mod page;
 mod people;
+mod pipe;
 mod place;
 mod postgres;
 mod read;
