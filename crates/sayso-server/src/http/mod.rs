@@ -33,6 +33,7 @@ pub use problem::Problem;
 use crate::mcp::{cannot_start, told_to_end};
 use axum::Router;
 use axum::middleware;
+use axum::serve::ListenerExt;
 use sayso_engine::{Channel, LocalDesk, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -104,6 +105,10 @@ impl Listening {
         let served = runtime.block_on(async move {
             let socket =
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
+            // An answer is sent when it is there, and not when the one before it has arrived.
+            let socket = socket.tap_io(|connection| {
+                let _ = connection.set_nodelay(true);
+            });
             let over = async move {
                 told_to_end().await;
                 // Whoever waits is let go; what they wait for stays.
@@ -111,6 +116,9 @@ impl Listening {
                 ending
             };
             let (told, is_told) = tokio::sync::oneshot::channel();
+            // Made into a service once: a bare router would be made anew, with all its routes, for every
+            // connection, and be kept as long as that.
+            let app = app.into_make_service();
             let serve = axum::serve(socket, app).with_graceful_shutdown(async move {
                 let _ = told.send(over.await);
             });
