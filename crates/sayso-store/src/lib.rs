@@ -30,7 +30,7 @@ pub use outbox::{Notice, Told, UnderWay};
 pub use page::{GateFilter, Page, TaskFilter, TaskRow};
 pub use people::{Guesses, Invitation, Known};
 pub use place::Place;
-pub use read::{AuditRow, EventRow, Found, Read, Space, Token};
+pub use read::{AuditRow, EventRow, Found, GateRows, Read, Space, Token};
 pub use schema::{CHECKSUMMED, VERSION};
 pub use settings::{RequestRow, Setting, Tally};
 pub use store::Store;

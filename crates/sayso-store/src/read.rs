@@ -49,6 +49,9 @@ pub struct EventRow {
     pub body: String,
 }
 
+/// What is kept of a gate: its events, and its view with the version it has.
+pub type GateRows = (Vec<EventRow>, Option<(Gate, u64)>);
+
 /// One entry of the audit as it was written.
 pub type AuditRow = Sealed;
 
@@ -123,11 +126,7 @@ impl<'a> Read<'a> {
     }
 
     /// The events of a gate's stream, and its view: see [`Read::gate_view`].
-    pub fn gate_rows(
-        &mut self,
-        stream: &str,
-        id: GateId,
-    ) -> Result<(Vec<EventRow>, Option<(Gate, u64)>)> {
+    pub fn gate_rows(&mut self, stream: &str, id: GateId) -> Result<GateRows> {
         let id = id.to_string();
         let [events, view] = self.conn.query_both([(EVENTS, args![stream]), (VIEW, args![&id])])?;
         let view = view.first().map(gate_and_version).transpose()?;
