@@ -6,6 +6,7 @@
 mod growth;
 mod hook;
 mod peers;
+mod served;
 mod spawn;
 mod table;
 mod waiters;
@@ -33,12 +34,14 @@ const BENCHES: &[Bench] = &[
     ("tasks", peers::tasks),
     ("work", work::run),
     ("waiters", waiters::run),
+    ("served", served::run),
 ];
 
 /// The programs under test, and a folder to work in.
 pub(crate) struct Built {
     sayso: PathBuf,
     bench: PathBuf,
+    served: PathBuf,
     dir: PathBuf,
 }
 
@@ -52,8 +55,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         )));
     }
     // The filler takes as long to build as the program, and not everything needs a full space.
-    let fills = words.is_empty() || words.iter().any(|word| word != "hook" && word != "waiters");
-    let built = build(fills)?;
+    let fills = words.is_empty()
+        || words.iter().any(|word| !["hook", "waiters", "served"].contains(&word.as_str()));
+    let serves = words.is_empty() || words.iter().any(|word| word == "served");
+    let built = build(fills, serves)?;
     for (name, bench) in BENCHES {
         if words.is_empty() || words.iter().any(|word| word == name) {
             eprintln!("bench: {name}");
@@ -75,7 +80,15 @@ const STATIC: Option<&str> = match (cfg!(target_env = "gnu"), cfg!(target_arch =
     _ => None,
 };
 
-fn build(fills: bool) -> Outcome<Built> {
+/// Names a folder with the programs as they were built before, for a run that builds nothing.
+const BUILT: &str = "SAYSO_BENCH_BUILT";
+
+fn build(fills: bool, serves: bool) -> Outcome<Built> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    if let Some(built) = std::env::var_os(BUILT) {
+        return in_folder(Path::new(&built), &target);
+    }
     let flags = "rustflags=[\"-Ctarget-feature=+crt-static\",\"-Crelocation-model=static\"]";
     let profile = || {
         let mut cargo = shell::cargo(&["build", "--locked", "--profile", "dist"]);
@@ -88,12 +101,17 @@ fn build(fills: bool) -> Outcome<Built> {
     if fills {
         shell::run(profile().args(["-p", "sayso-engine", "--example", "bench"]))?;
     }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let dist = target.join(STATIC.unwrap_or_default()).join("dist");
+    if serves {
+        shell::run(profile().args(["-p", "sayso-server", "--example", "served"]))?;
+    }
+    in_folder(&target.join(STATIC.unwrap_or_default()).join("dist"), &target)
+}
+
+fn in_folder(dist: &Path, target: &Path) -> Outcome<Built> {
     let dist = dist.canonicalize().map_err(|e| format!("{}: {e}", dist.display()))?;
     let dir = target.join("bench-data");
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let dir = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
-    Ok(Built { sayso: dist.join("sayso"), bench: dist.join("examples/bench"), dir })
+    let example = |name: &str| dist.join("examples").join(name);
+    Ok(Built { sayso: dist.join("sayso"), bench: example("bench"), served: example("served"), dir })
 }

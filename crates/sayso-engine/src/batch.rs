@@ -98,11 +98,9 @@ impl<'w, 'c> Batch<'w, 'c> {
     /// Nothing new begins in a space that was deleted while the caller was on the way: nobody would
     /// look for it there.
     pub(crate) fn check_space_is_there(&mut self) -> Result<()> {
-        let name = &self.desk.space_name;
-        let space = self.write.space(name)?;
-        match space.is_some_and(|space| space.deleted_at.is_none()) {
-            true => Ok(()),
-            false => Err(crate::spaces::deleted(name).into()),
+        match self.write.is_deleted(self.space)? {
+            false => Ok(()),
+            true => Err(crate::spaces::deleted(&self.desk.space_name).into()),
         }
     }
 

@@ -130,7 +130,36 @@ impl LocalDesk {
     pub fn present(&self, secret: &str, door: Door) -> Result<(Actor, TokenId)> {
         let given = digest_of(secret.trim());
         let token = self.read(|read| Ok(read.token_by_hash(&given)?))?;
-        let token = token.ok_or_else(|| bad_token("the token is not known here"))?;
+        self.admit(token, &given, door)
+    }
+
+    /// The same, with the proof it has at the place of its credential, where a passphrase counts for a while.
+    pub(crate) fn present_at_its_place(
+        &self,
+        secret: &str,
+        door: Door,
+        place: impl Fn(TokenId) -> String,
+    ) -> Result<(Actor, TokenId)> {
+        let given = digest_of(secret.trim());
+        let (token, until) = self.read(|read| {
+            let token = read.token_by_hash(&given)?;
+            let person = token.as_ref().filter(|token| token.role == Role::Human);
+            let until = match person {
+                Some(token) => read.unlocked_until(self.space, &token.name, &place(token.id))?,
+                None => None,
+            };
+            Ok((token, until))
+        })?;
+        let (mut actor, id) = self.admit(token, &given, door)?;
+        if until.is_some_and(|until| self.now() < until) {
+            actor.proof = actor.proof.max(Proof::Passphrase);
+        }
+        Ok((actor, id))
+    }
+
+    /// Who a credential makes them that was found for what they gave.
+    fn admit(&self, found: Option<Token>, given: &str, door: Door) -> Result<(Actor, TokenId)> {
+        let token = found.ok_or_else(|| bad_token("the token is not known here"))?;
         if !bool::from(token.hash.as_bytes().ct_eq(given.as_bytes())) {
             return Err(bad_token("the token is not known here").into());
         }
@@ -158,12 +187,6 @@ impl LocalDesk {
             scopes: token.scopes,
         };
         Ok((actor, id))
-    }
-
-    /// How surely a person is who they are, at a place: their passphrase counts there for a while.
-    pub(crate) fn proof_at(&self, actor: &Actor, place: &str) -> Result<Proof> {
-        let is_unlocked = actor.role == Role::Human && self.is_unlocked(&actor.name, place)?;
-        Ok(if is_unlocked { actor.proof.max(Proof::Passphrase) } else { actor.proof })
     }
 
     /// Whether this person has set a passphrase.

@@ -23,7 +23,7 @@ pub(crate) fn task_stream(id: TaskId) -> String {
 /// differ, one of them is damaged, and nothing is decided on either. One that has ended is also
 /// checked against the audit: an ending that was written into the database by hand is not acted on.
 pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
-    let rows = read.events(&gate_stream(id))?;
+    let (rows, view) = read.gate_rows(&gate_stream(id), id)?;
     let mut gate = None;
     for row in &rows {
         let was_open = gate.as_ref().is_none_or(Gate::is_open);
@@ -33,7 +33,7 @@ pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)
         }
     }
     let gate = gate.map(|gate| (gate, rows.len() as u64));
-    if read.gate_view(id)? != gate {
+    if view != gate {
         return Err(tampered(&gate_stream(id), "its events do not make its row"));
     }
     Ok(gate)

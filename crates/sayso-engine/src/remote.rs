@@ -365,9 +365,8 @@ pub struct Caller {
 impl Caller {
     /// Who presents this secret.
     pub fn by(desk: &LocalDesk, secret: &str, version: &str) -> Result<Self> {
-        let (actor, token) = desk.present(secret, Door::Http)?;
-        let proof = desk.proof_at(&actor, &place(token))?;
-        Ok(Self { actor: Actor { proof, ..actor }, token, version: version.to_owned() })
+        let (actor, token) = desk.present_at_its_place(secret, Door::Http, place)?;
+        Ok(Self { actor, token, version: version.to_owned() })
     }
 
     /// As whom they act. What they claim counts as far as it is less than what they are.

@@ -114,7 +114,7 @@ impl Write<'_> {
         let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
                    VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
         let Notice { id, space, channel, body, .. } = notice;
-        self.exec(sql, args![id, &space.to_string(), channel, body, due_at.as_micros()]).map(drop)
+        self.exec(sql, args![id, &space.to_string(), channel, body, due_at.as_micros()])
     }
 
     /// Takes notices of a space that are due on one of these channels. They come back at
@@ -163,20 +163,20 @@ impl Write<'_> {
         let sql = "UPDATE outbox SET due_at = ?4, attempts = attempts + 1, channel = ?2 \
                    WHERE id = ?1 AND settled_at IS NULL AND due_at <= ?3";
         let args = args![id, channel, now.as_micros(), lease_until.as_micros()];
-        Ok(self.exec(sql, args)? > 0)
+        Ok(self.count(sql, args)? > 0)
     }
 
     /// A notice was sent.
     pub fn settle_notice(&mut self, id: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = NULL WHERE id = ?1";
-        self.exec(sql, args![id, at.as_micros()]).map(drop)
+        self.exec(sql, args![id, at.as_micros()])
     }
 
     /// A notice is not needed any more.
     pub fn drop_notice(&mut self, id: &str, why: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = ?3 \
                    WHERE id = ?1 AND settled_at IS NULL";
-        self.exec(sql, args![id, at.as_micros(), why]).map(drop)
+        self.exec(sql, args![id, at.as_micros(), why])
     }
 
     /// A notice could not be sent; it is tried again at `retry_at`.
@@ -184,7 +184,7 @@ impl Write<'_> {
         let sql = "UPDATE outbox SET due_at = ?2, error = ?3 WHERE id = ?1 AND settled_at IS NULL";
         // The error is a stranger's text, and must not keep the notice from being tried again.
         let error = error.replace('\0', "\u{2400}");
-        self.exec(sql, args![id, retry_at.as_micros(), &error]).map(drop)
+        self.exec(sql, args![id, retry_at.as_micros(), &error])
     }
 }
 

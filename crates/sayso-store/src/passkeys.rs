@@ -64,7 +64,7 @@ impl Write<'_> {
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let Passkey { id, name, label, body, added_at, .. } = passkey;
         let at = added_at.as_micros();
-        self.exec(sql, args![&space.to_string(), id, name, label, body, at]).map(drop)
+        self.exec(sql, args![&space.to_string(), id, name, label, body, at])
     }
 
     /// Notes that a passkey was used, and how it is since.
@@ -76,13 +76,13 @@ impl Write<'_> {
         at: Timestamp,
     ) -> Result<()> {
         let sql = "UPDATE passkeys SET body = ?3, used_at = ?4 WHERE space = ?1 AND id = ?2";
-        self.exec(sql, args![&space.to_string(), id, body, at.as_micros()]).map(drop)
+        self.exec(sql, args![&space.to_string(), id, body, at.as_micros()])
     }
 
     /// Takes a person's passkey away. Whether they had it.
     pub fn drop_passkey(&mut self, space: SpaceId, name: &str, id: &str) -> Result<bool> {
         let sql = "DELETE FROM passkeys WHERE space = ?1 AND name = ?2 AND id = ?3";
-        Ok(self.exec(sql, args![&space.to_string(), name, id])? > 0)
+        Ok(self.count(sql, args![&space.to_string(), name, id])? > 0)
     }
 
     /// Keeps what is under way, and forgets what came to nothing.
@@ -97,7 +97,7 @@ impl Write<'_> {
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let Ceremony { id, name, about, state, expires_at } = ceremony;
         let until = expires_at.as_micros();
-        self.exec(sql, args![id, &space.to_string(), name, about, state, until]).map(drop)
+        self.exec(sql, args![id, &space.to_string(), name, about, state, until])
     }
 
     /// Takes what is under way: nobody finds it again.
@@ -107,7 +107,7 @@ impl Write<'_> {
         let Some(row) = self.one(sql, args![&space.to_string(), id])? else { return Ok(None) };
         let sql = "DELETE FROM ceremonies WHERE id = ?1";
         // Somebody else may have been first.
-        if self.exec(sql, args![id])? == 0 {
+        if self.count(sql, args![id])? == 0 {
             return Ok(None);
         }
         Ok(Some(Ceremony {

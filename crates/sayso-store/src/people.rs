@@ -101,7 +101,7 @@ impl Write<'_> {
                    THEN people.is_admin ELSE excluded.is_admin END";
         let Known { name, is_admin, joined_at } = person;
         let (is_admin, at) = (i64::from(*is_admin), joined_at.as_micros());
-        self.exec(sql, args![&space.to_string(), name, is_admin, at]).map(drop)
+        self.exec(sql, args![&space.to_string(), name, is_admin, at])
     }
 
     /// Lets somebody in no more: their credentials end, their passphrase is forgotten.
@@ -115,7 +115,7 @@ impl Write<'_> {
                    AND role <> 'agent' AND revoked_at IS NULL";
         self.exec(sql, args![&space, name, at.as_micros()])?;
         let sql = "DELETE FROM people WHERE space = ?1 AND name = ?2";
-        Ok(self.exec(sql, args![&space, name])? > 0)
+        Ok(self.count(sql, args![&space, name])? > 0)
     }
 
     /// Keeps an invitation.
@@ -132,13 +132,13 @@ impl Write<'_> {
             invited_by,
             expires_at.as_micros()
         ];
-        self.exec(sql, args).map(drop)
+        self.exec(sql, args)
     }
 
     /// Uses an invitation up. Whether it was to be had.
     pub fn use_invitation(&mut self, hash: &str, at: Timestamp) -> Result<bool> {
         let sql = "UPDATE invitations SET used_at = ?2 WHERE hash = ?1 AND used_at IS NULL";
-        Ok(self.exec(sql, args![hash, at.as_micros()])? > 0)
+        Ok(self.count(sql, args![hash, at.as_micros()])? > 0)
     }
 
     /// Takes back the invitations of somebody that were not used. How many there were.
@@ -150,7 +150,7 @@ impl Write<'_> {
     ) -> Result<u64> {
         let sql = "UPDATE invitations SET used_at = ?3 \
                    WHERE space = ?1 AND invited_by = ?2 AND used_at IS NULL";
-        self.exec(sql, args![&space.to_string(), invited_by, at.as_micros()])
+        self.count(sql, args![&space.to_string(), invited_by, at.as_micros()])
     }
 
     /// Counts a guess.
@@ -159,6 +159,6 @@ impl Write<'_> {
                    ON CONFLICT (space, name) DO UPDATE SET \
                    failures = excluded.failures, until = excluded.until";
         let (failures, until) = (i64::from(guesses.failures), guesses.until.as_micros());
-        self.exec(sql, args![&space.to_string(), name, failures, until]).map(drop)
+        self.exec(sql, args![&space.to_string(), name, failures, until])
     }
 }

@@ -1,17 +1,18 @@
 //! PostgreSQL: one database, many machines.
 
+use crate::pipe::{Came, PgError, Pipe, Step, Value};
 use crate::tls::{self, Way};
-use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
+use crate::tx::{Arg, Ask, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
 use crate::{Error, Place, Result, schema};
-use postgres::error::{Severity, SqlState};
-use postgres::types::private::BytesMut;
-use postgres::types::{IsNull, ToSql, Type};
-use postgres::{Client, Config, NoTls, Statement};
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use tokio_postgres::error::{Severity, SqlState};
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type};
+use tokio_postgres::{Config, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long a connection may take.
@@ -30,7 +31,7 @@ const STATEMENTS_KEPT_MAX: usize = 256;
 pub(crate) const CHANNEL: &str = "sayso";
 
 pub(crate) struct Postgres {
-    client: Client,
+    pipe: Pipe,
     statements: HashMap<String, Statement>,
     place: String,
     /// The first error of this transaction; what failed once is not committed.
@@ -48,13 +49,40 @@ pub(crate) fn open(url: &str) -> Result<Postgres> {
 
 fn connect(url: &str) -> Result<Postgres> {
     let place = Place::Postgres(url.into()).to_string();
-    let client = client(url, CONNECT_MAX)?;
-    Ok(Postgres { client, statements: HashMap::new(), place, failed: None, is_lost: false })
+    let pipe = within(url, CONNECT_MAX, move |config, tls, place| {
+        let mut pipe = Pipe::connect(config, tls)?;
+        let set = pipe.step(Step::Batch(SESSION.into()));
+        set.map_err(|e| failure(&e, place)).map(|_| pipe)
+    })?;
+    Ok(Postgres { pipe, statements: HashMap::new(), place, failed: None, is_lost: false })
 }
 
-/// A bare connection, with our schema in front. The library limits only the way to the server, not
-/// the wait for its first word, so the wait is limited here.
-pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
+/// A bare connection that listens.
+pub(crate) fn client(url: &str, timeout: Duration) -> Result<postgres::Client> {
+    within(url, timeout, |config, tls, place| {
+        let config = postgres::Config::from(config.clone());
+        let client = match tls {
+            Some(tls) => config.connect(tls),
+            None => config.connect(postgres::NoTls),
+        };
+        let mut client = client.map_err(|e| silent(in_full(&e)))?;
+        client.batch_execute(SESSION).map_err(|e| failure(&e, place))?;
+        Ok(client)
+    })
+}
+
+/// Our schema in front. Row locks wait as long as SQLite's writers do, and a lost client does not hold them
+/// for ever.
+const SESSION: &str = "SET search_path TO sayso; SET lock_timeout TO '20s'; \
+                       SET idle_in_transaction_session_timeout TO '60s'";
+
+/// Connects. The library limits only the way to the server, not the wait for its first word, so the wait is
+/// limited here.
+fn within<T: Send + 'static>(
+    url: &str,
+    timeout: Duration,
+    greet: impl FnOnce(&Config, Option<MakeRustlsConnect>, &str) -> Result<T> + Send + 'static,
+) -> Result<T> {
     static WAITING: AtomicUsize = AtomicUsize::new(0);
     let Way { mut config, tls } = tls::way(url)?;
     config.connect_timeout(timeout).tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
@@ -78,29 +106,13 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<Client> {
     receiver.recv_timeout(timeout).map_err(no_word)?
 }
 
-fn greet(config: &Config, tls: Option<MakeRustlsConnect>, place: &str) -> Result<Client> {
-    let connected = match tls {
-        Some(tls) => config.connect(tls),
-        None => config.connect(NoTls),
-    };
-    let mut client = connected.map_err(|e| silent(in_full(&e)))?;
-    // Row locks wait as long as SQLite's writers do, and a lost client does not hold them for ever.
-    client
-        .batch_execute(
-            "SET search_path TO sayso; SET lock_timeout TO '20s'; \
-             SET idle_in_transaction_session_timeout TO '60s'",
-        )
-        .map_err(|e| failure(&e, place))?;
-    Ok(client)
-}
-
 /// It cannot be asked, for a reason.
 pub(crate) fn silent(why: impl std::fmt::Display) -> Error {
     Error::Unreachable(format!("PostgreSQL does not answer: {why}"))
 }
 
 /// An error with its causes: the library's own text stops at "error connecting to server".
-fn in_full(error: &dyn StdError) -> String {
+pub(crate) fn in_full(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -110,7 +122,7 @@ fn in_full(error: &dyn StdError) -> String {
     text
 }
 
-fn failure(error: &postgres::Error, place: &str) -> Error {
+fn failure(error: &PgError, place: &str) -> Error {
     let place = place.to_owned();
     let Some(said) = error.as_db_error() else { return silent(in_full(error)) };
     if matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) {
@@ -145,17 +157,23 @@ impl Postgres {
         if self.statements.len() >= STATEMENTS_KEPT_MAX {
             self.statements.clear();
         }
-        let prepared = self.client.prepare(&numbered(sql));
+        let prepared = self.pipe.prepare(&numbered(sql));
         let prepared = prepared.map_err(|e| failure(&e, &self.place))?;
         self.statements.insert(sql.into(), prepared.clone());
         Ok(prepared)
     }
 
-    fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+    fn exec_step(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Step> {
         check_texts(args)?;
-        let statement = self.statement(sql)?;
-        let args: Vec<&(dyn ToSql + Sync)> = args.iter().map(|a| a as _).collect();
-        self.client.execute(&statement, &args).map_err(|e| failure(&e, &self.place))
+        Ok(Step::Exec(self.statement(sql)?, Value::all(args)))
+    }
+
+    fn keep(&mut self, step: Step) -> Result<()> {
+        self.pipe.keep(step).map_err(|e| failure(&e, &self.place))
+    }
+
+    fn step(&mut self, step: Step) -> Result<Came> {
+        self.pipe.step(step).map_err(|e| failure(&e, &self.place))
     }
 
     fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
@@ -163,10 +181,23 @@ impl Postgres {
         if holds_nul(args) {
             return Ok(vec![]);
         }
-        let statement = self.statement(sql)?;
-        let args: Vec<&(dyn ToSql + Sync)> = args.iter().map(|a| a as _).collect();
-        let rows = self.client.query(&statement, &args).map_err(|e| failure(&e, &self.place))?;
-        Ok(rows.iter().map(row).collect())
+        let step = Step::Query(self.statement(sql)?, Value::all(args));
+        Ok(self.step(step)?.rows.iter().map(row).collect())
+    }
+
+    /// The same for two questions at once.
+    fn both(&mut self, [one, other]: [Ask<'_>; 2]) -> Result<[Vec<Row>; 2]> {
+        if holds_nul(one.1) || holds_nul(other.1) {
+            return Ok([self.rows(one.0, one.1)?, self.rows(other.0, other.1)?]);
+        }
+        for (sql, args) in [one, other] {
+            let step = Step::Query(self.statement(sql)?, Value::all(args));
+            self.keep(step)?;
+        }
+        let mut came = self.pipe.send().map_err(|e| failure(&e, &self.place))?.into_iter().rev();
+        let mut next = || came.next().unwrap_or_default().rows.iter().map(row).collect();
+        let (other, one) = (next(), next());
+        Ok([one, other])
     }
 
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
@@ -180,7 +211,9 @@ impl Postgres {
 
 impl schema::Versioned for Postgres {
     fn version(&mut self) -> Result<i64> {
-        match self.client.query("SELECT version FROM sayso.schema", &[]) {
+        let sql = "SELECT version FROM sayso.schema";
+        let found = self.pipe.prepare(sql).and_then(|s| self.pipe.step(Step::Query(s, vec![])));
+        match found.map(|came| came.rows) {
             Ok(rows) => Ok(rows.first().map_or(0, |row| row.get(0))),
             Err(e) if e.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(0),
             Err(e) => Err(failure(&e, &self.place)),
@@ -223,7 +256,7 @@ impl ToSql for Arg<'_> {
         true
     }
 
-    postgres::types::to_sql_checked!();
+    tokio_postgres::types::to_sql_checked!();
 }
 
 impl std::fmt::Display for Arg<'_> {
@@ -236,7 +269,7 @@ impl std::fmt::Display for Arg<'_> {
     }
 }
 
-fn row(row: &postgres::Row) -> Row {
+fn row(row: &tokio_postgres::Row) -> Row {
     let cells = row.columns().iter().enumerate().map(|(at, column)| match *column.type_() {
         Type::INT8 => row.get::<_, Option<i64>>(at).map_or(Cell::Null, Cell::Int),
         Type::INT4 => row.get::<_, Option<i32>>(at).map_or(Cell::Null, |v| Cell::Int(v.into())),
@@ -252,7 +285,12 @@ impl Tx for Postgres {
     }
 
     fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
-        let result = self.run(sql, args);
+        let result = self.exec_step(sql, args).and_then(|step| self.step(step));
+        self.note(result).map(|came| came.count)
+    }
+
+    fn later(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        let result = self.exec_step(sql, args).and_then(|step| self.keep(step));
         self.note(result)
     }
 
@@ -261,36 +299,63 @@ impl Tx for Postgres {
         self.note(result)
     }
 
-    fn batch(&mut self, sql: &str) -> Result<()> {
-        let result = self.client.batch_execute(sql).map_err(|e| failure(&e, &self.place));
+    fn query_both(&mut self, asks: [Ask<'_>; 2]) -> Result<[Vec<Row>; 2]> {
+        let result = self.both(asks);
         self.note(result)
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<()> {
+        let result = self.step(Step::Batch(sql.into()));
+        self.note(result).map(drop)
     }
 }
 
 impl Conn for Postgres {
-    /// Reads see one moment; writes read what was committed when they hold the space's lock.
+    /// Reads see one moment; writes read what was committed when they hold the space's lock. The server
+    /// hears of it with the first statement.
     fn begin(&mut self, intent: Intent) -> Result<()> {
-        self.failed = None;
-        self.batch(match intent {
+        (self.failed, self.is_lost) = (None, self.is_lost || self.has_hung_up());
+        if self.is_lost {
+            return Err(silent("the connection was lost"));
+        }
+        let begin = match intent {
             Intent::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             Intent::Write => "BEGIN",
             Intent::Note => "BEGIN; SET LOCAL synchronous_commit TO off",
-        })
+        };
+        let result = self.keep(Step::Batch(begin.into()));
+        self.note(result)
     }
 
     fn commit(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),
+            None if self.pipe.has_only_begun() => {
+                self.pipe.forget();
+                Ok(())
+            }
             None => self.batch("COMMIT"),
         }
     }
 
     fn rollback(&mut self) {
-        // When the connection is gone, so is the transaction.
-        let _ = self.batch("ROLLBACK");
+        let has_only_begun = self.pipe.has_only_begun();
+        self.pipe.forget();
+        // When the connection is gone, so is the transaction. Otherwise whoever uses it next finds it ended.
+        if !has_only_begun && !self.is_lost {
+            self.pipe.tell("ROLLBACK");
+        }
     }
 
     fn is_alive(&self) -> bool {
-        !self.is_lost && !self.client.is_closed()
+        !self.is_lost && !self.pipe.is_closed()
+    }
+}
+
+impl Postgres {
+    /// Whether the server ended the connection while nobody used it.
+    fn has_hung_up(&mut self) -> bool {
+        self.pipe.listen();
+        self.pipe.is_closed()
     }
 }

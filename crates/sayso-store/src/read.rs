@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 /// A transaction that reads.
 pub struct Read<'a> {
     pub(crate) conn: &'a mut dyn Conn,
+    /// The last setting of a space, as it was read in this transaction.
+    pub(crate) settings: Option<(SpaceId, u64)>,
 }
 
 /// A space.
@@ -46,6 +48,9 @@ pub struct EventRow {
     /// Its text.
     pub body: String,
 }
+
+/// What is kept of a gate: its events, and its view with the version it has.
+pub type GateRows = (Vec<EventRow>, Option<(Gate, u64)>);
 
 /// One entry of the audit as it was written.
 pub type AuditRow = Sealed;
@@ -92,12 +97,15 @@ pub struct Token {
     pub scopes: Option<BTreeSet<Deed>>,
 }
 
+const EVENTS: &str =
+    "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY version";
+const VIEW: &str = "SELECT body, version FROM gates WHERE id = ?1";
 const TOKEN_COLUMNS: &str = "id, space, handle, hash, role, name, task, run, launcher, \
                              created_at, expires_at, revoked_at, scopes";
 
 impl<'a> Read<'a> {
     pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
-        Self { conn }
+        Self { conn, settings: None }
     }
 
     /// The space of this name.
@@ -114,9 +122,15 @@ impl<'a> Read<'a> {
 
     /// The events of a stream, from the first.
     pub fn events(&mut self, stream: &str) -> Result<Vec<EventRow>> {
-        let sql = "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 \
-                   ORDER BY version";
-        Ok(self.conn.query(sql, args![stream])?.iter().map(event).collect())
+        Ok(self.conn.query(EVENTS, args![stream])?.iter().map(event).collect())
+    }
+
+    /// The events of a gate's stream, and its view: see [`Read::gate_view`].
+    pub fn gate_rows(&mut self, stream: &str, id: GateId) -> Result<GateRows> {
+        let id = id.to_string();
+        let [events, view] = self.conn.query_both([(EVENTS, args![stream]), (VIEW, args![&id])])?;
+        let view = view.first().map(gate_and_version).transpose()?;
+        Ok((events.iter().map(event).collect(), view))
     }
 
     /// Events of all streams of a space in the order of their keys, behind a given one.
@@ -154,9 +168,7 @@ impl<'a> Read<'a> {
 
     /// The view of a gate, as lists show it, with its version.
     pub fn gate_view(&mut self, id: GateId) -> Result<Option<(Gate, u64)>> {
-        let row =
-            self.one("SELECT body, version FROM gates WHERE id = ?1", args![&id.to_string()])?;
-        row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
+        self.one(VIEW, args![&id.to_string()])?.as_ref().map(gate_and_version).transpose()
     }
 
     /// Gates, a page at a time.
@@ -261,12 +273,13 @@ impl<'a> Read<'a> {
         if name.is_empty() {
             return Ok(vec![]);
         }
+        // No handle is as long as an id.
+        if name.len() == 26 {
+            return self.find_where(space, "id = ?2", &name.to_ascii_uppercase());
+        }
         let exact = self.find_where(space, "handle = ?2", name)?;
         if !exact.is_empty() {
             return Ok(exact);
-        }
-        if name.len() == 26 {
-            return self.find_where(space, "id = ?2", &name.to_ascii_uppercase());
         }
         self.find_where(space, "handle >= ?2 AND handle < ?2 || '~'", name)
     }
@@ -519,6 +532,10 @@ fn space(row: &Row) -> Result<Space> {
         deleted_at: row.maybe_int(3).map(Timestamp::from_micros),
         head: Head { seq: row.int(4) as u64, hash: json(&format!("{:?}", row.text(5)))? },
     })
+}
+
+fn gate_and_version(row: &Row) -> Result<(Gate, u64)> {
+    Ok((json(row.text(0))?, row.int(1) as u64))
 }
 
 fn event(row: &Row) -> EventRow {

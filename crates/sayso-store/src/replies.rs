@@ -56,6 +56,6 @@ impl Write<'_> {
         let ReplyKey { credential, request, part } = key;
         let Reply { digest, body } = reply;
         let (part, at) = (i64::from(*part), at.as_micros());
-        self.exec(sql, args![&space, credential, request, part, digest, body, at]).map(drop)
+        self.exec(sql, args![&space, credential, request, part, digest, body, at])
     }
 }

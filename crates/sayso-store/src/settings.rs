@@ -57,8 +57,18 @@ const COLUMNS: &str = "kind, name, seq, set_by, set_at, body";
 impl Read<'_> {
     /// The number of the last setting of a space; 0 if nothing was ever set.
     pub fn settings_seq(&mut self, space: SpaceId) -> Result<u64> {
+        if let Some((_, seq)) = self.settings.filter(|(of, _)| *of == space) {
+            return Ok(seq);
+        }
         let sql = "SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1";
-        Ok(self.one(sql, args![&space.to_string()])?.map_or(0, |row| row.int(0) as u64))
+        let seq = self.one(sql, args![&space.to_string()])?.map_or(0, |row| row.int(0) as u64);
+        self.settings = Some((space, seq));
+        Ok(seq)
+    }
+
+    /// Reads it again next time: something was set, or somebody else may have set something.
+    pub(crate) fn forget_settings(&mut self) {
+        self.settings = None;
     }
 
     /// Everything that is set in a space, by kind and name.
@@ -152,10 +162,11 @@ impl Write<'_> {
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
                    ON CONFLICT (space, kind, name) DO UPDATE SET seq = excluded.seq, \
                      set_by = excluded.set_by, set_at = excluded.set_at, body = excluded.body";
+        self.forget_settings();
         let Setting { kind, name, seq, set_by, set_at, body } = setting;
         let (space, at) = (space.to_string(), set_at.as_micros());
         let args = args![&space, kind, name, *seq as i64, set_by, at, body.as_deref()];
-        self.exec(sql, args).map(drop)
+        self.exec(sql, args)
     }
 
     /// Notes what was put before the policy; the same again changes nothing.
@@ -164,13 +175,13 @@ impl Write<'_> {
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
         let RequestRow { id, at, agent, ruling, verdict, body } = request;
         let (space, at) = (space.to_string(), at.as_micros());
-        self.exec(sql, args![id, &space, at, agent, ruling, verdict.as_deref(), body]).map(drop)
+        self.exec(sql, args![id, &space, at, agent, ruling, verdict.as_deref(), body])
     }
 
     /// Notes what people said of a request.
     pub fn settle_request(&mut self, id: &str, verdict: Verdict) -> Result<()> {
         let sql = "UPDATE requests SET verdict = ?2 WHERE id = ?1 AND verdict IS NULL";
-        self.exec(sql, args![id, verdict.as_str()]).map(drop)
+        self.exec(sql, args![id, verdict.as_str()])
     }
 }
 

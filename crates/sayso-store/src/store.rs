@@ -5,19 +5,31 @@ use crate::tx::{Conn, Intent};
 use crate::watch::{self, Topic, Watch};
 use crate::writer::{Group, Job};
 use crate::{Error, Place, Read, Result, Write, postgres, sqlite};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// How many connections are kept for whoever comes next.
-const IDLE_MAX: usize = 16;
+/// How many connections there are for whoever comes. To open one takes longer than most of what is done on
+/// it, so those who come while all are in use wait until one is given back.
+const CONNECTIONS_MAX: usize = 16;
+
+/// The longest one waits for that. Then one more is opened: whoever has it may be waiting for us.
+const TURN_MAX: Duration = Duration::from_secs(1);
 
 /// A store. A command on the line opens one, does its deed and ends; a server calls
 /// [`Store::with_group_commit`] and shares it among its threads.
 pub struct Store {
     place: Place,
-    connections: Mutex<Vec<Box<dyn Conn>>>,
+    connections: Mutex<Connections>,
+    given_back: Condvar,
     group: Option<Group>,
     local: watch::Local,
     ears: watch::Ears,
+}
+
+#[derive(Default)]
+struct Connections {
+    idle: Vec<Box<dyn Conn>>,
+    in_use: usize,
 }
 
 impl Store {
@@ -37,8 +49,9 @@ impl Store {
     }
 
     fn with(place: Place, first: Box<dyn Conn>) -> Self {
-        let (local, ears) = Default::default();
-        Self { place, connections: Mutex::new(vec![first]), group: None, local, ears }
+        let (given_back, local, ears) = Default::default();
+        let connections = Mutex::new(Connections { idle: vec![first], in_use: 0 });
+        Self { place, connections, given_back, group: None, local, ears }
     }
 
     /// Gives the store a writer of its own that commits what many threads write in one go.
@@ -158,49 +171,73 @@ impl Store {
     ) -> Result<T> {
         // The one connection of a store in memory *is* the store: everybody waits for it.
         if self.place == Place::Memory {
-            let mut idle = self.idle();
-            let conn = idle.first_mut().ok_or_else(|| Error::Other("no connection".into()))?;
+            let mut all = self.all();
+            let conn = all.idle.first_mut().ok_or_else(|| Error::Other("no connection".into()))?;
             conn.begin(intent)?;
             return work(conn.as_mut());
         }
-        let mut conn = self.begun(intent)?;
-        let result = work(conn.as_mut());
-        self.give_back(conn);
-        result
+        let mut turn = Turn { store: self, conn: self.take() };
+        work(turn.begun(intent)?)
     }
 
-    /// A connection whose transaction has begun. One that was idle may be gone meanwhile; nothing
-    /// was asked of it yet, so another will do.
-    fn begun(&self, intent: Intent) -> Result<Box<dyn Conn>> {
-        while let Some(mut conn) = self.take() {
-            let outcome = conn.begin(intent);
-            if outcome.is_ok() {
-                return Ok(conn);
-            }
-            if conn.is_alive() {
-                self.give_back(conn);
-                outcome?;
-            }
-        }
-        let mut conn = connect(&self.place)?;
-        conn.begin(intent)?;
-        Ok(conn)
-    }
-
+    /// One that is idle, or none when it is our turn to open one.
     fn take(&self) -> Option<Box<dyn Conn>> {
-        self.idle().pop()
-    }
-
-    fn give_back(&self, conn: Box<dyn Conn>) {
-        let mut idle = self.idle();
-        if conn.is_alive() && idle.len() < IDLE_MAX {
-            idle.push(conn);
+        let until = Instant::now() + TURN_MAX;
+        let mut all = self.all();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if !all.idle.is_empty() || all.in_use < CONNECTIONS_MAX || left.is_zero() {
+                all.in_use += 1;
+                return all.idle.pop();
+            }
+            let waited = self.given_back.wait_timeout(all, left);
+            all = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Conn>>> {
+    fn all(&self) -> MutexGuard<'_, Connections> {
         // A panic elsewhere leaves a whole list behind: connections are pushed or popped.
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The use of one connection, which is given back at its end.
+struct Turn<'a> {
+    store: &'a Store,
+    conn: Option<Box<dyn Conn>>,
+}
+
+impl Turn<'_> {
+    /// The connection, with its transaction begun. One that was idle may be gone meanwhile; nothing was asked
+    /// of it yet, so another will do.
+    fn begun(&mut self, intent: Intent) -> Result<&mut dyn Conn> {
+        while let Some(conn) = self.conn.as_mut() {
+            let outcome = conn.begin(intent);
+            if outcome.is_ok() {
+                break;
+            }
+            if conn.is_alive() {
+                outcome?;
+            }
+            self.conn = self.store.all().idle.pop();
+        }
+        if self.conn.is_none() {
+            self.conn.insert(connect(&self.store.place)?).begin(intent)?;
+        }
+        let missing = || Error::Other("no connection".into());
+        Ok(self.conn.as_mut().ok_or_else(missing)?.as_mut())
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut all = self.store.all();
+        all.in_use = all.in_use.saturating_sub(1);
+        let kept = self.conn.take().filter(|conn| conn.is_alive());
+        let has_room = all.idle.len() < CONNECTIONS_MAX;
+        all.idle.extend(kept.filter(|_| has_room));
+        drop(all);
+        self.store.given_back.notify_one();
     }
 }
 

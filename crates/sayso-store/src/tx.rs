@@ -39,6 +39,9 @@ pub(crate) fn holds_nul(args: &[Arg<'_>]) -> bool {
     args.iter().any(|arg| matches!(arg, Arg::Text(text) if text.contains('\0')))
 }
 
+/// A question: its text and values.
+pub(crate) type Ask<'a> = (&'a str, &'a [Arg<'a>]);
+
 /// A row that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Row(pub(crate) Vec<Cell>);
@@ -76,8 +79,19 @@ pub(crate) trait Tx {
     /// Runs a statement and returns how many rows it touched.
     fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64>;
 
+    /// Runs a statement of which nobody needs to know how many rows it touched. It may run, and fail, any
+    /// time before the next one of which somebody does, or the commit.
+    fn later(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        self.exec(sql, args).map(drop)
+    }
+
     /// Runs a query and returns its rows.
     fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>>;
+
+    /// Runs two queries at once.
+    fn query_both(&mut self, [one, other]: [Ask<'_>; 2]) -> Result<[Vec<Row>; 2]> {
+        Ok([self.query(one.0, one.1)?, self.query(other.0, other.1)?])
+    }
 
     /// Runs several statements without values.
     fn batch(&mut self, sql: &str) -> Result<()>;

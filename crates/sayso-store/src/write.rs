@@ -18,8 +18,16 @@ use std::ops::{Deref, DerefMut};
 pub struct Write<'a> {
     pub(crate) read: Read<'a>,
     topics: Vec<Topic>,
-    /// Where the chains of the spaces that are locked end, and whether that has moved.
-    heads: BTreeMap<SpaceId, (Head, bool)>,
+    /// The spaces whose turn it has taken.
+    turns: BTreeMap<SpaceId, Turn>,
+}
+
+/// A space that is locked: nobody else changes what is known of it here.
+struct Turn {
+    /// Where its chain ends.
+    head: Head,
+    has_moved: bool,
+    is_deleted: bool,
 }
 
 /// An ending on its way to an asker.
@@ -48,13 +56,13 @@ impl<'a> DerefMut for Write<'a> {
 
 impl<'a> Write<'a> {
     pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
-        Self { read: Read::new(conn), topics: vec![], heads: BTreeMap::new() }
+        Self { read: Read::new(conn), topics: vec![], turns: BTreeMap::new() }
     }
 
     /// Writes where the chains end now, announces what was written where the transaction itself does
     /// it, and says what it was.
     pub(crate) fn close(mut self) -> Result<Vec<Topic>> {
-        for (space, (head, has_moved)) in std::mem::take(&mut self.heads) {
+        for (space, Turn { head, has_moved, .. }) in std::mem::take(&mut self.turns) {
             if has_moved {
                 let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
                 self.exec(sql, args![&space.to_string(), head.seq as i64, head.hash.as_str()])?;
@@ -65,12 +73,18 @@ impl<'a> Write<'a> {
         if self.read.conn.dialect() == Dialect::Postgres && !self.topics.is_empty() {
             let channel = crate::postgres::CHANNEL;
             let payload = payload(&self.topics);
-            self.read.conn.query("SELECT pg_notify(?1, ?2)", args![channel, &payload])?;
+            self.exec("SELECT pg_notify(?1, ?2)", args![channel, &payload])?;
         }
         Ok(self.topics)
     }
 
-    pub(crate) fn exec(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
+    /// Writes, now or together with what is written next.
+    pub(crate) fn exec(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<()> {
+        self.read.conn.later(sql, args)
+    }
+
+    /// Writes now, and says how many rows that touched.
+    pub(crate) fn count(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
         self.read.conn.exec(sql, args)
     }
 
@@ -84,27 +98,41 @@ impl<'a> Write<'a> {
 
     /// Marks a space as deleted. Its log and audit stay.
     pub fn delete_space(&mut self, id: SpaceId, at: Timestamp) -> Result<()> {
+        if let Some(turn) = self.turns.get_mut(&id) {
+            turn.is_deleted = true;
+        }
         let sql = "UPDATE spaces SET deleted_at = ?2 WHERE id = ?1 AND deleted_at IS NULL";
-        self.exec(sql, args![&id.to_string(), at.as_micros()]).map(drop)
+        self.exec(sql, args![&id.to_string(), at.as_micros()])
     }
 
     /// Takes the space's turn: from here to the commit nobody else writes in it. Read what a
     /// decision stands on after this, and the decision cannot be overtaken.
     pub fn lock(&mut self, space: SpaceId) -> Result<Head> {
-        if let Some((head, _)) = self.heads.get(&space) {
-            return Ok(head.clone());
+        if let Some(turn) = self.turns.get(&space) {
+            return Ok(turn.head.clone());
         }
         let sql = match self.read.conn.dialect() {
             // The transaction holds the lock of the whole file already.
-            Dialect::Sqlite => "SELECT seq, hash FROM spaces WHERE id = ?1",
-            Dialect::Postgres => "SELECT seq, hash FROM spaces WHERE id = ?1 FOR UPDATE",
+            Dialect::Sqlite => "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1",
+            Dialect::Postgres => {
+                "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1 FOR UPDATE"
+            }
         };
         let row = self.read.one(sql, args![&space.to_string()])?;
         let row = row.ok_or_else(|| crate::Error::Missing(format!("space {space}")))?;
         let hash = crate::read::json(&format!("{:?}", row.text(1)))?;
         let head = Head { seq: row.int(0) as u64, hash };
-        self.heads.insert(space, (head.clone(), false));
+        let is_deleted = row.maybe_int(2).is_some();
+        // What was read of it before counts no more.
+        self.read.forget_settings();
+        self.turns.insert(space, Turn { head: head.clone(), has_moved: false, is_deleted });
         Ok(head)
+    }
+
+    /// Whether a space was deleted, as its turn shows it.
+    pub fn is_deleted(&mut self, space: SpaceId) -> Result<bool> {
+        self.lock(space)?;
+        Ok(self.turns.get(&space).is_none_or(|turn| turn.is_deleted))
     }
 
     /// Appends events and the audit entry that covers them. `events` are `(stream, version, body)`,
@@ -127,7 +155,9 @@ impl<'a> Write<'a> {
         self.exec(sql, args![&id, seq, prev, hash, &sealed.body])?;
         self.topics.push(Topic::Space(space));
         let seq = sealed.seq;
-        self.heads.insert(space, (Head { seq, hash: sealed.hash }, true));
+        if let Some(turn) = self.turns.get_mut(&space) {
+            (turn.head, turn.has_moved) = (Head { seq, hash: sealed.hash }, true);
+        }
         Ok(seq)
     }
 
@@ -162,7 +192,6 @@ impl<'a> Write<'a> {
                 same.as_ref().map(Digest::as_str),
             ],
         )
-        .map(drop)
     }
 
     /// Writes where an ending is on its way to an asker.
@@ -177,7 +206,7 @@ impl<'a> Write<'a> {
                    ON CONFLICT (gate, asker) DO UPDATE SET state = excluded.state, at = excluded.at";
         let Delivery { gate, asker, state } = delivery;
         let (gate, space) = (gate.to_string(), space.to_string());
-        self.exec(sql, args![&gate, *asker, &space, *state, at.as_micros()]).map(drop)
+        self.exec(sql, args![&gate, *asker, &space, *state, at.as_micros()])
     }
 
     /// Writes the view of a task, and of those whose turn depends on it.
@@ -267,7 +296,7 @@ impl<'a> Write<'a> {
     fn count_children(&mut self, parent: TaskId) -> Result<()> {
         let sql = "UPDATE tasks SET open_children = (SELECT count(*) FROM tasks c \
                      WHERE c.parent = ?1 AND c.is_over = 0) WHERE id = ?1";
-        self.exec(sql, args![&parent.to_string()]).map(drop)
+        self.exec(sql, args![&parent.to_string()])
     }
 
     fn count_blockers(&mut self, whose: &str, task: TaskId) -> Result<()> {
@@ -276,7 +305,7 @@ impl<'a> Write<'a> {
                JOIN tasks b ON b.id = d.on_task WHERE d.task = tasks.id AND b.is_over = 0) \
              WHERE {whose}"
         );
-        self.exec(&sql, args![&task.to_string()]).map(drop)
+        self.exec(&sql, args![&task.to_string()])
     }
 
     /// Writes the view of a run.
@@ -302,7 +331,6 @@ impl<'a> Write<'a> {
                 &text(run)?,
             ],
         )
-        .map(drop)
     }
 
     /// Writes a message.
@@ -322,7 +350,6 @@ impl<'a> Write<'a> {
                 &text(message)?,
             ],
         )
-        .map(drop)
     }
 
     /// Writes a credential.
@@ -350,33 +377,32 @@ impl<'a> Write<'a> {
                 scopes.as_deref(),
             ],
         )
-        .map(drop)
     }
 
     /// Revokes a credential.
     pub fn revoke_token(&mut self, id: TokenId, at: Timestamp) -> Result<()> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
-        self.exec(sql, args![&id.to_string(), at.as_micros()]).map(drop)
+        self.exec(sql, args![&id.to_string(), at.as_micros()])
     }
 
     /// Revokes the credentials of a run.
     pub fn revoke_tokens_of(&mut self, run: sayso_core::RunId, at: Timestamp) -> Result<()> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE run = ?1 AND revoked_at IS NULL";
-        self.exec(sql, args![&run.to_string(), at.as_micros()]).map(drop)
+        self.exec(sql, args![&run.to_string(), at.as_micros()])
     }
 
     /// Revokes every credential of an agent.
     pub fn revoke_tokens_for(&mut self, space: SpaceId, agent: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE tokens SET revoked_at = ?3 \
                    WHERE space = ?1 AND name = ?2 AND role = 'agent' AND revoked_at IS NULL";
-        self.exec(sql, args![&space.to_string(), agent, at.as_micros()]).map(drop)
+        self.exec(sql, args![&space.to_string(), agent, at.as_micros()])
     }
 
     /// Sets the hash of a person's passphrase.
     pub fn put_passphrase(&mut self, space: SpaceId, name: &str, hash: &str) -> Result<()> {
         let sql = "INSERT INTO passphrases (space, name, hash) VALUES (?1, ?2, ?3) \
                    ON CONFLICT (space, name) DO UPDATE SET hash = excluded.hash";
-        self.exec(sql, args![&space.to_string(), name, hash]).map(drop)
+        self.exec(sql, args![&space.to_string(), name, hash])
     }
 
     /// Remembers that a person unlocked a terminal; a moment in the past locks it.
@@ -389,7 +415,7 @@ impl<'a> Write<'a> {
     ) -> Result<()> {
         let sql = "INSERT INTO unlocks (space, name, terminal, until) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name, terminal) DO UPDATE SET until = excluded.until";
-        self.exec(sql, args![&space.to_string(), name, terminal, until.as_micros()]).map(drop)
+        self.exec(sql, args![&space.to_string(), name, terminal, until.as_micros()])
     }
 
     /// A handle nobody has yet: as short as possible, and longer where that is taken.

@@ -13,7 +13,7 @@ use crate::shell;
 use crate::stop::Outcome;
 
 /// Where the peers' programs are.
-fn folder() -> Outcome<PathBuf> {
+pub(super) fn folder() -> Outcome<PathBuf> {
     let folder =
         std::env::var_os("SAYSO_PEERS").map_or_else(|| "../shared/bench".into(), PathBuf::from);
     if folder.join("run.py").is_file() {
@@ -25,7 +25,7 @@ fn folder() -> Outcome<PathBuf> {
 }
 
 /// A setting that may be given by hand, for longer or shorter runs.
-fn setting(name: &str, or: &str) -> String {
+pub(super) fn setting(name: &str, or: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| or.to_owned())
 }
 
@@ -75,7 +75,7 @@ pub(super) fn gates(built: &Built) -> Outcome<String> {
 }
 
 /// The medians of each peer's rounds.
-fn by_peer(results: &Value) -> BTreeMap<String, Vec<f64>> {
+pub(super) fn by_peer(results: &Value) -> BTreeMap<String, Vec<f64>> {
     let mut rounds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in results["runs"].as_array().into_iter().flatten() {
         let name = run["peer"].as_str().unwrap_or_default();

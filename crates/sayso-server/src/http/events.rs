@@ -16,7 +16,7 @@ use super::when::{rfc3339, span};
 use crate::wire;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -73,8 +73,9 @@ struct StreamEvents {
 }
 
 async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Response, Failed> {
+    let last = request.headers().get("last-event-id").cloned();
     let (knock, asked): (_, Asked<0, StreamEvents, Nothing>) = take(hall, request).await?;
-    let after = last_seen(&knock.headers)?.or(asked.query.after);
+    let after = last_seen(last.as_ref())?.or(asked.query.after);
     if after.is_some_and(|after| after > SEQ_MAX) {
         return Err(bad(format!("an entry's number is at most {SEQ_MAX}")).into());
     }
@@ -90,8 +91,8 @@ async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Respo
 }
 
 /// The last event somebody has, as browsers say it.
-fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+fn last_seen(said: Option<&HeaderValue>) -> Result<Option<u64>, Refusal> {
+    let Some(value) = said else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| bad("Last-Event-ID is no number of an entry".into()))
 }

@@ -14,11 +14,15 @@ use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{
     Actor, Answer, Approvers, AtEnd, Choice, Code, Content, GateId, Kind, Refusal, Shape, Timestamp,
 };
-use sayso_engine::{Ask, Demands, Desk, GateFilter, InboxFilter, Result, Say, SayOutcome};
+use sayso_engine::{
+    Ask, Demands, Desk, GateFilter, InboxFilter, Listening, Result, Say, SayOutcome,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// The longest a request is held.
@@ -171,42 +175,41 @@ async fn show(
     let [name] = asked.names;
     let hold = asked.query.wait.as_deref().map_or(Ok(Duration::ZERO), when::span)?;
     let until = Instant::now() + hold.min(HOLD_MAX);
-    let (id, mut gate, room) = {
-        let knock = knock.clone();
-        blocking(move || {
-            let at = knock.enter()?;
-            let gate = at.desk.gate_for(&at.actor, at.gate(&name)?)?;
-            Ok((gate.opened.id, gate, at.room.clone()))
-        })
-        .await?
+    let knock = Arc::new(knock);
+    let first = knock.clone();
+    let find = move || {
+        let at = first.enter()?;
+        let id = at.gate(&name)?;
+        look(&at, id)
     };
+    let (mut gate, mut woken) = blocking(find).await?;
     while gate.is_open() && Instant::now() < until {
-        let (wake, woken) = tokio::sync::oneshot::channel();
-        let _listening = room.waits.listen(id, move || {
-            let _ = wake.send(());
-        });
-        // Listening now: what happened before that is seen here.
-        gate = look(knock.clone(), id).await?;
-        if !gate.is_open() {
-            break;
-        }
         tokio::select! {
-            _ = woken => {}
+            _ = woken.bell => {}
             () = tokio::time::sleep_until(until) => {}
             () = knock.hall.ending() => break,
         }
         // Whoever lost their credential while they waited hears nothing any more.
-        gate = look(knock.clone(), id).await?;
+        let (again, id) = (knock.clone(), gate.opened.id);
+        (gate, woken) = blocking(move || look(&again.enter()?, id)).await?;
     }
     Ok(on_the_wire(&gate))
 }
 
-async fn look(knock: Knock, id: GateId) -> std::result::Result<Gate, Failed> {
-    blocking(move || {
-        let at = knock.enter()?;
-        at.desk.gate_for(&at.actor, id)
-    })
-    .await
+/// Says when something has happened to a gate, for as long as it is kept.
+struct Woken {
+    bell: oneshot::Receiver<()>,
+    _listening: Listening,
+}
+
+/// Listens first and looks second: what happens in between wakes, too.
+fn look(at: &Visitor, id: GateId) -> Result<(Box<Gate>, Woken)> {
+    let (wake, bell) = oneshot::channel();
+    let listening = at.room.waits.listen(id, move || {
+        let _ = wake.send(());
+    });
+    let gate = at.desk.gate_for(&at.actor, id)?;
+    Ok((Box::new(gate), Woken { bell, _listening: listening }))
 }
 
 /// A question to a person.

@@ -12,7 +12,6 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use sayso_core::gate::Gate;
 use sayso_core::{Actor, Code, GateId, Refusal};
 use sayso_engine::{
     Changes, Handed, LINE_VERSION, Result, Waited, bad_code, bad_passphrase, take_call,
@@ -101,15 +100,19 @@ async fn wait(
     let Handed { with: (id, hold), .. }: Handed<(GateId, Duration)> = read(&body)?;
     visit::note_gate(id);
     let until = Instant::now() + hold.min(HOLD_MAX);
-    let (room, _) = enter(&hall, &space, &secret).await?;
     loop {
         let (wake, woken) = tokio::sync::oneshot::channel();
-        let _listening = room.waits.listen(id, move || {
-            let _ = wake.send(());
-        });
+        let (hall_here, space, secret) = (hall.clone(), space.clone(), secret.clone());
         // Whoever lost their credential while they waited hears nothing any more.
-        let (room, actor) = enter(&hall, &space, &secret).await?;
-        let gate = blocking(move || looked(&room, &actor, id)).await?;
+        let look = move || {
+            let (room, caller) = hall_here.enter(&space, secret.as_deref())?;
+            // Listens first and looks second: what happens in between wakes, too.
+            let listening = room.waits.listen(id, move || {
+                let _ = wake.send(());
+            });
+            Ok((room.desk.gate_for(&caller.actor, id)?, listening))
+        };
+        let (gate, _listening) = blocking(look).await?;
         if !gate.is_open() {
             return Ok(written(&Waited::Ended(Box::new(gate)))?);
         }
@@ -122,10 +125,6 @@ async fn wait(
             () = hall.ending() => return Ok(written(&Waited::TimedOut(Box::new(gate)))?),
         }
     }
-}
-
-fn looked(room: &Room, actor: &Actor, id: GateId) -> Result<Gate> {
-    room.desk.gate_for(actor, id)
 }
 
 /// What happened in the space since, as soon as something has.

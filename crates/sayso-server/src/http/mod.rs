@@ -45,12 +45,13 @@ use crate::mcp::{cannot_start, told_to_end};
 use axum::Router;
 use axum::middleware;
 use axum::routing::get;
-use axum::serve::Listener;
+use axum::serve::{Listener, ListenerExt};
 use sayso_engine::{Channel, LocalDesk, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tls::TlsListener;
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
@@ -133,7 +134,7 @@ impl Listening {
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
             match self.acceptor {
                 Some(acceptor) => until_told(TlsListener::new(socket, acceptor), app, ending).await,
-                None => until_told(socket, app, ending).await,
+                None => until_told(socket.tap_io(|it| at_once(it)), app, ending).await,
             }
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
@@ -142,6 +143,12 @@ impl Listening {
     }
 }
 
+/// An answer is sent when it is there, and not when the one before it has arrived.
+fn at_once(connection: &TcpStream) {
+    let _ = connection.set_nodelay(true);
+}
+
+/// Serves until the process is told to end.
 async fn until_told<L: Listener>(
     listener: L,
     app: Router,
@@ -158,6 +165,9 @@ where
         ending
     };
     let (told, is_told) = tokio::sync::oneshot::channel();
+    // Made into a service once: a bare router would be made anew, with all its routes, for every connection,
+    // and be kept as long as that.
+    let app = app.into_make_service();
     let serve = axum::serve(listener, app).with_graceful_shutdown(async move {
         let _ = told.send(over.await);
     });

@@ -1,7 +1,7 @@
 //! The table of operations. One line of it makes both the route and what the document says of it, from the
 //! same types: so the two cannot differ.
 
-use super::hall::Hall;
+use super::hall::{Hall, secret};
 use super::health::blocking;
 use super::openapi::{Described, Schemas, Shapes};
 use super::problem::Failed;
@@ -178,7 +178,7 @@ pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     let bytes = axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| too_large())?;
     let asked = Asked { names, query, body: read(&bytes)? };
     let errand = errand(&parts, &bytes)?;
-    Ok((Knock { hall, space, headers: parts.headers, errand }, asked))
+    Ok((Knock { hall, space, secret: secret(&parts.headers), errand }, asked))
 }
 
 /// The name somebody gave to what they want done. Looking needs none.

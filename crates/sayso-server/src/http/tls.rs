@@ -97,7 +97,10 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> Shaken {
         loop {
             tokio::select! {
-                (stream, from) = Listener::accept(&mut self.socket) => self.shake_hands(stream, from),
+                (stream, from) = Listener::accept(&mut self.socket) => {
+                    super::at_once(&stream);
+                    self.shake_hands(stream, from);
+                }
                 done = self.handshakes.join_next(), if !self.handshakes.is_empty() => {
                     if let Some(Ok(Some(shaken))) = done {
                         return shaken;

@@ -1,9 +1,8 @@
 //! Who comes in, and to which space. Every request of the API passes here, and nowhere else is it decided
 //! who somebody is: the credential says so.
 
-use super::hall::{Hall, Room, secret};
+use super::hall::{Hall, Room};
 use super::{visit, when};
-use axum::http::HeaderMap;
 use sayso_core::{Actor, GateId, Refusal, TaskId, Timestamp};
 use sayso_engine::{Caller, Desk, Result, check_space_name};
 use std::sync::Arc;
@@ -14,7 +13,8 @@ use webauthn_rs::prelude::Webauthn;
 pub(super) struct Knock {
     pub(super) hall: Arc<Hall>,
     pub(super) space: String,
-    pub(super) headers: HeaderMap,
+    /// Their credential, and nothing else of the request: whoever is held keeps as little as possible.
+    pub(super) secret: Option<String>,
     pub(super) errand: Option<Errand>,
 }
 
@@ -40,8 +40,7 @@ impl Knock {
     /// Lets them in, if their credential is good at this moment. Blocks.
     pub(super) fn enter(&self) -> Result<Visitor> {
         check_space_name(&self.space)?;
-        let secret = secret(&self.headers);
-        let (room, caller) = self.hall.enter(&self.space, secret.as_deref())?;
+        let (room, caller) = self.hall.enter(&self.space, self.secret.as_deref())?;
         let desk = match &self.errand {
             Some(Errand { key, what: [method, uri, body] }) => {
                 room.desk.on_errand(caller.token, key, &[method, uri, body])?

@@ -69,6 +69,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     log::start(args.log, args.log_level.as_deref())?;
     let traces = telemetry::traces()?;
+    allow_many_connections();
     let desk = reach::open(&location, How::Shared)?;
     let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level);
     let version = env!("CARGO_PKG_VERSION");
@@ -88,6 +89,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     context.out.line(&url);
     listening.serve()?;
     Ok(Exit::Ok)
+}
+
+/// Whoever waits is a connection, which is an open file; as many as the system lets us have are fine. What it
+/// gives a process that does not ask is often a thousand.
+fn allow_many_connections() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer it serves fewer.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn no_store() -> Failure {

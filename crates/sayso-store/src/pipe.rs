@@ -1,0 +1,200 @@
+//! A connection to PostgreSQL on which statements travel together.
+//!
+//! The way to the server and back takes longer than most statements, even on one machine. So what nobody
+//! waits for is kept until somebody waits for something, and all of it is sent before the first answer is
+//! read. The server does them in order, one after the other, as if each had been waited for.
+
+use crate::postgres::{in_full, silent};
+use crate::tx::Arg;
+use crate::{Error, Result};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Config, Connection, NoTls, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// The most statements that are kept before they are sent.
+const KEPT_MAX: usize = 64;
+
+/// How the library fails.
+pub(crate) type PgError = tokio_postgres::Error;
+
+/// A statement on its way.
+pub(crate) enum Step {
+    /// Several statements without values.
+    Batch(String),
+    /// One whose rows count.
+    Exec(Statement, Vec<Value>),
+    /// One whose rows are read.
+    Query(Statement, Vec<Value>),
+}
+
+/// A value of a statement that is kept.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+/// What came of a step.
+#[derive(Default)]
+pub(crate) struct Came {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) count: u64,
+}
+
+pub(crate) struct Pipe {
+    client: Client,
+    kept: Vec<Step>,
+    /// Reads and writes the connection whenever somebody waits, in their thread.
+    runtime: Runtime,
+}
+
+impl Pipe {
+    pub(crate) fn connect(config: &Config, tls: Option<MakeRustlsConnect>) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| Error::Other(format!("no way to connect: {e}")))?;
+        let client = match tls {
+            Some(tls) => {
+                runtime.block_on(config.connect(tls)).map(|pair| keep_going(&runtime, pair))
+            }
+            None => runtime.block_on(config.connect(NoTls)).map(|pair| keep_going(&runtime, pair)),
+        };
+        let client = client.map_err(|e| silent(in_full(&e)))?;
+        Ok(Self { client, kept: vec![], runtime })
+    }
+
+    /// Keeps a step until somebody waits.
+    pub(crate) fn keep(&mut self, step: Step) -> std::result::Result<(), PgError> {
+        self.kept.push(step);
+        match self.kept.len() >= KEPT_MAX {
+            true => self.send().map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Does what was kept and then this, and says what came of this.
+    pub(crate) fn step(&mut self, step: Step) -> std::result::Result<Came, PgError> {
+        self.kept.push(step);
+        Ok(self.send()?.pop().unwrap_or_default())
+    }
+
+    /// Does all that was kept, in order. What failed first is what went wrong: the server does nothing
+    /// behind it.
+    pub(crate) fn send(&mut self) -> std::result::Result<Vec<Came>, PgError> {
+        let steps = std::mem::take(&mut self.kept);
+        let client = &self.client;
+        let all = steps.iter().map(|step| Box::pin(step.run(client)) as Going<'_>).collect();
+        self.runtime.block_on(together(all)).into_iter().collect()
+    }
+
+    /// Whether nothing but the beginning of a transaction is kept, and nothing of it was sent.
+    pub(crate) fn has_only_begun(&self) -> bool {
+        matches!(self.kept.as_slice(), [Step::Batch(_)])
+    }
+
+    /// Lets go of what was kept.
+    pub(crate) fn forget(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Sends this without waiting for what comes of it.
+    pub(crate) fn tell(&mut self, sql: &str) {
+        let said = self.client.batch_execute(sql);
+        self.runtime.block_on(async {
+            let mut said = Box::pin(said);
+            let _ = poll_fn(|context| Poll::Ready(said.as_mut().poll(context))).await;
+            tokio::task::yield_now().await;
+        });
+    }
+
+    pub(crate) fn prepare(&mut self, sql: &str) -> std::result::Result<Statement, PgError> {
+        self.runtime.block_on(self.client.prepare(sql))
+    }
+
+    /// Whether the server is known to have hung up, as far as can be told without asking it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Takes notice of what came in meanwhile.
+    pub(crate) fn listen(&mut self) {
+        self.runtime.block_on(async {
+            // Once to hear that there is something, once to read it.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+        });
+    }
+}
+
+/// Lets a connection go on whenever somebody waits. That it is gone shows in whatever is asked of it next.
+fn keep_going<S, T>(runtime: &Runtime, (client, connection): (Client, Connection<S, T>)) -> Client
+where
+    Connection<S, T>: Future + Send + 'static,
+{
+    runtime.spawn(async move {
+        let _ = connection.await;
+    });
+    client
+}
+
+impl Step {
+    async fn run(&self, client: &Client) -> std::result::Result<Came, PgError> {
+        match self {
+            Step::Batch(sql) => client.batch_execute(sql).await.map(|()| Came::default()),
+            Step::Exec(statement, values) => {
+                let count = client.execute_raw(statement, values.iter().map(Value::as_arg)).await?;
+                Ok(Came { rows: vec![], count })
+            }
+            Step::Query(statement, values) => {
+                let values: Vec<_> = values.iter().map(Value::as_arg).collect();
+                let values: Vec<_> = values.iter().map(|value| value as _).collect();
+                let rows = client.query(statement, &values).await?;
+                Ok(Came { rows, count: 0 })
+            }
+        }
+    }
+}
+
+impl Value {
+    pub(crate) fn all(args: &[Arg<'_>]) -> Vec<Self> {
+        let value = |arg: &Arg<'_>| match arg {
+            Arg::Null => Value::Null,
+            Arg::Int(value) => Value::Int(*value),
+            Arg::Text(value) => Value::Text((*value).to_owned()),
+        };
+        args.iter().map(value).collect()
+    }
+
+    fn as_arg(&self) -> Arg<'_> {
+        match self {
+            Value::Null => Arg::Null,
+            Value::Int(value) => Arg::Int(*value),
+            Value::Text(value) => Arg::Text(value),
+        }
+    }
+}
+
+type Going<'a> = Pin<Box<dyn Future<Output = std::result::Result<Came, PgError>> + Send + 'a>>;
+
+/// Runs them all. A statement is sent when it is polled for the first time, so all are on their way, in
+/// order, before anything comes back.
+async fn together(mut those: Vec<Going<'_>>) -> Vec<std::result::Result<Came, PgError>> {
+    let mut came: Vec<_> = those.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut is_done = true;
+        for (one, came) in those.iter_mut().zip(&mut came) {
+            if came.is_none() {
+                match one.as_mut().poll(context) {
+                    Poll::Ready(done) => *came = Some(done),
+                    Poll::Pending => is_done = false,
+                }
+            }
+        }
+        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    came.into_iter().flatten().collect()
+}

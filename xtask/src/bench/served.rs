@@ -1,0 +1,254 @@
+//! The server: round trips and throughput beside floors and peers, many clients held at once, what is there
+//! after a kill, and how long a start takes. All of it over HTTP, with the real `sayso serve`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Built;
+use super::peers::{by_peer, folder, setting};
+use super::table::{median, ms, table, times};
+use crate::shell;
+use crate::stop::Outcome;
+
+/// Who is measured beside us: everybody who keeps a question durably.
+const PEERS: &str = "floor-http-sqlite,sayso-sqlite,langgraph-sqlite,dbos-sqlite-10ms,restate,mastra-sqlite,\
+                     floor-pg-listen,floor-postgres,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres";
+
+/// How many clients wait at once, and how many gates are open when the server is killed.
+const MANY: usize = 10_000;
+
+const STORES: [&str; 2] = ["sqlite", "postgres"];
+
+pub(super) fn run(built: &Built) -> Outcome<String> {
+    let trips = in_turns(built, "b1", &["--n", "60"])?;
+    let many = in_turns(built, "b1t", &["--n", "600", "--inflight", "64"])?;
+    let sections = [
+        "# The server\n\nThe real `sayso serve`, driven over HTTP through the public API: a process of its own drives \
+         it, on the same two shared cores. Everything in one table was run in turns in one run. `cargo xtask bench served`\n"
+            .to_owned(),
+        round_trip(&trips),
+        throughput(&many),
+        crowd(built)?,
+        restart(built)?,
+        start(built)?,
+        explanation(),
+    ];
+    Ok(sections.join("\n"))
+}
+
+/// What people wrote below the figures, which stays.
+const EXPLAINED: &str = "## Why it costs what it costs";
+
+fn explanation() -> String {
+    let page = fs::read_to_string(Path::new(super::PAGES).join("served.md")).unwrap_or_default();
+    page.find(EXPLAINED).map_or_else(String::new, |at| page[at..].to_owned())
+}
+
+/// Runs everybody in turns, and says what came of each.
+fn in_turns(built: &Built, bench: &str, more: &[&str]) -> Outcome<Value> {
+    let out = built.dir.join(format!("served-{bench}.json"));
+    // The runner adds to what is there; an older run must not mix in.
+    let _ = fs::remove_file(&out);
+    let mut command = Command::new("python3");
+    command.arg(folder()?.join("run.py")).arg(bench);
+    command.args(["--peers", &setting("SAYSO_BENCH_PEERS", PEERS)]).args(more);
+    command.args(["--rounds", &setting("SAYSO_BENCH_ROUNDS", "5"), "--patience", "10"]);
+    command.arg("--out").arg(&out).env("SAYSO_BENCH", &built.served);
+    shell::run(&mut command)?;
+    let text = fs::read_to_string(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", out.display()).into())
+}
+
+fn on_postgres(name: &str) -> bool {
+    name.contains("postgres") || name.contains("pg-")
+}
+
+fn ours(name: &str) -> &'static str {
+    if on_postgres(name) { "sayso-postgres" } else { "sayso-sqlite" }
+}
+
+fn round_trip(results: &Value) -> String {
+    let rounds = by_peer(results);
+    let middle = |name: &str| median(rounds.get(name).cloned().unwrap_or_default());
+    let mut names: Vec<_> = rounds.keys().filter(|name| *name != "floor-postgres").collect();
+    names.sort_by(|a, b| middle(a).total_cmp(&middle(b)));
+    let rows: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let floor = if on_postgres(name) { "floor-pg-listen" } else { "floor-http-sqlite" };
+            let time = middle(name);
+            vec![
+                (*name).clone(),
+                ms(time),
+                times(time / middle(floor)),
+                times(time / middle(ours(name))),
+            ]
+        })
+        .collect();
+    format!(
+        "## Round trip\nA gate is opened, somebody else answers it, and whoever waited has the answer; one at a time, thinking \
+         time left out. Median over the rounds of each round's median. The floor on SQLite is a bare HTTP server with two \
+         commits; that on PostgreSQL has no server in between.\n\n{}",
+        table(&["who", "ms", "beside its floor", "beside sayso"], &rows)
+    )
+}
+
+fn throughput(results: &Value) -> String {
+    let rate = |name: &str| {
+        let runs = results["runs"].as_array().into_iter().flatten();
+        let own = runs.filter(|run| run["peer"] == name);
+        median(own.filter_map(|run| run["per_s"].as_f64()).collect())
+    };
+    let names = results["runs"].as_array().into_iter().flatten();
+    let mut names: Vec<_> = names.filter_map(|run| run["peer"].as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| rate(name).is_finite() && *name != "floor-pg-listen");
+    names.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    let rows: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let floor = if on_postgres(name) { "floor-postgres" } else { "floor-http-sqlite" };
+            let share = rate(name) / rate(floor) * 100.0;
+            vec![
+                (*name).to_owned(),
+                format!("{:.0}", rate(name)),
+                format!("{share:.0} %"),
+                times(rate(ours(name)) / rate(name)),
+            ]
+        })
+        .collect();
+    format!(
+        "## Throughput\nWhole round trips per second with 64 in flight: opened, answered, delivered. Median of the rounds. \
+         The floor on PostgreSQL is a server on a unix socket that commits everything in one statement.\n\n{}",
+        table(&["who", "per second", "of its floor", "sayso is ahead by"], &rows)
+    )
+}
+
+/// Runs a mode of our own in a fresh store.
+fn alone(built: &Built, store: &str, mode: &str, more: &[&str]) -> Outcome<Value> {
+    let dir = built.dir.join(format!("served-{mode}"));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let base = setting("BENCH_PG", "postgresql://postgres@127.0.0.1:55432");
+    if store == "postgres" {
+        for sql in ["drop database if exists b_served with (force)", "create database b_served"] {
+            let mut psql = Command::new("psql");
+            shell::output(psql.arg(format!("{base}/postgres")).args(["-qc", sql]))?;
+        }
+    }
+    let mut command = Command::new(&built.served);
+    command.arg(mode).args(["--backend", store, "--pg", &format!("{base}/b_served")]);
+    command.arg("--dir").arg(&dir).args(more);
+    eprintln!("served {mode} {store} {}", more.join(" "));
+    let said = shell::output(&mut command)?;
+    let line = said.lines().find_map(|line| line.strip_prefix("@@")).unwrap_or_default();
+    let result: Value = serde_json::from_str(line).map_err(|e| format!("{mode}: {e}: {said}"))?;
+    eprintln!("{result}");
+    remove(&dir);
+    Ok(result)
+}
+
+fn remove(dir: &Path) {
+    let _ = fs::remove_dir_all(dir);
+}
+
+fn number(of: &Value, key: &str) -> f64 {
+    of[key].as_f64().unwrap_or(f64::NAN)
+}
+
+fn crowd(built: &Built) -> Outcome<String> {
+    let mut rows = vec![];
+    for store in STORES {
+        for many in [1_000, MANY] {
+            let said = alone(built, store, "crowd", &["--n", &many.to_string()])?;
+            rows.push(vec![
+                store.to_owned(),
+                many.to_string(),
+                format!("{:.1}", number(&said, "kb_each")),
+                format!("{:.0}", number(&said, "memory_kb") / 1024.0),
+                format!(
+                    "{:.0} to {:.0}",
+                    number(&said, "threads_before"),
+                    number(&said, "threads")
+                ),
+                format!("{:.1} %", number(&said, "idle_cpu") * 100.0),
+                ms(number(&said, "heard_ms")),
+                ms(number(&said, "heard_ms_p99")),
+            ]);
+        }
+    }
+    let head = [
+        "store",
+        "clients waiting",
+        "KB each",
+        "server, MB",
+        "threads",
+        "of one core",
+        "answer to heard, ms",
+        "(p99)",
+    ];
+    Ok(format!(
+        "## Many who wait\nEach client has asked and is held on a connection of its own; then 300 of them are answered one after \
+         the other, on one more connection. Memory is what the server has more than before they came. From the moment the answer \
+         is sent until the client has it.\n\n{}",
+        table(&head, &rows)
+    ))
+}
+
+fn restart(built: &Built) -> Outcome<String> {
+    let mut rows = vec![];
+    for store in STORES {
+        for (open, history) in [(1_000, 0), (1_000, 20_000), (MANY, 0)] {
+            let words =
+                ["--n", &open.to_string(), "--history", &history.to_string(), "--sample", "1000"];
+            let said = alone(built, store, "b2", &words)?;
+            let seconds = |key: &str| format!("{:.2}", number(&said, key));
+            rows.push(vec![
+                store.to_owned(),
+                open.to_string(),
+                history.to_string(),
+                seconds("listens_s"),
+                seconds("first_answer_s"),
+                seconds("all_listed_s"),
+                format!("{:.0}", number(&said, "lost")),
+            ]);
+        }
+    }
+    let head = [
+        "store",
+        "open gates",
+        "answered before",
+        "listens, s",
+        "first answered, s",
+        "all listed, s",
+        "lost",
+    ];
+    Ok(format!(
+        "## Killed and started again\n`kill -9` with gates open, then a new process: seconds since its start until it listens, until \
+         the first gate is answered, and until all of them were listed, 200 to a page. A thousand of them are answered then.\n\n{}",
+        table(&head, &rows)
+    ))
+}
+
+fn start(built: &Built) -> Outcome<String> {
+    let mut rows = vec![];
+    for store in STORES {
+        let said = alone(built, store, "start", &["--n", "20", "--prefill", "100"])?;
+        rows.push(vec![
+            store.to_owned(),
+            ms(number(&said, "listens_ms")),
+            ms(number(&said, "first_answer_ms")),
+            ms(number(&said, "first_answer_ms_p90")),
+            format!("{:.0}", number(&said, "idle_kb") / 1024.0),
+        ]);
+    }
+    Ok(format!(
+        "## A start\nFrom the start of the process until it listens, and until a request with a credential has its answer; \
+         the memory half a second later. Median of 20 starts.\n\n{}",
+        table(&["store", "listens, ms", "first answer, ms", "(p90)", "idle, MB"], &rows)
+    ))
+}
