@@ -16,7 +16,7 @@ pub struct Notice {
     pub person: Option<String>,
     /// By which channel.
     pub channel: String,
-    /// Why: asked, changed, woken, reminded, escalated, expires_soon, asked_again, overdue or settled.
+    /// Why: asked, changed, woken, reminded, escalated, expires_soon, asked_again, overdue, delegated or settled.
     pub why: String,
     /// The escalation level.
     pub level: u32,

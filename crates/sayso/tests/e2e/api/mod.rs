@@ -150,6 +150,12 @@ impl Server {
         self.raw(&self.request("POST", &path, Some(self.secret(who)), Some(body.as_bytes())))
     }
 
+    /// Lets somebody have a passphrase, by a code as they would.
+    pub fn passphrase(&self, space: &Space, who: &str, passphrase: &str) {
+        let code = space.run(Who::Terminal, &["people", "invite", who, "--json"]).json();
+        self.line(who, "join", json!([code["code"], who, passphrase])).is(200);
+    }
+
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

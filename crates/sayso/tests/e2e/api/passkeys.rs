@@ -2,7 +2,7 @@
 
 use super::{Server, text};
 use crate::governed::policy;
-use crate::harness::on_both;
+use crate::harness::{Space, on_both};
 use serde_json::{Value, json};
 use webauthn_authenticator_rs::prelude::{Url, WebauthnAuthenticator};
 use webauthn_authenticator_rs::softpasskey::SoftPasskey;
@@ -49,8 +49,8 @@ rules:
 ";
 
 /// Somebody who has shown their passphrase and has a key.
-fn with_key(server: &Server, who: &str) -> Key {
-    server.line(who, "set_passphrase", json!([null, "correct horse"])).is(200);
+fn with_key(space: &Space, server: &Server, who: &str) -> Key {
+    server.passphrase(space, who, "correct horse");
     server.post(who, "/passkeys/begin", json!({"label": "phone"})).refused(403, "SAY012");
     server.line(who, "unlock", json!(["correct horse"])).is(200);
     let mut key = Key::at("http://localhost");
@@ -82,8 +82,8 @@ on_both! {
     fn a_touch_is_for_one_card(space: &Space) {
         policy(space, "space", RULES);
         let server = Server::of(space);
-        let mut anns = with_key(&server, "ann");
-        let mut bobs = with_key(&server, "bob");
+        let mut anns = with_key(space, &server, "ann");
+        let mut bobs = with_key(space, &server, "bob");
         let (first, second) = (ask(&server, "Pay 10?"), ask(&server, "Pay 10,000?"));
         assert_eq!(first["least_proof"], "presence");
         server.answer("ann", &first, yes(None)).refused(403, "SAY012");
@@ -124,7 +124,7 @@ on_both! {
         server.post("ann", &format!("/gates/{}/answer", text(&now["id"])), both).refused(400, "SAY038");
         // As it should be.
         let answered = server.answer("ann", &now, yes(Some(touched))).is(200);
-        assert_eq!(answered["gate"]["answer"]["proof"], "presence", "{answered}");
+        assert_eq!(answered["answer"]["proof"], "presence", "{answered}");
         let used = server.get("ann", "/passkeys").is(200)["items"][0]["used_at"].clone();
         assert!(used.is_string());
         server.answer("bob", &second, yes(Some(bobs.touch(&touch_for(&server, "bob", &second))))).is(200);
@@ -144,7 +144,7 @@ on_both! {
     fn whose_key_it_is(space: &Space) {
         policy(space, "space", RULES);
         let server = Server::of(space);
-        let mut key = with_key(&server, "ann");
+        let mut key = with_key(space, &server, "ann");
         let id = text(&server.get("ann", "/passkeys").is(200)["items"][0]["id"]).to_owned();
         for (who, status, code) in [("bob", 404, "SAY001"), ("coder", 403, "SAY010")] {
             server.send(who, "DELETE", &format!("/passkeys/{id}"), None).refused(status, code);

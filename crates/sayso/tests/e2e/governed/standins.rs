@@ -116,10 +116,10 @@ crate::harness::on_both! {
         set_channels(space, "bobs: {command: [\"true\"], who: [bob]}\ncids: {command: [\"true\"], who: [cid]}");
         let told = |gate: &str| {
             let all = notices(space, &[]);
-            let of_gate = all.into_iter().filter(|notice| notice["handle"] == gate);
+            let of_gate = all.into_iter().filter(|notice| notice["gate"] == gate);
             let mut told: Vec<_> = of_gate
                 .map(|notice| {
-                    let (who, why) = (notice["person"].clone(), notice["occasion"].clone());
+                    let (who, why) = (notice["person"].clone(), notice["why"].clone());
                     format!("{} {}", who.as_str().unwrap(), why.as_str().unwrap())
                 })
                 .collect();
@@ -135,8 +135,8 @@ crate::harness::on_both! {
         bob(space, &["away", "--until", "3d"]).ok();
         let gate = review(space);
         assert_eq!(told(&gate), ["bob asked"]);
-        let later = notices(space, &[]).into_iter().find(|notice| notice["handle"] == gate.as_str());
-        let due = later.unwrap()["due_at"].as_str().unwrap().to_owned();
+        let later = notices(space, &[]).into_iter().find(|notice| notice["gate"] == gate.as_str());
+        let due = later.unwrap()["next"].as_str().unwrap().to_owned();
         let in_two_days = space.run(Who::Script, &["away", "--json"]).json()[0]["until"].clone();
         assert!(due.as_str() >= in_two_days.as_str().unwrap(), "{due} before {in_two_days}");
     }

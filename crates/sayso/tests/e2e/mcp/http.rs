@@ -47,13 +47,13 @@ fn only_agents(space: &Space, server: Server) {
 on_both! {
     /// Two agents wait at one server; each gets its own answer.
     fn each_gets_its_own_answer(space: &Space) {
-        each_its_own(space, &Server::start(space, "127.0.0.1:0", "30s"));
-        each_its_own(space, &Server::serve(space));
+        each_its_own(space, &Server::start(space, "127.0.0.1:0", "30s"), "here");
+        each_its_own(space, &Server::serve(space), "there");
     }
 }
 
-fn each_its_own(space: &Space, server: &Server) {
-    let (server, ask) = (server, |name: &str| json!({"question": format!("{name}?")}));
+fn each_its_own(space: &Space, server: &Server, place: &str) {
+    let (server, ask) = (server, |name: &str| json!({"question": format!("{name} {place}?")}));
     std::thread::scope(|scope| {
         let calls: Vec<_> = ["coder", "tester"]
             .map(|name| {
@@ -64,7 +64,7 @@ fn each_its_own(space: &Space, server: &Server) {
         for gate in waiting_for(space, 2) {
             let (handle, by) =
                 (gate["handle"].as_str().unwrap(), gate["asked_by"].as_str().unwrap());
-            assert_eq!(gate["question"], format!("{by}?"));
+            assert_eq!(gate["question"], format!("{by} {place}?"));
             space.ann(&["respond", handle, &format!("for {by}")]).ok();
         }
         for (name, call) in calls {

@@ -81,7 +81,7 @@ for_teams! {
         for (cut, args) in [
             ("note", vec!["note", &task, "once"]),
             ("create_task", vec!["create", "Another"]),
-            ("close_task", vec!["close", &task, "--reason", "done"]),
+            ("close_task", vec!["close", &task, "done"]),
         ] {
             let thief = Thief::before(&team.server.url, cut);
             let machine = Space::empty();

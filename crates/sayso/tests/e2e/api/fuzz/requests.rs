@@ -334,10 +334,11 @@ impl<'d> Maker<'d> {
     fn fit_answer(&mut self, answer: &mut Map<String, Value>, mood: Mood) {
         let Some(gate) = self.about.clone() else { return };
         answer.insert("digest".into(), gate["digest"].clone());
-        if mood != Mood::Fitting {
+        if mood != Mood::Fitting || !answer.contains_key("verdict") {
             return;
         }
-        for content in ["text", "picked", "other", "form", "arguments", "interrupts"] {
+        let contents = ["text", "picked", "other", "form", "arguments", "interrupts", "presence"];
+        for content in contents {
             answer.remove(content);
         }
         if answer["verdict"] == "rejected" {
