@@ -50,7 +50,7 @@ impl LocalDesk {
         self.submit(actor, |batch| {
             batch.actor.check(Deed::Answer, "be back")?;
             let name = batch.actor.name.clone();
-            Ok(batch.set(&[Change { kind: SettingKind::Away, name, body: None }])? > 0)
+            batch.end_absence(&name)
         })
     }
 
@@ -79,6 +79,15 @@ impl Batch<'_, '_> {
     /// Who acts, with those they stand in for.
     pub(crate) fn speaking(&mut self) -> Result<Actor> {
         self.desk.speaking(self.write, self.actor, self.at)
+    }
+
+    /// Nobody stands in for this person any more. Whether somebody did, or could have.
+    pub(crate) fn end_absence(&mut self, name: &str) -> Result<bool> {
+        let kind = SettingKind::Away;
+        match self.write.setting(self.space, kind.as_str(), name)? {
+            Some(_) => Ok(self.set(&[Change { kind, name: name.to_owned(), body: None }])? > 0),
+            None => Ok(false),
+        }
     }
 }
 

@@ -211,6 +211,7 @@ impl LocalDesk {
                 return Err(not_found("person", &name).into());
             }
             batch.about("person.dismissed", &name, None, "");
+            batch.end_absence(&name)?;
             batch.write.drop_person(batch.space, &name, batch.at).map(drop)?;
             Ok(())
         })

@@ -258,7 +258,15 @@ fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<S
 }
 
 /// What only the admin's policy may say, such as that silence is a yes, only an admin may put there.
+/// And what people say themselves, such as that another answers for them, nobody sets for them.
 fn check_may_set(actor: &Actor, changes: &[Change]) -> Result<()> {
+    let said = |c: &&Change| matches!(c.kind, SettingKind::Away | SettingKind::Remembered);
+    if let Some(change) = changes.iter().find(said) {
+        let what = change.kind.as_str();
+        let message =
+            format!("{} may not set {what} {}: it is said, not set", actor.name, change.name);
+        return Err(Refusal::new(Code::NotAllowed, message).into());
+    }
     let is_admins = |c: &Change| c.kind == SettingKind::Policy && c.name == ADMIN_POLICY;
     if actor.role == Role::Admin || !changes.iter().any(is_admins) {
         return Ok(());

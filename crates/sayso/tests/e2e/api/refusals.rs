@@ -49,6 +49,22 @@ on_both! {
     }
 }
 
+on_both! {
+    /// Not even whoever looks after the space says in another's name who stands in for them, or what they
+    /// would have said yes to.
+    fn what_people_say_is_not_set(space: &Space) {
+        space.mint("admin", "root");
+        let server = Server::of(space);
+        let away = json!({"until": 4_000_000_000_000_000_i64, "to": "bob", "proof": "two_people"});
+        for kind in ["Away", "Remembered"] {
+            let change = json!({"kind": kind, "name": "ann", "body": away.to_string()});
+            server.line("root", "set", json!([[change]])).refused(403, "SAY037");
+        }
+        assert_eq!(server.get("ann", "/away").is(200)["items"], json!([]));
+        space.verify();
+    }
+}
+
 /// A credential opens the space it is for, and tells nothing of any other.
 fn another_space(space: &Space, server: &Server, gate: &Value) {
     space.run(crate::harness::Who::Script, &["--space", "other", "init"]).ok();

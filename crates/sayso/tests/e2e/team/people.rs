@@ -80,6 +80,23 @@ for_teams! {
 }
 
 for_teams! {
+    /// Whoever is let in no more leaves nothing to anybody: their stand-in is only themselves again.
+    fn a_dismissed_person_leaves_nobody_behind(team: &Team) {
+        let ann = team.first("ann");
+        let bob = team.invited(&ann, "bob");
+        let cid = team.invited(&ann, "cid");
+        std::fs::write(ann.path().join("p.yaml"), "rules:\n  - {name: bobs, on: ask, then: ask, ask: {of: bob}}\n").unwrap();
+        ann.run(Who::Terminal, &["policy", "set", "p.yaml"]).ok();
+        bob.run(Who::Terminal, &["away", "--until", "3d", "--to", "cid"]).ok();
+        let ask = || ann.run(Who::Script, &["ask", "May I?", "--verdict"]).ok();
+        cid.run(Who::Terminal, &["approve", &ask()]).ok();
+        ann.run(Who::Terminal, &["people", "dismiss", "bob"]).ok();
+        cid.run(Who::Terminal, &["approve", &ask()]).refused("SAY013");
+        ann.run(Who::Terminal, &["away"]).says("nobody is away").ok();
+    }
+}
+
+for_teams! {
     /// From elsewhere it takes more than being a person to change what holds for all.
     fn who_looks_after_the_space(team: &Team) {
         let ann = team.first("ann");
