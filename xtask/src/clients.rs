@@ -4,10 +4,10 @@
 //! of the user's cache. A client that cannot be had, or does not start, is a failure and no skip.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::npm;
 use crate::scratch::Scratch;
 use crate::shell::{cargo, has, output, path_folders, run as sh, works};
 use crate::stop::{Outcome, Stop};
@@ -141,11 +141,9 @@ impl Package {
 
     /// Its program, installed unless it is there, and seen to start.
     fn ensure(&self, nodes: Option<&Path>) -> Outcome<PathBuf> {
-        let folder = cache()?.join(format!("{}-{}", self.name, self.version));
-        let program = folder.join("node_modules").join(in_full(self.program)?);
-        if !program.is_file() {
-            self.install(&folder)?;
-        }
+        let (package, file) = (in_full(self.package)?, in_full(self.program)?);
+        let folder = npm::ensure(self.name, &package, self.version, &file)?;
+        let program = folder.join("node_modules").join(file);
         match self.check(&program, nodes) {
             Ok(()) => Ok(program),
             Err(stop) => {
@@ -153,26 +151,6 @@ impl Package {
                 Err(format!("{}\n{anew}", stop.text).into())
             }
         }
-    }
-
-    /// Installs it somewhere else first: what is in the cache is whole.
-    fn install(&self, folder: &Path) -> Outcome {
-        let cache = cache()?;
-        fs::create_dir_all(&cache)?;
-        let scratch = Scratch::below(&cache)?;
-        let new = scratch.path().join("new");
-        fs::create_dir(&new)?;
-        fs::write(new.join("package.json"), "{\"private\": true}\n")?;
-        let what = format!("{}@{}", in_full(self.package)?, self.version);
-        eprintln!("{CLIENTS}: installs {what} in {}", folder.display());
-        let mut npm = Command::new("npm");
-        // Their scripts would run with the rights of whoever tests; none of them is needed.
-        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", &what]);
-        output(npm.current_dir(&new))?;
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        Ok(fs::rename(new, folder)?)
     }
 
     fn check(&self, program: &Path, nodes: Option<&Path>) -> Outcome {
@@ -192,14 +170,6 @@ impl Package {
             }
         }
     }
-}
-
-/// Where clients are kept between runs.
-fn cache() -> Outcome<PathBuf> {
-    let given = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || given("HOME").map(|home| home.join(".cache"));
-    let cache = given("XDG_CACHE_HOME").or_else(home);
-    cache.map(|cache| cache.join("sayso-clients")).ok_or_else(|| "HOME is not set".into())
 }
 
 /// A name or path with this machine's system in it.

@@ -278,7 +278,7 @@ fn line_fits(says: &str, printed: &str, handles: &Handles) -> Option<Handles> {
 /// A handle as the pages write them: a letter, four characters, at least one of them a digit.
 fn is_stand_in(word: &str) -> bool {
     word.len() == 5
-        && word.starts_with(['g', 't', 'm', 'k'])
+        && word.starts_with(['g', 't', 'm', 'k', 'f'])
         && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         && word.bytes().any(|b| b.is_ascii_digit())
 }

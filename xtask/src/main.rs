@@ -11,6 +11,7 @@ mod docs;
 mod generate;
 mod help;
 mod lint;
+mod npm;
 mod probe;
 mod scratch;
 mod shell;

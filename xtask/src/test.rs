@@ -25,6 +25,7 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
     let postgres = tools::ensure()?;
+    let axe = tools::axe()?;
     // The end-to-end tests start the program itself, so it must be there before they are.
     sh(&mut cargo(&["build", "--workspace", "--locked"]))?;
     let cluster = Cluster::start(&xtask, &postgres)?;
@@ -32,7 +33,7 @@ pub(crate) fn here(words: &[String]) -> Outcome {
         // First, so that the last lines are the summary of the real tests.
         sh(with(&mut cargo(&["test", "--doc", "--workspace", "--locked"]), &cluster))?;
     }
-    sh(with(runner(words).args(words), &cluster))
+    sh(with(runner(words).args(words), &cluster).env("SAYSO_TEST_AXE", axe))
 }
 
 /// nextest, or cargo's own runner where nextest is not installed.

@@ -203,6 +203,8 @@ codes! {
     BadCode = "SAY055", Login, "the code does not let anybody in";
     /// A touch of a passkey that was not asked for, was used, or is not right.
     NoTouch = "SAY056", NotAllowed, "the touch of the passkey does not count";
+    /// An agent asks too fast.
+    TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
 }
 
 impl Serialize for Code {

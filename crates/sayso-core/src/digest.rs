@@ -1,7 +1,7 @@
 //! Digests: SHA-256 over canonical JSON (RFC 8785), so that what was shown can be named.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -16,13 +16,9 @@ impl Digest {
 
     /// The digest of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
-        use fmt::Write;
-        let mut hex = String::with_capacity(64);
-        for byte in Sha256::digest(bytes) {
-            // Writing to a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-        }
-        Self(hex)
+        let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
+        let hash = Sha256::digest(bytes);
+        Self(hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
     }
 
     /// The digest of a value's canonical JSON.
@@ -70,7 +66,7 @@ fn write_canonical(text: &mut String, value: &Value) {
             entries.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
             for (at, (key, value)) in entries.into_iter().enumerate() {
                 text.push(if at == 0 { '{' } else { ',' });
-                text.push_str(&canonical_scalar(key));
+                write_text(text, key);
                 text.push(':');
                 write_canonical(text, value);
             }
@@ -83,15 +79,21 @@ fn write_canonical(text: &mut String, value: &Value) {
             }
             text.push_str(if items.is_empty() { "[]" } else { "]" });
         }
+        Value::Null => text.push_str("null"),
+        Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::String(value) => write_text(text, value),
         Value::Number(number) if !number.is_f64() => text.push_str(&number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            text.push_str(&canonical_scalar(value));
-        }
+        Value::Number(number) => text.push_str(&canonical_fraction(number)),
     }
 }
 
-fn canonical_scalar<T: Serialize>(value: &T) -> String {
-    serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| "null".into())
+/// A text as RFC 8785 writes it, which is how every writer of JSON does that escapes no more than it must.
+fn write_text(text: &mut String, value: &str) {
+    text.push_str(&serde_json::to_string(value).unwrap_or_else(|_| "null".into()));
+}
+
+fn canonical_fraction(number: &Number) -> String {
+    serde_json_canonicalizer::to_string(number).unwrap_or_else(|_| "null".into())
 }
 
 #[cfg(test)]
@@ -115,6 +117,10 @@ mod tests {
             (json!({"\u{fb33}": 1, "\u{1f600}": 2}), "{\"\u{1f600}\":2,\"\u{fb33}\":1}"),
             (json!([1.0, 1e30, -0.0, 1e-7]), "[1,1e+30,0,1e-7]"),
             (json!("\u{7}\n\"é"), r#""\u0007\n\"é""#),
+            (
+                json!("\0\u{1f}\u{7f}\u{8}\t\u{c}\r\\/<\u{2028}"),
+                "\"\\u0000\\u001f\u{7f}\\b\\t\\f\\r\\\\/<\u{2028}\"",
+            ),
         ] {
             assert_eq!(canonical(&value), text);
             assert_eq!(serde_json_canonicalizer::to_string(&value).ok().as_deref(), Some(text));

@@ -89,6 +89,10 @@ id!(
     RunId, 'r'
 );
 id!(
+    /// One walk through a workflow.
+    FlowId, 'f'
+);
+id!(
     /// A text to an agent.
     MessageId, 'm'
 );

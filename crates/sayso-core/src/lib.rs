@@ -1,6 +1,6 @@
 //! What may happen in sayso: pure rules, no clock, no chance, no I/O.
 //!
-//! Each machine ([`gate`], [`task`], [`run`]) is three functions. `decide` judges a command against
+//! Each machine ([`gate`], [`task`], [`run`], [`flow`]) is three functions. `decide` judges a command against
 //! a state and returns events or a [`Refusal`]; `apply` folds an event into the state; `effects`
 //! names what an event makes the world do. Time, ids and credentials are handed in, so the whole
 //! authority model can be tested by table.
@@ -12,6 +12,7 @@ pub mod audit;
 pub mod code;
 pub mod demand;
 pub mod digest;
+pub mod flow;
 pub mod gate;
 pub mod guessing;
 pub mod id;
@@ -34,7 +35,7 @@ pub use code::{Code, Exit};
 pub use demand::{AtEnd, Risk};
 pub use digest::Digest;
 pub use gate::Action;
-pub use id::{GateId, MessageId, RunId, SpaceId, TaskId, TokenId};
+pub use id::{FlowId, GateId, MessageId, RunId, SpaceId, TaskId, TokenId};
 pub use kind::{Kind, Outcome, Verdict};
 pub use notice::{Occasion, Reach, Wish};
 pub use refusal::Refusal;

@@ -3,6 +3,7 @@
 use crate::load::event;
 use crate::{Desk, Error, LocalDesk, Result};
 use sayso_core::audit::{Broken, Entry, Head, Mark, Sealed, Verifier};
+use sayso_core::flow::{self, Flow};
 use sayso_core::gate::{self, Gate};
 use sayso_core::task::{self, Task};
 use sayso_core::{Actor, Code, Deed, Refusal, SpaceId};
@@ -21,7 +22,7 @@ pub struct Report {
     pub entries: u64,
     /// How many events they cover.
     pub events: u64,
-    /// How many gates and tasks are what their events made them.
+    /// How many gates, tasks and flows are what their events made them.
     pub views: u64,
 }
 
@@ -227,6 +228,11 @@ fn verify_view(read: &mut Read<'_>, rows: &[EventRow]) -> Result<u64> {
             let folded = fold::<Task, _>(rows, task::apply)?;
             let shown = id.parse().ok().map(|id| read.task(id)).transpose();
             folded == readable(shown)?.flatten().map(|(row, _)| row.task)
+        }
+        "flow" => {
+            let folded = fold::<Flow, _>(rows, flow::apply)?;
+            let shown = id.parse().ok().map(|id| read.flow_view(id)).transpose();
+            folded == readable(shown)?.flatten().map(|(flow, _)| flow)
         }
         _ => return Ok(0),
     };

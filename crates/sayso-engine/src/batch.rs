@@ -1,16 +1,19 @@
 //! A batch: decisions about several streams that count together or not at all.
 
-use crate::load::{self, gate_stream, task_stream};
+use crate::load::{self, flow_stream, gate_stream, task_stream};
 use crate::policy::Hold;
 use crate::{Error, LocalDesk, Result, notices};
 use sayso_core::audit::Entry;
+use sayso_core::flow::{self, Flow};
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
 use sayso_core::task::{self, Task};
-use sayso_core::{Actor, Code, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp, Verdict};
+use sayso_core::{
+    Actor, Code, FlowId, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp, Verdict,
+};
 use sayso_store::{Delivery, Handles, Notice, RequestRow, Setting, Write};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is being decided in one transaction. Nothing is written before [`Batch::commit`].
 pub(crate) struct Batch<'w, 'c> {
@@ -32,8 +35,11 @@ pub(crate) struct Batch<'w, 'c> {
     /// Whether what happens was approved, or is time's doing: then the policy has had its say.
     pub(crate) is_approved: bool,
     gates: BTreeMap<GateId, Option<Versioned<Gate>>>,
+    /// Those that turned out to be of another space.
+    elsewhere: BTreeSet<GateId>,
     tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
     runs: BTreeMap<RunId, Option<Versioned<Run>>>,
+    flows: BTreeMap<FlowId, Option<Versioned<Flow>>>,
     events: Events,
     effects: Vec<(GateId, u32, Effect)>,
     entry: Option<Entry>,
@@ -86,8 +92,10 @@ impl<'w, 'c> Batch<'w, 'c> {
             hold: None,
             is_approved: false,
             gates: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
             tasks: BTreeMap::new(),
             runs: BTreeMap::new(),
+            flows: BTreeMap::new(),
             events: vec![],
             effects: vec![],
             entry: None,
@@ -107,8 +115,10 @@ impl<'w, 'c> Batch<'w, 'c> {
     /// The gate as it stands in this batch.
     pub(crate) fn gate(&mut self, id: GateId) -> Result<Option<&Gate>> {
         if !self.gates.contains_key(&id) {
-            let loaded = load::gate(self.write, id)?.filter(|(g, _)| g.opened.space == self.space);
-            self.gates.insert(id, loaded.map(Versioned::loaded));
+            let loaded = load::gate(self.write, id)?;
+            let is_elsewhere = loaded.as_ref().is_some_and(|(g, _)| g.opened.space != self.space);
+            self.elsewhere.extend(is_elsewhere.then_some(id));
+            self.gates.insert(id, loaded.filter(|_| !is_elsewhere).map(Versioned::loaded));
         }
         Ok(self.gates.get(&id).and_then(Option::as_ref).map(|v| &v.now))
     }
@@ -129,6 +139,15 @@ impl<'w, 'c> Batch<'w, 'c> {
             self.runs.insert(id, loaded.map(Versioned::loaded));
         }
         Ok(self.runs.get(&id).and_then(Option::as_ref).map(|v| &v.now))
+    }
+
+    /// The flow as it stands in this batch.
+    pub(crate) fn flow(&mut self, id: FlowId) -> Result<Option<&Flow>> {
+        if !self.flows.contains_key(&id) {
+            let loaded = load::flow(self.write, id)?.filter(|(f, _)| f.started.space == self.space);
+            self.flows.insert(id, loaded.map(Versioned::loaded));
+        }
+        Ok(self.flows.get(&id).and_then(Option::as_ref).map(|v| &v.now))
     }
 
     /// Decides a command about a gate. Returns whether anything happened.
@@ -211,6 +230,27 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(!events.is_empty())
     }
 
+    /// Decides a command about a flow. Returns whether anything happened.
+    pub(crate) fn on_flow(&mut self, id: FlowId, command: &flow::Command) -> Result<bool> {
+        let (actor, at) = (self.actor, self.at);
+        let events = flow::decide(self.flow(id)?, command, actor, at)?;
+        // Several steps are one entry, named after the last that says something of the flow itself.
+        let telling = events.iter().rfind(|event| !event.is_about_holding());
+        let Some(telling) = telling.or(events.last()) else { return Ok(false) };
+        let mut versioned = self.flows.remove(&id).flatten();
+        for event in &events {
+            let (flow, version) = advance(versioned.take(), |flow| flow::apply(flow, event, at))?;
+            self.record(&flow_stream(id), version, event)?;
+            versioned = Some(Versioned { now: flow, version, changed: true });
+        }
+        if let Some(flow) = &versioned {
+            let handle = flow.now.started.handle.clone();
+            self.about(telling.name(), &handle, None, "");
+        }
+        self.flows.insert(id, versioned);
+        Ok(true)
+    }
+
     /// Writes an event of a stream that has no machine of its own.
     pub(crate) fn record<E: Serialize>(
         &mut self,
@@ -284,12 +324,19 @@ impl<'w, 'c> Batch<'w, 'c> {
     }
 
     /// An id that another space of the store has is not free here either.
-    pub(crate) fn check_is_free(&mut self, stream: &str) -> Result<()> {
-        if self.write.events(stream)?.is_empty() {
-            return Ok(());
+    pub(crate) fn check_gate_is_free(&self, id: GateId) -> Result<()> {
+        match self.elsewhere.contains(&id) {
+            true => Err(taken(&gate_stream(id)).into()),
+            false => Ok(()),
         }
-        let message = format!("{stream} is taken: it belongs to another space of this store");
-        Err(Refusal::new(Code::Clash, message).hint("make a new id").into())
+    }
+
+    /// The same for what is not loaded whatever space it is of.
+    pub(crate) fn check_is_free(&mut self, stream: &str) -> Result<()> {
+        match self.write.events(stream)?.is_empty() {
+            true => Ok(()),
+            false => Err(taken(stream).into()),
+        }
     }
 
     /// A handle nobody has yet.
@@ -335,6 +382,9 @@ impl<'w, 'c> Batch<'w, 'c> {
                 self.write.put_delivery(self.space, &delivery, self.at)?;
             }
         }
+        for flow in changed(&self.flows) {
+            self.write.put_flow(&flow.now, flow.version)?;
+        }
         for run in changed(&self.runs) {
             self.write.put_run(&run.now, run.version)?;
         }
@@ -352,6 +402,11 @@ impl<'w, 'c> Batch<'w, 'c> {
         notices::put(self.write, self.desk, self.at, &self.effects, gate)?;
         Ok(Some(trace))
     }
+}
+
+fn taken(stream: &str) -> Refusal {
+    let message = format!("{stream} is taken: it belongs to another space of this store");
+    Refusal::new(Code::Clash, message).hint("make a new id")
 }
 
 fn put_back<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {

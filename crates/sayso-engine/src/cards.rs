@@ -2,8 +2,8 @@
 //! own entry in the audit and its own way to its asker.
 
 use crate::batch::Batch;
-use crate::{Error, LocalDesk, Result, gates, load};
-use sayso_core::gate::{self, Command, Gate, InLine, Waiting};
+use crate::{Crowd, Denied, Error, LocalDesk, Result, Thin, fatigue, gates, load};
+use sayso_core::gate::{self, Command, Gate, InLine, Waiting, Whose};
 use sayso_core::{
     Actor, Answer, Code, Deed, Digest, GateId, Kind, Refusal, Role, TaskId, Timestamp,
 };
@@ -17,6 +17,9 @@ const IN_LINE_MAX: usize = 10_000;
 /// So many gates are shown and answered as one; what is beyond stays open and is the next card.
 pub(crate) const SAME_MAX: usize = 200;
 
+/// So many cards are read at once, at least.
+const AT_ONCE_MIN: usize = 20;
+
 /// So many answers are given in one breath.
 const SAYS_MAX: usize = 200;
 
@@ -25,6 +28,9 @@ const SAYS_MAX: usize = 200;
 pub struct InboxFilter {
     /// Only these kinds; none means all.
     pub kinds: Vec<Kind>,
+    /// Only what waits for these, as the caller sees it; none means all.
+    #[serde(default)]
+    pub whose: Option<Whose>,
     /// Also what was put off.
     pub all: bool,
     /// Goes on behind the card of this gate.
@@ -44,6 +50,9 @@ pub struct Asked {
     pub askers: Vec<Asker>,
     /// How many ask the same whom this person may not answer.
     pub others: usize,
+    /// Noes to what is asked again, where a card is looked at by itself.
+    #[serde(default)]
+    pub denied: Option<Denied>,
 }
 
 /// Somebody who asks.
@@ -122,24 +131,45 @@ impl From<Error> for SayOutcome {
 impl LocalDesk {
     /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
     pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<Page<Asked>> {
+        self.thinned_inbox(actor, filter, Thin::Each(usize::MAX)).map(|(page, _)| page)
+    }
+
+    /// The same, thinned out, with what that leaves out: nobody's many questions hide those of others.
+    pub fn thinned_inbox(
+        &self,
+        actor: &Actor,
+        filter: &InboxFilter,
+        thin: Thin<'_>,
+    ) -> Result<(Page<Asked>, Vec<Crowd>)> {
         let awake_at = (!filter.all).then(|| self.now());
         self.read(|read| {
             let actor = &self.speaking(read, actor, self.now())?;
-            let waiting = self.waiting(read, actor, &filter.kinds)?;
+            let (asker, each_max) = match thin {
+                Thin::Asker(name) => (Some(name), usize::MAX),
+                Thin::Each(most) => (None, most),
+            };
+            let waiting = self.waiting(read, actor, &filter.kinds, asker)?;
             let last = filter.after.map(|gate| read.waited(gate)).transpose()?.flatten();
-            let mut line = gate::in_line(&waiting.items, awake_at);
+            let line = gate::in_line(&waiting.items, awake_at);
+            let (mut line, crowds) = fatigue::thin_out(line, &waiting.items, each_max);
             if let Some(last) = last {
                 line = gate::behind(line, &last);
             }
-            let more = line.len() > filter.limit || waiting.more;
-            line.truncate(filter.limit);
-            Ok(Page { items: cards(read, actor, &line, &waiting.items)?, more })
+            let mut page = page_of(read, actor, filter, &line, &waiting.items)?;
+            page.more |= waiting.more;
+            Ok((page, crowds))
         })
     }
 
-    fn waiting(&self, read: &mut Read<'_>, actor: &Actor, kinds: &[Kind]) -> Result<Page<Waiting>> {
+    fn waiting(
+        &self,
+        read: &mut Read<'_>,
+        actor: &Actor,
+        kinds: &[Kind],
+        asker: Option<&str>,
+    ) -> Result<Page<Waiting>> {
         let own = (!actor.may(Deed::Read)).then_some(actor.name.as_str());
-        let mut page = read.waiting(self.space, kinds, own, IN_LINE_MAX)?;
+        let mut page = read.waiting(self.space, kinds, own.or(asker), IN_LINE_MAX)?;
         if own.is_some() {
             page.items.iter_mut().for_each(|gate| gate.same = None);
         }
@@ -149,14 +179,19 @@ impl LocalDesk {
     /// The card a gate is part of, with that gate in front.
     pub fn card(&self, actor: &Actor, id: GateId) -> Result<Asked> {
         let gate = self.gate_for(actor, id)?;
-        let same = gate.same().filter(|_| gate.is_open() && actor.may(Deed::Read));
-        let Some(same) = same else { return Ok(together(actor, gate, vec![])) };
+        if !gate.is_open() || !actor.may(Deed::Read) {
+            return Ok(together(actor, gate, vec![]));
+        }
         self.read(|read| {
+            let denied = fatigue::denied(read, &gate)?;
+            let Some(same) = gate.same() else {
+                return Ok(Asked { denied, ..together(actor, gate, vec![]) });
+            };
             let actor = &self.speaking(read, actor, self.now())?;
             let all = read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items;
             all.iter().try_for_each(|gate| load::check_listed(read, gate))?;
             let others = all.into_iter().filter(|other| other.opened.id != id).collect();
-            Ok(together(actor, gate, others))
+            Ok(Asked { denied, ..together(actor, gate, others) })
         })
     }
 
@@ -200,16 +235,38 @@ impl LocalDesk {
     }
 }
 
+/// The first cards of a line. Whom a gate waits for is known when it was read, so they are read in pieces
+/// until there are enough.
+fn page_of(
+    read: &mut Read<'_>,
+    actor: &Actor,
+    filter: &InboxFilter,
+    mut line: &[InLine],
+    waiting: &[Waiting],
+) -> Result<Page<Asked>> {
+    let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
+    let is_wanted = |card: &Asked| filter.whose.is_none_or(|whose| card.gate.whose(actor) == whose);
+    let mut found = vec![];
+    while found.len() <= filter.limit && !line.is_empty() {
+        let missing = (filter.limit + 1).saturating_sub(found.len());
+        let (next, rest) = line.split_at(missing.max(AT_ONCE_MIN).min(line.len()));
+        found.extend(cards(read, actor, next, &listed)?.into_iter().filter(is_wanted));
+        line = rest;
+    }
+    let more = found.len() > filter.limit;
+    found.truncate(filter.limit);
+    Ok(Page { items: found, more })
+}
+
 /// The cards of a line, each as this person sees it.
 fn cards(
     read: &mut Read<'_>,
     actor: &Actor,
     line: &[InLine],
-    waiting: &[Waiting],
+    listed: &BTreeMap<GateId, &Waiting>,
 ) -> Result<Vec<Asked>> {
     let shown = |card: &InLine| card.gates.iter().take(SAME_MAX).copied().collect::<Vec<_>>();
     let ids: Vec<_> = line.iter().flat_map(shown).collect();
-    let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
     let mut gates = BTreeMap::new();
     for gate in read.gate_views(&ids)? {
         load::check_listed(read, &gate)?;
@@ -237,7 +294,7 @@ fn together(actor: &Actor, first: Gate, rest: Vec<Gate>) -> Asked {
     let is_mine = |gate: &&Gate| !is_for(actor, &first) || is_for(actor, gate);
     let (mine, others): (Vec<_>, Vec<_>) = rest.iter().partition(is_mine);
     let askers = std::iter::once(&first).chain(mine).map(|gate| Asker::of(gate, actor)).collect();
-    Asked { askers, same: first.same(), others: others.len(), gate: first }
+    Asked { askers, same: first.same(), others: others.len(), denied: None, gate: first }
 }
 
 fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {

@@ -35,7 +35,7 @@ impl LocalDesk {
         let mut fired = 0;
         loop {
             let now = self.now();
-            let due = self.read(|read| Ok(read.gates_due(self.space, now, AT_ONCE)?))?;
+            let due = self.look(|read| Ok(read.gates_due(self.space, now, AT_ONCE)?))?;
             for id in &due {
                 self.tick(*id)?;
             }

@@ -7,21 +7,22 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dispatch, Found, GateFilter,
-    Happened, History, InboxFilter, Invited, Known, LocalDesk, Member, Metrics, Minted, NewRun,
-    NewTask, NewToken, News, NoticeState, Order, Page, Pending, Place, QuestionsRuling, Recorded,
-    Remembered, Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled,
-    Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World,
-    settings,
+    Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dispatch, FlowFilter,
+    FlowHistory, Found, GateFilter, GoOn, Happened, History, InboxFilter, Invited, Known,
+    LocalDesk, Member, Metrics, Minted, NewFlow, NewRun, NewTask, NewToken, News, NoticeState,
+    Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result,
+    Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space, Stationed,
+    TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
+use sayso_core::flow::Flow;
 use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
 use sayso_core::message::Message;
 use sayso_core::run::{Holder, How, Run, Spent};
 use sayso_core::task::{Edit, Status, Task};
 use sayso_core::{
-    Actor, Answer, Deed, Door, GateId, Kind, Level, MessageId, Proof, Reach, Refusal, Role, RunId,
-    SpaceId, TaskId, Threshold, Timestamp, TokenId,
+    Actor, Answer, Deed, Door, FlowId, GateId, Kind, Level, MessageId, Proof, Reach, Refusal, Role,
+    RunId, SpaceId, TaskId, Threshold, Timestamp, TokenId,
 };
 use sayso_policy::{Explanation, Policies, Request, Ruling};
 use std::sync::Arc;
@@ -309,6 +310,14 @@ desk! {
         /// How asking and answering went since a moment.
         fn metrics(since: Timestamp) -> Metrics, Anyone;
 
+        /// Starts a flow. It is there when this returns, whatever happens next.
+        fn start_flow(new: NewFlow) -> Flow, Operators;
+        /// Goes on with a flow: what its steps gave, whom they ask, what was heard, where it leads. All of it
+        /// counts, or nothing does.
+        fn go_on(id: FlowId, go_on: GoOn) -> Flow, Operators;
+        /// Takes a flow back; what it asked is withdrawn with it.
+        fn cancel_flow(id: FlowId, reason: &str) -> Flow, Operators;
+
         /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
         /// one breath. A task has one live run.
         fn start_run(new: NewRun) -> Run, Operators;
@@ -348,6 +357,16 @@ desk! {
         fn history(id: TaskId) -> History, Anyone;
         /// The handles and states of some tasks.
         fn task_names(ids: &[TaskId]) -> Vec<(TaskId, String, Status)>, Anyone;
+        /// A flow, folded from the log.
+        fn flow(id: FlowId) -> Flow, Readers;
+        /// What happened to a flow, in order.
+        fn flow_history(id: FlowId) -> FlowHistory, Readers;
+        /// Flows, newest first, a page at a time.
+        fn flows(filter: &FlowFilter) -> Page<Flow>, Readers;
+        /// Flows that wait for nobody; somebody may hold one just now.
+        fn ready_flows(limit: usize) -> Vec<Flow>, Readers;
+        /// The flow that an id, a handle or the beginning of one means.
+        fn find_flow(typed: &str) -> FlowId, Readers;
         /// A run.
         fn run(id: RunId) -> Run, Anyone;
         /// The last runs of a task, newest first.
@@ -547,6 +566,11 @@ impl Desk {
     /// A new id for a run.
     pub fn new_run_id(&self) -> RunId {
         RunId::mint(self.now(), self.chance())
+    }
+
+    /// A new id for a flow.
+    pub fn new_flow_id(&self) -> FlowId {
+        FlowId::mint(self.now(), self.chance())
     }
 
     /// A new id for a message.

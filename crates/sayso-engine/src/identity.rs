@@ -43,6 +43,9 @@ pub struct Minted {
     pub token: Token,
     /// What its holder presents.
     pub secret: String,
+    /// What a browser keeps beside it, and says when it wants something done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
 }
 
 impl LocalDesk {
@@ -81,7 +84,7 @@ impl LocalDesk {
                 .hint(format!("sayso token revoke {}, and make another", token.handle))
                 .into());
         }
-        Ok(Minted { token, secret })
+        Ok(Minted { token, secret, word: None })
     }
 
     /// Whether this is one who may make and revoke tokens, for what goes along with it. A refusal is
@@ -128,29 +131,26 @@ impl LocalDesk {
 
     /// The same, and by which credential.
     pub fn present(&self, secret: &str, door: Door) -> Result<(Actor, TokenId)> {
+        check_way(secret, door)?;
         let given = digest_of(secret.trim());
-        let token = self.read(|read| Ok(read.token_by_hash(&given)?))?;
+        let token = self.look(|read| Ok(read.token_by_hash(&given)?))?;
         self.admit(token, &given, door)
     }
 
     /// The same, with the proof it has at the place of its credential, where a passphrase counts for a while.
+    /// What a place is called begins with `place`.
     pub(crate) fn present_at_its_place(
         &self,
         secret: &str,
         door: Door,
-        place: impl Fn(TokenId) -> String,
+        place: &str,
     ) -> Result<(Actor, TokenId)> {
+        check_way(secret, door)?;
         let given = digest_of(secret.trim());
-        let (token, until) = self.read(|read| {
-            let token = read.token_by_hash(&given)?;
-            let person = token.as_ref().filter(|token| token.role == Role::Human);
-            let until = match person {
-                Some(token) => read.unlocked_until(self.space, &token.name, &place(token.id))?,
-                None => None,
-            };
-            Ok((token, until))
-        })?;
+        let found = self.look(|read| Ok(read.token_at_its_place(&given, place)?))?;
+        let (token, until) = found.unzip();
         let (mut actor, id) = self.admit(token, &given, door)?;
+        let until = until.flatten().filter(|_| actor.role == Role::Human);
         if until.is_some_and(|until| self.now() < until) {
             actor.proof = actor.proof.max(Proof::Passphrase);
         }
@@ -337,8 +337,31 @@ fn token_named(found: Option<Token>, handle: &str) -> Result<Token> {
 
 /// 256 bits behind the role's prefix.
 pub(crate) fn new_secret(world: &World, role: Role) -> String {
+    secret_beginning(world, role.token_prefix())
+}
+
+/// How the secret of a browser's session begins.
+const BROWSER_PREFIX: &str = "sayso_b_";
+
+/// The secret of a browser's session.
+pub(crate) fn new_browser_secret(world: &World) -> String {
+    secret_beginning(world, BROWSER_PREFIX)
+}
+
+/// 256 bits of chance behind what they are for.
+pub(crate) fn secret_beginning(world: &World, prefix: &str) -> String {
     let (high, low) = (world.chance(), world.chance());
-    format!("{}{high:032x}{low:032x}", role.token_prefix())
+    format!("{prefix}{high:032x}{low:032x}")
+}
+
+/// A browser sends its cookie to whatever answers at any port of a host. So what is in it counts in a browser,
+/// beside the word that only our own pages have, and nowhere else.
+fn check_way(secret: &str, door: Door) -> Result<()> {
+    let is_of_browser = secret.trim().starts_with(BROWSER_PREFIX);
+    match is_of_browser == (door == Door::Web) {
+        true => Ok(()),
+        false => Err(bad_token("the token is not known here").into()),
+    }
 }
 
 /// Until when a passphrase counts that was typed now.

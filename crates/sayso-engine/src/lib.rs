@@ -18,9 +18,11 @@ mod courier;
 mod desk;
 mod errand;
 mod error;
+mod fatigue;
 mod figures;
 mod find;
 mod fleet;
+mod flows;
 mod follower;
 mod gates;
 mod happened;
@@ -45,6 +47,7 @@ mod remote;
 mod runs;
 mod settings;
 mod spaces;
+mod suggestions;
 mod tasks;
 mod waits;
 pub mod worker;
@@ -62,8 +65,10 @@ pub use channels::{Channel, Way, check_channel_name};
 pub use courier::{Courier, Sending, Sent};
 pub use desk::{Desk, take_call};
 pub use error::{Error, Result};
+pub use fatigue::{Crowd, Denied, Thin};
 pub use figures::{STEPS_SECS, Tally, Waiting};
 pub use fleet::{AgentSpec, Person, Template};
+pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, heard_at, is_held};
 pub use follower::Follower;
 pub use gates::{Ask, Waited};
 pub use happened::Happened;
@@ -73,12 +78,12 @@ pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
 pub use load::History;
 pub use local::LocalDesk;
 pub use messages::News;
-pub use metrics::{Metrics, Spread};
+pub use metrics::{Metrics, OfRule, Spread, Stretch};
 pub use notices::{NoticeState, NoticeText};
 pub use nudges::TakenNudge;
 pub use outbound::{Outbound, Replied};
 pub use outbox::Dispatch;
-pub use people::{Invited, bad_code, bad_passphrase};
+pub use people::{Invited, LoginFor, bad_code, bad_passkey, bad_passphrase};
 pub use policy::{Recorded, Remembered, Scope};
 pub use presence::{Passkey, Touch, TouchFor};
 pub use questions::{CallQuestion, QuestionsRuling};
@@ -88,13 +93,14 @@ pub use remote::{
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
 pub use sayso_policy::{
-    Because, Demands, Escalation, Explanation, Layer, Looked, Request, ToolCall,
+    Because, Demands, Escalation, Explanation, Layer, Looked, Request, Suggestion, ToolCall,
 };
 pub use sayso_store::{
-    Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
+    FlowFilter, Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
 };
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
 pub use spaces::{check_space_name, deleted};
 pub use tasks::{Completed, NewTask};
 pub use waits::{Listening, Waits};
+pub use worker::{Shell, StepCheck};
 pub use world::World;

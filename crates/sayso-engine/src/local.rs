@@ -2,6 +2,7 @@
 
 use crate::batch::{Batch, Trace};
 use crate::errand::{Errand, Part};
+use crate::fatigue::Pace;
 use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
@@ -28,6 +29,10 @@ pub struct LocalDesk {
     pub(crate) level: Level,
     /// What holds in the space, as it was read last.
     pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
+    /// How fast agents may ask here, if that is limited.
+    pub(crate) pace: Option<Arc<Pace>>,
+    /// How far the outbox was swept.
+    pub(crate) swept: Arc<Mutex<String>>,
     /// The call from elsewhere this desk is for, if it is for one.
     pub(crate) errand: Option<Arc<Errand>>,
 }
@@ -87,16 +92,12 @@ impl LocalDesk {
 
     /// Runs `work` on one moment's view of the space.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        let mut refused = None;
-        let outcome = self.store.read(|read| match work(read) {
-            Ok(value) => Ok(Some(value)),
-            Err(Error::Store(error)) => Err(error),
-            Err(Error::Refused(refusal)) => {
-                refused = Some(refusal);
-                Ok(None)
-            }
-        })?;
-        outcome.ok_or_else(|| missing(refused))
+        self.store.read(|read| or_refused(work(read)))?.map_err(Error::Refused)
+    }
+
+    /// The same without a transaction, for one statement: see [`Store::look`].
+    pub(crate) fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
+        self.store.look(|read| or_refused(work(read)))?.map_err(Error::Refused)
     }
 
     /// Load, decide, apply, append, as one. When somebody else wrote first, look again; when the
@@ -246,9 +247,11 @@ pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
     matches!(error, sayso_store::Error::Conflict | sayso_store::Error::Unreachable(_))
 }
 
-fn missing(refused: Option<Refusal>) -> Error {
-    match refused {
-        Some(refusal) => refusal.into(),
-        None => sayso_store::Error::Other("a read gave no result".into()).into(),
+/// To the store a refusal is a result like any other.
+fn or_refused<T>(outcome: Result<T>) -> sayso_store::Result<std::result::Result<T, Refusal>> {
+    match outcome {
+        Ok(value) => Ok(Ok(value)),
+        Err(Error::Refused(refusal)) => Ok(Err(refusal)),
+        Err(Error::Store(error)) => Err(error),
     }
 }

@@ -1,12 +1,23 @@
 //! How asking and answering went: figures for people who look after a space.
 
+use crate::policy::POLICY;
 use crate::{LocalDesk, Result};
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::{Actor, Deed, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The most gates that are looked at for one set of figures.
 const GATES_MAX: usize = 10_000;
+
+/// So many stretches the course of time has.
+const STRETCHES: usize = 48;
+
+/// So many rules are told apart.
+const RULES_MAX: usize = 20;
+
+/// Where the ages of what waits part, in minutes.
+const AGES_MINUTES: [u64; 3] = [10, 60, 24 * 60];
 
 /// How asking and answering went in a span of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,12 +34,51 @@ pub struct Metrics {
     pub approved: u64,
     /// How many people said no to.
     pub rejected: u64,
+    /// How many people said yes to sooner than they can be read.
+    #[serde(default)]
+    pub hasty: u64,
     /// How many ended without an answer.
     pub unanswered: u64,
     /// How long people took; none where nobody answered.
     pub to_answer: Option<Spread>,
     /// Whether there was more than is looked at: then these are the latest.
     pub is_cut: bool,
+    /// How it went in the course of that time, in stretches of the same length.
+    #[serde(default)]
+    pub course: Vec<Stretch>,
+    /// What people said, by the rule that asked them; where no rule did, by the kind of gate.
+    #[serde(default)]
+    pub rules: Vec<OfRule>,
+    /// How many gates wait now, by how long they have: up to ten minutes, an hour, a day, and longer.
+    #[serde(default)]
+    pub waiting: [u64; 4],
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// When it began.
+    pub from: Timestamp,
+    /// How many were asked in it.
+    pub asked: u64,
+    /// How many people answered in it.
+    pub answered: u64,
+    /// How long they took; none where nobody answered.
+    pub to_answer: Option<Spread>,
+}
+
+/// What people said where one rule asked them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfRule {
+    /// The rule, or the kind of gate.
+    pub name: String,
+    /// Yeses.
+    pub approved: u64,
+    /// Noes.
+    pub rejected: u64,
+    /// Yeses that came sooner than what was asked can be read.
+    #[serde(default)]
+    pub hasty: u64,
 }
 
 /// How long something took, in milliseconds.
@@ -58,11 +108,17 @@ impl LocalDesk {
                 asked: asked as u64,
                 approved: 0,
                 rejected: 0,
+                hasty: 0,
                 unanswered: 0,
                 to_answer: None,
                 is_cut: ended.more || open == GATES_MAX,
+                course: vec![],
+                rules: vec![],
+                waiting: [0; 4],
             };
-            Ok(figures.counting(&ended.items))
+            let waiting = read.waiting(self.space, &[], None, GATES_MAX)?.items;
+            let waiting: Vec<_> = waiting.iter().map(|gate| gate.opened_at).collect();
+            Ok(figures.counting(&ended.items).over_time(&ended.items, &waiting))
         })
     }
 }
@@ -80,11 +136,72 @@ impl Metrics {
                 Verdict::Approved => self.approved += 1,
                 Verdict::Rejected => self.rejected += 1,
             }
+            self.hasty += u64::from(gate.hasty_ms().is_some());
             took.push(milliseconds(gate.opened_at, by.at));
         }
         self.to_answer = Spread::of(took);
         self
     }
+}
+
+impl Metrics {
+    /// How it went in the course of the time, and how long what waits has waited.
+    fn over_time(mut self, ended: &[Gate], waiting: &[Timestamp]) -> Self {
+        for since in waiting {
+            let minutes = milliseconds(*since, self.until) / 60_000;
+            let age = AGES_MINUTES.iter().filter(|age| minutes >= **age).count();
+            self.waiting[age] += 1;
+        }
+        let (since, until) = (self.since.as_micros(), self.until.as_micros());
+        let length = (until.saturating_sub(since) / STRETCHES as i64).max(1);
+        let place = |at: Timestamp| {
+            let place = at.as_micros().checked_sub(since).filter(|past| *past >= 0)? / length;
+            Some(usize::try_from(place).ok()?.min(STRETCHES - 1))
+        };
+        let mut took = vec![vec![]; STRETCHES];
+        let mut asked = [0; STRETCHES];
+        let asked_at = waiting.iter().copied().chain(ended.iter().map(|gate| gate.opened_at));
+        asked_at.filter_map(place).for_each(|at| asked[at] += 1);
+        for gate in ended {
+            let by = gate.answer().map(|(_, by)| by.at);
+            if let Some((at, by)) = by.and_then(|by| Some((place(by)?, by))) {
+                took[at].push(milliseconds(gate.opened_at, by));
+            }
+        }
+        let stretch = |(at, took): (usize, Vec<u64>)| Stretch {
+            from: self.since.plus_micros(length * at as i64),
+            asked: asked[at],
+            answered: took.len() as u64,
+            to_answer: Spread::of(took),
+        };
+        self.course = took.into_iter().enumerate().map(stretch).collect();
+        self.rules = by_rule(ended);
+        self
+    }
+}
+
+/// What people said, by who asked them, the most asked first.
+fn by_rule(ended: &[Gate]) -> Vec<OfRule> {
+    let mut rules: BTreeMap<String, OfRule> = BTreeMap::new();
+    for gate in ended {
+        let Some((answer, _)) = gate.answer() else { continue };
+        let rule = gate.card.facts.iter().find(|fact| fact.verified && fact.name == POLICY);
+        // Where the rule stands comes first, then what it says.
+        let rule = rule.and_then(|fact| fact.value.as_str()?.split(": ").next());
+        let rule = rule.map(str::to_owned);
+        let name = rule.unwrap_or_else(|| format!("{} (no rule)", gate.opened.kind));
+        let new = || OfRule { name: name.clone(), approved: 0, rejected: 0, hasty: 0 };
+        let said = rules.entry(name.clone()).or_insert_with(new);
+        match answer.verdict {
+            Verdict::Approved => said.approved += 1,
+            Verdict::Rejected => said.rejected += 1,
+        }
+        said.hasty += u64::from(gate.hasty_ms().is_some());
+    }
+    let mut rules: Vec<_> = rules.into_values().collect();
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.approved + rule.rejected));
+    rules.truncate(RULES_MAX);
+    rules
 }
 
 impl Spread {

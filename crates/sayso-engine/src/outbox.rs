@@ -5,7 +5,9 @@
 
 use crate::{LocalDesk, NoticeText, Result};
 use sayso_core::{Occasion, Timestamp};
+use sayso_store::Write;
 use serde::{Deserialize, Serialize};
+use std::sync::PoisonError;
 
 /// How long a claimed notice is left alone before somebody else may send it.
 const LEASE_MICROS: i64 = 60_000_000;
@@ -15,6 +17,12 @@ const BACK_OFF_MICROS_MAX: i64 = 3_600_000_000;
 
 /// How often it is tried to say that something waits no more. What waits is tried for as long as it does.
 const SETTLED_TRIES_MAX: u32 = 5;
+
+/// How long a notice is kept after it was settled: long enough to look into what was told.
+const KEPT_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
+
+/// So many notices are looked at for old ones with each that is settled.
+const SWEPT_AT_ONCE: usize = 50;
 
 /// How much of a stranger's error is kept.
 const ERROR_CHARS_MAX: usize = 300;
@@ -64,7 +72,24 @@ impl LocalDesk {
     /// A notice was sent.
     pub fn settle_notice(&self, key: &str) -> Result<()> {
         let (key, now) = (key.to_owned(), self.now());
-        Ok(self.store.write(move |write| write.settle_notice(&key, now))?)
+        Ok(self.sweeping(move |write| write.settle_notice(&key, now))?)
+    }
+
+    /// Settles something, and sweeps a piece of the outbox in the same breath: it grows by one and may shrink by
+    /// many, so what was told long ago does not pile up.
+    fn sweeping(
+        &self,
+        settle: impl Fn(&mut Write<'_>) -> sayso_store::Result<()> + Send + 'static,
+    ) -> sayso_store::Result<()> {
+        let before = self.now().plus_micros(-KEPT_MICROS);
+        let from = self.swept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let until = self.store.write(move |write| {
+            settle(write)?;
+            write.sweep_notices(&from, before, SWEPT_AT_ONCE)
+        })?;
+        // At its end it begins anew.
+        *self.swept.lock().unwrap_or_else(PoisonError::into_inner) = until.unwrap_or_default();
+        Ok(())
     }
 
     /// A notice could not be sent; the pause before the next try doubles each time.
@@ -79,7 +104,7 @@ impl LocalDesk {
 
     fn drop_notice(&self, key: &str, why: &str) -> Result<()> {
         let (key, why, now) = (key.to_owned(), why.to_owned(), self.now());
-        Ok(self.store.write(move |write| write.drop_notice(&key, &why, now))?)
+        Ok(self.sweeping(move |write| write.drop_notice(&key, &why, now))?)
     }
 
     pub(crate) fn put_off_notice(&self, id: &str, attempts: u32, error: &str) -> Result<()> {

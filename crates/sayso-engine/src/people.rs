@@ -2,17 +2,26 @@
 //! slowed down when they guess.
 
 use crate::batch::{Batch, not_found};
-use crate::identity::{check_token_name, digest_of, lost_secret, passphrase_hash, unhashed};
+use crate::identity::{
+    check_token_name, digest_of, lost_secret, new_browser_secret, new_secret, passphrase_hash,
+    secret_beginning, unhashed,
+};
 use crate::{LocalDesk, Minted, Result, Token};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
 use sayso_core::guessing::pause_micros;
-use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp};
-use sayso_store::{Guesses, Handles, Invitation, Known};
+use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
+use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey};
 use serde::{Deserialize, Serialize};
 
 /// How long a code lets somebody in.
 const CODE_MICROS: i64 = 24 * 3_600 * 1_000_000;
+
+/// How long a code lets a browser of the same person in.
+const ENTRY_MICROS: i64 = 10 * 60 * 1_000_000;
+
+/// What such a code is kept as.
+const ENTRY: &str = "entry";
 
 /// How long a login counts.
 const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
@@ -92,12 +101,12 @@ impl LocalDesk {
     }
 
     /// Lets somebody in by a code: they set their passphrase and are logged in. The code is used up.
-    pub fn join(&self, code: &str, name: &str, passphrase: &str) -> Result<Minted> {
+    pub fn join(&self, code: &str, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
         // Codes are long enough that nobody guesses one; trying takes as long as for a passphrase.
         let hash = passphrase_hash(passphrase)?;
         let (code, name) = (digest_of(&normal(code)), name.to_owned());
         let actor = self.person(&name, Proof::Passphrase);
-        let login = self.new_login(&name);
+        let login = self.new_login(&name, way);
         self.submit(&actor, move |batch| {
             let invitation = batch.write.invitation(&code)?;
             let is_good = |i: &Invitation| {
@@ -121,27 +130,68 @@ impl LocalDesk {
             batch.write.put_passphrase(batch.space, &name, &hash)?;
             login.write(batch)
         })
-        .map(|(token, secret)| Minted { token, secret })
     }
 
     /// Logs a person in by their passphrase.
-    pub fn log_in(&self, name: &str, passphrase: &str) -> Result<Minted> {
+    pub fn log_in(&self, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
         let actor = self.person(name, Proof::Passphrase);
         self.guess(&actor, passphrase).map_err(|refused| match refused.code() {
             // Who is known here is nobody's business.
             Code::Passphrase => bad_passphrase().into(),
             _ => refused,
         })?;
-        let login = self.new_login(name);
+        let login = self.new_login(name, way);
         self.submit(&actor, move |batch| {
             batch.about("person.logged_in", &batch.actor.name.clone(), None, "");
             login.write(batch)
         })
-        .map(|(token, secret)| Minted { token, secret })
+    }
+
+    /// Logs in a person who touched one of their passkeys.
+    pub fn log_in_by_touch(&self, passkey: &Passkey) -> Result<Minted> {
+        let actor = self.person(&passkey.name, Proof::Presence);
+        let (login, id) = (self.new_login(&passkey.name, LoginFor::Browser), passkey.id.clone());
+        self.submit(&actor, move |batch| {
+            // It may have been taken away while it was touched.
+            batch.write.passkey(batch.space, &id)?.ok_or_else(bad_passkey)?;
+            batch.about("person.logged_in", &batch.actor.name.clone(), None, "by passkey");
+            login.write(batch)
+        })
+    }
+
+    /// Gives a person at their own terminal a code that lets a browser of theirs in, once, within minutes.
+    pub fn give_entry(&self, actor: &Actor) -> Result<Invited> {
+        self.check(actor, Deed::Answer, "let a browser in")?;
+        let code = new_code(self.world.chance());
+        let (id, name) = (digest_of(&normal(&code)), actor.name.clone());
+        let expires_at = self.submit(actor, move |batch| {
+            let expires_at = batch.at.plus_micros(ENTRY_MICROS);
+            batch.about("person.entry_given", &name, None, "");
+            let (id, name) = (id.clone(), name.clone());
+            let (about, state) = (ENTRY.to_owned(), String::new());
+            let ceremony = Ceremony { id, name, about, state, expires_at };
+            batch.write.begin_ceremony(batch.space, &ceremony, batch.at)?;
+            Ok(expires_at)
+        })?;
+        Ok(Invited { code, expires_at })
+    }
+
+    /// Lets a browser in by such a code. It shows no passphrase, so it counts for none.
+    pub fn log_in_by_entry(&self, code: &str) -> Result<Minted> {
+        let (space, id) = (self.space, digest_of(&normal(code)));
+        let found = self.store.write(move |write| write.take_ceremony(space, &id))?;
+        let is_good = |it: &Ceremony| it.about == ENTRY && self.now() < it.expires_at;
+        let name = found.filter(is_good).ok_or_else(bad_code)?.name;
+        let actor = self.person(&name, Proof::Token);
+        let login = self.new_login(&name, LoginFor::Browser);
+        self.submit(&actor, move |batch| {
+            batch.about("person.logged_in", &batch.actor.name.clone(), None, "by a code");
+            login.write_locked(batch)
+        })
     }
 
     /// Ends a person's own login. A token that somebody made for them stays.
-    pub(crate) fn end_login(&self, actor: &Actor, id: sayso_core::TokenId) -> Result<()> {
+    pub fn end_login(&self, actor: &Actor, id: TokenId) -> Result<()> {
         self.submit(actor, move |batch| {
             let mut all = batch.write.tokens(batch.space, None, TOKENS_MAX)?.items.into_iter();
             let own = all.find(|token| token.id == id && token.launcher == token.name);
@@ -226,22 +276,56 @@ impl LocalDesk {
         Actor::new(Role::Human, name, proof, self.level(), Door::Http)
     }
 
-    fn new_login(&self, name: &str) -> NewLogin {
-        let secret = crate::identity::new_secret(&self.world, Role::Human);
-        NewLogin { id: self.new_token_id(), name: name.to_owned(), secret }
+    fn new_login(&self, name: &str, way: LoginFor) -> NewLogin {
+        let (secret, word) = match way {
+            LoginFor::Program => (new_secret(&self.world, Role::Human), None),
+            LoginFor::Browser => {
+                let word = secret_beginning(&self.world, "");
+                (new_browser_secret(&self.world), Some(word))
+            }
+        };
+        NewLogin { id: self.new_token_id(), name: name.to_owned(), secret, word }
     }
+
+    /// Whether a browser says the word that goes with its session.
+    pub(crate) fn knows_word(&self, name: &str, token: TokenId, word: &str) -> Result<bool> {
+        self.is_unlocked(name, &word_place(token, word))
+    }
+}
+
+/// Where a word counts: with its session. Only its hash is kept.
+fn word_place(token: TokenId, word: &str) -> String {
+    format!("word/{token}/{}", digest_of(word))
+}
+
+/// What a login is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginFor {
+    /// A program of the person's.
+    Program,
+    /// A browser: its credential is in a cookie, and does nothing without a word beside it.
+    Browser,
 }
 
 /// A credential of somebody who showed their passphrase, to be written.
 #[derive(Clone)]
 struct NewLogin {
-    id: sayso_core::TokenId,
+    id: TokenId,
     name: String,
     secret: String,
+    word: Option<String>,
 }
 
 impl NewLogin {
-    fn write(&self, batch: &mut Batch<'_, '_>) -> Result<(Token, String)> {
+    /// The login of somebody who has just shown who they are: for some minutes that counts for more.
+    fn write(&self, batch: &mut Batch<'_, '_>) -> Result<Minted> {
+        let written = self.write_locked(batch)?;
+        let (place, until) = (crate::remote::place(self.id), crate::identity::unlocked(batch.at));
+        batch.write.put_unlock(batch.space, &self.name, &place, until)?;
+        Ok(written)
+    }
+
+    fn write_locked(&self, batch: &mut Batch<'_, '_>) -> Result<Minted> {
         let token = Token {
             id: self.id,
             space: batch.space,
@@ -258,9 +342,11 @@ impl NewLogin {
             scopes: None,
         };
         batch.write.add_token(&token)?;
-        let (place, until) = (crate::remote::place(self.id), crate::identity::unlocked(batch.at));
-        batch.write.put_unlock(batch.space, &self.name, &place, until)?;
-        Ok((token, self.secret.clone()))
+        if let (Some(word), Some(until)) = (&self.word, token.expires_at) {
+            let place = word_place(self.id, word);
+            batch.write.put_unlock(batch.space, &self.name, &place, until)?;
+        }
+        Ok(Minted { token, secret: self.secret.clone(), word: self.word.clone() })
     }
 }
 
@@ -292,6 +378,12 @@ pub fn bad_code() -> Refusal {
         "the code is not known here, was used, is too old, or is for another name",
     )
     .hint("ask for a new one: sayso people invite NAME")
+}
+
+/// The one answer to a passkey that does not count.
+pub fn bad_passkey() -> Refusal {
+    Refusal::new(Code::NoTouch, "the passkey is not known here")
+        .hint("log in with your passphrase, and add the passkey then")
 }
 
 /// The one answer to a name or a passphrase that does not count.

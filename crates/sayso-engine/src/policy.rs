@@ -28,7 +28,7 @@ const GATES_MAX: usize = 100;
 pub(crate) const TITLE_CHARS_MAX: usize = 60;
 
 /// The fact that names the rules.
-const POLICY: &str = "policy";
+pub(crate) const POLICY: &str = "policy";
 
 const HOUR: i64 = 3_600_000_000;
 

@@ -6,7 +6,7 @@
 use crate::identity::digest_of;
 use crate::{LocalDesk, Result};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Code, Deed, GateId, Proof, Refusal, Timestamp};
+use sayso_core::{Actor, Code, Deed, Door, GateId, Proof, Refusal, Role, Timestamp};
 use sayso_store::Ceremony;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,12 @@ const PASSKEYS_MAX: usize = 20;
 
 /// How long the name of a passkey may be.
 const LABEL_CHARS_MAX: usize = 80;
+
+/// So many people come in by a touch at one time.
+const ENTRIES_MAX: usize = 1_000;
+
+/// The name of whoever has not said yet who they are; nobody has it.
+const NOBODY: &str = "";
 
 /// What a touch is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +43,8 @@ pub enum TouchFor {
         /// What was shown.
         digest: String,
     },
+    /// To come in. Whose key it is shows when it is touched.
+    Entering,
 }
 
 /// A touch that was asked for.
@@ -99,6 +107,35 @@ impl LocalDesk {
             write.begin_ceremony(space, &ceremony, now)?;
             Ok(Touch { id, expires_at })
         })?)
+    }
+
+    /// Asks for the touch of whoever comes in. Nobody is known yet, so there is a bound on how many do.
+    pub fn ask_for_entry(&self, state: String) -> Result<Touch> {
+        let under_way =
+            self.read(|read| Ok(read.ceremonies(self.space, NOBODY, ENTRIES_MAX)?))?;
+        if under_way >= ENTRIES_MAX {
+            let refusal = Refusal::new(Code::TooManyGuesses, "too many people are coming in now");
+            return Err(refusal.hint("try again in a few minutes").into());
+        }
+        self.ask_for_touch(&self.somebody(), &TouchFor::Entering, state)
+    }
+
+    /// Takes up the touch of whoever comes in.
+    pub fn take_entry(&self, id: &str) -> Result<String> {
+        match self.take_touch(&self.somebody(), id)? {
+            (TouchFor::Entering, state) => Ok(state),
+            (TouchFor::Adding { .. } | TouchFor::Answering { .. }, _) => Err(no_touch().into()),
+        }
+    }
+
+    /// A passkey, whoever has it.
+    pub fn passkey(&self, id: &str) -> Result<Option<Passkey>> {
+        self.read(|read| Ok(read.passkey(self.space, id)?))
+    }
+
+    /// Somebody who has not said yet who they are.
+    fn somebody(&self) -> Actor {
+        Actor::new(Role::Human, NOBODY, Proof::None, self.level(), Door::Web)
     }
 
     /// Takes up a touch that was asked for: what it is for, and what the answer is checked with. It is used

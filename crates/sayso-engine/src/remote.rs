@@ -7,7 +7,6 @@
 use crate::desk::guard_of;
 use crate::{Error, LocalDesk, Minted, Result, Waited, World};
 use sayso_core::actor::admit;
-use sayso_core::audit::Entry;
 use sayso_core::text::shorten;
 use sayso_core::{
     Actor, Code, Deed, Door, GateId, Level, Refusal, Role, RunId, SpaceId, Timestamp, TokenId,
@@ -363,9 +362,9 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Who presents this secret.
-    pub fn by(desk: &LocalDesk, secret: &str, version: &str) -> Result<Self> {
-        let (actor, token) = desk.present_at_its_place(secret, Door::Http, place)?;
+    /// Who presents this secret, at this door.
+    pub fn by(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
+        let (actor, token) = desk.present_at_its_place(secret, door, PLACE)?;
         Ok(Self { actor, token, version: version.to_owned() })
     }
 
@@ -440,8 +439,23 @@ impl Caller {
         })
     }
 
+    /// Shows the caller's passphrase: for some minutes it counts for what comes with this credential.
+    pub fn unlock(&self, desk: &LocalDesk, passphrase: &str) -> Result<Timestamp> {
+        desk.unlock(&self.actor, passphrase, &self.place())
+    }
+
+    /// Shows it no more.
+    pub fn lock(&self, desk: &LocalDesk) -> Result<()> {
+        desk.lock(&self.actor, &self.place())
+    }
+
+    /// Whether a browser says the word that goes with this credential.
+    pub fn knows(&self, desk: &LocalDesk, word: &str) -> Result<bool> {
+        desk.knows_word(&self.actor.name, self.token, word)
+    }
+
     /// Ends the caller's own credential, if it is a login.
-    fn log_out(&self, desk: &LocalDesk) -> Result<()> {
+    pub fn log_out(&self, desk: &LocalDesk) -> Result<()> {
         desk.end_login(&self.actor, self.token)
     }
 
@@ -458,13 +472,28 @@ impl Caller {
     }
 }
 
+/// How the place of a credential begins, at which a passphrase counts for a while.
+const PLACE: &str = "token/";
+
 pub(crate) fn place(token: TokenId) -> String {
-    format!("token/{token}")
+    format!("{PLACE}{token}")
 }
 
 /// The agent of a run that is under way, and who launched it.
 fn launched(desk: &LocalDesk, run: RunId) -> Result<Actor> {
     Ok(crate::runs::agent_of(&desk.run(run)?, desk.level()))
+}
+
+/// What somebody who follows a chain needs of an entry.
+#[derive(Deserialize)]
+struct About {
+    #[serde(default)]
+    events: Vec<Written>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    stream: String,
 }
 
 impl LocalDesk {
@@ -475,12 +504,14 @@ impl LocalDesk {
             let seen = last.first().map_or(0, |row| row.seq);
             return Ok(Changes { seen, gates: vec![] });
         };
-        let rows = self.read(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
+        let rows = self.look(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
         // An entry that cannot be read wakes nobody; whoever waits looks again after a while.
-        let entries = rows.iter().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
+        let entries = rows.iter().filter_map(|row| serde_json::from_str::<About>(&row.body).ok());
         let gate = |stream: &str| stream.strip_prefix("gate/")?.parse().ok();
-        let gates =
-            entries.flat_map(|entry| entry.events).filter_map(|mark| gate(&mark.stream)).collect();
+        let gates = entries
+            .flat_map(|entry| entry.events)
+            .filter_map(|event| gate(&event.stream))
+            .collect();
         Ok(Changes { seen: rows.last().map_or(seen, |row| row.seq), gates })
     }
 }
@@ -546,7 +577,7 @@ sent_as_they_are! {
     Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::Edit, crate::NewToken,
     Vec<crate::Change>, crate::Scope, sayso_core::gate::Action, crate::NewRun,
     sayso_core::run::How, sayso_core::run::Spent, crate::Settlement, Option<crate::SettingKind>,
-    sayso_policy::Request, crate::Say, Vec<crate::Say>,
+    sayso_policy::Request, crate::Say, Vec<crate::Say>, sayso_core::FlowId, crate::NewFlow, crate::GoOn,
 }
 
 /// Reads what a call is made with.

@@ -40,6 +40,11 @@ pub enum Settlement {
         /// What the trusted side saw of it, for the person who is to sign it off.
         facts: Vec<Fact>,
     },
+    /// A step of a flow is done. The run has ended well, and the task stays open for what comes next.
+    Stepped {
+        /// In the agent's words.
+        summary: String,
+    },
     /// The agent asks people.
     Asked(Vec<Ask>),
     /// The agent says that the work is done, and the policy wants a person to look before it counts. What
@@ -98,7 +103,7 @@ impl Settlement {
 
     fn how(&self) -> How {
         match self {
-            Settlement::Completed { .. } => How::Completed,
+            Settlement::Completed { .. } | Settlement::Stepped { .. } => How::Completed,
             Settlement::Asked(_) | Settlement::Ruled { .. } | Settlement::PutOff => How::Asked,
             Settlement::Failed { .. } | Settlement::Blocked { .. } => How::Failed,
             Settlement::Again { how, .. } | Settlement::Later { how, .. } => *how,
@@ -107,7 +112,9 @@ impl Settlement {
 
     fn note(&self) -> String {
         match self {
-            Settlement::Completed { summary, .. } => summary.clone(),
+            Settlement::Completed { summary, .. } | Settlement::Stepped { summary } => {
+                summary.clone()
+            }
             Settlement::Asked(asks) => {
                 asks.first().map(|ask| ask.card.question.clone()).unwrap_or_default()
             }
@@ -331,7 +338,8 @@ fn settle(
         Settlement::Failed { reason } => {
             batch.on_task(task.id, &task::Command::Fail { reason: reason.clone() })?;
         }
-        Settlement::Again { .. } | Settlement::PutOff => {}
+        // Nothing happens to the task but that the run lets it go.
+        Settlement::Stepped { .. } | Settlement::Again { .. } | Settlement::PutOff => {}
         Settlement::Later { until, .. } => {
             batch.on_task(task.id, &task::Command::Defer { until: Some(*until) })?;
         }

@@ -50,6 +50,8 @@ impl LocalDesk {
             channels: vec![],
             level: Level::S0,
             rules: Arc::default(),
+            pace: None,
+            swept: Arc::default(),
             errand: None,
         }
     }

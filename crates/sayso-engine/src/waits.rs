@@ -1,11 +1,12 @@
 //! Waiting for many gates at once: one thread for all of them, whoever they belong to.
 //!
-//! A wait is a row; what is kept here only says whom to wake. The thread follows the space's chain, so
-//! that a commit wakes those it is about and nobody else, and it looks at the clock, so that time passes
-//! where nobody else is.
+//! A wait is a row; what is kept here only says whom to wake. A commit of this process wakes those it is
+//! about by itself. The thread follows the space's chain, so that a commit of another one does, too, and
+//! wakes nobody else; and it looks at the clock, so that time passes where nobody else is.
 
 use crate::{Desk, Follower, Result};
 use sayso_core::GateId;
+use sayso_store::Topic;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,9 +54,15 @@ impl Waits {
     pub fn start(desk: Desk) -> Result<Self> {
         let bells = Arc::new(Mutex::new(Bells::default()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let follower = desk.follow()?;
+        if let Some(desk) = desk.local() {
+            let (space, bells) = (Topic::Space(desk.space), Arc::downgrade(&bells));
+            desk.store.hear(move |topics| {
+                let bells = bells.upgrade();
+                bells.inspect(|bells| ring(bells, space, topics)).is_some()
+            });
+        }
         let thread = Thread { desk, bells: bells.clone(), is_over: is_over.clone() };
-        std::thread::spawn(move || thread.run(follower));
+        std::thread::spawn(move || thread.run());
         Ok(Self { bells, _end: Arc::new(End(is_over)) })
     }
 
@@ -107,7 +114,8 @@ struct Thread {
 }
 
 impl Thread {
-    fn run(self, mut follower: Follower) {
+    fn run(self) {
+        let mut follower = None;
         while !self.is_over.load(Ordering::Relaxed) {
             // A store that cannot be reached is tried again; whoever waits finds out by themselves.
             if self.follow(&mut follower).is_err() {
@@ -117,27 +125,49 @@ impl Thread {
     }
 
     /// Follows the chain until something goes wrong or it is over.
-    fn follow(&self, follower: &mut Follower) -> Result<()> {
+    fn follow(&self, follower: &mut Option<Follower>) -> Result<()> {
+        let follower = match follower {
+            Some(follower) => follower,
+            None => {
+                let begun = follower.insert(self.desk.follow()?);
+                // Whoever came before that looks again: what happened meanwhile is not followed.
+                let those: Vec<_> = lock(&self.bells).of.keys().copied().collect();
+                those.into_iter().for_each(|gate| wake(&self.bells, gate));
+                wake_all(&self.bells);
+                begun
+            }
+        };
         while !self.is_over.load(Ordering::Relaxed) {
             if let Some(changes) = follower.next(TICK)? {
-                changes.gates.into_iter().for_each(|gate| self.wake(gate));
-                self.wake_all();
+                changes.gates.into_iter().for_each(|gate| wake(&self.bells, gate));
+                wake_all(&self.bells);
             }
             self.desk.fire_due()?;
         }
         Ok(())
     }
+}
 
-    fn wake_all(&self) {
-        let those = std::mem::take(&mut lock(&self.bells).of_all);
-        those.into_values().for_each(|wake| wake());
-    }
-
-    fn wake(&self, gate: GateId) {
-        let those = lock(&self.bells).of.remove(&gate);
-        for (_, wake) in those.into_iter().flatten() {
-            wake();
+/// Wakes those whom a commit of this process is about.
+fn ring(bells: &Mutex<Bells>, space: Topic, topics: &[Topic]) {
+    for topic in topics {
+        match topic {
+            Topic::Gate(gate) => wake(bells, *gate),
+            Topic::Space(_) if *topic == space => wake_all(bells),
+            Topic::Space(_) => {}
         }
+    }
+}
+
+fn wake_all(bells: &Mutex<Bells>) {
+    let those = std::mem::take(&mut lock(bells).of_all);
+    those.into_values().for_each(|wake| wake());
+}
+
+fn wake(bells: &Mutex<Bells>, gate: GateId) {
+    let those = lock(bells).of.remove(&gate);
+    for (_, wake) in those.into_iter().flatten() {
+        wake();
     }
 }
 

@@ -157,6 +157,12 @@ impl Repository {
         &self.root
     }
 
+    /// The main tree, for looking at what a command changed in it. Nobody works there for a task.
+    pub fn main_tree(&self) -> Worktree {
+        let (folder, branch) = (self.root.clone(), self.base.clone());
+        Worktree { folder, branch, base: self.base.clone(), run: None }
+    }
+
     /// What work starts from and comes home to.
     pub fn base(&self) -> &str {
         &self.base
@@ -204,6 +210,40 @@ impl Repository {
     /// and an agent would be taken to have deleted the others.
     fn mark(&self, name: &str) -> PathBuf {
         self.worktrees.join(format!("{name}.ready"))
+    }
+
+    /// Where a step of a task began: noted when `id` is first heard of, with what `begin` gives, and found
+    /// again as long as no other step began.
+    pub fn step_began(
+        &self,
+        name: &str,
+        id: &str,
+        begin: impl FnOnce() -> Result<String>,
+    ) -> Result<String> {
+        if let Ok(since) = self.step_since(name, id) {
+            return Ok(since);
+        }
+        let (since, path) = (begin()?, self.step_mark(name));
+        let half = path.with_extension("step-half");
+        // Whole or not at all: half a name of a commit would be another one.
+        std::fs::write(&half, format!("{since}\n{id}\n"))
+            .and_then(|()| std::fs::rename(&half, &path))
+            .map_err(|e| failed("begin a step", &format!("{}: {e}", path.display())))?;
+        Ok(since)
+    }
+
+    /// Where a step of a task began that has begun.
+    pub fn step_since(&self, name: &str, id: &str) -> Result<String> {
+        let path = self.step_mark(name);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        match text.split_once('\n') {
+            Some((since, noted)) if noted.trim_end() == id && is_commit(since) => Ok(since.into()),
+            _ => Err(failed("find where the step began", &format!("see {}", path.display()))),
+        }
+    }
+
+    fn step_mark(&self, name: &str) -> PathBuf {
+        self.worktrees.join(format!("{name}.step"))
     }
 
     fn here(&self) -> At<'_> {
@@ -351,6 +391,47 @@ impl Worktree {
         git(self.here(), ["symbolic-ref", "HEAD", &ours]).map(drop)
     }
 
+    /// The last commit.
+    pub fn head(&self) -> Result<String> {
+        git(self.here(), ["rev-parse", "--verify", "HEAD^{commit}"])
+    }
+
+    /// The paths that differ from a commit: in a later commit, or in the folder as it is. What an agent
+    /// told its own index to overlook is seen all the same.
+    pub fn changed_since(&self, since: &str, commit: Option<&str>) -> Result<Vec<String>> {
+        let names = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
+        if let Some(commit) = commit {
+            let args = [&names[..], &[since, commit]].concat();
+            return paths(&run(self.here(), &args)?, &args);
+        }
+        let tree = self.snapshot_over(since)?;
+        self.changed_since(since, Some(&tree))
+    }
+
+    /// All that is in the folder, as a tree of git's own. The index stays as it is.
+    pub fn snapshot(&self) -> Result<String> {
+        self.snapshot_over(&self.head()?)
+    }
+
+    /// The same, begun from what was there before: what is tracked and ignored stays tracked.
+    fn snapshot_over(&self, before: &str) -> Result<String> {
+        let theirs = git(self.here(), ["rev-parse", "--git-path", "index"])?;
+        let index = self.folder.join(format!("{theirs}.sayso-step-{}", std::process::id()));
+        let with_index = |args: &[&str]| {
+            let mut command = command(self.here(), args);
+            command.env("GIT_INDEX_FILE", &index);
+            output(command, args).and_then(|output| checked(&output, args))
+        };
+        let read = || {
+            with_index(&["read-tree", before])?;
+            with_index(&["add", "--all"])?;
+            with_index(&["write-tree"])
+        };
+        let tree = read();
+        let _ = std::fs::remove_file(&index);
+        tree
+    }
+
     /// What the task changed so far, committed or not. The tree and its index stay as they are.
     pub fn diff(&self, bytes_max: usize) -> Result<Diff> {
         let from = git(self.here(), ["merge-base", &self.base, "HEAD"])?;
@@ -410,6 +491,17 @@ impl<'a> From<&'a PathBuf> for At<'a> {
     fn from(folder: &'a PathBuf) -> Self {
         folder.as_path().into()
     }
+}
+
+/// Paths as git gives them with a zero byte behind each: any name can be told.
+fn paths<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> Result<Vec<String>> {
+    checked(output, args)?;
+    let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Takes a tree away, whatever state it is in: there, half made, or only known to git.

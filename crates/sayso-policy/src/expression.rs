@@ -1,4 +1,4 @@
-//! Conditions in CEL. The only file that knows the library behind them.
+//! Conditions in CEL, bounded. With `formula.rs` the only file that knows the library behind them.
 
 use crate::mistake::nearest;
 use crate::view::View;
@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 48;
 const WALKS_MAX: usize = 2;
 /// The longest list, and the most values, an expression is shown.
 const ITEMS_MAX: usize = 1_000;
-const VALUES_MAX: usize = 10_000;
+pub(crate) const VALUES_MAX: usize = 10_000;
 
 /// Everything an expression can name, with its fields.
 pub(crate) const VARIABLES: &[(&str, &[&str])] = &[
@@ -56,7 +56,7 @@ const FUNCTIONS: &[&str] = &[
     "dyn",
 ];
 
-static ENVIRONMENT: LazyLock<Arc<Env>> =
+pub(crate) static ENVIRONMENT: LazyLock<Arc<Env>> =
     LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
 
 /// A condition, compiled when it is first needed.
@@ -80,34 +80,12 @@ impl Expression {
 
     fn compiled(&self) -> Result<&Compiled, String> {
         let compiled = self.program.get_or_init(|| {
-            if self.text.len() > BYTES_MAX {
-                return Err(format!("is longer than {BYTES_MAX} bytes"));
-            }
-            if is_nested_too_deeply(&self.text) {
-                return Err("is nested too deeply".into());
-            }
-            let program = ENVIRONMENT.compile(&self.text).map_err(|errors| {
-                let first = errors.errors.first().map(|e| e.msg.replace('\n', " "));
-                // What could have stood there instead is a list of the grammar's own names.
-                let said = first.unwrap_or_default();
-                format!("cannot be read: {}", said.split(" expecting ").next().unwrap_or(&said))
-            })?;
-            let mut depth = Depth::default();
-            depth.measure(program.expression(), 0, 0);
-            match depth {
-                Depth { nested, .. } if nested > DEPTH_MAX => Err("is nested too deeply".into()),
-                Depth { walks, .. } if walks > WALKS_MAX => {
-                    Err("walks through lists in lists in lists".into())
-                }
-                Depth { .. } => {
-                    let named = program.references();
-                    let needs = (0..VARIABLES.len())
-                        .filter(|at| named.has_variable(VARIABLES[*at].0))
-                        .collect();
-                    drop(named);
-                    Ok(Compiled { program, needs })
-                }
-            }
+            let program = compile(&self.text).map_err(|unread| unread.why)?;
+            let named = program.references();
+            let needs =
+                (0..VARIABLES.len()).filter(|at| named.has_variable(VARIABLES[*at].0)).collect();
+            drop(named);
+            Ok(Compiled { program, needs })
         });
         compiled.as_ref().map_err(Clone::clone)
     }
@@ -120,14 +98,13 @@ impl Expression {
                 return vec![(format!("the condition {why}"), "mend or shorten it".into())];
             }
         };
-        let mut names = Names::default();
-        names.collect(program.expression(), &mut vec![]);
+        let names = Names::of(program);
         let mut found = vec![];
-        for variable in &names.unknown {
-            let all = VARIABLES.iter().map(|(name, _)| *name);
+        let all = VARIABLES.iter().map(|(name, _)| *name);
+        for variable in names.unknown(all.clone()) {
             let fix = match nearest(variable, all.clone()) {
                 Some(name) => format!("write `{name}`"),
-                None => format!("the variables are {}", all.collect::<Vec<_>>().join(", ")),
+                None => format!("the variables are {}", all.clone().collect::<Vec<_>>().join(", ")),
             };
             found.push((format!("the condition names `{variable}`, which is not there"), fix));
         }
@@ -145,16 +122,8 @@ impl Expression {
                 ));
             }
         }
-        for function in &names.functions {
-            if function.starts_with(|c: char| c.is_ascii_alphabetic())
-                && !FUNCTIONS.contains(&function.as_str())
-            {
-                let fix = match nearest(function, FUNCTIONS.iter().copied()) {
-                    Some(name) => format!("write `{name}`"),
-                    None => format!("the functions are {}", FUNCTIONS.join(", ")),
-                };
-                found.push((format!("the condition calls `{function}`, which is not there"), fix));
-            }
+        for (function, fix) in names.unknown_functions() {
+            found.push((format!("the condition calls `{function}`, which is not there"), fix));
         }
         if let Expr::Literal(literal) = &program.expression().expr {
             let is_never = !matches!(literal, LiteralValue::Boolean(value) if *value.inner());
@@ -178,6 +147,41 @@ impl Expression {
                 Err(said.chars().take(200).collect())
             }
         }
+    }
+}
+
+/// Why a text is no expression, and where in it.
+pub(crate) struct Unread {
+    pub(crate) why: String,
+    /// Counted from 1.
+    pub(crate) column: Option<usize>,
+}
+
+/// Compiles an expression that is neither too long nor nested too deeply to be judged in a moment.
+pub(crate) fn compile(text: &str) -> Result<Program, Unread> {
+    let unread = |why: &str| Unread { why: why.into(), column: None };
+    if text.len() > BYTES_MAX {
+        return Err(unread(&format!("is longer than {BYTES_MAX} bytes")));
+    }
+    if is_nested_too_deeply(text) {
+        return Err(unread("is nested too deeply"));
+    }
+    let program = ENVIRONMENT.compile(text).map_err(|errors| {
+        let first = errors.errors.first();
+        // What could have stood there instead is a list of the grammar's own names.
+        let said = first.map(|e| e.msg.replace('\n', " ")).unwrap_or_default();
+        let why = format!("cannot be read: {}", said.split(" expecting ").next().unwrap_or(&said));
+        let column = first.and_then(|e| usize::try_from(e.pos.1).ok()).filter(|at| *at > 0);
+        Unread { why, column }
+    })?;
+    let mut depth = Depth::default();
+    depth.measure(program.expression(), 0, 0);
+    match depth {
+        Depth { nested, .. } if nested > DEPTH_MAX => Err(unread("is nested too deeply")),
+        Depth { walks, .. } if walks > WALKS_MAX => {
+            Err(unread("walks through lists in lists in lists"))
+        }
+        Depth { .. } => Ok(program),
     }
 }
 
@@ -244,24 +248,49 @@ fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
 }
 
 /// What an expression names.
-#[derive(Default)]
-struct Names {
-    unknown: BTreeSet<String>,
-    fields: BTreeSet<(String, String)>,
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// The variables, known or not.
+    pub(crate) variables: BTreeSet<String>,
+    /// Fields of variables, and fields of those as in `history.day`.
+    pub(crate) fields: BTreeSet<(String, String)>,
     functions: BTreeSet<String>,
 }
 
 impl Names {
+    pub(crate) fn of(program: &Program) -> Self {
+        let mut names = Self::default();
+        names.collect(program.expression(), &mut vec![]);
+        names
+    }
+
+    /// The variables that are not among these.
+    fn unknown<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Vec<&str> {
+        let is_known = |name: &str| known.clone().any(|known| known == name);
+        self.variables.iter().map(String::as_str).filter(|name| !is_known(name)).collect()
+    }
+
+    /// The functions that are not there, each with what to write instead.
+    pub(crate) fn unknown_functions(&self) -> Vec<(&str, String)> {
+        let is_word = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let functions = self.functions.iter().map(String::as_str);
+        let unknown = functions.filter(|name| is_word(name) && !FUNCTIONS.contains(name));
+        let fix = |name: &str| match nearest(name, FUNCTIONS.iter().copied()) {
+            Some(name) => format!("write `{name}`"),
+            None => format!("the functions are {}", FUNCTIONS.join(", ")),
+        };
+        unknown.map(|name| (name, fix(name))).collect()
+    }
+
     /// `bound` are the names that the walks around it gave.
     fn collect<'a>(&mut self, expression: &'a IdedExpr, bound: &mut Vec<&'a str>) {
         match &expression.expr {
             Expr::Ident(name) => {
-                let is_known = bound.contains(&name.as_str())
+                let is_ours = bound.contains(&name.as_str())
                     || name.starts_with('@')
-                    || VARIABLES.iter().any(|(known, _)| known == name)
                     || TYPES.contains(&name.as_str());
-                if !is_known {
-                    self.unknown.insert(name.clone());
+                if !is_ours {
+                    self.variables.insert(name.clone());
                 }
             }
             Expr::Select(select) => {
@@ -269,9 +298,11 @@ impl Names {
                     Expr::Ident(name) if !bound.contains(&name.as_str()) => {
                         self.fields.insert((name.clone(), select.field.clone()));
                     }
-                    Expr::Select(outer) if is_history(&outer.operand, bound) => {
-                        let name = format!("history.{}", outer.field);
-                        self.fields.insert((name, select.field.clone()));
+                    Expr::Select(outer) => {
+                        if let Some(name) = variable(&outer.operand, bound) {
+                            let name = format!("{name}.{}", outer.field);
+                            self.fields.insert((name, select.field.clone()));
+                        }
                     }
                     _ => {}
                 }
@@ -308,8 +339,12 @@ impl Names {
     }
 }
 
-fn is_history(expression: &IdedExpr, bound: &[&str]) -> bool {
-    matches!(&expression.expr, Expr::Ident(name) if name == "history" && !bound.contains(&"history"))
+/// The variable an expression is, if it is one and no walk gave it.
+fn variable<'a>(expression: &'a IdedExpr, bound: &[&str]) -> Option<&'a str> {
+    match &expression.expr {
+        Expr::Ident(name) if !bound.contains(&name.as_str()) => Some(name),
+        _ => None,
+    }
 }
 
 /// Names of types, for `type(x) == string`.
@@ -375,7 +410,7 @@ fn value<'a>(fact: Fact<'a>, left: &mut usize) -> Result<Box<dyn Val + 'a>, Stri
     })
 }
 
-fn json_value<'a>(
+pub(crate) fn json_value<'a>(
     json: &'a serde_json::Value,
     left: &mut usize,
 ) -> Result<Box<dyn Val + 'a>, String> {
@@ -396,7 +431,7 @@ fn json_value<'a>(
     })
 }
 
-const TOO_BIG: &str = "the request is too big for a condition";
+const TOO_BIG: &str = "what it is about is too big for a condition";
 
 type Made<'a> = Result<Box<dyn Val + 'a>, String>;
 

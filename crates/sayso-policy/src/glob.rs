@@ -99,6 +99,28 @@ impl Glob {
     }
 }
 
+/// Paths that are named by patterns: `*` stays within a directory, `**` does not, and a directory with
+/// a slash behind it is all that is in it.
+#[derive(Debug)]
+pub struct Paths(Vec<Glob>);
+
+impl Paths {
+    /// Reads the patterns, or says what is wrong with one of them.
+    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
+        let read = |pattern: &S| {
+            let text = pattern.as_ref();
+            let whole = if text.ends_with('/') { format!("{text}**") } else { text.to_owned() };
+            Glob::new(&whole, For::Paths, true).map_err(|why| format!("`{text}`: {why}"))
+        };
+        patterns.iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether a path is one of them.
+    pub fn fit(&self, path: &str) -> bool {
+        self.0.iter().any(|glob| glob.fits(path))
+    }
+}
+
 /// One pattern, read twice: strictly for what says yes, loosely for what says no or asks.
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -147,5 +169,17 @@ mod tests {
             assert_eq!(glob.fits(text, false), loose, "{pattern} {text}");
         }
         assert!(Pattern::new("a[", For::Names).is_err());
+    }
+
+    #[test]
+    fn paths_are_named_by_any_of_the_patterns() {
+        let paths = Paths::new(&["PLAN.md", "docs/**", "src/*.rs", "assets/"]).unwrap();
+        for path in ["PLAN.md", "docs/a/b.md", "src/main.rs", "assets/x/y.png"] {
+            assert!(paths.fit(path), "{path}");
+        }
+        for path in ["plan.md", "x/PLAN.md", "doc", "src/a/b.rs", "assets.txt", ""] {
+            assert!(!paths.fit(path), "{path}");
+        }
+        assert!(Paths::new(&["a["]).unwrap_err().contains("`a[`"));
     }
 }

@@ -50,15 +50,20 @@
 //!
 //! Functions: `size`, `contains`, `startsWith`, `endsWith`, `matches`, `int`, `uint`, `double`,
 //! `string`, `bool`, `type`, `dyn`; macros: `has`, `all`, `exists`, `exists_one`, `map`, `filter`.
+//!
+//! # For other files that people write
+//! [`yaml`] and [`mistake`] read any file with lines and fixes; a [`Formula`] is an expression over
+//! values of the reader's own; [`Paths`] are patterns of paths.
 
 mod check;
 mod command;
 mod demands;
 mod expression;
+mod formula;
 mod glob;
 mod judge;
 mod matching;
-mod mistake;
+pub mod mistake;
 mod parse;
 mod people;
 mod policy;
@@ -69,11 +74,14 @@ mod ruling;
 mod shell;
 mod suggest;
 mod view;
-mod yaml;
+pub mod yaml;
 
 pub use check::{Known, mistakes};
 pub use demands::{Demands, Effect, Escalation, Hours};
+pub use formula::{Flaw, Formula, Values, Variable};
+pub use glob::Paths;
 pub use mistake::Mistake;
+pub use parse::milliseconds;
 pub use policy::{FILE_BYTES_MAX, Layer, Policy, RULES_MAX, TESTS_MAX, Test, TestOutcome};
 pub use preset::Preset;
 pub use replay::{Change, Changed, Example, Recorded, Replay};

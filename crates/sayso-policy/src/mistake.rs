@@ -1,10 +1,10 @@
-//! What is wrong with a policy: where, what, and how to mend it.
+//! What is wrong with a file that somebody wrote: where, what, and how to mend it.
 
 use sayso_core::text::distance;
 use serde::Serialize;
 use std::fmt;
 
-/// Something in a policy that cannot stand. A policy with mistakes is not used at all.
+/// Something in a file that cannot stand. A file with mistakes is not used at all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
 pub struct Mistake {
     /// The file, as the caller named it.
@@ -29,18 +29,19 @@ impl fmt::Display for Mistake {
 
 /// Gathers the mistakes of one file, so that a person mends them all at once.
 #[derive(Debug)]
-pub(crate) struct Mistakes {
+pub struct Mistakes {
     file: String,
     found: Vec<Mistake>,
 }
 
 impl Mistakes {
-    pub(crate) fn of(file: &str) -> Self {
+    /// None so far of this file.
+    pub fn of(file: &str) -> Self {
         Self { file: file.into(), found: vec![] }
     }
 
     /// Notes a mistake; a line of 0 is a line nobody knows.
-    pub(crate) fn add(&mut self, line: u64, what: impl Into<String>, fix: impl Into<String>) {
+    pub fn add(&mut self, line: u64, what: impl Into<String>, fix: impl Into<String>) {
         let line = (line > 0).then_some(line);
         let mistake = Mistake { file: self.file.clone(), line, what: what.into(), fix: fix.into() };
         if !self.found.contains(&mistake) {
@@ -48,18 +49,20 @@ impl Mistakes {
         }
     }
 
+    /// Whether there are none so far.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// All of them, in the order of lines.
-    pub(crate) fn into_sorted(mut self) -> Vec<Mistake> {
+    pub fn into_sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|mistake| mistake.line);
         self.found
     }
 }
 
 /// The name closest to what was written, when it is close enough to be meant.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let close_enough = 1 + written.chars().count() / 4;
     names
         .into_iter()

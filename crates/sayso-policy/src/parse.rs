@@ -561,8 +561,8 @@ fn closed<T: Copy, const N: usize>(
     })
 }
 
-/// `1h30m` in milliseconds. Days have 24 hours here: a deadline is a length, not a date.
-fn milliseconds(text: &str) -> Option<u64> {
+/// `1h30m` in milliseconds, up to a year. Days have 24 hours here: a deadline is a length, not a date.
+pub fn milliseconds(text: &str) -> Option<u64> {
     let span: jiff::Span = text.parse().ok()?;
     let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()?;
     let ms = u64::try_from(duration.as_millis()).ok()?;

@@ -65,6 +65,14 @@ impl Policies {
         self.files.iter().map(|(policy, _)| policy)
     }
 
+    /// Everybody in a group that the space, or people kept elsewhere, know; the owners, if that is nobody.
+    pub fn people_in(&self, group: &str) -> Vec<String> {
+        let shared = self.files.iter().map(|(policy, _)| policy);
+        let shared = shared.filter(|policy| !matches!(policy.layer, Layer::Agent(_)));
+        let scopes = shared.map(|policy| &policy.groups).chain([&self.groups]).collect();
+        Groups { scopes }.people(group).into_iter().collect()
+    }
+
     /// What they say of a request. Deny outweighs ask, ask outweighs allow, and several asks are
     /// merged to the strictest.
     pub fn ruling(&self, request: &Request) -> Ruling {

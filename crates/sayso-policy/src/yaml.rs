@@ -1,4 +1,5 @@
-//! YAML as a tree that knows its lines, read under a budget: a file that unfolds is refused.
+//! YAML as a tree that knows its lines, read under a budget: a file that unfolds is refused. For
+//! whatever people write by hand and is to be told all its mistakes at once.
 
 use crate::mistake::{Mistakes, nearest};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -14,30 +15,43 @@ const DEPTH_MAX: usize = 24;
 
 /// A value and the line it stands on; 0 where that is not known.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) line: u64,
-    pub(crate) tree: Tree,
+pub struct Node {
+    /// The line.
+    pub line: u64,
+    /// The value.
+    pub tree: Tree,
 }
 
+/// A value.
 #[derive(Debug, Clone)]
-pub(crate) enum Tree {
+pub enum Tree {
+    /// Nothing.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A mapping, in the order of the file.
     Map(Vec<Entry>),
 }
 
+/// A key with its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) line: u64,
-    pub(crate) key: String,
-    pub(crate) value: Node,
+pub struct Entry {
+    /// The line of the key.
+    pub line: u64,
+    /// The key.
+    pub key: String,
+    /// Its value.
+    pub value: Node,
 }
 
 /// Reads one document, or says on which line it is no YAML.
-pub(crate) fn read(text: &str) -> Result<Node, (u64, String)> {
+pub fn read(text: &str) -> Result<Node, (u64, String)> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_nodes: NODES_MAX,
@@ -145,7 +159,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
 impl Node {
     /// What sort of value it is, for messages.
-    pub(crate) fn sort(&self) -> &'static str {
+    pub fn sort(&self) -> &'static str {
         match &self.tree {
             Tree::Null => "nothing",
             Tree::Bool(_) => "true or false",
@@ -157,7 +171,7 @@ impl Node {
     }
 
     /// The text, or a mistake.
-    pub(crate) fn text(&self, what: &str, mistakes: &mut Mistakes) -> Option<&str> {
+    pub fn text(&self, what: &str, mistakes: &mut Mistakes) -> Option<&str> {
         if let Tree::Text(text) = &self.tree {
             return Some(text);
         }
@@ -170,7 +184,7 @@ impl Node {
     }
 
     /// One text, or a list of them, each with its line.
-    pub(crate) fn texts(&self, what: &str, mistakes: &mut Mistakes) -> Vec<(u64, String)> {
+    pub fn texts(&self, what: &str, mistakes: &mut Mistakes) -> Vec<(u64, String)> {
         match &self.tree {
             Tree::List(items) if items.is_empty() => {
                 mistakes.add(self.line, format!("{what} is an empty list"), "name one, or drop it");
@@ -189,7 +203,7 @@ impl Node {
     }
 
     /// The items of a list, or a mistake.
-    pub(crate) fn items(&self, what: &str, mistakes: &mut Mistakes) -> &[Node] {
+    pub fn items(&self, what: &str, mistakes: &mut Mistakes) -> &[Node] {
         match &self.tree {
             Tree::List(items) => items,
             Tree::Null => &[],
@@ -202,7 +216,7 @@ impl Node {
     }
 
     /// The entries of a mapping, or a mistake.
-    pub(crate) fn entries(&self, what: &str, mistakes: &mut Mistakes) -> &[Entry] {
+    pub fn entries(&self, what: &str, mistakes: &mut Mistakes) -> &[Entry] {
         match &self.tree {
             Tree::Map(entries) => entries,
             Tree::Null => &[],
@@ -215,7 +229,7 @@ impl Node {
     }
 
     /// The mapping's values by key; whatever is not in `known` is a mistake.
-    pub(crate) fn fields<'a>(
+    pub fn fields<'a>(
         &'a self,
         what: &str,
         known: &[&'static str],
@@ -233,7 +247,7 @@ impl Node {
     }
 
     /// The value as JSON, without its lines.
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         match &self.tree {
             Tree::Null => Value::Null,
             Tree::Bool(value) => Value::Bool(*value),
@@ -248,14 +262,16 @@ impl Node {
 }
 
 /// The entries of a mapping whose keys were checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Fields<'a> {
-    pub(crate) line: u64,
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    /// The line the mapping begins on.
+    pub line: u64,
     entries: &'a [Entry],
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
+    /// The value of a key, if it is there.
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 }

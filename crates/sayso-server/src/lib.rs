@@ -5,6 +5,8 @@ mod cards;
 pub mod client;
 pub mod fleet;
 pub mod http;
+pub mod keys;
 pub mod mcp;
 pub mod notices;
+pub mod prose;
 pub mod wire;

@@ -2,6 +2,7 @@
 
 mod agent;
 mod away;
+mod flow;
 mod metrics;
 mod passkey;
 mod policy;
@@ -9,7 +10,8 @@ mod run;
 
 pub use agent::{Agent, AgentOutcome, AgentRunning, Order, outlook};
 pub use away::{Away, Delegation};
-pub use metrics::{Metrics, ToAnswer};
+pub use flow::{Flow, FlowDetail, FlowEvent, events as flow_events};
+pub use metrics::{Metrics, OfRule, Stretch, ToAnswer};
 pub use passkey::Passkey;
 pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};
 pub use run::{Run, Spent, Tally};

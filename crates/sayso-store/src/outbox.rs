@@ -42,6 +42,9 @@ pub struct Told {
     pub settled_at: Option<Timestamp>,
 }
 
+/// A notice about a gate begins with its id, which has so many characters.
+const GATE_ID_CHARS: usize = 26;
+
 const COLUMNS: &str = "id, space, channel, body, attempts, due_at, error";
 
 impl Read<'_> {
@@ -177,6 +180,26 @@ impl Write<'_> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = ?3 \
                    WHERE id = ?1 AND settled_at IS NULL";
         self.exec(sql, args![id, at.as_micros(), why])
+    }
+
+    /// Looks at so many notices behind this id, and takes away those that were settled before a moment, unless their
+    /// gate still waits: whoever was told of it is told when it is over. Says how far it came; none at the end.
+    pub fn sweep_notices(
+        &mut self,
+        behind: &str,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Option<String>> {
+        let sql = "SELECT id FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2";
+        let rows = self.read.conn.query(sql, args![behind, rows_max(limit)])?;
+        let Some(last) = rows.last().map(|row| row.text(0).to_owned()) else { return Ok(None) };
+        let sql = format!(
+            "DELETE FROM outbox WHERE id > ?1 AND id <= ?2 AND settled_at < ?3 AND NOT EXISTS \
+             (SELECT 1 FROM gates WHERE gates.id = substr(outbox.id, 1, {GATE_ID_CHARS}) \
+             AND gates.state = 'open')"
+        );
+        self.exec(&sql, args![behind, &last, before.as_micros()])?;
+        Ok((rows.len() >= limit).then_some(last))
     }
 
     /// A notice could not be sent; it is tried again at `retry_at`.

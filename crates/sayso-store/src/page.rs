@@ -1,7 +1,7 @@
 //! Filters and pages. Every list has a limit and goes on where the last page ended.
 
 use sayso_core::task::{Status, Task};
-use sayso_core::{GateId, Kind, TaskId, Timestamp};
+use sayso_core::{FlowId, GateId, Kind, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One page of a list.
@@ -37,6 +37,19 @@ pub struct GateFilter {
     pub awake_at: Option<Timestamp>,
     /// Goes on behind this gate.
     pub after: Option<GateId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// Which flows to list, newest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FlowFilter {
+    /// Also those that are over.
+    pub all: bool,
+    /// Only walks through this workflow.
+    pub workflow: Option<String>,
+    /// Goes on behind this flow.
+    pub after: Option<FlowId>,
     /// How many at most.
     pub limit: usize,
 }

@@ -45,15 +45,32 @@ impl Read<'_> {
         let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
                    WHERE space = ?1 AND name = ?2 ORDER BY added_at, id LIMIT ?3";
         let rows = self.conn.query(sql, args![&space.to_string(), name, rows_max(limit)])?;
-        let passkey = |row: &Row| Passkey {
-            id: row.text(0).into(),
-            name: row.text(1).into(),
-            label: row.text(2).into(),
-            body: row.text(3).into(),
-            added_at: Timestamp::from_micros(row.int(4)),
-            used_at: row.maybe_int(5).map(Timestamp::from_micros),
-        };
         Ok(rows.iter().map(passkey).collect())
+    }
+
+    /// A passkey, whoever has it.
+    pub fn passkey(&mut self, space: SpaceId, id: &str) -> Result<Option<Passkey>> {
+        let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
+                   WHERE space = ?1 AND id = ?2";
+        Ok(self.one(sql, args![&space.to_string(), id])?.as_ref().map(passkey))
+    }
+
+    /// How many touches of one person are under way, counted up to `most`.
+    pub fn ceremonies(&mut self, space: SpaceId, name: &str, most: usize) -> Result<usize> {
+        let sql = "SELECT id FROM ceremonies WHERE space = ?1 AND name = ?2 LIMIT ?3";
+        let rows = self.conn.query(sql, args![&space.to_string(), name, rows_max(most)])?;
+        Ok(rows.len())
+    }
+}
+
+fn passkey(row: &Row) -> Passkey {
+    Passkey {
+        id: row.text(0).into(),
+        name: row.text(1).into(),
+        label: row.text(2).into(),
+        body: row.text(3).into(),
+        added_at: Timestamp::from_micros(row.int(4)),
+        used_at: row.maybe_int(5).map(Timestamp::from_micros),
     }
 }
 

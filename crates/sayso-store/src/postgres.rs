@@ -2,7 +2,7 @@
 
 use crate::pipe::{Came, PgError, Pipe, Step, Value};
 use crate::tls::{self, Way};
-use crate::tx::{Arg, Ask, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
+use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
 use crate::{Error, Place, Result, schema};
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -185,21 +185,6 @@ impl Postgres {
         Ok(self.step(step)?.rows.iter().map(row).collect())
     }
 
-    /// The same for two questions at once.
-    fn both(&mut self, [one, other]: [Ask<'_>; 2]) -> Result<[Vec<Row>; 2]> {
-        if holds_nul(one.1) || holds_nul(other.1) {
-            return Ok([self.rows(one.0, one.1)?, self.rows(other.0, other.1)?]);
-        }
-        for (sql, args) in [one, other] {
-            let step = Step::Query(self.statement(sql)?, Value::all(args));
-            self.keep(step)?;
-        }
-        let mut came = self.pipe.send().map_err(|e| failure(&e, &self.place))?.into_iter().rev();
-        let mut next = || came.next().unwrap_or_default().rows.iter().map(row).collect();
-        let (other, one) = (next(), next());
-        Ok([one, other])
-    }
-
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
         result.map_err(|error| {
             self.is_lost |= matches!(error, Error::Unreachable(_));
@@ -299,11 +284,6 @@ impl Tx for Postgres {
         self.note(result)
     }
 
-    fn query_both(&mut self, asks: [Ask<'_>; 2]) -> Result<[Vec<Row>; 2]> {
-        let result = self.both(asks);
-        self.note(result)
-    }
-
     fn batch(&mut self, sql: &str) -> Result<()> {
         let result = self.step(Step::Batch(sql.into()));
         self.note(result).map(drop)
@@ -319,6 +299,7 @@ impl Conn for Postgres {
             return Err(silent("the connection was lost"));
         }
         let begin = match intent {
+            Intent::Look => return Ok(()),
             Intent::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             Intent::Write => "BEGIN",
             Intent::Note => "BEGIN; SET LOCAL synchronous_commit TO off",

@@ -49,8 +49,24 @@ pub struct EventRow {
     pub body: String,
 }
 
-/// What is kept of a gate: its events, and its view with the version it has.
-pub type GateRows = (Vec<EventRow>, Option<(Gate, u64)>);
+/// The view of a gate as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewRow {
+    /// The version of the gate.
+    pub version: u64,
+    /// Its text.
+    pub body: String,
+}
+
+impl ViewRow {
+    /// The gate it says it is.
+    pub fn gate(&self) -> Result<Gate> {
+        json(&self.body)
+    }
+}
+
+/// What is kept of a gate: its events and its view.
+pub type GateRows = (Vec<EventRow>, Option<ViewRow>);
 
 /// One entry of the audit as it was written.
 pub type AuditRow = Sealed;
@@ -97,9 +113,6 @@ pub struct Token {
     pub scopes: Option<BTreeSet<Deed>>,
 }
 
-const EVENTS: &str =
-    "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY version";
-const VIEW: &str = "SELECT body, version FROM gates WHERE id = ?1";
 const TOKEN_COLUMNS: &str = "id, space, handle, hash, role, name, task, run, launcher, \
                              created_at, expires_at, revoked_at, scopes";
 
@@ -122,15 +135,20 @@ impl<'a> Read<'a> {
 
     /// The events of a stream, from the first.
     pub fn events(&mut self, stream: &str) -> Result<Vec<EventRow>> {
-        Ok(self.conn.query(EVENTS, args![stream])?.iter().map(event).collect())
+        let sql = "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY version";
+        Ok(self.conn.query(sql, args![stream])?.iter().map(event).collect())
     }
 
-    /// The events of a gate's stream, and its view: see [`Read::gate_view`].
+    /// The events of a gate's stream, and its view: see [`Read::gate_view`]. One statement, so that both
+    /// are of one moment also where there is no transaction.
     pub fn gate_rows(&mut self, stream: &str, id: GateId) -> Result<GateRows> {
-        let id = id.to_string();
-        let [events, view] = self.conn.query_both([(EVENTS, args![stream]), (VIEW, args![&id])])?;
-        let view = view.first().map(gate_and_version).transpose()?;
-        Ok((events.iter().map(event).collect(), view))
+        let sql = "SELECT 0, version, 0, 0, body FROM gates WHERE id = ?2 UNION ALL \
+                   SELECT 1, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY 1, 2";
+        let rows = self.conn.query(sql, args![stream, &id.to_string()])?;
+        let (views, events): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.int(0) == 0);
+        let view = |row: &Row| ViewRow { version: row.int(1) as u64, body: row.text(4).into() };
+        let event = |row: &Row| EventRow { stream: stream.to_owned(), ..event(row) };
+        Ok((events.iter().map(event).collect(), views.first().map(view)))
     }
 
     /// Events of all streams of a space in the order of their keys, behind a given one.
@@ -168,7 +186,9 @@ impl<'a> Read<'a> {
 
     /// The view of a gate, as lists show it, with its version.
     pub fn gate_view(&mut self, id: GateId) -> Result<Option<(Gate, u64)>> {
-        self.one(VIEW, args![&id.to_string()])?.as_ref().map(gate_and_version).transpose()
+        let row =
+            self.one("SELECT body, version FROM gates WHERE id = ?1", args![&id.to_string()])?;
+        row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
     }
 
     /// Gates, a page at a time.
@@ -359,6 +379,23 @@ impl<'a> Read<'a> {
         self.one(&sql, args![hash])?.map(|row| token(&row)).transpose()
     }
 
+    /// The token whose secret has this hash, and until when its holder has unlocked the place that is named
+    /// by `place` and the token.
+    pub fn token_at_its_place(
+        &mut self,
+        hash: &str,
+        place: &str,
+    ) -> Result<Option<(Token, Option<Timestamp>)>> {
+        let sql = format!(
+            "SELECT {TOKEN_COLUMNS}, (SELECT until FROM unlocks WHERE space = tokens.space \
+               AND name = tokens.name AND terminal = CAST(?2 AS TEXT) || tokens.id) \
+             FROM tokens WHERE hash = ?1"
+        );
+        let row = self.one(&sql, args![hash, place])?;
+        let until = |row: &Row| row.maybe_int(13).map(Timestamp::from_micros);
+        row.map(|row| Ok((token(&row)?, until(&row)))).transpose()
+    }
+
     /// The token of this handle.
     pub fn token(&mut self, space: SpaceId, handle: &str) -> Result<Option<Token>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND handle = ?2");
@@ -532,10 +569,6 @@ fn space(row: &Row) -> Result<Space> {
         deleted_at: row.maybe_int(3).map(Timestamp::from_micros),
         head: Head { seq: row.int(4) as u64, hash: json(&format!("{:?}", row.text(5)))? },
     })
-}
-
-fn gate_and_version(row: &Row) -> Result<(Gate, u64)> {
-    Ok((json(row.text(0))?, row.int(1) as u64))
 }
 
 fn event(row: &Row) -> EventRow {

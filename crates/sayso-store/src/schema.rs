@@ -39,6 +39,7 @@ migrations! {
     "0004_people",
     "0005_replies",
     "0006_passkeys",
+    "0007_flows",
 }
 
 /// A database that knows which schema it has.

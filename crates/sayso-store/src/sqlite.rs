@@ -305,6 +305,7 @@ impl Conn for Sqlite {
     fn begin(&mut self, intent: Intent) -> Result<()> {
         self.failed = None;
         match intent {
+            Intent::Look => Ok(()),
             Intent::Read => self.exec("BEGIN", &[]).map(drop),
             Intent::Write => self.begin_write(true),
             Intent::Note => self.begin_write(false),

@@ -2,7 +2,7 @@
 
 use crate::explain::Explaining;
 use crate::tx::{Conn, Intent};
-use crate::watch::{self, Topic, Watch};
+use crate::watch::{self, Announcer, Topic, Watch};
 use crate::writer::{Group, Job};
 use crate::{Error, Place, Read, Result, Write, postgres, sqlite};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub struct Store {
     connections: Mutex<Connections>,
     given_back: Condvar,
     group: Option<Group>,
-    local: watch::Local,
+    announcer: Announcer,
     ears: watch::Ears,
 }
 
@@ -49,20 +49,24 @@ impl Store {
     }
 
     fn with(place: Place, first: Box<dyn Conn>) -> Self {
-        let (given_back, local, ears) = Default::default();
+        let (given_back, ears) = Default::default();
         let connections = Mutex::new(Connections { idle: vec![first], in_use: 0 });
-        Self { place, connections, given_back, group: None, local, ears }
+        let announcer = Announcer::of(place.clone());
+        Self { place, connections, given_back, group: None, announcer, ears }
     }
 
     /// Gives the store a writer of its own that commits what many threads write in one go.
     pub fn with_group_commit(mut self) -> Result<Self> {
         // In memory there is one connection, and nothing to sync that a group could share.
         if self.place != Place::Memory {
-            let writer = connect(&self.place)?;
-            let announce = watch::announcer(&self.place);
-            self.group = Some(Group::start(writer, self.place.clone(), announce)?);
+            self.group = Some(Group::start(self.place.clone(), self.announcer.clone())?);
         }
         Ok(self)
+    }
+
+    /// Whether it has a writer of its own.
+    pub fn has_writer(&self) -> bool {
+        self.group.is_some()
     }
 
     /// Where it is.
@@ -76,6 +80,12 @@ impl Store {
             let ending = Ending(conn);
             work(&mut Read::new(ending.0))
         })
+    }
+
+    /// Runs `work` without a transaction around it: each statement sees a moment of its own. For one
+    /// statement, or for several of which each is right whenever it runs.
+    pub fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
+        self.with_transaction(Intent::Look, |conn| work(&mut Read::new(conn)))
     }
 
     /// Runs `work` in one transaction: all of it counts, or none. It may run more than once and
@@ -113,7 +123,7 @@ impl Store {
         let (mut job, reply) = Job::new(work);
         self.with_transaction(intent, |conn| {
             let topics = crate::writer::commit(conn, std::slice::from_mut(&mut job))?;
-            self.announce(&topics);
+            self.announcer.announce(&topics);
             conn.tidy_up();
             Ok(())
         })?;
@@ -121,19 +131,16 @@ impl Store {
         reply.recv().map_err(|_| Error::Other("the write gave no result".into()))?
     }
 
-    fn announce(&self, topics: &[Topic]) {
-        match &self.place {
-            Place::Memory => self.local.wake(),
-            Place::Sqlite(path) => watch::wake_files(path, topics),
-            // Announced by the transaction itself.
-            Place::Postgres(_) => {}
-        }
-    }
-
     /// Something to wait with until one of the topics was written about. Read the row after every
     /// wake-up and before the first wait: a wake-up carries no truth.
     pub fn watch(&self, topics: &[Topic]) -> Result<Watch> {
-        Watch::new(&self.place, topics, &self.local, &self.ears)
+        Watch::new(&self.place, topics, &self.announcer.local, &self.ears)
+    }
+
+    /// Calls `hears` with what each commit of this store was about, as soon as it counts, until it says that
+    /// it wants to hear no more. It keeps others waiting for as long as it takes.
+    pub fn hear(&self, hears: impl Fn(&[Topic]) -> bool + Send + 'static) {
+        self.announcer.near.add(Box::new(hears));
     }
 
     /// Whether the database finds itself in order.
@@ -163,7 +170,7 @@ impl Store {
         })
     }
 
-    /// Runs `work` on a connection whose transaction has begun; `work` ends it.
+    /// Runs `work` on a connection whose transaction has begun, if it takes one; `work` ends it.
     fn with_transaction<T>(
         &self,
         intent: Intent,
@@ -250,7 +257,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// A fresh connection, for whoever lost one.
+/// A connection of one's own, for whoever has none or lost it.
 pub(crate) fn reconnect(place: &Place) -> Result<Box<dyn Conn>> {
     connect(place)
 }

@@ -39,9 +39,6 @@ pub(crate) fn holds_nul(args: &[Arg<'_>]) -> bool {
     args.iter().any(|arg| matches!(arg, Arg::Text(text) if text.contains('\0')))
 }
 
-/// A question: its text and values.
-pub(crate) type Ask<'a> = (&'a str, &'a [Arg<'a>]);
-
 /// A row that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Row(pub(crate) Vec<Cell>);
@@ -72,7 +69,7 @@ impl Row {
     }
 }
 
-/// One connection, inside of a transaction.
+/// One connection, inside of a transaction where there is one.
 pub(crate) trait Tx {
     fn dialect(&self) -> Dialect;
 
@@ -87,11 +84,6 @@ pub(crate) trait Tx {
 
     /// Runs a query and returns its rows.
     fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>>;
-
-    /// Runs two queries at once.
-    fn query_both(&mut self, [one, other]: [Ask<'_>; 2]) -> Result<[Vec<Row>; 2]> {
-        Ok([self.query(one.0, one.1)?, self.query(other.0, other.1)?])
-    }
 
     /// Runs several statements without values.
     fn batch(&mut self, sql: &str) -> Result<()>;
@@ -117,6 +109,8 @@ pub(crate) trait Conn: Tx + Send {
 /// later can fail half-way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Intent {
+    /// No transaction: each statement sees the moment it runs at.
+    Look,
     Read,
     Write,
     /// A write that does not wait for the disk. It is there for whoever looks, and may be lost when the

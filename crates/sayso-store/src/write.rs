@@ -447,6 +447,8 @@ pub enum Handles {
     Messages,
     /// Tokens.
     Tokens,
+    /// Flows.
+    Flows,
 }
 
 impl Handles {
@@ -456,6 +458,7 @@ impl Handles {
             Handles::Tasks => "tasks",
             Handles::Messages => "messages",
             Handles::Tokens => "tokens",
+            Handles::Flows => "flows",
         }
     }
 }
@@ -464,6 +467,6 @@ fn topic_of(stream: &str) -> Option<Topic> {
     stream.strip_prefix("gate/").and_then(|id| id.parse().ok()).map(Topic::Gate)
 }
 
-fn text<T: Serialize>(value: &T) -> Result<String> {
+pub(crate) fn text<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|e| crate::Error::Other(format!("cannot be written: {e}")))
 }

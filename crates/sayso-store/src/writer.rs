@@ -1,7 +1,7 @@
 //! Group commit: what many threads write at once shares one transaction and one sync.
 
 use crate::tx::{Conn, Intent};
-use crate::watch::{Announce, Topic};
+use crate::watch::{Announcer, Topic};
 use crate::{Error, Place, Result, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -78,11 +78,16 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn start(conn: Box<dyn Conn>, place: Place, announce: Announce) -> Result<Self> {
+    /// Begins to write. Nobody waits here until there is a connection; whoever writes does.
+    pub(crate) fn start(place: Place, announcer: Announcer) -> Result<Self> {
         let (queue, jobs) = channel();
         std::thread::Builder::new()
             .name("sayso-writer".into())
-            .spawn(move || serve(conn, &place, &jobs, &announce))
+            .spawn(move || {
+                // What stands in the way shows when something is to be written.
+                let conn = crate::store::reconnect(&place).ok();
+                Writer { conn, place, announcer }.serve(&jobs);
+            })
             .map_err(|e| Error::Other(format!("no thread for the writer: {e}")))?;
         Ok(Self { queue })
     }
@@ -99,46 +104,61 @@ impl Group {
     }
 }
 
-/// Ends when the last sender is gone.
-fn serve(mut conn: Box<dyn Conn>, place: &Place, queue: &Receiver<Job>, announce: &Announce) {
-    while let Ok(first) = queue.recv() {
-        let mut jobs = vec![first];
-        jobs.extend(queue.try_iter().take(GROUP_SIZE_MAX - 1));
-        match begin(&mut conn, place) {
-            Ok(()) => commit_group(&mut conn, place, jobs, announce),
-            Err(error) => refuse(jobs, &error),
-        }
-    }
+struct Writer {
+    /// None if it was lost, or never there.
+    conn: Option<Box<dyn Conn>>,
+    place: Place,
+    announcer: Announcer,
 }
 
-/// Begins on this connection, or on a fresh one if it is gone: nothing was asked of it yet.
-fn begin(conn: &mut Box<dyn Conn>, place: &Place) -> Result<()> {
-    let outcome = conn.begin(Intent::Write);
-    if conn.is_alive() {
-        return outcome;
-    }
-    *conn = crate::store::reconnect(place)?;
-    conn.begin(Intent::Write)
-}
-
-/// Together if possible; one by one if any of them fails, so that nobody pays for another's error.
-fn commit_group(conn: &mut Box<dyn Conn>, place: &Place, mut jobs: Vec<Job>, announce: &Announce) {
-    let error = match commit(conn.as_mut(), &mut jobs) {
-        Ok(topics) => {
-            announce(&topics);
-            jobs.into_iter().for_each(|job| job.finish(Ok(())));
-            return;
+impl Writer {
+    /// Ends when the last sender is gone.
+    fn serve(mut self, queue: &Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let mut jobs = vec![first];
+            jobs.extend(queue.try_iter().take(GROUP_SIZE_MAX - 1));
+            self.commit_group(jobs);
         }
-        Err(error) => error,
-    };
-    // When the connection is gone the group may have counted: whoever asked has to look first.
-    if jobs.len() == 1 || !conn.is_alive() {
-        return refuse(jobs, &error);
     }
-    for mut job in jobs {
-        let alone = std::slice::from_mut(&mut job);
-        let outcome = begin(conn, place).and_then(|()| commit(conn.as_mut(), alone));
-        job.finish(outcome.map(|topics| announce(&topics)));
+
+    /// Together if possible; one by one if any of them fails, so that nobody pays for another's error.
+    fn commit_group(&mut self, mut jobs: Vec<Job>) {
+        if let Err(error) = self.begin() {
+            return refuse(jobs, &error);
+        }
+        let error = match self.commit(&mut jobs) {
+            Ok(()) => return jobs.into_iter().for_each(|job| job.finish(Ok(()))),
+            Err(error) => error,
+        };
+        // When the connection is gone the group may have counted: whoever asked has to look first.
+        if jobs.len() == 1 || self.conn.is_none() {
+            return refuse(jobs, &error);
+        }
+        for mut job in jobs {
+            let alone = std::slice::from_mut(&mut job);
+            let outcome = self.begin().and_then(|()| self.commit(alone));
+            job.finish(outcome);
+        }
+    }
+
+    /// Begins on this connection, or on a fresh one if it is gone: nothing was asked of it yet.
+    fn begin(&mut self) -> Result<()> {
+        if let Some(conn) = &mut self.conn {
+            let outcome = conn.begin(Intent::Write);
+            if conn.is_alive() {
+                return outcome;
+            }
+        }
+        self.conn.insert(crate::store::reconnect(&self.place)?).begin(Intent::Write)
+    }
+
+    /// Commits what has begun, and tells whoever waits for what it is about.
+    fn commit(&mut self, jobs: &mut [Job]) -> Result<()> {
+        let lost = || Error::Other("no connection".into());
+        let mut conn = self.conn.take().ok_or_else(lost)?;
+        let outcome = commit(conn.as_mut(), jobs);
+        self.conn = Some(conn).filter(|conn| conn.is_alive());
+        outcome.map(|topics| self.announcer.announce(&topics))
     }
 }
 

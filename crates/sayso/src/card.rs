@@ -3,11 +3,13 @@
 
 use crate::out::{Look, Out};
 use crate::when;
-use sayso_core::gate::{Delegation, Delivery, Ending, Gate, Receipt, Stage, Step, WENT_ON};
+use sayso_core::gate::{Delegation, Delivery, Gate, Receipt, Stage, Step, WENT_ON};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
+use sayso_core::{Role, Shape, Timestamp, Verdict};
 use sayso_engine::{Asked, TaskRow};
-use std::collections::BTreeSet;
+use sayso_server::prose::{self, conditions, hurry};
+
+pub(crate) use sayso_server::prose::{ending_in_words, how_to_answer, onward};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A gate as two lines of a list. `task` is what people call the task that waits for it.
@@ -24,25 +26,12 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestam
     let by = harmless_line(&gate.opened.lineage.asker);
     let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
     let state = match gate.is_open() {
-        true => hurry(gate, now),
+        true => hurry(gate, now).iter().map(|part| format!(", {part}")).collect(),
         false => format!(", {}", ending_in_words(gate)),
     };
     let below = indented(out, &format!("asked {age} by {by}{task}{state}"), "   ");
     let below: Vec<_> = below.iter().map(|line| out.paint(Look::Faint, line)).collect();
     format!("{head}\n{}", below.join("\n"))
-}
-
-/// What those who look at a list should know of an open gate: who is on it, and when its time is over.
-fn hurry(gate: &Gate, now: Timestamp) -> String {
-    let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
-    let claim = claim.map(|claim| format!("{} is on it", harmless_line(&claim.by)));
-    let snoozed = gate.snoozed_until.filter(|until| *until > now);
-    let snoozed = snoozed.map(|until| format!("put off, back {}", when::relative(until, now)));
-    [claim, snoozed, silence(gate, now)]
-        .into_iter()
-        .flatten()
-        .map(|part| format!(", {part}"))
-        .collect()
 }
 
 /// A gate in full: facts first, what the asker says apart, then how to answer.
@@ -61,24 +50,8 @@ pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
 
 /// Who asks the same, if anybody else does: everybody hears what is answered.
 pub(crate) fn askers(out: &Out, asked: &Asked, margin: &str) -> Vec<String> {
-    let mut lines = vec![];
-    let names: BTreeSet<_> = asked.askers.iter().map(|asker| asker.name.as_str()).collect();
-    let each: Vec<_> = asked
-        .askers
-        .iter()
-        .map(|asker| format!("{} ({})", harmless_line(&asker.name), asker.handle))
-        .collect();
-    match (names.len(), each.len()) {
-        (_, 0 | 1) => {}
-        (1, many) => lines.push(format!("asked {many} times: {}", each.join(", "))),
-        (many, _) => lines.push(format!("{many} agents ask this: {}", each.join(", "))),
-    }
-    match asked.others {
-        0 => {}
-        1 => lines.push("one more asks it who is not yours to answer".into()),
-        many => lines.push(format!("{many} more ask it who are not yours to answer")),
-    }
-    let lines = lines.iter().flat_map(|line| indented(out, line, margin));
+    let lines = prose::askers(asked).into_iter().chain(prose::denied(asked));
+    let lines = lines.flat_map(|line| indented(out, &line, margin));
     lines.map(|line| out.paint(Look::Strong, &line)).collect()
 }
 
@@ -110,7 +83,10 @@ pub(crate) fn gate_question(out: &Out, gate: &Gate, now: Timestamp) -> String {
         Shape::Verdict | Shape::Text => {}
     }
     lines.push(String::new());
-    lines.extend(conditions(gate, now).map(|text| out.paint(Look::Warn, &text)));
+    let conditions = conditions(gate, now);
+    if !conditions.is_empty() {
+        lines.push(out.paint(Look::Warn, &conditions.join("; ")));
+    }
     receipts(out, gate, now, &mut lines);
     lines.join("\n")
 }
@@ -177,90 +153,6 @@ fn form(out: &Out, schema: &serde_json::Value, lines: &mut Vec<String>) {
     lines.extend(indented(out, &text, "  "));
 }
 
-/// What an answer takes beyond a person's word: certain people, more proof, haste.
-fn conditions(gate: &Gate, now: Timestamp) -> Option<String> {
-    if !gate.is_open() {
-        return None;
-    }
-    let opened = &gate.opened;
-    let who: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
-    let people = (opened.approvers != Approvers::Anyone)
-        .then(|| format!("it takes the say of {}", harmless_line(&who.join(", or "))));
-    let handed = gate.delegations.iter().map(|d| format!("{} for {}", d.to, d.from));
-    let handed: Vec<_> = handed.map(|one| harmless_line(&one)).collect();
-    let handed = (!handed.is_empty()).then(|| format!("handed to {}", handed.join(", ")));
-    let veto: Vec<_> = opened.veto.iter().map(String::as_str).collect();
-    let veto = (!veto.is_empty()).then(|| format!("a no of {} counts", veto.join(", ")));
-    let launcher = opened.lineage.launcher.as_ref().filter(|_| opened.launcher_excluded);
-    let others = launcher.map(|name| format!("not {name}, who launched the agent"));
-    let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
-    let claim = claim.map(|claim| format!("{} is on it", claim.by));
-    let proof = (opened.least_proof > Proof::Token)
-        .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
-    let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
-    let closes = opened.task.is_some() && opened.kind.outcome(Verdict::Approved) == Outcome::Done;
-    let closes = closes.then(|| "a yes closes the task".to_owned());
-    let all = [
-        closes,
-        people,
-        handed,
-        veto,
-        others,
-        proof,
-        risk,
-        level(gate, now),
-        silence(gate, now),
-        claim,
-    ];
-    let all: Vec<_> = all.into_iter().flatten().collect();
-    (!all.is_empty()).then(|| all.join("; "))
-}
-
-/// Who is asked next, and when.
-fn level(gate: &Gate, now: Timestamp) -> Option<String> {
-    let level = gate.opened.schedule.levels.get(gate.escalation as usize)?;
-    let who = harmless_line(&level.approvers.in_words());
-    Some(format!("{} it goes up to {who}", when::relative(level.at?, now)))
-}
-
-/// What comes if nobody answers, and when.
-fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
-    let deadline = gate.deadline()?;
-    let when = when::relative(deadline, now);
-    Some(match gate.at_end() {
-        AtEnd::Deny => format!("without an answer it is a no {when}"),
-        AtEnd::Fail => format!("without an answer the task fails {when}"),
-        AtEnd::Approve => format!("without an answer it is a YES {when}"),
-        AtEnd::Escalate => format!("without an answer it goes one level up {when}"),
-        AtEnd::Defer => format!("without an answer it is asked again {when}"),
-        AtEnd::Keep if gate.is_overdue => format!("it was due {when}"),
-        AtEnd::Keep => format!("it is due {when}"),
-    })
-}
-
-/// The commands that answer a gate, ready to be typed.
-pub(crate) fn how_to_answer(gate: &Gate) -> Vec<String> {
-    let id = gate.handle();
-    let reject = format!("sayso reject {id} \"reason\"");
-    match (&gate.card.shape, gate.opened.kind) {
-        (Shape::Verdict, Kind::Work) => vec![format!("sayso done {id} \"what was done\""), reject],
-        (Shape::Verdict, Kind::Escalation) => {
-            vec![format!("sayso respond {id} \"direction\""), format!("sayso approve {id}"), reject]
-        }
-        (Shape::Verdict, _) => vec![format!("sayso approve {id}"), reject],
-        (Shape::Text, _) => vec![format!("sayso respond {id} \"your answer\""), reject],
-        (Shape::Choice { multi, other, .. }, _) => {
-            let several = if *multi { " 2" } else { "" };
-            let own = other.then(|| format!("sayso choose {id} --other \"your words\""));
-            let pick = format!("sayso choose {id} 1{several}");
-            [Some(pick), own, Some(reject)].into_iter().flatten().collect()
-        }
-        (Shape::Form { .. }, _) => {
-            vec![format!("sayso answer {id} --form '{{\"field\": \"value\"}}'"), reject]
-        }
-    }
-}
-
 /// The way of a gate in a line: asked 14:00 · seen by ann 14:01 · answered 14:02 · …
 pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
     let day = |at: Timestamp| when::local(at).split(' ').next().map(str::to_owned);
@@ -293,20 +185,6 @@ pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
         }
     };
     receipt.steps.iter().map(step).collect::<Vec<_>>().join(out.icon(" · ", " - "))
-}
-
-/// What came of an answer, as far as it is known.
-pub(crate) fn onward(receipt: &Receipt) -> Vec<String> {
-    let Some(onward) = &receipt.onward else { return vec![] };
-    let note = match onward.note.is_empty() {
-        true => String::new(),
-        false => format!(": {}", shorten(&harmless_line(&onward.note), 80)),
-    };
-    let mut lines = vec![format!("turn {} went on with it, {}{note}", onward.number, onward.state)];
-    lines.extend(onward.commit.iter().map(|commit| format!("  commit {}", harmless_line(commit))));
-    let files = onward.files.iter().flat_map(|files| files.lines());
-    lines.extend(files.map(|line| format!("  {}", harmless_line(line))));
-    lines
 }
 
 fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
@@ -352,40 +230,6 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     if spelt > 0 {
         let warning = format!("{spelt} invisible or control characters are spelt out above");
         lines.push(out.paint(Look::Warn, &warning));
-    }
-}
-
-/// How a gate ended, in words.
-pub(crate) fn ending_in_words(gate: &Gate) -> String {
-    match &gate.ending {
-        None => "open".into(),
-        Some(Ending::Answered { answer, by }) => {
-            let said = match (answer.verdict, answer.content.is_empty()) {
-                (Verdict::Approved, true) => "approved".to_owned(),
-                (Verdict::Approved, false) => {
-                    format!("answered {:?}", shorten(&harmless_line(&answer.as_text()), 60))
-                }
-                (Verdict::Rejected, _) => "rejected".to_owned(),
-            };
-            let why = answer.reason.as_deref().map(|r| format!(" ({})", harmless_line(r)));
-            format!(
-                "{said} by {} with {}{}",
-                harmless_line(&by.name),
-                by.proof.as_str(),
-                why.unwrap_or_default()
-            )
-        }
-        Some(Ending::Expired { at_end: AtEnd::Approve, .. }) => {
-            "expired without an answer, which the policy takes for a yes".into()
-        }
-        Some(Ending::Expired { at_end: AtEnd::Fail, .. }) => {
-            "expired without an answer, so the task failed".into()
-        }
-        Some(Ending::Expired { .. }) => "expired without an answer, which is a no".into(),
-        Some(Ending::Withdrawn { by, reason, .. }) => {
-            format!("withdrawn by {} ({})", harmless_line(by), harmless_line(reason))
-        }
-        Some(Ending::Superseded { by, .. }) => format!("replaced by gate {by}"),
     }
 }
 
@@ -448,7 +292,7 @@ pub(crate) fn indented(out: &Out, raw: &str, margin: &str) -> Vec<String> {
 }
 
 /// A line in pieces of at most `room` columns, broken at a blank where there is one.
-fn broken(line: &str, room: usize) -> Vec<String> {
+pub(crate) fn broken(line: &str, room: usize) -> Vec<String> {
     let (mut pieces, mut piece, mut width) = (vec![], String::new(), 0);
     for c in line.chars() {
         let columns = c.width().unwrap_or(0);

@@ -91,7 +91,7 @@ pub(crate) struct Globals {
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) json: bool,
 
-    /// No colours and no symbols beyond ASCII.
+    /// Lines only: no colours, no symbols beyond ASCII, no full screen.
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) plain: bool,
 
@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Make a space in this folder.
     Init(c::init::Args),
 
-    /// What waits for you, oldest first.
+    /// What waits for you; full screen at a terminal.
     Inbox(c::inbox::Args),
     /// Show a gate or a task with its whole history.
     Show(c::show::Args),
@@ -179,6 +179,8 @@ pub(crate) enum Command {
     Work(c::work::Args),
     /// Let an agent work on one task or task file, and be asked here.
     Run(c::run::Args),
+    /// Workflows: durable steps of agents and commands, with people in between.
+    Flow(c::flow::Args),
     /// The turns agents took.
     Runs(c::runs::Args),
     /// What an agent printed.

@@ -35,6 +35,12 @@ impl From<sayso_engine::Error> for Failure {
     }
 }
 
+impl From<sayso_workflow::Error> for Failure {
+    fn from(error: sayso_workflow::Error) -> Self {
+        Self { code: error.code(), message: error.to_string(), hint: error.hint() }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self { code: refusal.code, message: refusal.message, hint: refusal.hint }

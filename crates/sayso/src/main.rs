@@ -12,11 +12,13 @@ mod courier;
 mod editor;
 mod exit;
 mod fleet;
+mod flows;
 mod generate;
 mod log;
 mod out;
 mod reach;
 mod telemetry;
+mod tui;
 mod when;
 mod who;
 mod work;
@@ -34,6 +36,10 @@ fn main() -> ExitCode {
                 Err(error) => return exit::usage(&error, wants_json()),
             }
         }
+    };
+    let cli = match config::is_for_screen_reader(&cli.globals) {
+        true => cli::Cli { globals: cli::Globals { plain: true, ..cli.globals }, ..cli },
+        false => cli,
     };
     let out = out::Out::new(&cli.globals);
     match commands::run(cli, &out) {

@@ -79,6 +79,11 @@ impl Out {
         self.colour && !self.json && !self.ascii
     }
 
+    /// Whether there are colours.
+    pub(crate) fn has_colour(&self) -> bool {
+        self.colour
+    }
+
     /// Something for the person, not for the pipe.
     pub(crate) fn talk(&self, text: &str) {
         let shown = self.shown(text);

@@ -5,6 +5,8 @@ use jiff::{SignedDuration, Span, Zoned};
 use sayso_core::{Code, Timestamp};
 use std::time::Duration;
 
+pub(crate) use sayso_server::prose::relative;
+
 /// A moment as RFC 3339, in UTC.
 pub(crate) fn rfc3339(at: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(at.as_micros()).map_or_else(|_| "?".into(), |t| t.to_string())
@@ -14,39 +16,6 @@ pub(crate) fn rfc3339(at: Timestamp) -> String {
 pub(crate) fn local(at: Timestamp) -> String {
     let Ok(at) = jiff::Timestamp::from_microsecond(at.as_micros()) else { return "?".into() };
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
-}
-
-/// How long ago, or how long to go: `2 hours ago`, `in 3 days`.
-pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
-    let seconds = (now.as_micros() - at.as_micros()) / 1_000_000;
-    let distance = seconds.unsigned_abs();
-    let words = match distance {
-        0..10 if seconds < 0 => return "in a few seconds".into(),
-        0..10 => return "just now".into(),
-        10..60 => format!("{distance} seconds"),
-        60..3_541 if seconds < 0 => count(distance.div_ceil(60), "minute"),
-        3_541..3_600 if seconds < 0 => count(1, "hour"),
-        60..3_600 => count(distance / 60, "minute"),
-        // What is to come is told to the minute: it may be somebody's deadline.
-        3_600..86_400 if seconds < 0 => hours_and_minutes(distance.div_ceil(60)),
-        3_600..86_400 => count(distance / 3_600, "hour"),
-        86_400..2_592_000 => count(distance / 86_400, "day"),
-        2_592_000..31_536_000 => count(distance / 2_592_000, "month"),
-        _ => count(distance / 31_536_000, "year"),
-    };
-    if seconds < 0 { format!("in {words}") } else { format!("{words} ago") }
-}
-
-fn hours_and_minutes(minutes: u64) -> String {
-    let hours = count(minutes / 60, "hour");
-    match minutes % 60 {
-        0 => hours,
-        minutes => format!("{hours} {}", count(minutes, "minute")),
-    }
-}
-
-fn count(number: u64, unit: &str) -> String {
-    if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
 }
 
 /// A duration such as `90s`, `10m`, `1h30m` or a bare number of seconds.
@@ -117,16 +86,6 @@ mod tests {
         for wrong in ["", "soon", "-5m", "5 parsecs"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn distances_are_told_in_words() {
-        let now = Timestamp::from_micros(1_000_000_000_000_000);
-        let ago = |seconds: i64| relative(now.plus_micros(-seconds * 1_000_000), now);
-        assert_eq!(ago(3), "just now");
-        assert_eq!(ago(60), "1 minute ago");
-        assert_eq!(ago(7_300), "2 hours ago");
-        assert_eq!(ago(-90_000), "in 1 day");
     }
 
     #[test]

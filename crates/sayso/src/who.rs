@@ -75,16 +75,31 @@ pub(crate) fn calling_agent(desk: &Desk, named: Option<&Path>, door: Door) -> Re
 /// Who gives a verdict. Whatever speaks against a person being here is a refusal, and is written to
 /// the audit.
 pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
-    let actor = seen_person(desk)?;
-    match (actor.role, actor.proof) {
-        (Role::Human, Proof::Tty) => with_passphrase(context, desk, actor),
-        // With a login, the passphrase is what a terminal is worth elsewhere.
-        (Role::Human, Proof::Token) if desk.is_remote() && token()?.is_none() => {
-            with_passphrase(context, desk, actor)
-        }
-        // Every other role is judged by the desk, which knows what it may do.
-        _ => Ok(actor),
+    let (actor, is_locked) = person_at_hand(desk)?;
+    match is_locked {
+        true => with_passphrase(context, desk, actor),
+        false => Ok(actor),
     }
+}
+
+/// Who would give a verdict, and whether they have to unlock this terminal first. A person who has set a
+/// passphrase shows it once per terminal and quarter of an hour.
+pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
+    let actor = seen_person(desk)?;
+    let is_asked = match (actor.role, actor.proof) {
+        (Role::Human, Proof::Tty) => true,
+        // With a login, the passphrase is what a terminal is worth elsewhere.
+        (Role::Human, Proof::Token) => desk.is_remote() && token()?.is_none(),
+        // Every other role is judged by the desk, which knows what it may do.
+        _ => false,
+    };
+    if !is_asked || !desk.has_passphrase(&actor.name)? {
+        return Ok((actor, false));
+    }
+    Ok(match desk.is_unlocked(&actor.name, &terminal())? {
+        true => (Actor { proof: Proof::Passphrase, ..actor }, false),
+        false => (actor, true),
+    })
 }
 
 /// The same, before any passphrase.
@@ -132,22 +147,16 @@ pub(crate) fn person_if(
     }
 }
 
-/// A person who has set a passphrase shows it once per terminal and quarter of an hour.
+/// Unlocks this terminal with the passphrase that is typed at it.
 fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<Actor> {
-    if !desk.has_passphrase(&actor.name)? {
-        return Ok(actor);
+    if context.globals.no_input || context.out.json {
+        let refusal = Refusal::new(Code::ProofTooLow, "this terminal is locked")
+            .hint("unlock it with: sayso unlock");
+        desk.note_refusal(&actor, &refusal);
+        return Err(refusal.into());
     }
-    let terminal = terminal();
-    if !desk.is_unlocked(&actor.name, &terminal)? {
-        if context.globals.no_input || context.out.json {
-            let refusal = Refusal::new(Code::ProofTooLow, "this terminal is locked")
-                .hint("unlock it with: sayso unlock");
-            desk.note_refusal(&actor, &refusal);
-            return Err(refusal.into());
-        }
-        let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
-        desk.unlock(&actor, &typed, &terminal)?;
-    }
+    let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
+    desk.unlock(&actor, &typed, &terminal())?;
     Ok(Actor { proof: Proof::Passphrase, ..actor })
 }
 

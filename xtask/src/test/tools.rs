@@ -4,12 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::npm;
 use crate::shell::{has, output, path_folders, run as sh, works};
 use crate::stop::{Outcome, Stop};
 
 /// Programs and the Debian packages that bring them.
-const PROGRAMS: &[(&str, &str)] =
-    &[("script", "bsdutils"), ("tmux", "tmux"), ("jq", "jq"), ("curl", "curl")];
+const PROGRAMS: &[(&str, &str)] = &[
+    ("script", "bsdutils"),
+    ("tmux", "tmux"),
+    ("jq", "jq"),
+    ("curl", "curl"),
+    ("chromium", "chromium"),
+    ("npm", "npm"),
+];
+/// What looks for barriers in pages, in the version they were found free of them with.
+const AXE: &str = "4.14.0";
 const POSTGRES_PACKAGE: &str = "postgresql";
 /// Where packages put PostgreSQL's server programs without telling `PATH`; a folder per version.
 const POSTGRES_HOMES: &[&str] = &["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"];
@@ -21,6 +30,13 @@ pub(crate) fn ensure() -> Outcome<PathBuf> {
         install(&missing)?;
     }
     postgres().ok_or_else(|| "PostgreSQL's `initdb` and `pg_ctl` are nowhere to be found".into())
+}
+
+/// The script that looks for barriers in pages.
+pub(crate) fn axe() -> Outcome<PathBuf> {
+    let file = "axe-core/axe.min.js";
+    let folder = npm::ensure("axe-core", "axe-core", AXE, file)?;
+    Ok(folder.join("node_modules").join(file))
 }
 
 /// Whether we are root, who may install packages but not run PostgreSQL.

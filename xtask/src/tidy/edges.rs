@@ -7,7 +7,7 @@ use super::tree::Tree;
 const EDGES: &[(&str, &[&str])] = &[
     ("sayso", &["sayso-server", "sayso-workflow", "sayso-engine", "sayso-policy", "sayso-core"]),
     ("sayso-server", &["sayso-engine", "sayso-core"]),
-    ("sayso-workflow", &["sayso-engine", "sayso-core"]),
+    ("sayso-workflow", &["sayso-engine", "sayso-policy", "sayso-core"]),
     ("sayso-engine", &["sayso-store", "sayso-agents", "sayso-policy", "sayso-core"]),
     ("sayso-store", &["sayso-core"]),
     ("sayso-agents", &["sayso-core"]),

@@ -6,6 +6,7 @@
 mod alert;
 mod decide;
 mod event;
+mod haste;
 mod held;
 mod receipt;
 mod same;
@@ -21,7 +22,7 @@ pub use held::{Action, Held};
 pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
 pub use same::{InLine, Waiting, behind, in_line};
 pub use schedule::{Due, Level, Schedule};
-pub use voices::{Absent, Delegation};
+pub use voices::{Absent, Delegation, Whose};
 
 use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};

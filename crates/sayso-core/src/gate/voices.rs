@@ -2,7 +2,7 @@
 //! has, they are one person and speak with one of them: nobody is two people because another went away.
 
 use super::Gate;
-use crate::{Approvers, Proof, Timestamp};
+use crate::{Actor, Approvers, Proof, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -32,7 +32,36 @@ pub struct Delegation {
     pub at: Timestamp,
 }
 
+/// Whom a gate waits for, as one person sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    /// For them: by name, since anybody may answer, or since it was handed to them or they took it.
+    Yours,
+    /// For several, and they are one of them.
+    Groups,
+    /// For others; they may look.
+    Others,
+}
+
 impl Gate {
+    /// Whom it waits for, as this person sees it.
+    pub fn whose(&self, actor: &Actor) -> Whose {
+        let voices = self.voices(&actor.name, &actor.stands_for);
+        let is_handed = self.delegations.iter().any(|handed| handed.to == actor.name);
+        let is_taken = self.claim.as_ref().is_some_and(|claim| claim.by == actor.name);
+        let names_them = |approvers: &Approvers| match approvers {
+            Approvers::Anyone => true,
+            Approvers::Person(name) => voices.contains(name.as_str()),
+            Approvers::All(_) | Approvers::Some { .. } => false,
+        };
+        match self.is_for(actor) {
+            false => Whose::Others,
+            true if is_handed || is_taken || self.approvers().any(names_them) => Whose::Yours,
+            true => Whose::Groups,
+        }
+    }
+
     /// Whose voice a person has here: their own, and those of people who handed this gate to them or who
     /// are away and left it to them. Whoever may not answer has no voice to leave to others.
     pub fn voices<'a>(&'a self, name: &'a str, stands_for: &'a [Absent]) -> BTreeSet<&'a str> {

@@ -14,7 +14,7 @@ pub fn holder(repository: &Path) -> Holder {
 }
 
 /// Whether the process behind a holder is known to be gone. A stranger's machine cannot be asked.
-pub(super) fn is_gone(holder: &Holder, ours: &Holder) -> bool {
+pub fn is_gone(holder: &Holder, ours: &Holder) -> bool {
     let Some((pid, began_at)) = holder.process.split_once(':') else { return false };
     let (Ok(pid), false) = (pid.parse::<u32>(), began_at.is_empty()) else { return false };
     holder.host == ours.host && began(pid).as_deref() != Some(began_at)

@@ -4,15 +4,21 @@
 //! Whatever it is in the middle of is in the log: a worker that dies is found by the next one, which
 //! ends what is left of its agents and goes on.
 
+mod command;
 mod execute;
 mod holder;
 mod prompt;
+mod shell;
+mod step;
 mod take;
 mod turn;
 
+pub use command::{CommandCame, CommandStep};
 pub use execute::DEFER;
-pub use holder::holder;
-pub use prompt::{Brief, prompt};
+pub use holder::{holder, is_gone};
+pub use prompt::{Brief, StepBrief, prompt};
+pub use shell::Shell;
+pub use step::{FLOW, Step, StepCame, StepCheck, Stepped};
 
 use crate::worktree::Repository;
 use crate::{Desk, Keeper, Result};
@@ -80,6 +86,8 @@ pub struct Setup {
     pub scope: Scope,
     /// How it keeps agents on its machine, if it does.
     pub keeper: Option<Keeper>,
+    /// The step of a flow it is there for, if it is: see [`Worker::step`].
+    pub step: Option<Step>,
 }
 
 /// What must pass before work counts as complete.
@@ -224,6 +232,8 @@ pub enum Progress {
 pub enum Came {
     /// The task is closed.
     Completed,
+    /// A step of it is done; the task goes on with the next.
+    Stepped,
     /// It waits for a person.
     Waits,
     /// It will be tried again.
@@ -263,6 +273,9 @@ struct Shared {
     recovered: Option<Instant>,
     landed: Option<Instant>,
     is_over: bool,
+    /// What came of the last turn, and the step it completed.
+    last: Option<(Came, String)>,
+    stepped: Option<Stepped>,
 }
 
 impl<'a> Worker<'a> {
@@ -310,15 +323,15 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             let was_busy = self.busy.load(Ordering::SeqCst) > 0;
-            let has_stepped = match self.step() {
+            let has_worked = match self.take_one() {
                 // Whoever is to watch is there when it is back.
                 Err(error) if error.is_unreachable() && self.setup.scope.watch => {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
                 }
-                stepped => stepped?,
+                worked => worked?,
             };
-            if has_stepped {
+            if has_worked {
                 continue;
             }
             if self.is_awaited()? {
@@ -341,7 +354,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes a task and gives it a turn. Whether there was one.
-    fn step(&self) -> Result<bool> {
+    fn take_one(&self) -> Result<bool> {
         self.desk.fire_due()?;
         self.setup.keeper.iter().try_for_each(|keeper| self.desk.carry_out(keeper).map(drop))?;
         self.recover()?;

@@ -3,6 +3,7 @@
 //! What people wrote stands between marks that hold a code made for this one prompt. No text that was
 //! written before can hold it, so no agent's text can pass for a person's.
 
+use super::step::{Step, StepCheck};
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::run::How;
 use sayso_core::task::{Note, Task};
@@ -31,6 +32,8 @@ pub struct Brief<'a> {
     pub last: Option<(How, &'a str)>,
     /// The command that must pass before the work counts as complete.
     pub check: Option<&'a str>,
+    /// The step of a flow that is to be done, if it is one.
+    pub step: Option<StepBrief<'a>>,
     /// Whether the agent is to say how sure it is.
     pub asks_how_sure: bool,
     /// The code that marks what people wrote.
@@ -39,16 +42,41 @@ pub struct Brief<'a> {
     pub is_resumed: bool,
 }
 
+/// What is told of a step.
+#[derive(Debug, Clone, Copy)]
+pub struct StepBrief<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What is to be done.
+    pub instructions: &'a str,
+    /// What must hold before it counts.
+    pub checks: &'a [StepCheck],
+    /// The only paths that may be changed.
+    pub writes: Option<&'a [String]>,
+}
+
+impl<'a> StepBrief<'a> {
+    /// What is told of this step.
+    pub fn of(step: &'a Step) -> Self {
+        let Step { name, instructions, checks, writes, .. } = step;
+        Self { name, instructions, checks, writes: writes.as_deref() }
+    }
+}
+
 /// The prompt.
 pub fn prompt(brief: &Brief<'_>) -> String {
     let mut text = String::new();
-    if !brief.is_resumed {
+    // The next step may be for another role in the same conversation.
+    if !brief.is_resumed || brief.step.is_some() {
         section(&mut text, "Your role", brief.role);
+    }
+    if !brief.is_resumed {
         section(&mut text, "How work is done here", brief.preamble);
     }
     section(&mut text, "Who says what", &who_says_what(brief.code));
     section(&mut text, "Where you stand", &standing(brief));
     section(&mut text, "The task", &task(brief));
+    section(&mut text, "Your step", &brief.step.map(|s| step(&s, brief.code)).unwrap_or_default());
     section(&mut text, "Questions and answers so far", &history(brief));
     section(&mut text, "Feedback from people", &notes(brief, true));
     section(&mut text, "Notes of agents and scripts", &notes(brief, false));
@@ -63,6 +91,41 @@ pub(super) fn check_failed(command: &str, output: &str, code: &str) -> String {
          The check: {command}\n\nWhat it printed:\n"
     );
     quoted(&mut text, "output", code, output);
+    text
+}
+
+/// What an agent is told when something that must hold does not: it is still in the same turn.
+pub(super) fn step_check_failed(why: &str, printed: &str, code: &str) -> String {
+    let mut text = format!(
+        "You said COMPLETE, but a check did not pass. Mend it, and say COMPLETE again.\n\n\
+         The check: {why}\n"
+    );
+    if !printed.trim().is_empty() {
+        text.push_str("\nWhat it printed:\n");
+        quoted(&mut text, "output", code, printed);
+    }
+    text
+}
+
+/// What an agent is told that changed what it may not.
+pub(super) fn changed_outside(
+    paths: &[String],
+    paths_max: usize,
+    writes: &[String],
+    code: &str,
+) -> String {
+    let only = match writes {
+        [] => "nothing may be changed in this step".into(),
+        _ => format!("only {} may be changed in this step", writes.join(", ")),
+    };
+    let mut text = format!(
+        "You said COMPLETE, but you changed what you may not: {only}. Put these back as they were when \
+         the step began, and say COMPLETE again. Commits of your own count as changes.\n\n"
+    );
+    let shown: Vec<String> = paths.iter().take(paths_max).map(|path| harmless_line(path)).collect();
+    let more = paths.len().saturating_sub(paths_max);
+    let more = if more > 0 { format!("\n… and {more} more") } else { String::new() };
+    quoted(&mut text, "paths", code, &format!("{}{more}", shown.join("\n")));
     text
 }
 
@@ -85,6 +148,9 @@ fn standing(brief: &Brief<'_>) -> String {
     let news = brief.gates.iter().rev().take_while(|g| !g.is_open()).count();
     match brief.last {
         None => String::new(),
+        Some((How::Completed, _)) if brief.step.is_some() => {
+            "The steps before yours are done; what came of them is in this folder.".into()
+        }
         Some((How::Asked | How::Completed, _)) if news > 0 => {
             "A person has answered; see the questions and answers below. Go on from there. Your work \
              so far is in this folder as you left it."
@@ -120,6 +186,25 @@ fn task(brief: &Brief<'_>) -> String {
         "\nThis folder is a git worktree of the task's own, on a branch of its own. Work here and \
          nowhere else. Do not commit, switch branches or push: that is done for you.\n",
     );
+    text
+}
+
+fn step(step: &StepBrief<'_>, code: &str) -> String {
+    let mut text = format!(
+        "The task is done in steps, and this one is yours: {}. Do it, and nothing beyond it.\n",
+        step.name
+    );
+    quoted(&mut text, "step", code, step.instructions);
+    if let Some(writes) = step.writes {
+        let only = if writes.is_empty() { "nothing".into() } else { writes.join(", ") };
+        let _ = writeln!(text, "\nOnly this may be changed: {only}. Anything else does not count.");
+    }
+    if !step.checks.is_empty() {
+        text.push_str("\nBefore it counts:\n");
+        for check in step.checks {
+            let _ = writeln!(text, "- {}", harmless_line(&check.in_words()));
+        }
+    }
     text
 }
 
@@ -205,10 +290,12 @@ fn endings(brief: &Brief<'_>) -> String {
     let mut text = format!(
         "How much to ask, on a scale of 0 to 5: {threshold}. {}\n\n\
          End your last message of the turn with exactly one of these, on a line of its own, outside of any code block:\n\n\
-         <promise>COMPLETE</promise> when the task is done{}\n\
+         <promise>COMPLETE</promise> when {} is done{}\n\
          <promise>EJECT: what to do by hand</promise> when only a person can do it\n",
         threshold.meaning(),
+        if brief.step.is_some() { "your step" } else { "the task" },
         match (brief.task.requires, brief.check) {
+            _ if brief.step.is_some() => String::new(),
             (Some(kind), _) => format!(" (a person is then asked for {kind})"),
             (None, Some(check)) => format!(" ({check} must pass)"),
             (None, None) => String::new(),
@@ -327,6 +414,7 @@ mod tests {
             gates,
             last: None,
             check: None,
+            step: None,
             asks_how_sure: false,
             code: "c0de",
             is_resumed: false,

@@ -2,7 +2,7 @@
 
 use super::holder::is_gone;
 use super::turn::COMMIT;
-use super::{Came, Progress, Setup, Worker};
+use super::{Came, FLOW, Progress, Setup, Worker};
 use crate::worktree::{Merge, Worktree};
 use crate::{Error, NewRun, Result};
 use sayso_agents::{Agent, process};
@@ -161,8 +161,12 @@ impl Worker<'_> {
 
     /// Takes a task unless it is somebody else's.
     fn try_task(&self, task: Task) -> Result<Option<Taken<'_>>> {
+        // What belongs to a flow goes on with its next step and not by itself.
+        if self.setup.step.is_none() && label(&task, FLOW).is_some() {
+            return Ok(None);
+        }
         let agent = match self.agent_for(&task) {
-            Ok(agent) => agent.clone(),
+            Ok(agent) => self.with_model(agent),
             Err(why) => {
                 let why = format!("{why}; then: sayso reopen {}", task.handle);
                 let task = Box::new(self.desk.block_task(&self.setup.actor, task.id, &why)?);
@@ -217,15 +221,27 @@ impl Worker<'_> {
     /// not replaced by something else.
     fn agent_for(&self, task: &Task) -> std::result::Result<&Agent, String> {
         let Setup { agents, roles, .. } = &self.setup;
-        if let Some(role) = label(task, "role:").filter(|role| !roles.contains_key(*role)) {
+        if let Some(role) = self.role_for(task).filter(|role| !roles.contains_key(*role)) {
             return Err(format!("there is no role {role:?}: write .sayso/roles/{role}.md"));
         }
         if let Some(Err(error)) = label(task, "threshold:").map(str::parse::<Threshold>) {
             return Err(error.to_string());
         }
-        let name = label(task, "agent:").unwrap_or(&self.setup.agent);
+        let of_step = self.setup.step.as_ref().and_then(|step| step.agent.as_deref());
+        let name = of_step.or(label(task, "agent:")).unwrap_or(&self.setup.agent);
         let known = || agents.keys().cloned().collect::<Vec<_>>().join(", ");
         agents.get(name).ok_or_else(|| format!("there is no agent {name:?}: there are {}", known()))
+    }
+
+    /// The role that is asked for, by the step or by a label of the task.
+    pub(super) fn role_for<'t>(&'t self, task: &'t Task) -> Option<&'t str> {
+        let of_step = self.setup.step.as_ref().and_then(|step| step.role.as_deref());
+        of_step.or(label(task, "role:"))
+    }
+
+    fn with_model(&self, agent: &Agent) -> Agent {
+        let model = self.setup.step.as_ref().and_then(|step| step.model.clone());
+        Agent { model: model.or_else(|| agent.model.clone()), ..agent.clone() }
     }
 
     /// Brings home what people signed off. Their answer is acknowledged when that is done, so a worker

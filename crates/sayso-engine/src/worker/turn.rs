@@ -1,8 +1,10 @@
 //! One turn: prompt, work, and what comes of it.
 
 use super::execute::{Executed, Stopped};
+use super::shell::AGENT;
+use super::step::tail;
 use super::take::{Landing, Taken, label};
-use super::{Brief, Came, Progress, Worker, prompt};
+use super::{Brief, Came, Progress, StepBrief, Worker, prompt};
 use crate::policy::because;
 use crate::runs::is_put_off;
 use crate::worktree::{GitError, Worktree};
@@ -36,10 +38,12 @@ pub(super) const COMMIT: &str = "commit";
 const USUAL_ROLE: &str = "code";
 
 /// What an agent says of work that is done.
-struct Done {
-    summary: String,
+pub(super) struct Done {
+    pub(super) summary: String,
     /// How sure it is, in percent.
-    confidence: Option<u8>,
+    pub(super) confidence: Option<u8>,
+    /// All of its final message.
+    pub(super) text: String,
 }
 
 impl Worker<'_> {
@@ -56,6 +60,9 @@ impl Worker<'_> {
             }
             None => return self.gone(&taken, Spent::default(), NOT_OURS),
         };
+        if let Err(why) = self.begin_step(&taken, &tree) {
+            return self.settle(&taken, Spent::default(), Settlement::Blocked { why });
+        }
         let gates = self.gates_of(taken.task.id)?;
         let news = self.unheard(&gates);
         let mut session = taken.run.started.session.clone();
@@ -97,7 +104,7 @@ impl Worker<'_> {
             })
             .collect();
         let epic = task.parent.map(|id| self.desk.task(id)).transpose()?;
-        let role = label(task, "role:").unwrap_or(USUAL_ROLE);
+        let role = self.role_for(task).unwrap_or(USUAL_ROLE);
         let usual = format!("You work in the role: {role}.");
         let last = taken.before.first().and_then(|run| match &run.state {
             State::Ended { how, note, .. } => Some((*how, note.as_str())),
@@ -113,6 +120,7 @@ impl Worker<'_> {
             gates,
             last,
             check: self.setup.check.as_ref().map(|check| check.command.as_str()),
+            step: self.setup.step.as_ref().map(StepBrief::of),
             asks_how_sure: self.setup.sure_min > 0,
             code: &self.code(),
             is_resumed,
@@ -120,7 +128,7 @@ impl Worker<'_> {
     }
 
     /// A code nobody could know before this prompt.
-    fn code(&self) -> String {
+    pub(super) fn code(&self) -> String {
         format!("{:08x}", self.desk.chance() as u32)
     }
 
@@ -167,7 +175,8 @@ impl Worker<'_> {
             (Some(Said::Asks(requests)), _) => self.asks(taken, tree, spent, &requests),
             (Some(Said::Failed { reason }), None) => self.fails(taken, tree, spent, &reason),
             (Some(Said::Completed { summary, confidence }), None) => {
-                let done = Done { summary, confidence };
+                let text = finished.message.unwrap_or_default();
+                let done = Done { summary, confidence, text };
                 self.completes(taken, tree, spent, finished.session.as_deref(), done)
             }
             (_, Some(failure)) if !began => self.not_begun(taken, spent, &failure, news),
@@ -186,7 +195,11 @@ impl Worker<'_> {
         session: Option<&str>,
         mut done: Done,
     ) -> Result<()> {
-        let retries = self.setup.check.as_ref().map_or(1, |check| check.retries);
+        let retries = match (&self.setup.step, &self.setup.check) {
+            (Some(step), _) => step.retries,
+            (None, Some(check)) => check.retries,
+            (None, None) => 1,
+        };
         for attempt in 0..=retries {
             let objection = match self.keeping_the_lease(taken, || self.objection(taken, tree))? {
                 Some(Some(objection)) => objection,
@@ -207,7 +220,8 @@ impl Worker<'_> {
                 Some(Said::Completed { summary, confidence })
                     if executed.stopped.is_none() && executed.finished.code == Some(0) =>
                 {
-                    done = Done { summary, confidence };
+                    let text = executed.finished.message.unwrap_or_default();
+                    done = Done { summary, confidence, text };
                 }
                 _ => return self.conclude(taken, tree, Executed { spent, ..executed }, &[]),
             }
@@ -217,6 +231,9 @@ impl Worker<'_> {
 
     /// What stands against completing, in words for the agent: a check that fails, or a conflict.
     fn objection(&self, taken: &Taken<'_>, tree: &Worktree) -> Option<String> {
+        if let Some(step) = &self.setup.step {
+            return self.step_objection(taken, tree, step);
+        }
         let check = self.setup.check.as_ref()?;
         let command = check.command.clone();
         self.tell(Progress::Checking { task: taken.task.id, command: command.clone() });
@@ -224,6 +241,8 @@ impl Worker<'_> {
         shell.arg("-c").arg(format!("{{ {command}\n}} 2>&1")).current_dir(&tree.folder);
         // Marked like the agent: whoever takes the run from us ends it.
         shell.stdin(std::process::Stdio::null()).env(MARK, taken.run.started.id.to_string());
+        // It runs what the agent wrote, and nothing of that is a person.
+        shell.env(AGENT, "sayso-check");
         match shell.output() {
             Ok(output) if output.status.success() => None,
             Ok(output) => {
@@ -239,7 +258,11 @@ impl Worker<'_> {
 
     fn complete(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, done: Done) -> Result<()> {
         let task = &taken.task;
-        let commit = match self.commit(taken, tree, &commit_message(task))? {
+        let message = match &self.setup.step {
+            None => commit_message(task),
+            Some(step) => format!("{}: {}", step.name, commit_message(task)),
+        };
+        let commit = match self.commit(taken, tree, &message)? {
             Some(Ok(commit)) => commit,
             Some(Err(error)) => {
                 let why = format!("the work cannot be committed: {error}");
@@ -247,7 +270,10 @@ impl Worker<'_> {
             }
             None => return self.gone(taken, spent, NOT_OURS),
         };
-        let Done { summary, confidence } = done;
+        if let Some(step) = &self.setup.step {
+            return self.complete_step(taken, tree, spent, step, (&commit, done));
+        }
+        let Done { summary, confidence, .. } = done;
         let ruling = self.desk.rule_on_completion(
             &self.desk.agent_of(&taken.run),
             &taken.run,
@@ -317,7 +343,7 @@ impl Worker<'_> {
     }
 
     /// The agent is done, but the policy wants a person to look before it counts.
-    fn ask_as_ruled(
+    pub(super) fn ask_as_ruled(
         &self,
         taken: &Taken<'_>,
         tree: &Worktree,
@@ -325,7 +351,7 @@ impl Worker<'_> {
         summary: &str,
         ruling: &Ruling,
     ) -> Ask {
-        let kind = taken.task.requires.unwrap_or(Kind::Approval);
+        let kind = self.sign_off(taken.task.requires.unwrap_or(Kind::Approval));
         let mut facts = facts(tree, true, Some(commit));
         facts.extend(because(ruling));
         let card = Card {
@@ -338,7 +364,7 @@ impl Worker<'_> {
     }
 
     /// The agent is done, but not sure enough: a person looks before it counts.
-    fn is_unsure(
+    pub(super) fn is_unsure(
         &self,
         taken: &Taken<'_>,
         facts: Vec<Fact>,
@@ -360,7 +386,8 @@ impl Worker<'_> {
             shape: Shape::Verdict,
         };
         let id = self.desk.new_gate_id();
-        let ask = Ask::new(id, Kind::Approval, Some(taken.task.id), card);
+        let kind = self.sign_off(Kind::Approval);
+        let ask = Ask::new(id, kind, Some(taken.task.id), card);
         self.settle(taken, spent, Settlement::Asked(vec![ask]))
     }
 
@@ -437,7 +464,8 @@ impl Worker<'_> {
             facts: facts(tree, shows_work, commit),
             shape,
         };
-        Ask::new(self.desk.new_gate_id(), request.kind, Some(taken.task.id), card)
+        let kind = self.sign_off(request.kind);
+        Ask::new(self.desk.new_gate_id(), kind, Some(taken.task.id), card)
     }
 
     /// Failed work stays where it is, on its branch.
@@ -454,10 +482,19 @@ impl Worker<'_> {
 
     /// Nothing came of the turn. After some of those in a row a person is asked; what people rejected
     /// is none of them, since their word starts the count anew.
-    fn fruitless(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, why: &str) -> Result<()> {
+    pub(super) fn fruitless(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        spent: Spent,
+        why: &str,
+    ) -> Result<()> {
         let gates = self.gates_of(taken.task.id)?;
         let since = gates.iter().filter(|g| g.answer().is_some()).filter_map(Gate::ended_at).max();
-        let recent: Vec<_> = taken.before.iter().take_while(|run| is_after(run, since)).collect();
+        // The turns of earlier steps are not this one's.
+        let is_earlier = |run: &Run| self.setup.step.is_some() && is_completed(run);
+        let is_recent = |run: &&Run| is_after(run, since) && !is_earlier(run);
+        let recent: Vec<_> = taken.before.iter().take_while(is_recent).collect();
         let fruitless = recent.iter().take_while(|run| is_fruitless(run)).count() + 1;
         let turns = recent.len() + 1;
         let is_stuck = fruitless >= self.setup.fruitless_max.max(1) as usize;
@@ -533,7 +570,12 @@ impl Worker<'_> {
     }
 
     /// Ends the run with what came of it. If it is no longer ours, nothing is changed.
-    fn settle(&self, taken: &Taken<'_>, spent: Spent, settlement: Settlement) -> Result<()> {
+    pub(super) fn settle(
+        &self,
+        taken: &Taken<'_>,
+        spent: Spent,
+        settlement: Settlement,
+    ) -> Result<()> {
         let agent = self.desk.agent_of(&taken.run);
         let (mut came, note) = came(&settlement);
         let task = match self.desk.settle_run(&agent, &taken.run, spent, settlement.clone()) {
@@ -558,6 +600,7 @@ impl Worker<'_> {
     /// Counts and tells what came of a task.
     fn ended(&self, task: Task, what: Came, note: String, spent: Spent) {
         self.count(what, spent);
+        self.shared().last = Some((what, note.clone()));
         self.tell(Progress::Ended { task: Box::new(task), what, note, spent });
     }
 
@@ -589,7 +632,7 @@ impl Worker<'_> {
         tally.turns += 1;
         tally.spent = tally.spent.plus(spent);
         match came {
-            Came::Completed => tally.completed += 1,
+            Came::Completed | Came::Stepped => tally.completed += 1,
             Came::Waits => tally.asked += 1,
             Came::Failed | Came::Blocked => tally.failed += 1,
             Came::Again | Came::Later | Came::Gone => {}
@@ -600,6 +643,7 @@ impl Worker<'_> {
 fn came(settlement: &Settlement) -> (Came, String) {
     match settlement {
         Settlement::Completed { summary, .. } => (Came::Completed, summary.clone()),
+        Settlement::Stepped { summary } => (Came::Stepped, summary.clone()),
         Settlement::PutOff => (Came::Waits, "one of its calls waits for a person".into()),
         Settlement::Asked(asks) => {
             let first = asks.first().map(|ask| ask.card.question.clone());
@@ -614,7 +658,7 @@ fn came(settlement: &Settlement) -> (Came, String) {
 }
 
 /// What the trusted side saw of the work. The commit is what a yes brings home.
-fn facts(tree: &Worktree, with_diff: bool, commit: Option<&str>) -> Vec<Fact> {
+pub(super) fn facts(tree: &Worktree, with_diff: bool, commit: Option<&str>) -> Vec<Fact> {
     let fact =
         |name: &str, value: String| Fact { name: name.into(), value: value.into(), verified: true };
     let mut facts = vec![fact("branch", tree.branch.clone())];
@@ -642,6 +686,10 @@ fn is_after(run: &Run, since: Option<Timestamp>) -> bool {
     since.is_none_or(|since| run.started_at > since)
 }
 
+fn is_completed(run: &Run) -> bool {
+    matches!(&run.state, State::Ended { how: How::Completed, .. })
+}
+
 fn is_fruitless(run: &Run) -> bool {
     matches!(&run.state, State::Ended { how: How::Unclear | How::Failed, .. })
 }
@@ -656,11 +704,4 @@ fn how_it_ended(finished: &sayso_agents::Finished) -> String {
         Some(problem) => format!("{ended}: {}", problem.trim()),
         None => format!("{ended}."),
     }
-}
-
-/// The end of a text, where a failing check says what failed.
-fn tail(text: &str, bytes_max: usize) -> &str {
-    let from = text.len().saturating_sub(bytes_max);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    &text[from..]
 }

@@ -219,6 +219,35 @@ on_each! {
     }
 }
 
+on_each! {
+    /// What is for one alone, for one of several, and for others, each as the one who looks sees it.
+    fn everybody_sees_whom_a_card_waits_for(bench: &Bench) {
+        use sayso_core::gate::Whose;
+        let desk = &bench.desk;
+        let person = |name: &str| Approvers::Person(name.into());
+        let one_of = Approvers::Some { least: 1, of: vec![person("ann"), person("bob")] };
+        for (asker, approvers) in
+            [("a", Approvers::Anyone), ("b", person("ann")), ("c", one_of), ("d", person("bob"))]
+        {
+            ask(bench, asker, |ask| {
+                ask.card.narrative = asker.into();
+                ask.demands.approvers = approvers.clone();
+            });
+        }
+        let of = |whose: Option<Whose>| {
+            let filter = InboxFilter { limit: 9, whose, ..InboxFilter::default() };
+            let cards = desk.inbox(&ann(), &filter).unwrap().items;
+            cards.iter().map(|card| card.askers[0].name.clone()).collect::<String>()
+        };
+        assert_eq!(of(Some(Whose::Yours)), "ab");
+        assert_eq!(of(Some(Whose::Groups)), "c");
+        assert_eq!(of(Some(Whose::Others)), "d");
+        assert_eq!(of(None), "abcd");
+        let one = InboxFilter { limit: 1, whose: Some(Whose::Others), ..InboxFilter::default() };
+        assert!(!desk.inbox(&ann(), &one).unwrap().more, "nothing of these is left");
+    }
+}
+
 #[test]
 fn a_row_changed_by_hand_brings_nothing_into_a_card() {
     let bench = Bench::sqlite();

@@ -12,4 +12,5 @@ mod gates;
 mod outbox;
 mod runs;
 mod shared;
+mod step;
 mod worktree;

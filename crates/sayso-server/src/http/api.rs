@@ -5,7 +5,8 @@ use super::openapi::{self, Described, Shapes};
 use super::problem;
 use super::route::{Table, Verb};
 use super::{
-    agents, audit, away, events, gates, messages, metrics, passkeys, policy, runs, tasks, tokens,
+    agents, audit, away, events, flows, gates, messages, metrics, passkeys, policy, runs, tasks,
+    tokens,
 };
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -24,6 +25,7 @@ fn table() -> Table {
     let table = agents::operations(table);
     let table = messages::operations(table);
     let table = runs::operations(table);
+    let table = flows::operations(table);
     let table = policy::operations(table);
     let table = audit::operations(table);
     let table = events::operations(table);

@@ -91,7 +91,7 @@ async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Respo
 }
 
 /// The last event somebody has, as browsers say it.
-fn last_seen(said: Option<&HeaderValue>) -> Result<Option<u64>, Refusal> {
+pub(super) fn last_seen(said: Option<&HeaderValue>) -> Result<Option<u64>, Refusal> {
     let Some(value) = said else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| bad("Last-Event-ID is no number of an entry".into()))

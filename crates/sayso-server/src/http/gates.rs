@@ -45,6 +45,7 @@ pub(super) fn operations(table: Table) -> Table {
         .add(Verb::Post, "/gates/answers", ANSWER_ALL, answer_all)
         .held(Verb::Get, "/gates/{gate}", SHOW, show)
         .add(Verb::Get, "/gates/{gate}/card", CARD, card)
+        .add(Verb::Post, "/gates/{gate}/seen", SEEN, see)
         .add(Verb::Post, "/gates/{gate}/answer", ANSWER, answer)
         .add(Verb::Post, "/gates/{gate}/revise", REVISE, revise)
         .add(Verb::Post, "/gates/{gate}/withdraw", WITHDRAW, withdraw)
@@ -76,6 +77,10 @@ const INBOX: Says = (
 const CARD: Says = (
     "showCard",
     "A gate with everybody who asks the same, its way so far, what came of the answer, and what hangs.",
+);
+const SEEN: Says = (
+    "seeGate",
+    "Notes that the caller, a person, was shown a card as it is now. Each card is noted once.",
 );
 const LIST: Says = (
     "listGates",
@@ -179,18 +184,20 @@ async fn show(
     let first = knock.clone();
     let find = move || {
         let at = first.enter()?;
-        let id = at.gate(&name)?;
-        look(&at, id)
+        at.with_gate(&name, |id| look(&at, id))
     };
     let (mut gate, mut woken) = blocking(find).await?;
-    while gate.is_open() && Instant::now() < until {
+    while gate.is_open() && Instant::now() < until && !knock.hall.is_ending() {
+        let id = gate.opened.id;
+        // Nobody needs it while nothing happens, and many may wait.
+        drop(gate);
         tokio::select! {
             _ = woken.bell => {}
             () = tokio::time::sleep_until(until) => {}
-            () = knock.hall.ending() => break,
+            () = knock.hall.ending() => {}
         }
         // Whoever lost their credential while they waited hears nothing any more.
-        let (again, id) = (knock.clone(), gate.opened.id);
+        let again = knock.clone();
         (gate, woken) = blocking(move || look(&again.enter()?, id)).await?;
     }
     Ok(on_the_wire(&gate))
@@ -395,7 +402,7 @@ fn revise(at: &Visitor, asked: Asked<1, Nothing, ReviseGate>) -> Result<wire::Ga
 }
 
 /// What a person says.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnswerGate {
     /// Yes or no. A text, a choice or a form is a yes with content; declining is a no.
@@ -455,19 +462,18 @@ impl AnswerGate {
 }
 
 fn answer(at: &Visitor, asked: Asked<1, Nothing, AnswerGate>) -> Result<wire::Answered> {
-    let (gate, mut body) = (at.gate(&asked.names[0])?, asked.body);
-    let touched = body.presence.take();
-    let mut say = body.say(gate)?;
-    let actor = match touched {
-        Some(_) if say.same.is_some() => return Err(one_touch_one_gate().into()),
+    let (name, mut body) = (&asked.names[0], asked.body);
+    let answered = match body.presence.take() {
+        Some(_) if body.same.is_some() => return Err(one_touch_one_gate().into()),
         Some(touched) => {
-            let (actor, digest) = passkeys::present(at, gate, touched)?;
-            say.digest = digest;
-            actor
+            let say = body.say(at.gate(name)?)?;
+            let (actor, digest) = passkeys::present(at, say.gate, touched)?;
+            at.desk.answer_card(&actor, Say { digest, ..say })?
         }
-        None => at.actor.clone(),
+        None => {
+            at.with_gate(name, |gate| at.desk.answer_card(&at.actor, body.clone().say(gate)?))?
+        }
     };
-    let answered = at.desk.answer_card(&actor, say)?;
     let none = || Refusal::new(Code::Failure, "an answer reached no gate");
     Ok(wire::Answered::of(&answered, &rfc3339).ok_or_else(none)?)
 }
@@ -527,6 +533,8 @@ fn answer_all(at: &Visitor, asked: Asked<0, Nothing, AnswerGates>) -> Result<wir
 struct ListCards {
     /// Only these kinds, separated by commas.
     kind: Option<String>,
+    /// Only what waits for these, as the caller sees it; for anybody, unless given.
+    whose: Option<words::Whose>,
     /// Also those that were put off.
     #[serde(default)]
     snoozed: bool,
@@ -541,6 +549,7 @@ fn inbox(at: &Visitor, asked: Asked<0, ListCards, Nothing>) -> Result<wire::Inbo
     let wanted = asked.query;
     let filter = InboxFilter {
         kinds: wanted.kind.as_deref().map_or(Ok(vec![]), kinds)?,
+        whose: wanted.whose.map(Into::into),
         all: wanted.snoozed,
         after: wanted.after.as_deref().map(|name| at.gate(name)).transpose()?,
         limit: limit(wanted.limit)?,
@@ -556,6 +565,24 @@ fn card(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::GateDet
     let id = at.gate(&asked.names[0])?;
     let (card, receipt) = (at.desk.card(&at.actor, id)?, at.desk.receipt(&at.actor, id)?);
     Ok(wire::GateDetail::of(&card, &receipt, &rfc3339))
+}
+
+/// What was shown.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SeeGate {
+    /// The digest of the card that was shown.
+    digest: String,
+}
+
+fn see(at: &Visitor, asked: Asked<1, Nothing, SeeGate>) -> Result<wire::Card> {
+    let id = at.gate(&asked.names[0])?;
+    let card = at.desk.card(&at.actor, id)?;
+    // What has changed since was not shown to anybody yet.
+    if card.gate.digest.is_named_by(&asked.body.digest) {
+        at.desk.see_card(&at.actor, &card)?;
+    }
+    Ok(wire::Card::of(&card, &rfc3339))
 }
 
 /// Why something is done.

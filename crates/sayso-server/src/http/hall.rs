@@ -2,11 +2,12 @@
 
 use super::meter::Meter;
 use super::traces::Traces;
-use super::{Telling, mcp, passkeys, visit};
+use super::{Output, Telling, mcp, passkeys, visit};
 use axum::Router;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use sayso_core::{Code, Refusal};
+use sayso_core::run::Run;
+use sayso_core::{Code, Door, Refusal};
 use sayso_engine::{Caller, Courier, LocalDesk, Result, Tally, Waits, check_space_name};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -21,9 +22,12 @@ pub struct Hall {
     version: &'static str,
     telling: Telling,
     traces: Option<Traces>,
+    output: Output,
     meter: Meter,
     ending: watch::Receiver<bool>,
     relying: Webauthn,
+    /// Whether browsers reach it by TLS, its own or that of something in front.
+    is_secure: bool,
 }
 
 /// A space that is open.
@@ -49,11 +53,26 @@ impl Hall {
         version: &'static str,
         telling: Telling,
         traces: Option<Traces>,
+        output: Output,
         ending: watch::Receiver<bool>,
+        has_tls: bool,
     ) -> Result<Arc<Self>> {
-        let relying = passkeys::relying_party(telling.pages.as_deref())?;
+        let pages = telling.pages.as_deref();
+        let relying = passkeys::relying_party(pages)?;
+        let is_secure = has_tls || pages.is_some_and(|pages| pages.starts_with("https://"));
         let (rooms, meter) = (Mutex::default(), Meter::new());
-        let hall = Self { first, rooms, version, telling, traces, meter, ending, relying };
+        let hall = Self {
+            first,
+            rooms,
+            version,
+            telling,
+            traces,
+            output,
+            meter,
+            ending,
+            relying,
+            is_secure,
+        };
         // The clock of the space it was started for goes on even if nobody ever comes.
         hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
@@ -90,20 +109,41 @@ impl Hall {
     }
 
     /// A space and who comes to it. Nobody without a credential learns whether there is such a space.
-    pub(super) fn enter(&self, space: &str, secret: Option<&str>) -> Result<(Arc<Room>, Caller)> {
-        let Some(secret) = secret else { return Err(no_credential().into()) };
+    pub(super) fn enter(
+        &self,
+        space: &str,
+        credential: Option<&Credential>,
+    ) -> Result<(Arc<Room>, Caller)> {
+        let Some(Credential { secret, door, word }) = credential else {
+            return Err(no_credential().into());
+        };
         let room = self.room(space).map_err(|error| match error.code() {
             Code::NoSpace => unknown_credential().into(),
             _ => error,
         })?;
-        let caller = Caller::by(&room.desk, secret, self.version)?;
+        let caller = Caller::by(&room.desk, secret, *door, self.version)?;
         visit::note_actor(&caller.actor);
+        match word {
+            Word::NotNeeded => {}
+            Word::Said(word) if caller.knows(&room.desk, word)? => {}
+            Word::Said(_) => return Err(no_page_of_ours().into()),
+        }
         Ok((room, caller))
     }
 
     /// Whom browsers let touch a passkey for.
     pub(super) fn relying(&self) -> &Webauthn {
         &self.relying
+    }
+
+    /// The last lines an agent printed in a turn, where they are kept here.
+    pub(super) fn output_of(&self, run: &Run) -> Vec<String> {
+        (self.output)(run)
+    }
+
+    /// Whether browsers reach it by TLS.
+    pub(super) fn is_secure(&self) -> bool {
+        self.is_secure
     }
 
     /// The store, for whoever asks how it is.
@@ -126,19 +166,48 @@ impl Hall {
         self.version
     }
 
+    /// Whether the server was told to end.
+    pub(super) fn is_ending(&self) -> bool {
+        // Who would tell is gone: then it is over, too.
+        *self.ending.borrow() || self.ending.has_changed().is_err()
+    }
+
     /// Ends when the server is told to.
     pub(super) async fn ending(&self) {
         let mut ending = self.ending.clone();
-        // Who would tell is gone: then it is over, too.
         let _ = ending.wait_for(|is_ending| *is_ending).await;
     }
 }
 
-/// The credential of a request.
-pub(super) fn secret(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, secret) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().to_owned())
+/// What says who somebody is, and the way they came.
+#[derive(Clone)]
+pub(super) struct Credential {
+    pub(super) secret: String,
+    pub(super) door: Door,
+    pub(super) word: Word,
+}
+
+/// Whether it takes a word beside the credential, and which was said.
+#[derive(Clone)]
+pub(super) enum Word {
+    NotNeeded,
+    Said(String),
+}
+
+impl Credential {
+    /// What a program brings along.
+    pub(super) fn of_program(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, secret) = value.split_once(' ')?;
+        let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+        let secret = secret.trim().to_owned();
+        is_bearer.then_some(Self { secret, door: Door::Http, word: Word::NotNeeded })
+    }
+}
+
+fn no_page_of_ours() -> Refusal {
+    Refusal::new(Code::NotAllowed, "this does not come from a page of ours")
+        .hint("log out, and in again")
 }
 
 fn no_credential() -> Refusal {

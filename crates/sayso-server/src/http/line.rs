@@ -1,9 +1,10 @@
 //! The line: what programs of sayso itself use to work with a desk that is here. The calls are the desk's
 //! own; they are no promise to others, who have the API.
 
-use super::hall::{Hall, Room, secret};
+use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
 use super::problem::Failed;
+use super::session::known;
 use super::visit;
 use axum::Router;
 use axum::body::Bytes;
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use sayso_core::{Actor, Code, GateId, Refusal};
 use sayso_engine::{
-    Changes, Handed, LINE_VERSION, Result, Waited, bad_code, bad_passphrase, take_call,
+    Changes, Handed, LINE_VERSION, LoginFor, Result, Waited, bad_code, bad_passphrase, take_call,
 };
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -42,12 +43,12 @@ async fn call(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let (secret, name) = (secret(&headers), call.clone());
+    let (secret, name) = (Credential::of_program(&headers), call.clone());
     let answer = match call.as_str() {
         "wait" => wait(hall, space, secret, body).await,
         "changes" => changes(hall, space, secret, body).await,
         "log_in" | "join" => blocking(move || let_in(&hall, &space, &call, &body)).await,
-        _ => blocking(move || take(&hall, &space, secret.as_deref(), &call, &body)).await,
+        _ => blocking(move || take(&hall, &space, secret.as_ref(), &call, &body)).await,
     };
     if answer.is_ok() {
         visit::note_call(name);
@@ -59,7 +60,13 @@ async fn call(
     }
 }
 
-fn take(hall: &Hall, space: &str, secret: Option<&str>, call: &str, body: &[u8]) -> Result<String> {
+fn take(
+    hall: &Hall,
+    space: &str,
+    secret: Option<&Credential>,
+    call: &str,
+    body: &[u8],
+) -> Result<String> {
     let (room, caller) = hall.enter(space, secret)?;
     let handed: Handed<&RawValue> = read(body)?;
     let (claim, request) = (handed.claim.as_ref(), handed.request.as_deref());
@@ -73,28 +80,21 @@ fn let_in(hall: &Hall, space: &str, call: &str, body: &[u8]) -> Result<String> {
     let minted = match call {
         "join" => {
             let (code, name, passphrase): (String, String, String) = read::<Handed<_>>(body)?.with;
-            known(room, bad_code)?.desk.join(&code, &name, &passphrase)?
+            known(room, bad_code)?.desk.join(&code, &name, &passphrase, LoginFor::Program)?
         }
         _ => {
             let (name, passphrase): (String, String) = read::<Handed<_>>(body)?.with;
-            known(room, bad_passphrase)?.desk.log_in(&name, &passphrase)?
+            known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, LoginFor::Program)?
         }
     };
     written(&minted)
-}
-
-fn known(room: Result<Arc<Room>>, otherwise: fn() -> Refusal) -> Result<Arc<Room>> {
-    room.map_err(|error| match error.code() {
-        Code::NoSpace => otherwise().into(),
-        _ => error,
-    })
 }
 
 /// Waits for a gate without a thread: the row is the truth, what wakes us only shortens the wait.
 async fn wait(
     hall: Arc<Hall>,
     space: String,
-    secret: Option<String>,
+    secret: Option<Credential>,
     body: Bytes,
 ) -> std::result::Result<String, Failed> {
     let Handed { with: (id, hold), .. }: Handed<(GateId, Duration)> = read(&body)?;
@@ -105,7 +105,7 @@ async fn wait(
         let (hall_here, space, secret) = (hall.clone(), space.clone(), secret.clone());
         // Whoever lost their credential while they waited hears nothing any more.
         let look = move || {
-            let (room, caller) = hall_here.enter(&space, secret.as_deref())?;
+            let (room, caller) = hall_here.enter(&space, secret.as_ref())?;
             // Listens first and looks second: what happens in between wakes, too.
             let listening = room.waits.listen(id, move || {
                 let _ = wake.send(());
@@ -131,7 +131,7 @@ async fn wait(
 async fn changes(
     hall: Arc<Hall>,
     space: String,
-    secret: Option<String>,
+    secret: Option<Credential>,
     body: Bytes,
 ) -> std::result::Result<String, Failed> {
     let Handed { with: (seen, hold), .. }: Handed<(Option<u64>, Duration)> = read(&body)?;
@@ -158,11 +158,11 @@ async fn changes(
 async fn enter(
     hall: &Arc<Hall>,
     space: &str,
-    secret: &Option<String>,
+    secret: &Option<Credential>,
 ) -> std::result::Result<(Arc<Room>, Actor), Failed> {
     let (hall, space, secret) = (hall.clone(), space.to_owned(), secret.clone());
     blocking(move || {
-        let (room, caller) = hall.enter(&space, secret.as_deref())?;
+        let (room, caller) = hall.enter(&space, secret.as_ref())?;
         Ok((room, caller.actor))
     })
     .await

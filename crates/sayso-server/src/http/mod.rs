@@ -6,16 +6,19 @@ mod api;
 mod audit;
 mod away;
 mod events;
+mod flows;
 mod gates;
 mod guard;
 mod hall;
 mod health;
+mod knocks;
 mod line;
 mod mcp;
 mod messages;
 mod meter;
 mod metrics;
 mod openapi;
+mod pages;
 mod paging;
 mod passkeys;
 mod policy;
@@ -23,6 +26,7 @@ mod problem;
 mod prometheus;
 mod route;
 mod runs;
+mod session;
 mod tasks;
 mod tls;
 mod tokens;
@@ -43,9 +47,10 @@ pub use traces::TracesTo;
 
 use crate::mcp::{cannot_start, told_to_end};
 use axum::Router;
+use axum::extract::connect_info::Connected;
 use axum::middleware;
 use axum::routing::get;
-use axum::serve::{Listener, ListenerExt};
+use axum::serve::{IncomingStream, Listener};
 use sayso_engine::{Channel, LocalDesk, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -77,7 +82,12 @@ pub struct Setup {
     pub telling: Telling,
     /// Where traces go, if anywhere.
     pub traces: Option<TracesTo>,
+    /// The last lines an agent printed in a turn, where they are kept on this machine.
+    pub output: Output,
 }
+
+/// Finds the last lines an agent printed in a turn.
+pub type Output = Arc<dyn Fn(&sayso_core::run::Run) -> Vec<String> + Send + Sync>;
 
 /// How a server tells people what waits for them.
 #[derive(Default)]
@@ -125,21 +135,40 @@ impl Listening {
             .map_err(|e| cannot_start(&e))?;
         let (ending, is_ending) = watch::channel(false);
         tracing::info!(url = self.url(), space = self.setup.desk.space_name(), "serving");
-        let Setup { desk, hosts, version, telling, traces, .. } = self.setup;
+        let Setup { desk, hosts, version, telling, traces, output, .. } = self.setup;
         let traces = traces.map(|to| traces::Traces::start(to, version));
-        let hall = Hall::open(desk, version, telling, traces, is_ending)?;
+        let has_tls = self.acceptor.is_some();
+        let hall = Hall::open(desk, version, telling, traces, output, is_ending, has_tls)?;
         let app = app(hall, guard::Guard::new(hosts));
         let served = runtime.block_on(async move {
             let socket =
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
             match self.acceptor {
                 Some(acceptor) => until_told(TlsListener::new(socket, acceptor), app, ending).await,
-                None => until_told(socket.tap_io(|it| at_once(it)), app, ending).await,
+                None => until_told(PlainListener(socket), app, ending).await,
             }
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
         tracing::info!("ended");
         served
+    }
+}
+
+/// Takes connections without TLS.
+struct PlainListener(tokio::net::TcpListener);
+
+impl Listener for PlainListener {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        let (connection, from) = Listener::accept(&mut self.0).await;
+        at_once(&connection);
+        (connection, from)
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.0.local_addr()
     }
 }
 
@@ -156,6 +185,7 @@ async fn until_told<L: Listener>(
 ) -> Result<()>
 where
     L::Addr: std::fmt::Debug,
+    for<'a> knocks::Peer: Connected<IncomingStream<'a, L>>,
 {
     let over = async move {
         told_to_end().await;
@@ -167,7 +197,7 @@ where
     let (told, is_told) = tokio::sync::oneshot::channel();
     // Made into a service once: a bare router would be made anew, with all its routes, for every connection,
     // and be kept as long as that.
-    let app = app.into_make_service();
+    let app = app.into_make_service_with_connect_info::<knocks::Peer>();
     let serve = axum::serve(listener, app).with_graceful_shutdown(async move {
         let _ = told.send(over.await);
     });
@@ -184,8 +214,11 @@ fn app(hall: Arc<Hall>, guard: guard::Guard) -> Router {
         .merge(line::routes())
         .merge(api::routes())
         .merge(mcp::routes())
+        .merge(session::routes())
+        .merge(pages::routes())
         .route("/errors/{code}", get(problem::page))
         .fallback(problem::no_such_page)
+        .layer(middleware::from_fn_with_state(Arc::new(knocks::Knocks::default()), knocks::look))
         .layer(middleware::from_fn_with_state(Arc::new(guard), guard::look))
         .layer(middleware::from_fn_with_state(hall.clone(), visit::watch))
         .with_state(hall)

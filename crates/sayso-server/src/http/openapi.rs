@@ -181,6 +181,7 @@ fn path_parameter(name: &str) -> Value {
         "on" => "The task it waits for: its id or its handle.",
         "agent" => "The agent's name.",
         "message" => "The message: its id or its handle.",
+        "flow" => "The flow: its id or its handle.",
         "token" => "The token's handle.",
         "passkey" => "The passkey's id.",
         _ => "",

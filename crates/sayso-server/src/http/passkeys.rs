@@ -9,14 +9,15 @@ use super::visitor::Visitor;
 use super::when::rfc3339;
 use crate::wire;
 use sayso_core::{Actor, Code, Digest, GateId, Proof, Refusal};
-use sayso_engine::{Passkey as Kept, Result, Touch, TouchFor};
+use sayso_engine::{LocalDesk, Minted, Passkey as Kept, Result, Touch, TouchFor, bad_passkey};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webauthn_rs::prelude::{
-    Passkey, PasskeyAuthentication, PasskeyRegistration, PublicKeyCredential,
-    RegisterPublicKeyCredential, Url, Uuid, Webauthn, WebauthnBuilder, WebauthnError,
+    DiscoverableAuthentication, Passkey, PasskeyAuthentication, PasskeyRegistration,
+    PublicKeyCredential, RegisterPublicKeyCredential, Url, Uuid, Webauthn, WebauthnBuilder,
+    WebauthnError,
 };
 
 pub(super) fn operations(table: Table) -> Table {
@@ -75,7 +76,7 @@ fn list(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<Passkeys> {
 
 /// A touch that is asked for.
 #[derive(Serialize, JsonSchema)]
-struct AskedTouch {
+pub(super) struct AskedTouch {
     /// What to hand back together with what the browser says.
     touch: String,
     /// What the browser needs, for `navigator.credentials`.
@@ -108,11 +109,14 @@ fn begin(at: &Visitor, asked: Asked<0, Nothing, BeginPasskey>) -> Result<AskedTo
     let (options, state) = started.map_err(|e| not_right(&e))?;
     let about = TouchFor::Adding { label: asked.body.label };
     let touch = desk.ask_for_touch(&at.actor, &about, write(&state)?)?;
-    Ok(AskedTouch::of(touch, value(&options)?))
+    let mut options = value(&options)?;
+    // A key that finds itself logs its owner in without their name; one that cannot does the rest.
+    options["publicKey"]["authenticatorSelection"]["residentKey"] = "preferred".into();
+    Ok(AskedTouch::of(touch, options))
 }
 
 /// What a browser said to a touch.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Touched {
     /// The touch that was asked for.
@@ -135,6 +139,35 @@ fn add(at: &Visitor, asked: Asked<0, Nothing, Touched>) -> Result<wire::Passkey>
     let id = Digest::of_bytes(passkey.cred_id());
     let added = desk.add_passkey(&at.actor, id.as_str(), &label, &write(&passkey)?)?;
     Ok(wire::Passkey::of(&added, &rfc3339))
+}
+
+/// Asks for a touch of whoever comes in.
+pub(super) fn begin_entry(desk: &LocalDesk, relying: &Webauthn) -> Result<AskedTouch> {
+    let started = relying.start_discoverable_authentication();
+    let (options, state) = started.map_err(|e| not_right(&e))?;
+    let touch = desk.ask_for_entry(write(&state)?)?;
+    let mut options = value(&options)?;
+    // Asked for by a button, not offered while somebody types.
+    if let Some(options) = options.as_object_mut() {
+        options.remove("mediation");
+    }
+    Ok(AskedTouch::of(touch, options))
+}
+
+/// Lets in whoever touched a passkey that is known here.
+pub(super) fn enter(desk: &LocalDesk, relying: &Webauthn, touched: Touched) -> Result<Minted> {
+    let Touched { touch, credential } = touched;
+    let credential: PublicKeyCredential = read(credential)?;
+    let state: DiscoverableAuthentication = kept(&desk.take_entry(&touch)?)?;
+    let id = Digest::of_bytes(credential.get_credential_id());
+    let known = desk.passkey(id.as_str())?.ok_or_else(bad_passkey)?;
+    let mut passkey: Passkey = kept(&known.body)?;
+    let used = relying.finish_discoverable_authentication_v2(&credential, state, &passkey);
+    let used = used.map_err(|e| not_right(&e))?;
+    if passkey.update_credential(&used).is_some() {
+        desk.use_passkey(&known.id, &write(&passkey)?)?;
+    }
+    desk.log_in_by_touch(&known)
 }
 
 /// What came of it.
@@ -182,7 +215,7 @@ pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(A
     let (about, state) = desk.take_touch(&at.actor, &touch)?;
     let digest = match about {
         TouchFor::Answering { gate: touched_for, digest } if touched_for == gate => digest,
-        TouchFor::Answering { .. } | TouchFor::Adding { .. } => {
+        TouchFor::Answering { .. } | TouchFor::Adding { .. } | TouchFor::Entering => {
             return Err(for_another_thing(at).into());
         }
     };

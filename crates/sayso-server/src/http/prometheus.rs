@@ -1,7 +1,7 @@
 //! `GET /metrics`: the figures of a space and of this process, in the text format of Prometheus. Only for
 //! whoever may read the space, on loopback, too: how much is asked and how fast people answer is not for all.
 
-use super::hall::{Hall, Room, secret};
+use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
 use super::meter::STEPS_MS;
 use super::problem::Failed;
@@ -42,11 +42,11 @@ async fn scrape(
     let Query(Scrape { space }) = Query::try_from_uri(&uri).map_err(|_| {
         Refusal::new(Code::BadValue, "the query cannot be read").hint("write: /metrics?space=NAME")
     })?;
-    let secret = secret(&headers);
+    let secret = Credential::of_program(&headers);
     let text = blocking(move || {
         let space = space.unwrap_or_else(|| hall.desk().space_name().to_owned());
         check_space_name(&space)?;
-        let (room, caller) = hall.enter(&space, secret.as_deref())?;
+        let (room, caller) = hall.enter(&space, secret.as_ref())?;
         figures(&hall, &room, &space, &caller.actor)
     });
     Ok(([(CONTENT_TYPE, TEXT)], text.await?).into_response())

@@ -1,10 +1,11 @@
 //! The table of operations. One line of it makes both the route and what the document says of it, from the
 //! same types: so the two cannot differ.
 
-use super::hall::{Hall, secret};
+use super::hall::Hall;
 use super::health::blocking;
 use super::openapi::{Described, Schemas, Shapes};
 use super::problem::Failed;
+use super::session;
 use super::visitor::{Errand, Knock, Visitor};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -178,7 +179,8 @@ pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     let bytes = axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| too_large())?;
     let asked = Asked { names, query, body: read(&bytes)? };
     let errand = errand(&parts, &bytes)?;
-    Ok((Knock { hall, space, secret: secret(&parts.headers), errand }, asked))
+    let credential = session::credential(&hall, &parts, &space);
+    Ok((Knock { hall, space, credential, errand }, asked))
 }
 
 /// The name somebody gave to what they want done. Looking needs none.

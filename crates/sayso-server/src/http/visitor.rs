@@ -1,9 +1,10 @@
 //! Who comes in, and to which space. Every request of the API passes here, and nowhere else is it decided
 //! who somebody is: the credential says so.
 
-use super::hall::{Hall, Room};
+use super::hall::{Credential, Hall, Room};
 use super::{visit, when};
-use sayso_core::{Actor, GateId, Refusal, TaskId, Timestamp};
+use sayso_core::run::Run;
+use sayso_core::{Actor, Code, Deed, GateId, Refusal, TaskId, Timestamp};
 use sayso_engine::{Caller, Desk, Result, check_space_name};
 use std::sync::Arc;
 use webauthn_rs::prelude::Webauthn;
@@ -14,7 +15,7 @@ pub(super) struct Knock {
     pub(super) hall: Arc<Hall>,
     pub(super) space: String,
     /// Their credential, and nothing else of the request: whoever is held keeps as little as possible.
-    pub(super) secret: Option<String>,
+    pub(super) credential: Option<Credential>,
     pub(super) errand: Option<Errand>,
 }
 
@@ -33,14 +34,14 @@ pub(super) struct Visitor {
     pub(super) actor: Actor,
     pub(super) room: Arc<Room>,
     hall: Arc<Hall>,
-    caller: Caller,
+    pub(super) caller: Caller,
 }
 
 impl Knock {
     /// Lets them in, if their credential is good at this moment. Blocks.
     pub(super) fn enter(&self) -> Result<Visitor> {
         check_space_name(&self.space)?;
-        let (room, caller) = self.hall.enter(&self.space, self.secret.as_deref())?;
+        let (room, caller) = self.hall.enter(&self.space, self.credential.as_ref())?;
         let desk = match &self.errand {
             Some(Errand { key, what: [method, uri, body] }) => {
                 room.desk.on_errand(caller.token, key, &[method, uri, body])?
@@ -68,11 +69,32 @@ impl Visitor {
         self.hall.relying()
     }
 
+    /// The last lines an agent printed in a turn, where they are kept here. It is for those who may read.
+    pub(super) fn output_of(&self, run: &Run) -> Vec<String> {
+        match self.actor.may(Deed::Read) {
+            true => self.hall.output_of(run),
+            false => vec![],
+        }
+    }
+
     /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.
     pub(super) fn gate(&self, name: &str) -> Result<GateId> {
         let gate = self.desk.find_gate(name)?;
         visit::note_gate(gate);
         Ok(gate)
+    }
+
+    /// Does something with the gate this means. An id is taken for a gate's right away, which saves looking
+    /// for it; where there is none, nothing was done, and it may be a task's.
+    pub(super) fn with_gate<T>(&self, name: &str, work: impl Fn(GateId) -> Result<T>) -> Result<T> {
+        let Ok(id) = name.parse() else { return work(self.gate(name)?) };
+        match work(id) {
+            Err(error) if error.code() == Code::NotFound => work(self.gate(name)?),
+            outcome => {
+                visit::note_gate(id);
+                outcome
+            }
+        }
     }
 
     /// The task this means.

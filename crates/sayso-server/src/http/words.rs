@@ -32,6 +32,8 @@ words! {
     Proof for sayso_core::Proof: Token Tty Passphrase;
     /// What silence means to an asker: anything but a yes.
     AtEnd for sayso_core::AtEnd: Deny Fail Defer Keep;
+    /// Whom a gate waits for: the caller, a group they are in, or others.
+    Whose for sayso_core::gate::Whose: Yours Groups Others;
     /// The part a credential's holder plays.
     Role for sayso_core::Role: Agent Human Operator Admin Auditor Service;
 }

@@ -1,7 +1,7 @@
 //! How asking and answering went.
 
 use super::Clock;
-use sayso_engine::Metrics as CoreMetrics;
+use sayso_engine::{Metrics as CoreMetrics, OfRule as CoreOfRule, Stretch as CoreStretch};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub struct Metrics {
     pub asked_per_hour: f64,
     /// How many people answered.
     pub answered: u64,
+    /// How many of these are a yes that came sooner than what was asked can be read.
+    pub hasty: u64,
     /// How many ended without an answer.
     pub unanswered: u64,
     /// The share of yeses among the answers, from 0 to 1; none where nobody answered.
@@ -28,6 +30,38 @@ pub struct Metrics {
     pub to_answer: Option<ToAnswer>,
     /// Whether there was more than is looked at: then these are the latest.
     pub cut: bool,
+    /// How it went in the course of that time, in stretches of the same length.
+    pub course: Vec<Stretch>,
+    /// What people said, by the rule that asked them; where no rule did, by the kind of gate.
+    pub rules: Vec<OfRule>,
+    /// How many gates wait now, by how long they have: up to ten minutes, an hour, a day, and longer.
+    pub waiting: Vec<u64>,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Stretch {
+    /// When it began.
+    pub from: String,
+    /// How many were asked in it.
+    pub asked: u64,
+    /// How many people answered in it.
+    pub answered: u64,
+    /// How long half of them took at most; none where nobody answered.
+    pub half_seconds: Option<f64>,
+}
+
+/// What people said where one rule asked them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct OfRule {
+    /// The rule, or the kind of gate.
+    pub name: String,
+    /// Yeses.
+    pub approved: u64,
+    /// Noes.
+    pub rejected: u64,
+    /// Yeses that came sooner than what was asked can be read.
+    pub hasty: u64,
 }
 
 /// How long people took to answer.
@@ -55,6 +89,7 @@ impl Metrics {
             asked: metrics.asked,
             asked_per_hour: metrics.asked as f64 / hours,
             answered,
+            hasty: metrics.hasty,
             unanswered: metrics.unanswered,
             approval_rate: (answered > 0).then(|| metrics.approved as f64 / answered as f64),
             to_answer: metrics.to_answer.map(|spread| ToAnswer {
@@ -63,6 +98,27 @@ impl Metrics {
                 longest_seconds: seconds(spread.longest_ms),
             }),
             cut: metrics.is_cut,
+            course: metrics.course.iter().map(|stretch| Stretch::of(stretch, time)).collect(),
+            rules: metrics.rules.iter().map(OfRule::of).collect(),
+            waiting: metrics.waiting.into(),
         }
+    }
+}
+
+impl Stretch {
+    fn of(stretch: &CoreStretch, time: Clock<'_>) -> Self {
+        Self {
+            from: time(stretch.from),
+            asked: stretch.asked,
+            answered: stretch.answered,
+            half_seconds: stretch.to_answer.map(|spread| spread.half_ms as f64 / 1e3),
+        }
+    }
+}
+
+impl OfRule {
+    fn of(rule: &CoreOfRule) -> Self {
+        let CoreOfRule { name, approved, rejected, hasty } = rule.clone();
+        Self { name, approved, rejected, hasty }
     }
 }

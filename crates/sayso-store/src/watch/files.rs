@@ -15,7 +15,7 @@ const WAKE_FILES: u32 = 64;
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 
 /// Opens and closes the files that waiters watch.
-pub(crate) fn wake_files(database: &Path, topics: &[Topic]) {
+pub(super) fn wake_files(database: &Path, topics: &[Topic]) {
     use rustix::fs::{Mode, OFlags, open};
     for topic in topics {
         // No such file: nobody has ever waited for one of these. A link was not made by us.

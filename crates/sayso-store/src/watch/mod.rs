@@ -3,10 +3,8 @@
 mod files;
 mod listener;
 
-pub(crate) use files::wake_files;
-
 use crate::{Place, Result};
-use files::Files;
+use files::{Files, wake_files};
 use listener::Listener;
 use sayso_core::{GateId, SpaceId};
 use std::fmt;
@@ -37,14 +35,51 @@ impl fmt::Display for Topic {
     }
 }
 
-/// Tells other waiters about a commit.
-pub(crate) type Announce = Box<dyn Fn(&[Topic]) + Send>;
+/// Hears of commits, and says whether it wants to hear of the next.
+type Hears = Box<dyn Fn(&[Topic]) -> bool + Send>;
 
-pub(crate) fn announcer(place: &Place) -> Announce {
-    match place.clone() {
-        Place::Sqlite(path) => Box::new(move |topics| wake_files(&path, topics)),
-        // In memory there is no group; PostgreSQL announces in the transaction.
-        Place::Memory | Place::Postgres(_) => Box::new(|_| {}),
+/// Those of this process who hear of its commits: they need no way through the file system or the network.
+#[derive(Clone, Default)]
+pub(crate) struct Near(Arc<Mutex<Vec<Hears>>>);
+
+impl Near {
+    pub(crate) fn add(&self, hears: Hears) {
+        self.all().push(hears);
+    }
+
+    fn tell(&self, topics: &[Topic]) {
+        // Not every write is about something one can wait for.
+        if !topics.is_empty() {
+            self.all().retain(|hears| hears(topics));
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Hears>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells waiters about a commit that counts.
+#[derive(Clone)]
+pub(crate) struct Announcer {
+    place: Place,
+    pub(crate) near: Near,
+    pub(crate) local: Local,
+}
+
+impl Announcer {
+    pub(crate) fn of(place: Place) -> Self {
+        Self { place, near: Near::default(), local: Local::default() }
+    }
+
+    pub(crate) fn announce(&self, topics: &[Topic]) {
+        self.near.tell(topics);
+        match &self.place {
+            Place::Memory => self.local.wake(),
+            Place::Sqlite(path) => wake_files(path, topics),
+            // Announced by the transaction itself.
+            Place::Postgres(_) => {}
+        }
     }
 }
 

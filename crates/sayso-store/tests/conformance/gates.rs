@@ -3,7 +3,7 @@
 use crate::world::{World, actor, ann, at, gate_ids};
 use sayso_core::gate::Command;
 use sayso_core::{GateId, Kind, Role, Timestamp};
-use sayso_store::GateFilter;
+use sayso_store::{GateFilter, Store};
 
 fn filter(limit: usize) -> GateFilter {
     GateFilter { limit, ..Default::default() }
@@ -22,6 +22,29 @@ pub(crate) fn a_view_follows_its_gate(world: &World) {
     assert_eq!(world.store.read(|read| read.gate_view(unknown)).unwrap(), None);
     let bodies = world.store.read(|read| read.events(&format!("gate/{id}"))).unwrap();
     assert_eq!(bodies.iter().map(|e| e.version).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    // Both at once are the same as each.
+    let rows = |id| world.store.look(|read| read.gate_rows(&format!("gate/{id}"), id)).unwrap();
+    let (events, row) = rows(id);
+    assert_eq!(events, bodies);
+    assert_eq!(row.map(|row| (row.gate().unwrap(), row.version)), view());
+    assert_eq!(rows(unknown), (vec![], None));
+}
+
+pub(crate) fn a_look_sees_what_was_committed_last(world: &World) {
+    let opened = world.gate(|_| ());
+    let version = |store: &Store| {
+        let seen = store.look(|read| read.gate_view(opened.opened.id)).unwrap();
+        seen.map(|(_, version)| version)
+    };
+    assert_eq!(version(&world.store), Some(1));
+    // One that fails leaves the connection as it was.
+    let failed = world.store.look(|_| Err::<(), _>(sayso_store::Error::Conflict));
+    assert!(failed.is_err());
+    world.answer(&opened);
+    assert_eq!(version(&world.store), Some(2));
+    if world.site.is_shared() {
+        assert_eq!(version(&world.site.create()), Some(2));
+    }
 }
 
 pub(crate) fn lists_by_state_task_asker_and_kind(world: &World) {

@@ -63,6 +63,7 @@ exercise_everywhere! {
         only_the_space_that_is_there_is_written_to;
     gates:
         a_view_follows_its_gate
+        a_look_sees_what_was_committed_last
         lists_by_state_task_asker_and_kind
         pages_have_no_gaps_and_no_doubles
         what_is_put_off_is_left_out
@@ -97,6 +98,7 @@ exercise_everywhere! {
         notices_come_back_until_they_are_settled
         one_notice_is_taken_once_and_for_one_channel
         what_was_told_is_found_by_its_beginning
+        what_was_told_long_ago_is_swept
         runs_are_what_they_were_told_last
         no_column_takes_a_nul;
     settings:
@@ -111,5 +113,6 @@ exercise_everywhere! {
         a_waiter_is_woken_and_does_not_look_by_itself
         a_waiter_is_woken_by_the_group
         one_who_leaves_does_not_deafen_the_others
+        those_who_are_near_hear_of_each_commit
         nothing_said_means_a_slow_look;
 }

@@ -82,6 +82,26 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
         assert_eq!(named.as_ref(), Some(token));
     }
     assert_eq!(by_hash("hash"), None);
+    // With the place where its holder typed a passphrase, and no other's.
+    let at_place =
+        |hash: &str| world.store.look(|read| read.token_at_its_place(hash, "at/")).unwrap();
+    let (first, space) = (all[0].clone(), world.space);
+    let place = |token: &Token| format!("at/{}", token.id);
+    assert_eq!(at_place("hash1"), Some((first.clone(), None)));
+    assert_eq!(at_place("hash"), None);
+    let unlocks = [
+        (first.name.clone(), place(&first), at(60)),
+        (first.name.clone(), place(&all[1]), at(70)),
+        (all[2].name.clone(), place(&all[3]), at(80)),
+    ];
+    world.write(move |write| {
+        let mut all = unlocks.iter();
+        all.try_for_each(|(name, place, until)| write.put_unlock(space, name, place, *until))
+    });
+    assert_eq!(at_place("hash1"), Some((first, Some(at(60)))));
+    for other in &all[1..] {
+        assert_eq!(at_place(&other.hash), Some((other.clone(), None)));
+    }
     let page = world.store.read(|read| read.tokens(world.space, None, 3)).unwrap();
     let newest: Vec<_> = page.items.iter().map(|t| t.created_at).collect();
     assert_eq!((newest, page.more), (vec![at(4), at(3), at(2)], true));
@@ -275,6 +295,49 @@ pub(crate) fn what_was_told_is_found_by_its_beginning(world: &World) {
     let ids: Vec<_> = people.into_iter().map(|under_way| under_way.notice.id).collect();
     assert_eq!(ids, ["01AB/x", "01A"], "orders to machines are not for people");
     assert_eq!(next(&["web", "mail"]), Some(at(12)));
+}
+
+pub(crate) fn what_was_told_long_ago_is_swept(world: &World) {
+    let open = world.gate(|_| {}).opened.id;
+    let gone = GateId::mint(at(0), 77);
+    let ids = [
+        format!("{gone}/old"),
+        format!("{gone}/recent"),
+        format!("{gone}/unsettled"),
+        format!("{open}/old"),
+        "nudge/old".to_owned(),
+    ];
+    for id in &ids {
+        let notice = notice(world, id);
+        world.write(move |write| write.add_notice(&notice, at(1)));
+    }
+    let settled = ids.clone();
+    world.write(move |write| {
+        write.settle_notice(&settled[0], at(5))?;
+        write.settle_notice(&settled[1], at(50))?;
+        write.settle_notice(&settled[3], at(5))?;
+        write.settle_notice(&settled[4], at(5))
+    });
+    // In pieces, from its beginning to its end, and then anew.
+    let mut from = String::new();
+    let mut pieces = 0;
+    while let Some(last) = {
+        let from = from.clone();
+        world.write(move |write| write.sweep_notices(&from, at(40), 2))
+    } {
+        from = last;
+        pieces += 1;
+        assert!(pieces <= ids.len());
+    }
+    assert!(pieces >= 2, "it was swept at one go");
+    let there = |id: &str| {
+        let (beginning, _) = id.split_once('/').unwrap();
+        let told = world.store.read(|read| read.notices_under(beginning, 9)).unwrap();
+        told.iter().any(|told| told.under_way.notice.id == id)
+    };
+    let left: Vec<_> = ids.iter().map(|id| there(id)).collect();
+    // What was settled lately, what is not settled, and what is about a gate that waits.
+    assert_eq!(left, [false, true, true, true, false]);
 }
 
 pub(crate) fn runs_are_what_they_were_told_last(world: &World) {

@@ -4,7 +4,7 @@ use crate::world::{World, actor};
 use sayso_core::gate::Command;
 use sayso_core::{GateId, Role};
 use sayso_store::{Store, Topic, Watch};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,6 +93,33 @@ pub(crate) fn one_who_leaves_does_not_deafen_the_others(world: &World) {
         drop(leaving);
         assert_woken(change(world, gate, WAKES, &seen));
     });
+}
+
+/// In the process that commits nobody has to be woken from outside, alone or in a group.
+pub(crate) fn those_who_are_near_hear_of_each_commit(world: &World) {
+    let group = world.site.is_shared().then(|| world.site.create().with_group_commit().unwrap());
+    let through = group.map(|group| world.through(group));
+    for world in [Some(world), through.as_ref()].into_iter().flatten() {
+        let (sender, heard) = mpsc::channel();
+        // Hears twice, and then wants to hear no more.
+        let left = std::cell::Cell::new(2);
+        world.store.hear(move |topics| {
+            left.set(left.get() - 1);
+            sender.send(topics.to_vec()).unwrap();
+            left.get() > 0
+        });
+        let gate = world.gate(|_| ()).opened.id;
+        let topics = vec![Topic::Gate(gate), Topic::Space(world.space)];
+        assert_eq!(heard.recv_timeout(LOOK_AGAIN), Ok(topics.clone()));
+        // What is refused is not heard of.
+        let refused = world.store.write(|_| Err::<(), _>(sayso_store::Error::Conflict));
+        assert!(refused.is_err());
+        for _ in 0..2 {
+            world.on_gate(gate, Command::Remind, actor(Role::Operator, "timer"));
+        }
+        assert_eq!(heard.recv_timeout(LOOK_AGAIN), Ok(topics));
+        assert_eq!(heard.recv_timeout(LOOK_AGAIN), Err(RecvTimeoutError::Disconnected));
+    }
 }
 
 pub(crate) fn nothing_said_means_a_slow_look(world: &World) {

@@ -12,15 +12,22 @@ use sayso_core::{Actor, Answer, Code, Door, Exit, Kind, Level, Proof, Role, Shap
 use sayso_engine::agents::{Adapter, Agent};
 use sayso_engine::worker::{Budget, Land, Scope, Setup, holder};
 use sayso_engine::worktree::Repository;
-use sayso_engine::{Desk, GateFilter, NewTask, Place, TaskFilter, World};
+use sayso_engine::{Desk, GateFilter, LocalDesk, NewTask, Place, TaskFilter, World};
+use sayso_server::http;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What the scripted agents do.
 const SCRIPT: &str = include_str!("demo/script.yaml");
+
+/// The space, and where it is kept below the project.
+const SPACE: &str = "demo";
+const DATABASE: &str = ".sayso/sayso.db";
 
 /// The tasks: title, and what has to be signed off.
 const TASKS: [(&str, Option<Kind>); 3] = [
@@ -32,8 +39,8 @@ const TASKS: [(&str, Option<Kind>); 3] = [
 /// See it all in a minute, in a space that is thrown away.
 ///
 /// Three scripted agents work in a temporary repository. One asks for a sign-off and shows its diff,
-/// one lets you choose, one has a question. You answer here; each goes on with what you said. No
-/// account, no network, and nothing is left behind.
+/// one lets you choose, one has a question. You answer here or in your browser; each goes on with what you
+/// said. No account, nothing from the network, and nothing is left behind.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Play the person, too; that is the default where nobody can type.
@@ -50,20 +57,49 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let folder = tempfile::Builder::new().prefix("sayso-demo-").tempdir()?;
     let project = folder.path().join("project");
     prepare(&project)?;
-    let place = Place::Sqlite(project.join(".sayso/sayso.db"));
+    let place = Place::Sqlite(project.join(DATABASE));
     let founder = who::local(Level::S0);
-    let (desk, _) = Desk::create(place, "demo", &founder, World::real())?;
+    let (desk, _) = Desk::create(place, SPACE, &founder, World::real())?;
     for (title, requires) in TASKS {
         desk.create_task(&founder, task(&desk, title, requires))?;
     }
     out.line("Three agents work in a temporary repository. What matters waits for you.\n");
     let person = person(&args, &desk)?;
+    if !args.auto {
+        let page = pages(&project, &person)?;
+        out.line(&format!(
+            "Answer here, or in your browser; whichever is first counts:\n  {page}\n"
+        ));
+    }
     play(&args, context, &desk, &person, &project)?;
     tell(context, &desk, &person, &project)?;
     if args.keep {
         out.line(&format!("\nit is all in {}", folder.keep().display()));
     }
     Ok(Exit::Ok)
+}
+
+/// Serves the pages beside the terminal for as long as the demo runs. The address lets one browser in, once.
+fn pages(project: &Path, person: &Actor) -> Result<String> {
+    let place = Place::Sqlite(project.join(DATABASE));
+    let desk = LocalDesk::open_shared(place, SPACE, World::real())?;
+    let entry = desk.give_entry(person)?;
+    let logs = project.join(".sayso/logs");
+    let setup = http::Setup {
+        desk,
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        hosts: vec![],
+        tls: None,
+        version: env!("CARGO_PKG_VERSION"),
+        telling: http::Telling::default(),
+        traces: None,
+        output: Arc::new(move |run| super::logs::end_of_log(&logs, run, Adapter::Command)),
+    };
+    let listening = http::listen(setup)?;
+    let address = listening.url().replace("127.0.0.1", "localhost");
+    // It ends with the process; what it was told is in the store by then.
+    std::thread::spawn(move || listening.serve());
+    Ok(format!("{address}/login#space={SPACE}&code={}", entry.code))
 }
 
 /// Where nobody can type, the person is played, and that is said.
@@ -246,6 +282,7 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
         budget: Budget::default(),
         scope,
         keeper: None,
+        step: None,
         repository,
     })
 }

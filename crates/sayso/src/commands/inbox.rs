@@ -4,8 +4,8 @@ use super::shared::{self, Paging};
 use crate::context::Context;
 use crate::exit::Result;
 use crate::out::Look;
-use crate::when;
-use sayso_core::gate::{Alert, Trouble};
+use crate::{tui, when};
+use sayso_core::gate::{self, Alert, Trouble};
 use sayso_core::{Actor, Exit, Role};
 use sayso_engine::{Desk, GateFilter, InboxFilter};
 use sayso_server::wire;
@@ -15,16 +15,25 @@ const ALERTS_MAX: usize = 20;
 
 /// What waits for you: what unblocks most first, then oldest first.
 ///
+/// At a terminal it opens full screen, with keys to look around and to answer; `?` tells them. With
+/// `--plain` or `--json`, for a page (`--after`, `-n`) or for what has ended (`--done`), in a pipe, on a
+/// terminal that cannot move its cursor and for a screen reader it prints a list.
+///
 /// The same question of several agents is one card, and one answer goes to all of them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  sayso inbox                      everything that waits
+  sayso inbox                      what waits for you, full screen
+  sayso inbox --plain              everything that waits, as a list
   sayso inbox --kind input,review  only these kinds
+  sayso inbox --whose yours        not what waits for others
   sayso inbox --done               what was answered, newest first")]
 pub(crate) struct Args {
     /// Only these kinds, separated by commas.
     #[arg(long, value_name = "KINDS")]
     kind: Option<String>,
+    /// Only what waits for you (yours), for a group you are in (groups), or for others.
+    #[arg(long, value_name = "WHOSE")]
+    whose: Option<Whose>,
     /// What has ended instead, newest first.
     #[arg(long)]
     done: bool,
@@ -35,16 +44,50 @@ pub(crate) struct Args {
     paging: Paging,
 }
 
+/// Whom a gate waits for, as it is typed.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Whose {
+    Yours,
+    Groups,
+    Others,
+}
+
+impl From<Whose> for gate::Whose {
+    fn from(typed: Whose) -> Self {
+        match typed {
+            Whose::Yours => gate::Whose::Yours,
+            Whose::Groups => gate::Whose::Groups,
+            Whose::Others => gate::Whose::Others,
+        }
+    }
+}
+
+impl From<Whose> for tui::View {
+    fn from(typed: Whose) -> Self {
+        match typed {
+            Whose::Yours => tui::View::Yours,
+            Whose::Groups => tui::View::Groups,
+            Whose::Others => tui::View::All,
+        }
+    }
+}
+
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_look()?;
     let after = args.paging.after.as_deref().map(|id| shared::find_gate(&desk, id)).transpose()?;
     let kinds = shared::kinds(args.kind.as_deref().unwrap_or_default())?;
     let limit = args.paging.limit;
+    let wants_page = args.done || after.is_some() || limit != shared::ROWS;
+    if !wants_page && actor.role == Role::Human && tui::fits(context) {
+        let view = args.whose.map_or(tui::View::Yours, Into::into);
+        return tui::open(context, desk, actor, view, tui::Scope { kinds, all: args.all });
+    }
     if args.done {
         let filter = GateFilter { ended: true, kinds, after, limit, ..GateFilter::default() };
         return done(context, &desk, &actor, filter);
     }
-    let page = desk.inbox(&actor, &InboxFilter { kinds, all: args.all, after, limit })?;
+    let whose = args.whose.map(Into::into);
+    let page = desk.inbox(&actor, &InboxFilter { kinds, whose, all: args.all, after, limit })?;
     let last = page.items.last().map(|card| card.gate.handle().to_owned());
     let next = last.filter(|_| page.more);
     let alerts = desk.alerts(&actor, ALERTS_MAX)?;

@@ -10,7 +10,7 @@ use sayso_core::text::harmless;
 use sayso_core::{Code, Exit, RunId};
 use sayso_engine::Desk;
 use sayso_engine::agents::{Adapter, readable};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
@@ -65,6 +65,41 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 fn adapter(location: &config::Location, run: &Run) -> Adapter {
     let agents = config::agents(&location.agents).unwrap_or_default();
     agents.get(&run.started.agent).map_or(Adapter::Command, |agent| agent.adapter)
+}
+
+/// So much of a log's end is looked at, and so many lines of it are shown.
+const TAIL_BYTES: u64 = 32 * 1024;
+const TAIL_LINES: usize = 30;
+
+/// The last lines an agent printed in a turn, where its log is on this machine; none otherwise.
+pub(super) fn tail(location: &config::Location, folder: &Path, run: &Run) -> Vec<String> {
+    end_of_log(folder, run, adapter(location, run))
+}
+
+/// The same of an agent whose lines are read like this.
+pub(super) fn end_of_log(folder: &Path, run: &Run, adapter: Adapter) -> Vec<String> {
+    let path = folder.join(format!("{}.log", run.started.id));
+    let Ok(text) = end_of(&path) else { return vec![] };
+    let readable = text.lines().filter_map(|line| readable(adapter, line));
+    let lines: Vec<_> = readable.map(|line| harmless(&line).text).collect();
+    let lines = lines.iter().flat_map(|text| text.lines().map(str::to_owned));
+    let lines: Vec<_> = lines.collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].to_vec()
+}
+
+/// The end of a file, from the beginning of a line on.
+fn end_of(path: &Path) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = vec![];
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let is_whole = size <= TAIL_BYTES;
+    Ok(match text.split_once('\n') {
+        Some((_, rest)) if !is_whole => rest.to_owned(),
+        _ => text,
+    })
 }
 
 /// Shows the lines of a file, and those that come while the run is under way.

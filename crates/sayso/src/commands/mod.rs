@@ -22,6 +22,7 @@ pub(crate) mod doctor;
 pub(crate) mod done;
 pub(crate) mod export;
 pub(crate) mod extend;
+pub(crate) mod flow;
 pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod init;
@@ -63,7 +64,7 @@ pub(crate) mod withdraw;
 pub(crate) mod work;
 
 pub(crate) use answer::form;
-pub(crate) use shared::picks;
+pub(crate) use shared::{give, give_several, picks};
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;
@@ -112,6 +113,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Delete(args) => delete::run(args, &context),
         Command::Work(args) => work::run(args, &context),
         Command::Run(args) => run::run(args, &context),
+        Command::Flow(args) => flow::run(args, &context),
         Command::Runs(args) => runs::run(args, &context),
         Command::Logs(args) => logs::run(args, &context),
         Command::Demo(args) => demo::run(args, &context),

@@ -1,16 +1,20 @@
 //! `sayso serve`: the server of a team.
 
-use crate::config::{self, Home};
+use super::logs;
+use crate::config::{self, Home, Location};
 use crate::context::Context;
 use crate::courier;
 use crate::exit::{Failure, Result};
 use crate::log::{self, Form};
 use crate::reach::{self, How};
 use crate::telemetry;
+use crate::{who, work};
 use sayso_core::{Code, Exit, Level};
-use sayso_server::http::{self, Setup, Telling, TlsFiles};
+use sayso_engine::{Desk, Invited, LocalDesk};
+use sayso_server::http::{self, Output, Setup, Telling, TlsFiles};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Serve this store to other machines.
 ///
@@ -46,6 +50,10 @@ pub(crate) struct Args {
     /// Listen beyond this machine without TLS: something in front of it must do that.
     #[arg(long)]
     behind_proxy: bool,
+    /// How many questions one agent may ask in a minute; 0 sets no limit. Whoever asks faster is refused, and the
+    /// inbox says so. Answers are never refused for that.
+    #[arg(long, value_name = "N", env = "SAYSO_ASKS_PER_MINUTE", default_value_t = 120)]
+    asks_per_minute: u32,
     /// Write a log to standard error, one line for each request; without it only what goes wrong.
     #[arg(long, value_name = "FORM", value_enum)]
     log: Option<Form>,
@@ -71,12 +79,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let traces = telemetry::traces()?;
     allow_many_connections();
     let desk = reach::open(&location, How::Shared)?;
-    let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level);
+    let pace = Some(args.asks_per_minute).filter(|most| *most > 0);
+    let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level).with_pace(pace);
     let version = env!("CARGO_PKG_VERSION");
-    let telling = Telling { channels: courier::channels(&location)?, pages: location.pages };
-    let (first, space) = (desk.first_code()?, location.space);
+    let telling =
+        Telling { channels: courier::channels(&location)?, pages: location.pages.clone() };
+    let (first, space) = (desk.first_code()?, location.space.clone());
+    let output = output(context, location);
     let hosts = args.host;
-    let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces };
+    let entry = entry(&desk, args.listen);
+    let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces, output };
     let listening = http::listen(setup)?;
     let url = listening.url();
     if let Some(first) = first {
@@ -86,9 +98,33 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             first.code
         ));
     }
+    if let Some(Invited { code, .. }) = entry {
+        // Passkeys are for names, and this is the name that loopback has.
+        let url = url.replace("//127.0.0.1:", "//localhost:");
+        context.out.remark(&format!(
+            "open this in your browser within ten minutes; it lets you in, once:\n  \
+             {url}/login#space={space}&code={code}"
+        ));
+    }
     context.out.line(&url);
     listening.serve()?;
     Ok(Exit::Ok)
+}
+
+/// Where a person starts it for themselves at their terminal, their browser is let in by a code.
+fn entry(desk: &LocalDesk, address: SocketAddr) -> Option<Invited> {
+    let is_person = who::has_terminal() && who::sign_here().is_none() && address.ip().is_loopback();
+    let person = is_person.then(|| who::seen_person(&Desk::from(desk.clone())).ok())??;
+    desk.give_entry(&person).ok()
+}
+
+/// What agents printed on this machine. Without a folder for it there is nothing to show.
+fn output(context: &Context<'_>, location: Location) -> Output {
+    let folder = work::home(context, &location).ok().map(|home| home.join("logs"));
+    Arc::new(move |run| match &folder {
+        Some(folder) => logs::tail(&location, folder, run),
+        None => vec![],
+    })
 }
 
 /// Whoever waits is a connection, which is an open file; as many as the system lets us have are fine. What it

@@ -84,17 +84,47 @@ pub(super) fn answer_card(
     gate: &Gate,
     say: Say,
 ) -> Result<Exit> {
+    let answered = give(context, desk, actor, gate, say)?;
+    if context.out.json {
+        context.out.json(&wire::Answered::of(&answered, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    report_all(context, desk, &answered)
+}
+
+/// Gives an answer to the desk, and does what it allows on this machine.
+pub(crate) fn give(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    gate: &Gate,
+    say: Say,
+) -> Result<Vec<Gate>> {
     let mut answered = desk.answer_card(actor, say).map_err(|error| naming(gate, error))?;
     agent::nudge(context, desk, actor);
     if !answered.is_empty() {
         let first = answered.remove(0);
         answered.insert(0, agent::carry_out(context, desk, actor, first)?);
     }
-    if context.out.json {
-        context.out.json(&wire::Answered::of(&answered, &when::rfc3339));
-        return Ok(Exit::Ok);
+    Ok(answered)
+}
+
+/// The same for several, each by itself.
+pub(crate) fn give_several(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    says: Vec<Say>,
+) -> Result<Vec<SayOutcome>> {
+    let mut outcomes = desk.answer_many(actor, says)?;
+    agent::nudge(context, desk, actor);
+    for outcome in &mut outcomes {
+        if let SayOutcome::Answered(gates) = outcome {
+            let carried = gates.drain(..).map(|gate| agent::carry_out(context, desk, actor, gate));
+            *gates = carried.collect::<Result<_>>()?;
+        }
     }
-    report_all(context, desk, &answered)
+    Ok(outcomes)
 }
 
 /// What a person says to a card: the one they saw, and everybody who asks it.

@@ -13,6 +13,7 @@ use sayso_core::Code;
 use sayso_engine::{Keeper, Place};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// The folder of a space.
@@ -36,6 +37,7 @@ struct File {
     notify: BTreeMap<String, ChannelFile>,
     pages: String,
     ca: String,
+    screen_reader: bool,
 }
 
 /// Where what a command works on is.
@@ -149,6 +151,24 @@ pub(crate) fn authorities_for(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(authorities([(&file.ca, Some(folder)), (&own.ca, user_folder().as_deref())]))
 }
 
+/// Whether a screen reader reads what is printed: then there are only lines, no symbols, and nothing that
+/// is drawn over. The variable counts before what is set.
+pub(crate) fn is_for_screen_reader(globals: &Globals) -> bool {
+    match std::env::var("SAYSO_SCREEN_READER").as_deref() {
+        Ok("0" | "false" | "no") => return false,
+        Ok("") | Err(_) => {}
+        Ok(_) => return true,
+    }
+    // Nothing is read aloud from a pipe, and a program in one is spared the look.
+    if !std::io::stdout().is_terminal() {
+        return false;
+    }
+    let found = start(globals).ok().and_then(|start| folder_above(&start));
+    let files = [found, user_folder()].into_iter().flatten();
+    // Settings that cannot be read are told of by whoever works with them.
+    files.filter_map(|folder| read(&folder).ok()).any(|file| file.screen_reader)
+}
+
 /// The folder of the space in this folder or the nearest one above it.
 pub(crate) fn folder_above(start: &Path) -> Option<PathBuf> {
     start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir())
@@ -228,7 +248,7 @@ fn parse(text: &str, path: &Path) -> Result<File> {
 }
 
 const fn settings_in_words() -> &'static str {
-    "the settings there are: space, store, host, work, agents, notify, pages, ca; docs/reference/configuration.md has them all"
+    "the settings there are: space, store, host, work, agents, notify, pages, ca, screen_reader; docs/reference/configuration.md has them all"
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {
@@ -263,7 +283,9 @@ mod tests {
         let (space, store) = (Some("x".into()), Some("sqlite".into()));
         assert_eq!(file.unwrap(), File { space, store, ..File::default() });
         assert!(
-            ["notify", "pages", "ca"].iter().all(|name| DEFAULT.contains(&format!("\n{name}:")))
+            ["notify", "pages", "ca", "screen_reader"]
+                .iter()
+                .all(|name| DEFAULT.contains(&format!("\n{name}:")))
         );
         for name in ["agent", "jobs", "threshold", "check", "check_retries", "land", "land_command"]
         {

@@ -97,6 +97,7 @@ pub(crate) fn setup(
         budget: wanted.budget,
         scope: wanted.scope,
         keeper: Some(keeper(context, location)?),
+        step: None,
         repository,
     })
 }

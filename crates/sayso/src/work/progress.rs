@@ -150,6 +150,7 @@ impl<'a> View<'a> {
         let out = self.out;
         let (icon, look, words) = match what {
             Came::Completed => (out.icon("✓", "ok:"), Look::Good, "completed"),
+            Came::Stepped => (out.icon("✓", "ok:"), Look::Good, "did its step"),
             Came::Waits => (out.icon("❓", "?"), Look::Warn, "waits for a person"),
             Came::Again => (out.icon("↻", "~"), Look::Faint, "to be tried again"),
             Came::Later => (out.icon("◷", "~"), Look::Faint, "to be tried again later"),

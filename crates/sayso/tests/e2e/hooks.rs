@@ -23,12 +23,19 @@ const CLIENTS: [(&str, &str, &str); 4] = [
     ("opencode", "tool.execute.before", "bash"),
 ];
 
-fn event(event: &str, tool: &str, input: &Value) -> String {
+pub(crate) fn event(event: &str, tool: &str, input: &Value) -> String {
     json!({"hook_event_name": event, "cwd": "/project", "session_id": "s1", "tool_name": tool, "tool_input": input})
         .to_string()
 }
 
-fn hook(space: &Space, agent: &str, client: &str, name: &str, body: &str, hold: &str) -> Ran {
+pub(crate) fn hook(
+    space: &Space,
+    agent: &str,
+    client: &str,
+    name: &str,
+    body: &str,
+    hold: &str,
+) -> Ran {
     space.run_with_input(Who::Agent(agent), &["hook", client, name, "--hold", hold], body)
 }
 

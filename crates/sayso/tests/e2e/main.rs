@@ -4,12 +4,15 @@
 mod api;
 mod clients;
 mod connect;
+mod flows;
 pub mod governed;
 mod harness;
 mod hooks;
+mod inbox;
 mod lifecycle;
 mod mcp;
 mod notices;
+mod pages;
 mod policy;
 mod reliability;
 mod scenarios;

@@ -3,6 +3,39 @@
 use super::{Server, text};
 use crate::harness::on_both;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+on_both! {
+    /// Wrong tokens are answered later each time; a right one from the same address never is.
+    fn wrong_tokens_are_slowed_down(space: &Space) {
+        let server = Server::of(space);
+        let path = format!("/v1/spaces/{}/gates", server.space);
+        let guess = || {
+            let began = Instant::now();
+            let wrong = server.request("GET", &path, Some("sayso_h_wrong"), None);
+            server.raw(&wrong).refused(401, "SAY028");
+            began.elapsed()
+        };
+        for _ in 0..4 {
+            guess();
+        }
+        for seconds in [1, 2, 4] {
+            let took = guess();
+            assert!(took >= Duration::from_secs(seconds), "{took:?} instead of {seconds} s");
+        }
+        std::thread::scope(|scope| {
+            // This one is kept for eight seconds.
+            let held = scope.spawn(guess);
+            std::thread::sleep(Duration::from_millis(200));
+            server.get("ann", "/gates").is(200);
+            assert!(!held.is_finished(), "nobody was slowed down meanwhile");
+        });
+        // Whoever has none is told at once, as ever.
+        let began = Instant::now();
+        server.raw(&server.request("GET", &path, None, None)).refused(401, "SAY028");
+        assert!(began.elapsed() < Duration::from_secs(8));
+    }
+}
 
 on_both! {
     fn whatever_is_wrong_is_a_problem(space: &Space) {

@@ -83,6 +83,7 @@ on_both! {
         gates(&story);
         others(&story);
         away(&story);
+        flows(&story, space);
         story.server.passphrase(space, "ann", "correct horse");
         passkeys(&story);
         let told: BTreeSet<_> =
@@ -308,6 +309,39 @@ fn others(story: &Story) {
     assert!(oldest.len() > 40, "{}", oldest.len());
     let operation = story.document.operation("streamEvents");
     story.used.borrow_mut().insert(operation.name);
+}
+
+fn flows(story: &Story, space: &crate::harness::Space) {
+    let file = "workflow: one\nphases:\n  - name: ask\n    ask: {approval: Ship it?}\n";
+    std::fs::write(space.path().join("one.yaml"), file).unwrap();
+    for key in ["a", "b"] {
+        space.run(Who::Script, &["flow", "run", "one.yaml", "--key", key]).exits(7);
+    }
+    assert_eq!(paged(story, "listFlows", "workflow=one", 1).len(), 2);
+    let listed = story.seen("ann", "listFlows", &[], "");
+    let flow = text(&listed["items"][0]["id"]).to_owned();
+    let shown = story.seen("ann", "showFlow", &[&flow], "");
+    assert_eq!(shown["standing"], "waiting");
+    let asked = &shown["events"].as_array().unwrap()[1];
+    assert_eq!(
+        (&asked["event"], &asked["gate"]),
+        (&json!("input:requested"), &shown["waits_for"][0])
+    );
+    // A card on a screen is noted.
+    let gate = text(&shown["waits_for"][0]);
+    let digest = story.seen("ann", "showGate", &[gate], "")["digest"].clone();
+    story.done("ann", "seeGate", &[gate], json!({"digest": digest}));
+    for (name, body) in [("showFlow", None), ("cancelFlow", Some(json!({})))] {
+        story.call("coder", name, &[&flow], "", body).refused(403, "SAY037");
+    }
+    let cancelled = story.done("ann", "cancelFlow", &[&flow], json!({"reason": "not needed"}));
+    assert_eq!(cancelled["standing"], "cancelled");
+    // It is over, so its stream ends.
+    let told = story.call("ann", "streamFlow", &[&flow], "", None);
+    let names: Vec<_> = told.body.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(names, ["flow:started", "input:requested", "flow:ended"]);
+    let other = text(&listed["items"][1]["id"]);
+    story.done("ann", "cancelFlow", &[other], json!({}));
 }
 
 fn away(story: &Story) {

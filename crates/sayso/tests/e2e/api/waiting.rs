@@ -34,6 +34,26 @@ on_both! {
 }
 
 on_both! {
+    /// An id is taken for a gate's at once; a task's id means the gate it waits for, and one of neither nothing.
+    fn a_task_stands_for_its_gate(space: &Space) {
+        let server = Server::of(space);
+        let task = server.post("ann", "/tasks", json!({"title": "Ship it"})).is(201);
+        let (id, question) = (text(&task["id"]), "Which port?");
+        let gate = server.ask("coder", json!({"question": question, "task": id}));
+        let path = format!("/gates/{id}");
+        assert_eq!(server.get("coder", &path).is(200)["id"], gate["id"]);
+        assert_eq!(server.get("coder", &format!("{path}?wait=1s")).is(200)["state"], "open");
+        let said = json!({"verdict": "approved", "text": "8080", "digest": gate["digest"]});
+        let answered = server.post("ann", &format!("{path}/answer"), said.clone()).is(200);
+        assert_eq!(answered["id"], gate["id"], "{answered}");
+        let nobody = "/gates/01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        server.get("coder", nobody).refused(404, "SAY001");
+        server.post("ann", &format!("{nobody}/answer"), said).refused(404, "SAY001");
+        space.verify();
+    }
+}
+
+on_both! {
     /// A gate whose time is over lets its waiter go, with nobody else there to look at the clock.
     fn held_until_time_is_over(space: &Space) {
         let server = Server::of(space);

@@ -3,6 +3,7 @@
 mod attacks;
 mod commands;
 mod couriers;
+mod hanging;
 mod receiver;
 mod told;
 mod webhooks;

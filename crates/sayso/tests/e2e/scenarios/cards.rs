@@ -158,7 +158,7 @@ rules:
         assert_eq!((handles(card), &card["others"]), (vec![&*script, &*again], &json!(1)));
         let card = &inbox(space, Who::Human("ann"))[0];
         assert_eq!((handles(card), &card["others"]), (vec![&*theirs, &*script, &*again], &json!(0)));
-        space.run(Who::Terminal, &["inbox"]).says("one more asks it who is not yours to answer").ok();
+        space.run(Who::Terminal, &["inbox", "--plain"]).says("one more asks it who is not yours to answer").ok();
         space.run(Who::Terminal, &["respond", &theirs, "80"]).refused("SAY013");
         let said = space.run(Who::Terminal, &["respond", &script, "80"]).exits(0);
         said.says(&format!("also answered gate {again}")).never_says(&theirs);

@@ -139,7 +139,7 @@ everywhere! {
         let text = space.ask("coder", &["Which\nway?\tWhere to?"]);
         space.ann(&["respond", &text, "left"]).ok();
         space.ann(&["tell", "coder", "text"]).ok();
-        let shows = [vec![], vec!["inbox"], vec!["inbox", "--done"], vec!["show", &gate], vec!["show", &task], vec!["list"],
+        let shows = [vec![], vec!["inbox", "-n", "20"], vec!["inbox", "--done"], vec!["show", &gate], vec!["show", &task], vec!["list"],
                      vec!["list", "--awaiting"], vec!["tree"], vec!["ready"], vec!["messages"], vec!["audit", "list"],
                      vec!["audit", "verify"], vec!["doctor"], vec!["show", "g0000"], vec!["approve", &gate]];
         for args in &shows {

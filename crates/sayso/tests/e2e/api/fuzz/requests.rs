@@ -93,6 +93,7 @@ impl<'d> Maker<'d> {
         }
         let kind = match (handle.chars().next(), found["role"].as_str()) {
             (Some('t'), _) => "task",
+            (Some('f'), _) => "flow",
             (Some('m'), _) => "message",
             // Only what was made to be taken back.
             (_, Some("agent")) if text(&found["name"]).starts_with("spare") => "token",
@@ -225,6 +226,7 @@ impl<'d> Maker<'d> {
                         "listGates" => "gate",
                         "listTasks" => "task",
                         "listMessages" => "message",
+                        "listFlows" => "flow",
                         _ => "token",
                     };
                     self.name(kind)
@@ -382,7 +384,7 @@ impl<'d> Maker<'d> {
         }
         match name {
             "id" => ulid(self.chance.below(200)),
-            "gate" | "task" | "parent" | "blocked_by" | "message" => self.name(name),
+            "gate" | "task" | "flow" | "parent" | "blocked_by" | "message" => self.name(name),
             "until" | "deadline" | "remind" | "expires" => self
                 .pick(&["2h", "30m", "1d", "2030-01-01T00:00:00Z", "9999-12-30T00:00:00Z"])
                 .to_owned(),

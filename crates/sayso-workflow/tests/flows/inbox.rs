@@ -1,14 +1,9 @@
 //! A program asks, dies, asks again, and gets the answer that came meanwhile.
-#![allow(clippy::unwrap_used, missing_docs)]
-
-use sayso_core::{Actor, Answer, Code, Door, Level, Proof, Role};
+use crate::shared::ann;
+use sayso_core::{Actor, Answer, Code, Role};
 use sayso_engine::{Desk, GateFilter, Place, World};
 use sayso_workflow::{Inbox, Question, Reply};
 use std::time::Duration;
-
-fn ann() -> Actor {
-    Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli)
-}
 
 fn space() -> (tempfile::TempDir, Place, Desk) {
     let dir = tempfile::tempdir().unwrap();

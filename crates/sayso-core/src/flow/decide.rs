@@ -1,0 +1,246 @@
+//! Which steps of a flow may be written down.
+
+use super::{
+    Advance, Claim, Command, DEFINITION_BYTES_MAX, Event, Flow, How, ITEMS_MAX, NAME_BYTES_MAX,
+    POSITIONS_MAX, STATE_BYTES_MAX, Started, Step, apply,
+};
+use crate::{Actor, Code, Deed, Refusal, Timestamp};
+use serde_json::Value;
+
+/// Judges a command. The same command again yields no events and no refusal.
+pub fn decide(
+    flow: Option<&Flow>,
+    command: &Command,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    // Whoever works in a flow does not lead it: an agent could skip the people in it.
+    actor.check(Deed::Operate, "lead a flow")?;
+    let Some(flow) = flow else {
+        return match command {
+            Command::Start(started) => start(started),
+            Command::Advance(_) | Command::Cancel { .. } => {
+                Err(Refusal::new(Code::NotFound, "there is no such flow"))
+            }
+        };
+    };
+    match command {
+        Command::Start(started) if is_same(&flow.started, started) => Ok(vec![]),
+        Command::Start(started) => {
+            let message =
+                format!("id {} is flow {}, which began otherwise", started.id, name(flow));
+            Err(Refusal::new(Code::Clash, message).hint("start it under another key"))
+        }
+        Command::Advance(advance) => self::advance(flow, advance, at),
+        Command::Cancel { reason } => cancel(flow, reason),
+    }
+}
+
+/// The handle is given by the desk, and is another one when it is asked for again.
+fn is_same(before: &Started, now: &Started) -> bool {
+    Started { handle: before.handle.clone(), launcher: before.launcher.clone(), ..now.clone() }
+        == *before
+}
+
+fn start(started: &Started) -> Result<Vec<Event>, Refusal> {
+    check_name("workflow", &started.workflow)?;
+    check_name("phase", &started.phase)?;
+    check_state(&started.state)?;
+    let definition = started.definition.as_deref().unwrap_or_default();
+    if definition.len() > DEFINITION_BYTES_MAX {
+        let message = format!("a workflow of {} bytes is too large", definition.len());
+        let hint = format!("at most {DEFINITION_BYTES_MAX} bytes; put long prompts into files");
+        return Err(Refusal::new(Code::TooLarge, message).hint(hint));
+    }
+    Ok(vec![Event::Started(Box::new(started.clone()))])
+}
+
+fn advance(flow: &Flow, advance: &Advance, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+    check_is_live(flow)?;
+    let mut events = vec![];
+    events.extend(claim(flow, &advance.claim, at)?);
+    if advance.position != flow.position {
+        let message = format!(
+            "flow {} stands in {:?}, its phase number {}, not in number {}",
+            name(flow),
+            flow.phase,
+            flow.position,
+            advance.position
+        );
+        return Err(Refusal::new(Code::Fenced, message).hint("somebody else went on with it"));
+    }
+    let mut now = events.iter().fold(flow.clone(), |flow, event| fold(flow, event, at));
+    for step in &advance.steps {
+        check_is_live(&now)?;
+        if let Some(event) = self::step(&now, step)? {
+            now = fold(now, &event, at);
+            events.push(event);
+        }
+    }
+    Ok(events)
+}
+
+fn fold(flow: Flow, event: &Event, at: Timestamp) -> Flow {
+    let before = flow.clone();
+    apply(Some(flow), event, at).unwrap_or(before)
+}
+
+/// Only one goes on with a flow: two would do its steps twice.
+fn claim(flow: &Flow, claim: &Claim, at: Timestamp) -> Result<Option<Event>, Refusal> {
+    match claim {
+        // A lease that is over still counts while nobody else has come: the number says who was last.
+        Claim::Held(fence) if flow.hold.is_some() && *fence == flow.fence => Ok(None),
+        Claim::Held(fence) => {
+            let message = format!("flow {} is no longer held under number {fence}", name(flow));
+            Err(Refusal::new(Code::Fenced, message).hint("somebody else went on with it"))
+        }
+        Claim::Take { holder, until, dead } => {
+            let is_taken = flow.hold.as_ref().is_some_and(|hold| {
+                let is_dead = *dead == Some(flow.fence) && hold.holder.host == holder.host;
+                at < hold.until && !is_dead
+            });
+            if is_taken {
+                let message = format!("somebody else goes on with flow {} just now", name(flow));
+                return Err(Refusal::new(Code::WrongState, message)
+                    .hint("it can be taken when they end, or are not heard of for a while"));
+            }
+            let fence = flow.fence.saturating_add(1);
+            Ok(Some(Event::Taken { fence, holder: holder.clone(), until: *until }))
+        }
+    }
+}
+
+fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
+    match step {
+        Step::Complete { item, output, state } => {
+            check_item(*item)?;
+            check_states(&[Some(output), state.as_ref()])?;
+            match flow.outputs.get(item) {
+                Some(before) if before == output => Ok(None),
+                Some(_) => Err(twice(flow, "it has been done, and gave something else")),
+                None => {
+                    let (output, state) = (output.clone(), state.clone());
+                    Ok(Some(Event::Completed { item: *item, output, state }))
+                }
+            }
+        }
+        Step::Ask { item, gate } => {
+            check_item(*item)?;
+            match flow.asked.get(item) {
+                Some(before) if before == gate => Ok(None),
+                Some(_) => Err(twice(flow, "something else was asked there")),
+                None => Ok(Some(Event::Asked { item: *item, gate: *gate })),
+            }
+        }
+        Step::Hear { item, heard, state } => {
+            check_states(&[state.as_ref()])?;
+            if flow.asked.get(item) != heard.gate.as_ref() {
+                let message = format!("flow {} did not ask that in {:?}", name(flow), flow.phase);
+                return Err(Refusal::new(Code::Clash, message)
+                    .hint("an answer counts for the question it was given to"));
+            }
+            match flow.heard.get(item) {
+                Some(before) if before == heard => Ok(None),
+                Some(_) => Err(twice(flow, "it has heard something else there")),
+                None => {
+                    let (heard, state) = (Box::new(heard.clone()), state.clone());
+                    Ok(Some(Event::Heard { item: *item, heard, state }))
+                }
+            }
+        }
+        Step::Move { to, state } => {
+            check_name("phase", to)?;
+            check_states(&[state.as_ref()])?;
+            check_has_heard(flow)?;
+            if flow.position >= POSITIONS_MAX {
+                let message = format!(
+                    "flow {} has entered {POSITIONS_MAX} phases and is not at its end",
+                    name(flow)
+                );
+                return Err(Refusal::new(Code::TooLarge, message)
+                    .hint("it walks in circles: let a phase end the loop"));
+            }
+            Ok(Some(Event::Moved { to: to.clone(), state: state.clone() }))
+        }
+        Step::Keep { until } => {
+            // A word that was overtaken on its way does not shorten the lease.
+            let is_later = flow.hold.as_ref().is_some_and(|hold| *until > hold.until);
+            Ok(is_later.then_some(Event::Kept { until: *until }))
+        }
+        Step::LetGo => Ok(flow.hold.is_some().then_some(Event::LetGo)),
+        Step::End { how, note, state } => {
+            check_states(&[state.as_ref()])?;
+            check_has_heard(flow)?;
+            Ok(Some(Event::Ended { how: *how, note: note.clone(), state: state.clone() }))
+        }
+    }
+}
+
+fn cancel(flow: &Flow, reason: &str) -> Result<Vec<Event>, Refusal> {
+    match &flow.ending {
+        None => {
+            let (how, note) = (How::Cancelled, reason.to_owned());
+            Ok(vec![Event::Ended { how, note, state: None }])
+        }
+        Some(ending) if ending.how == How::Cancelled => Ok(vec![]),
+        Some(_) => Err(over(flow)),
+    }
+}
+
+/// A question is never walked past.
+fn check_has_heard(flow: &Flow) -> Result<(), Refusal> {
+    if !flow.is_waiting() {
+        return Ok(());
+    }
+    let message = format!("flow {} still waits for people in {:?}", name(flow), flow.phase);
+    Err(Refusal::new(Code::WrongState, message))
+}
+
+fn check_is_live(flow: &Flow) -> Result<(), Refusal> {
+    if flow.is_live() { Ok(()) } else { Err(over(flow)) }
+}
+
+fn over(flow: &Flow) -> Refusal {
+    Refusal::new(Code::WrongState, format!("flow {} is {}", name(flow), flow.standing()))
+}
+
+fn twice(flow: &Flow, what: &str) -> Refusal {
+    Refusal::new(Code::Clash, format!("flow {}, phase {:?}: {what}", name(flow), flow.phase))
+}
+
+fn name(flow: &Flow) -> &str {
+    &flow.started.handle
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
+    let is_readable = !name.trim().is_empty() && !name.chars().any(char::is_control);
+    if is_readable && name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("{name:?} is no name of a {what}");
+    Err(Refusal::new(Code::BadValue, message).hint("a few words, without line breaks"))
+}
+
+fn check_item(item: u32) -> Result<(), Refusal> {
+    if item < ITEMS_MAX {
+        return Ok(());
+    }
+    let message = format!("a phase is done in at most {ITEMS_MAX} pieces");
+    Err(Refusal::new(Code::TooLarge, message).hint("walk through them in several rounds"))
+}
+
+fn check_states(states: &[Option<&Value>]) -> Result<(), Refusal> {
+    states.iter().flatten().try_for_each(|state| check_state(state))
+}
+
+fn check_state(state: &Value) -> Result<(), Refusal> {
+    let bytes = serde_json::to_string(state).map_or(usize::MAX, |text| text.len());
+    if bytes <= STATE_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("{bytes} bytes are too much for a flow to carry along");
+    let hint = format!(
+        "at most {STATE_BYTES_MAX} bytes; keep large things in files and carry their names"
+    );
+    Err(Refusal::new(Code::TooLarge, message).hint(hint))
+}

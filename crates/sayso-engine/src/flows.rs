@@ -1,0 +1,312 @@
+//! Flows: walks through workflows, each step of them written down before the next.
+
+use crate::batch::{Batch, not_found};
+use crate::gates::{self, Ask};
+use crate::load::{self, flow_stream};
+use crate::worker::is_gone;
+use crate::{LocalDesk, Result};
+use sayso_core::flow::{Advance, Claim, Command, Event, Flow, Heard, How, Started, Step};
+use sayso_core::gate::{self, Ending, Gate};
+use sayso_core::run::Holder;
+use sayso_core::{Actor, Answer, AtEnd, Code, FlowId, GateId, Refusal, TaskId, Timestamp};
+use sayso_store::{FlowFilter, Handles, Page};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What happened to a flow, in order.
+pub type FlowHistory = Vec<(Timestamp, Event)>;
+
+/// A flow to be started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewFlow {
+    /// Made by whoever starts it: starting again with the same id is the same flow.
+    pub id: FlowId,
+    /// The name of the workflow.
+    pub workflow: String,
+    /// Which version of it.
+    pub version: String,
+    /// The workflow itself, where it is a text.
+    pub definition: Option<String>,
+    /// What this flow is about, in words.
+    pub title: String,
+    /// The task its agents work on.
+    pub task: Option<TaskId>,
+    /// The first phase.
+    pub phase: String,
+    /// What it begins with.
+    pub state: Value,
+}
+
+/// Going on with a flow: all of it counts, or nothing does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GoOn {
+    /// By which right.
+    pub claim: Claim,
+    /// Where whoever goes on believes it stands.
+    pub position: u32,
+    /// What has happened, in order.
+    pub steps: Vec<FlowStep>,
+}
+
+/// A step of a flow, as whoever leads it has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum FlowStep {
+    /// The agent's work gave something.
+    Complete {
+        /// Which piece of it.
+        item: u32,
+        /// What it gave.
+        output: Value,
+        /// What the flow carries along from now on, if that changed.
+        state: Option<Value>,
+    },
+    /// Asks people: the gate is opened with it.
+    Ask {
+        /// About which piece.
+        item: u32,
+        /// What.
+        ask: Box<Ask>,
+    },
+    /// A gate has ended. What was said there is looked up, and its delivery is noted.
+    Hear {
+        /// About which piece.
+        item: u32,
+        /// Where.
+        gate: GateId,
+        /// What the flow carries along from now on, if that changed.
+        state: Option<Value>,
+    },
+    /// The program asked by a way of its own. It is written down as such: sayso did not see who answered.
+    HearOtherwise {
+        /// About which piece.
+        item: u32,
+        /// By which way.
+        by: String,
+        /// What was asked.
+        question: String,
+        /// What came of it.
+        answer: Answer,
+        /// What the flow carries along from now on, if that changed.
+        state: Option<Value>,
+    },
+    /// To another phase.
+    Move {
+        /// Which.
+        to: String,
+        /// What the flow carries along from now on, if that changed.
+        state: Option<Value>,
+    },
+    /// Whoever holds it is still at it.
+    Keep {
+        /// And will say so again before this.
+        until: Timestamp,
+    },
+    /// Whoever holds it lets it go.
+    LetGo,
+    /// It ends.
+    End {
+        /// How.
+        how: How,
+        /// Why, in words.
+        note: String,
+        /// What it carried along at its end, if that changed.
+        state: Option<Value>,
+    },
+}
+
+impl LocalDesk {
+    /// Starts a flow. It is there when this returns, whatever happens next.
+    pub fn start_flow(&self, actor: &Actor, new: NewFlow) -> Result<Flow> {
+        self.submit(actor, move |batch| {
+            batch.check_space_is_there()?;
+            if let Some(task) = new.task {
+                batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+            }
+            let handle = match batch.flow(new.id)? {
+                Some(flow) => flow.started.handle.clone(),
+                None => {
+                    batch.check_is_free(&flow_stream(new.id))?;
+                    batch.free_handle(Handles::Flows, |len| new.id.handle(len))?
+                }
+            };
+            let NewFlow { id, workflow, version, definition, title, task, phase, state } =
+                new.clone();
+            let (space, launcher) = (batch.space, batch.actor.name.clone());
+            let started = Started {
+                id,
+                space,
+                handle,
+                workflow,
+                version,
+                definition,
+                title,
+                task,
+                phase,
+                state,
+                launcher,
+            };
+            batch.on_flow(id, &Command::Start(Box::new(started)))?;
+            flow_in(batch, id)
+        })
+    }
+
+    /// Goes on with a flow: what its steps gave, whom they ask, what was heard, where it leads.
+    pub fn go_on(&self, actor: &Actor, id: FlowId, go_on: GoOn) -> Result<Flow> {
+        self.submit(actor, move |batch| {
+            batch.check_space_is_there()?;
+            self::go_on(batch, id, &go_on)
+        })
+    }
+
+    /// Takes a flow back; what it asked is withdrawn with it.
+    pub fn cancel_flow(&self, actor: &Actor, id: FlowId, reason: &str) -> Result<Flow> {
+        let reason = reason.to_owned();
+        self.submit(actor, move |batch| {
+            let waits: Vec<_> = flow_in(batch, id)?.waits_for().collect();
+            if batch.on_flow(id, &Command::Cancel { reason: reason.clone() })? {
+                for (_, gate) in waits {
+                    if gate_in(batch, gate)?.is_open() {
+                        batch.begin_entry();
+                        gates::withdraw(batch, gate, &reason)?;
+                    }
+                }
+            }
+            flow_in(batch, id)
+        })
+    }
+
+    /// A flow, folded from the log.
+    pub fn flow(&self, id: FlowId) -> Result<Flow> {
+        let space = self.space;
+        self.read(|read| {
+            let found = load::flow(read, id)?.filter(|(flow, _)| flow.started.space == space);
+            Ok(found.map(|(flow, _)| flow).ok_or_else(|| not_found("flow", &id))?)
+        })
+    }
+
+    /// What happened to a flow, in order.
+    pub fn flow_history(&self, id: FlowId) -> Result<FlowHistory> {
+        self.flow(id)?;
+        self.read(|read| {
+            let rows = read.events(&flow_stream(id))?;
+            rows.iter().map(|row| Ok((row.at, load::event(row)?))).collect()
+        })
+    }
+
+    /// Flows, newest first, a page at a time.
+    pub fn flows(&self, filter: &FlowFilter) -> Result<Page<Flow>> {
+        self.read(|read| Ok(read.flows(self.space, filter)?))
+    }
+
+    /// Flows that wait for nobody. Somebody may hold one just now: see [`is_held`].
+    pub fn ready_flows(&self, limit: usize) -> Result<Vec<Flow>> {
+        self.read(|read| Ok(read.ready_flows(self.space, limit)?))
+    }
+
+    /// The flow that an id, a handle or the beginning of one means.
+    pub fn find_flow(&self, typed: &str) -> Result<FlowId> {
+        let name = typed.trim().to_ascii_lowercase().replace('-', "");
+        if let Ok(id) = name.to_ascii_uppercase().parse() {
+            return self.flow(id).map(|flow| flow.started.id);
+        }
+        let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric());
+        let found = match is_plain && !name.is_empty() {
+            true => self.read(|read| Ok(read.find_flows(self.space, &name)?))?,
+            false => vec![],
+        };
+        match found.as_slice() {
+            [(only, _)] => Ok(*only),
+            [(exact, handle), ..] if *handle == name => Ok(*exact),
+            [] => {
+                let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(typed), 60);
+                let message = format!("there is no flow {shown:?} here");
+                Err(Refusal::new(Code::NotFound, message).hint("see: sayso flow list --all").into())
+            }
+            several => {
+                let names: Vec<_> = several.iter().map(|(_, handle)| handle.as_str()).collect();
+                let message = format!("several flows begin with {name:?}");
+                let hint = format!("type more of it: {}", names.join(", "));
+                Err(Refusal::new(Code::Ambiguous, message).hint(hint).into())
+            }
+        }
+    }
+}
+
+/// Goes on with a flow in a batch that may do other things, too.
+pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Result<Flow> {
+    let steps = go_on.steps.iter().map(|step| known(batch, step)).collect::<Result<_>>()?;
+    let GoOn { claim, position, .. } = go_on.clone();
+    batch.on_flow(id, &Command::Advance(Advance { claim, position, steps }))?;
+    for step in &go_on.steps {
+        match step {
+            FlowStep::Ask { ask, .. } => {
+                batch.begin_entry();
+                gates::open(batch, ask)?;
+            }
+            FlowStep::Hear { gate, .. } => {
+                batch.begin_entry();
+                batch.on_gate(*gate, &gate::Command::Acknowledge)?;
+            }
+            FlowStep::Complete { .. }
+            | FlowStep::HearOtherwise { .. }
+            | FlowStep::Move { .. }
+            | FlowStep::Keep { .. }
+            | FlowStep::LetGo
+            | FlowStep::End { .. } => {}
+        }
+    }
+    flow_in(batch, id)
+}
+
+/// A step as the machine takes it. What was said at a gate is the gate's to say, and nobody else's.
+fn known(batch: &mut Batch<'_, '_>, step: &FlowStep) -> Result<Step> {
+    Ok(match step.clone() {
+        FlowStep::Complete { item, output, state } => Step::Complete { item, output, state },
+        FlowStep::Ask { item, ask } => Step::Ask { item, gate: ask.id },
+        FlowStep::Hear { item, gate, state } => {
+            let heard = heard_at(&gate_in(batch, gate)?)?;
+            Step::Hear { item, heard, state }
+        }
+        FlowStep::HearOtherwise { item, by, question, answer, state } => {
+            let (gate, answer, ended) = (None, Some(answer), "otherwise".into());
+            Step::Hear { item, heard: Heard { gate, answer, by, question, ended }, state }
+        }
+        FlowStep::Move { to, state } => Step::Move { to, state },
+        FlowStep::Keep { until } => Step::Keep { until },
+        FlowStep::LetGo => Step::LetGo,
+        FlowStep::End { how, note, state } => Step::End { how, note, state },
+    })
+}
+
+/// What a flow hears of a gate that has ended.
+pub fn heard_at(gate: &Gate) -> Result<Heard> {
+    let Some(ending) = &gate.ending else {
+        let message = format!("gate {} is still open: there is nothing to hear", gate.handle());
+        return Err(Refusal::new(Code::WrongState, message).into());
+    };
+    let (answer, by) = match ending {
+        Ending::Answered { answer, by } => (Some(answer.clone()), by.name.clone()),
+        // Silence is a yes where an admin's policy made it one, and nowhere else.
+        Ending::Expired { at_end: AtEnd::Approve, .. } => {
+            (Some(Answer::approved()), "the policy".into())
+        }
+        Ending::Expired { .. } | Ending::Withdrawn { .. } | Ending::Superseded { .. } => {
+            (None, String::new())
+        }
+    };
+    let (gate, ended) = (Some(gate.opened.id), ending.as_str().to_owned());
+    Ok(Heard { gate, answer, by, question: String::new(), ended })
+}
+
+/// Whether somebody else goes on with a flow just now, as far as we can tell.
+pub fn is_held(flow: &Flow, ours: &Holder, now: Timestamp) -> bool {
+    flow.hold.as_ref().is_some_and(|hold| now < hold.until && !is_gone(&hold.holder, ours))
+}
+
+fn flow_in(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<Flow> {
+    Ok(batch.flow(id)?.cloned().ok_or_else(|| not_found("flow", &id))?)
+}
+
+fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
+    Ok(batch.gate(id)?.cloned().ok_or_else(|| not_found("gate", &id))?)
+}

@@ -1,0 +1,442 @@
+//! One step of a flow: turns on the flow's own task, in its own worktree and conversation, until the
+//! step is complete, waits for a person, or cannot go on. What is complete is kept on the branch and
+//! not brought home; the task stays open for the next step.
+
+use super::shell::{Ended, Printed, Room, Shell, run};
+use super::take::{LOOK_BACK, Landing, Taken};
+use super::turn::{COMMIT, Done};
+use super::{Came, Progress, Worker, prompt};
+use crate::policy::{because, fact};
+use crate::worktree::{GitError, Worktree};
+use crate::{Result, Settlement};
+use sayso_core::gate::{Fact, Gate};
+use sayso_core::run::{How, Spent, State};
+use sayso_core::task::{Status, Task};
+use sayso_core::{Code, Kind, Refusal, TaskId, Timestamp, Verdict};
+use sayso_policy::{Effect, Paths};
+use std::path::{Component, Path};
+
+/// The label of a task that belongs to a flow. Workers that take what is ready leave it alone.
+pub const FLOW: &str = "flow:";
+
+/// The fact that names the step a yes is for.
+const STEP: &str = "step";
+
+/// How many paths are named in an objection.
+const PATHS_MAX: usize = 20;
+
+/// How much of what a failed check printed the agent is shown.
+const CHECK_BYTES_MAX: usize = 16 * 1024;
+
+/// One step of a flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Names this doing of it: the same as long as it goes on, another one when the flow comes to the
+    /// phase again. What was changed is counted from where it began.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// What the agent is told to do.
+    pub instructions: String,
+    /// The agent that does it; none is the task's, or the usual one.
+    pub agent: Option<String>,
+    /// What the agent is to be; none is the task's, or the usual one.
+    pub role: Option<String>,
+    /// The model it is to use; none is the agent's own.
+    pub model: Option<String>,
+    /// What must hold before it counts.
+    pub checks: Vec<StepCheck>,
+    /// How often the agent is told in one turn what failed.
+    pub retries: u32,
+    /// Patterns of the only paths that may be changed; none if any may.
+    pub writes: Option<Vec<String>>,
+}
+
+/// What must hold before a step counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepCheck {
+    /// A file is there, and inside the folder.
+    File(String),
+    /// A command ends with 0.
+    Passes(Shell),
+    /// A command ends with something else.
+    Fails(Shell),
+}
+
+impl StepCheck {
+    /// What is asked for, in a line.
+    pub fn in_words(&self) -> String {
+        match self {
+            StepCheck::File(path) => format!("the file {path} is there"),
+            StepCheck::Passes(shell) => format!("this passes: {}", shell.line),
+            StepCheck::Fails(shell) => format!("this fails: {}", shell.line),
+        }
+    }
+
+    /// What stands against it, if anything: what to say, and what was printed.
+    pub(super) fn objection(&self, room: &Room<'_>) -> Option<(String, String)> {
+        let (shell, is_to_pass) = match self {
+            StepCheck::File(path) => {
+                return file_objection(room.folder, path).map(|why| (why, String::new()));
+            }
+            StepCheck::Passes(shell) => (shell, true),
+            StepCheck::Fails(shell) => (shell, false),
+        };
+        let line = &shell.line;
+        let failed = |why: &str, printed: &Printed| {
+            Some((format!("{line}: {why}"), tail(&printed.all(), CHECK_BYTES_MAX).to_owned()))
+        };
+        match run(shell, room) {
+            // One that was ended by a signal has neither passed nor failed.
+            Ended::Itself(printed) => match (printed.code, is_to_pass) {
+                (Some(0), true) => None,
+                (Some(0), false) => failed("it passes, and is to fail", &printed),
+                (Some(126 | 127), false) => failed("it could not be run", &printed),
+                (Some(_), false) => None,
+                (Some(code), true) => failed(&format!("it ended with {code}"), &printed),
+                (None, _) => failed("a signal ended it", &printed),
+            },
+            Ended::TooLong(printed) => failed("it took too long", &printed),
+            Ended::Stopped => Some((format!("{line}: it was stopped"), String::new())),
+            Ended::NotStarted(why) => Some((format!("{line}: {why}"), String::new())),
+        }
+    }
+}
+
+/// Why a file is not there, if it is not.
+fn file_objection(folder: &Path, path: &str) -> Option<String> {
+    let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !Path::new(path).components().all(is_inside) {
+        return Some(format!("{path} is not inside this folder"));
+    }
+    let (home, there) = (folder.canonicalize(), folder.join(path).canonicalize());
+    match (home, there) {
+        (Ok(home), Ok(there)) if there.starts_with(&home) => None,
+        (Ok(_), Ok(_)) => Some(format!("{path} leads out of this folder")),
+        _ => Some(format!("{path} is not there")),
+    }
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepCame {
+    /// It is done, and what was done is on the branch.
+    Completed(Stepped),
+    /// It waits for a person.
+    Waits,
+    /// It failed.
+    Failed(String),
+    /// It can go on, but not before then.
+    Later(Timestamp),
+    /// The task is over, or in somebody else's hands.
+    Gone(String),
+    /// The worker was told to stop, or its budget is used up.
+    Stopped,
+}
+
+/// A step that is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stepped {
+    /// What was done, in the agent's words.
+    pub summary: String,
+    /// How sure the agent is, in percent, where it said.
+    pub confidence: Option<u8>,
+    /// Its whole final message.
+    pub text: String,
+    /// The commit it ended with.
+    pub commit: String,
+}
+
+impl Worker<'_> {
+    /// Works on the step of the setup, on the one task of its scope, until it is complete, waits for a
+    /// person, or cannot go on.
+    pub fn step(&self) -> Result<StepCame> {
+        let scope = &self.setup.scope.tasks;
+        let (Some(id), Some(_)) = (scope.first().filter(|_| scope.len() == 1), &self.setup.step)
+        else {
+            let message = "a step is done on one task";
+            return Err(Refusal::new(Code::BadValue, message).into());
+        };
+        if let Some(done) = self.was_done(*id)? {
+            return Ok(StepCame::Completed(done));
+        }
+        loop {
+            if self.is_over() {
+                return Ok(StepCame::Stopped);
+            }
+            self.desk.fire_due()?;
+            self.recover()?;
+            let task = self.desk.task(*id)?.task;
+            if let Some(came) = stands_still(&task) {
+                return Ok(came);
+            }
+            self.shared().last = None;
+            let Some(taken) = self.take()? else {
+                return self.not_taken(&task);
+            };
+            self.turn(taken)?;
+            let last = self.shared().last.take();
+            let (came, note) = last.unwrap_or((Came::Gone, String::new()));
+            match came {
+                Came::Again => {}
+                Came::Stepped => {
+                    let done = self.shared().stepped.take().unwrap_or_default();
+                    return Ok(StepCame::Completed(done));
+                }
+                Came::Waits => return Ok(StepCame::Waits),
+                Came::Failed | Came::Blocked => return Ok(StepCame::Failed(note)),
+                Came::Later => return Ok(self.later(&self.desk.task(*id)?.task)),
+                Came::Completed | Came::Gone => return Ok(StepCame::Gone(note)),
+            }
+        }
+    }
+
+    /// The step, if it is done already and whoever led the flow died before they heard of it.
+    fn was_done(&self, task: TaskId) -> Result<Option<Stepped>> {
+        let Some(step) = &self.setup.step else { return Ok(None) };
+        let mark = mark_of(step);
+        let found =
+            self.desk.runs_of(task, LOOK_BACK)?.into_iter().find_map(|run| match run.state {
+                State::Ended { how: How::Completed, note, .. } => {
+                    note.strip_suffix(&mark).map(str::to_owned)
+                }
+                _ => None,
+            });
+        Ok(found.map(|summary| Stepped { text: summary.clone(), summary, ..Stepped::default() }))
+    }
+
+    /// Brings home what the steps of a flow left on the branch of its task, and closes the task. Says what
+    /// became of it.
+    pub fn finish(&self) -> Result<String> {
+        let Some(id) = self.setup.scope.tasks.first().copied() else {
+            return Ok("there was no task".into());
+        };
+        let task = self.desk.task(id)?.task;
+        if task.status.is_over() {
+            return Ok(format!("task {} is {}", task.handle, task.status));
+        }
+        let actor = &self.setup.actor;
+        let failed = |error: GitError| {
+            let refusal = Refusal::new(Code::Git, error.to_string()).hint(error.hint());
+            crate::Error::from(refusal)
+        };
+        let tree = self.setup.repository.existing(&task.handle).map_err(failed)?;
+        let Some(tree) = tree else {
+            self.desk.close_task(actor, id, "its flow is done", false)?;
+            return Ok(format!("task {} is closed", task.handle));
+        };
+        let commit = tree.commit(&super::turn::commit_message(&task), "sayso").map_err(failed)?;
+        if task.requires.is_some() {
+            self.desk.close_task(actor, id, "its flow is done", false)?;
+            return Ok(format!("its work is on {}, to be signed off", tree.branch));
+        }
+        match self.land(&task, &tree, &commit) {
+            Landing::Home(what) => {
+                self.desk.close_task(actor, id, &format!("its flow is done: {what}"), false)?;
+                Ok(self.and_remove(id, &tree, what))
+            }
+            Landing::Conflict(why) | Landing::InTheWay(why) => {
+                let ask = self.by_hand(&task, &tree, &commit, &why, Some(id));
+                let gate = self.desk.ask(actor, ask)?;
+                Ok(format!("its work stays on {}: see gate {}", tree.branch, gate.handle()))
+            }
+        }
+    }
+
+    /// Why a task could not be taken.
+    fn not_taken(&self, before: &Task) -> Result<StepCame> {
+        if self.is_over() {
+            return Ok(StepCame::Stopped);
+        }
+        let task = self.desk.task(before.id)?.task;
+        if let Some(came) = stands_still(&task) {
+            return Ok(came);
+        }
+        let now = self.desk.now();
+        if task.deferred_until.is_some_and(|until| until > now) {
+            return Ok(self.later(&task));
+        }
+        let resting = self.shared().resting.values().copied().max();
+        if let Some(until) = resting {
+            return Ok(StepCame::Later(until));
+        }
+        let is_elsewhere = self.shared().elsewhere.contains(&task.id);
+        let why = match is_elsewhere {
+            true => "its work is on another machine",
+            false => "it is in somebody else's hands",
+        };
+        Ok(StepCame::Gone(why.into()))
+    }
+
+    fn later(&self, task: &Task) -> StepCame {
+        StepCame::Later(task.deferred_until.unwrap_or_else(|| self.desk.now()))
+    }
+
+    /// Notes where the branch stands when a step begins; a later turn of the same step finds it again.
+    pub(super) fn begin_step(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+    ) -> std::result::Result<(), String> {
+        let Some(step) = &self.setup.step else { return Ok(()) };
+        if let Some(writes) = &step.writes {
+            Paths::new(writes)?;
+        }
+        let begun = self.setup.repository.step_began(&taken.task.handle, &step.id, || {
+            // What is left of something else is not this step's doing, and not lost either.
+            let message =
+                format!("Left before the step {}\n\nTask: {}", step.name, taken.task.handle);
+            tree.commit(&message, &taken.agent.name)
+        });
+        begun.map(drop).map_err(|error| format!("{error}; {}", error.hint()))
+    }
+
+    /// What stands against completing a step, in words for the agent: what it may not change, then what
+    /// must hold.
+    pub(super) fn step_objection(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        step: &Step,
+    ) -> Option<String> {
+        if let Some(why) = self.outside(taken, tree, step, None) {
+            return Some(why);
+        }
+        let mark = taken.run.started.id.to_string();
+        let room = Room {
+            folder: &tree.folder,
+            mark: &mark,
+            time_max: self.setup.turn_max,
+            stop: self.stop,
+        };
+        for check in &step.checks {
+            let command = check.in_words();
+            self.tell(Progress::Checking { task: taken.task.id, command });
+            if let Some((why, printed)) = check.objection(&room) {
+                return Some(prompt::step_check_failed(&why, &printed, &self.code()));
+            }
+        }
+        // A check can change things, too.
+        if step.checks.is_empty() { None } else { self.outside(taken, tree, step, None) }
+    }
+
+    /// What was changed since the step began and may not be: in the folder, or in a commit.
+    fn outside(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        step: &Step,
+        commit: Option<&str>,
+    ) -> Option<String> {
+        let writes = step.writes.as_ref()?;
+        let find = || {
+            let paths = Paths::new(writes)?;
+            let since = self.setup.repository.step_since(&taken.task.handle, &step.id);
+            let since = since.map_err(|error| error.to_string())?;
+            let changed = tree.changed_since(&since, commit).map_err(|error| error.to_string())?;
+            Ok::<_, String>(changed.into_iter().filter(|path| !paths.fit(path)).collect())
+        };
+        match find() {
+            Ok(paths) if Vec::<String>::is_empty(&paths) => None,
+            Ok(paths) => Some(prompt::changed_outside(&paths, PATHS_MAX, writes, &self.code())),
+            // What cannot be told is not taken for granted.
+            Err(why) => Some(format!("It cannot be told what you changed: {why}")),
+        }
+    }
+
+    /// The step is checked and committed: whether it counts is for the policy to say, and for people.
+    pub(super) fn complete_step(
+        &self,
+        taken: &Taken<'_>,
+        tree: &Worktree,
+        spent: Spent,
+        step: &Step,
+        (commit, done): (&str, Done),
+    ) -> Result<()> {
+        // What counts is what was committed, however it came there.
+        if let Some(why) = self.outside(taken, tree, step, Some(commit)) {
+            return self.fruitless(taken, tree, spent, &why);
+        }
+        let Done { summary, confidence, text } = done;
+        let agent = self.desk.agent_of(&taken.run);
+        let ruling = self.desk.rule_on_completion(&agent, &taken.run, confidence)?;
+        // What a yes to it is known by: agents put no facts of ours on their own questions.
+        let mut shown =
+            vec![fact(COMMIT, commit), fact(STEP, &format!("{} {}", step.name, step.id))];
+        match ruling.effect {
+            Effect::Allow => {}
+            Effect::Deny => {
+                let why = format!("the policy does not accept it: {}", ruling.reason());
+                return self.fruitless(taken, tree, spent, &why);
+            }
+            Effect::Ask => {
+                shown.extend(because(&ruling));
+                if !self.is_accepted(taken, &shown)? {
+                    let mut ask = self.ask_as_ruled(taken, tree, commit, &summary, &ruling);
+                    ask.card.facts.push(shown[1].clone());
+                    let ask = Box::new(ask);
+                    return self.settle(taken, spent, Settlement::Ruled { ask, confidence });
+                }
+            }
+        }
+        let is_unsure = confidence.unwrap_or(0) < self.setup.sure_min;
+        if is_unsure && !self.is_accepted(taken, &shown)? {
+            let mut facts = super::turn::facts(tree, true, Some(commit));
+            facts.push(shown[1].clone());
+            return self.is_unsure(taken, facts, spent, &summary, confidence);
+        }
+        let commit = commit.to_owned();
+        let marked = format!("{summary}{}", mark_of(step));
+        self.shared().stepped = Some(Stepped { summary, confidence, text, commit });
+        self.settle(taken, spent, Settlement::Stepped { summary: marked })
+    }
+
+    /// Whether a person has said yes to exactly this: the commit, the step, and the rules that ask.
+    fn is_accepted(&self, taken: &Taken<'_>, shown: &[Fact]) -> Result<bool> {
+        let is_yes =
+            |gate: &Gate| gate.verdict() == Some(Verdict::Approved) && gate.answer().is_some();
+        let shows = |gate: &Gate| shown.iter().all(|fact| gate.card.facts.contains(fact));
+        let gates = self.gates_of(taken.task.id)?;
+        let last = gates.iter().rev().find(|gate| shows(gate));
+        Ok(last.is_some_and(is_yes))
+    }
+
+    /// What sort of gate a sign-off is. A yes to a part of a flow does not end its task.
+    pub(super) fn sign_off(&self, kind: Kind) -> Kind {
+        match kind {
+            Kind::Approval | Kind::Review | Kind::Content | Kind::Work
+                if self.setup.step.is_some() =>
+            {
+                Kind::Checkpoint
+            }
+            other => other,
+        }
+    }
+}
+
+/// How a run that did a step is found again.
+fn mark_of(step: &Step) -> String {
+    format!(" [step {}]", step.id)
+}
+
+/// What came of a step whose task cannot be worked on.
+fn stands_still(task: &Task) -> Option<StepCame> {
+    match task.status {
+        _ if task.is_waiting() => Some(StepCame::Waits),
+        status if status.is_over() => {
+            Some(StepCame::Gone(format!("the task is {}", status.as_str())))
+        }
+        status @ (Status::Failed | Status::Blocked) => {
+            let (status, handle) = (status.as_str(), &task.handle);
+            Some(StepCame::Failed(format!("the task is {status}; then: sayso reopen {handle}")))
+        }
+        _ => None,
+    }
+}
+
+/// The end of a text, where a failing check says what failed.
+pub(super) fn tail(text: &str, bytes_max: usize) -> &str {
+    let from = text.len().saturating_sub(bytes_max);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[from..]
+}

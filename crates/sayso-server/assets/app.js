@@ -1,0 +1,123 @@
+// What every page has: it hears what happens, knows the keys, and tells how long ago something was.
+
+import { Gone } from "./server.js";
+import { follow } from "./live.js";
+import { help, isAsking, palette, say, takeBack } from "./ask.js";
+import { KEYS } from "./keys.js";
+import { tellUnsaid } from "./answer.js";
+import * as card from "./card.js";
+
+const page = document.documentElement.dataset.page;
+const hasCard = document.getElementById("pane") !== null;
+const inbox = document.getElementById("list") ? await import("./inbox.js") : null;
+const board = hasCard ? null : await import("./board.js");
+
+const many = () => (inbox?.marked().length ?? 0) > 0;
+
+// Only what there is to do on this page: every other key is the browser's.
+const actions = {
+  back: () => (inbox ? inbox.back() : document.querySelector(".back a")?.click()),
+  undo: () => takeBack(),
+  palette: () => palette(things()),
+  help: () => help(),
+};
+
+if (inbox) {
+  Object.assign(actions, {
+    down: () => inbox.move(1),
+    up: () => inbox.move(-1),
+    first: () => inbox.first(),
+    last: () => inbox.last(),
+    open: () => inbox.open(),
+    view: () => inbox.nextView(),
+    mark: () => inbox.mark(),
+    filter: () => inbox.filter(),
+  });
+}
+
+if (hasCard) {
+  Object.assign(actions, {
+    "scroll-down": () => card.scroll(1),
+    "scroll-up": () => card.scroll(-1),
+    approve: () => (many() ? inbox.answerMarked("approved") : card.approve()),
+    reject: () => (many() ? inbox.answerMarked("rejected") : card.reject()),
+    choose: (key) => card.choose(key),
+    edit: () => card.edit(),
+    snooze: () => card.snooze(),
+    claim: () => card.claim(),
+    delegate: () => card.delegate(),
+    diff: () => card.diff(),
+    copy: () => card.copy(),
+  });
+}
+
+const isTyping = (target) => target.closest?.("input:not([type=radio]):not([type=checkbox]), textarea, select, [contenteditable]");
+
+addEventListener("keydown", (event) => {
+  if (event.isComposing || isAsking()) return;
+  const key = (event.ctrlKey || event.metaKey ? "Ctrl+" : "") + event.key;
+  const found = KEYS.find((one) => one.keys.includes(key));
+  if (!found || !actions[found.name] || event.altKey) return;
+  if (isTyping(event.target)) {
+    if (event.key === "Escape") event.target.blur();
+    if (key !== "Ctrl+k") return;
+  }
+  // A key that is held down says it once.
+  if (event.repeat && found.speaks) return;
+  // Enter on something that can be pressed presses that, and nothing else.
+  if (found.name === "open" && (!inbox || event.target.closest("button, summary, a:not(.row a)"))) return;
+  if (found.speaks && !many() && !card.mayHear()) return;
+  event.preventDefault();
+  actions[found.name](event.key);
+});
+
+addEventListener("do", (event) => actions[event.detail]?.());
+document.querySelector('[data-do="help"]')?.addEventListener("click", help);
+
+function things() {
+  const keys = KEYS.filter((one) => actions[one.name] && one.name !== "choose" && one.name !== "palette");
+  const deeds = keys.map((one) => ({ ...one, go: () => actions[one.name]() }));
+  const places = [...document.querySelectorAll(".top nav a, .me a")];
+  const pages = places.map((link) => ({ says: `go to ${link.firstChild.textContent.trim()}`, go: () => link.click() }));
+  return [...pages, ...deeds];
+}
+
+addEventListener("change-in-space", async () => {
+  try {
+    await Promise.all([inbox?.refresh(), hasCard ? card.refresh() : null, board?.refresh()]);
+  } catch (error) {
+    // That the server is gone is told at the head of the page, for as long as it is.
+    if (error.name !== "AbortError" && !(error instanceof Gone)) say(error.message, { wrong: true });
+  }
+});
+
+// How long ago, in the words the server has, counted on; the moment itself on the wall clock, for whoever points
+// at it.
+const AGES = [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"], [2592000, 86400, "day"], [31536000, 2592000, "month"], [Infinity, 31536000, "year"]];
+
+function words(seconds) {
+  if (Math.abs(seconds) < 10) return seconds >= 0 ? "just now" : "in a few seconds";
+  const distance = Math.abs(seconds);
+  const [, unit, name] = AGES.find(([most]) => distance < most);
+  const count = Math.floor(distance / unit);
+  const text = `${count} ${name}${count === 1 ? "" : "s"}`;
+  return seconds >= 0 ? `${text} ago` : `in ${text}`;
+}
+
+function tellTimes() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    const text = words((Date.now() - at.getTime()) / 1000);
+    if (time.textContent !== text) time.textContent = text;
+    time.title = at.toLocaleString();
+  }
+}
+
+setInterval(tellTimes, 5000);
+new MutationObserver(tellTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
+tellTimes();
+tellUnsaid();
+if (hasCard && !inbox) card.begin();
+follow();
+document.documentElement.dataset.ready = page;

@@ -1,0 +1,137 @@
+// Asking the person something, and telling them something. Nothing here answers by itself: closing a
+// question is no answer.
+
+import { KEYS } from "./keys.js";
+
+export function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+let undo = null;
+
+// Says something at the foot of the page. With a way back it offers that.
+export function say(words, { wrong = false, back = null } = {}) {
+  const place = document.getElementById("said");
+  place.replaceChildren(element("span", words, wrong ? "problem" : ""));
+  undo = back;
+  if (back) {
+    const button = element("button", "Take it back");
+    button.type = "button";
+    button.append(" ", element("kbd", "z"));
+    button.addEventListener("click", back);
+    place.append(" ", button);
+  }
+}
+
+// Takes the last answer back, while there is time.
+export function takeBack() {
+  if (undo) undo();
+  else say("there is nothing to take back");
+}
+
+export function isAsking() {
+  return document.querySelector("dialog[open]") !== null;
+}
+
+function dialog(title, body, buttons) {
+  const made = element("dialog");
+  const form = element("form");
+  form.method = "dialog";
+  const head = element("h2", title);
+  head.id = "dialog-title";
+  made.setAttribute("aria-labelledby", head.id);
+  const row = element("p", "", "buttons");
+  row.append(...buttons);
+  form.append(head, ...body, row);
+  made.append(form);
+  made.addEventListener("close", () => made.remove());
+  document.body.append(made);
+  made.showModal();
+  return made;
+}
+
+// A line of text, or null when nobody wants to say anything.
+export function ask(title, { label = "", value = "", type = "text", go = "Go on" } = {}) {
+  return new Promise((answer) => {
+    const input = element("input");
+    input.type = type;
+    input.value = value;
+    input.autocomplete = type === "password" ? "current-password" : "off";
+    const wrap = element("label", label);
+    wrap.append(input);
+    const yes = element("button", go, "main");
+    const no = element("button", "Leave it");
+    no.type = "button";
+    const made = dialog(title, [wrap], [yes, no]);
+    let said = null;
+    made.querySelector("form").addEventListener("submit", () => (said = input.value));
+    no.addEventListener("click", () => made.close());
+    made.addEventListener("close", () => answer(said));
+    input.focus();
+    input.select();
+  });
+}
+
+// The keys, from the list that the terminal has, too.
+export function help() {
+  const half = (title, speaks) => {
+    const list = element("dl", "", "keys");
+    for (const key of KEYS.filter((one) => one.speaks === speaks)) {
+      const name = element("dt");
+      name.append(element("kbd", key.shown));
+      list.append(name, element("dd", key.says));
+    }
+    return [element("h3", title), list];
+  };
+  const close = element("button", "Close", "main");
+  dialog("Keys", [...half("Looking", false), ...half("Answering", true)], [close]);
+}
+
+// Everything there is to do: type a part of its name.
+export function palette(things) {
+  const input = element("input");
+  input.type = "text";
+  input.setAttribute("aria-label", "What to do");
+  const list = element("ul", "", "palette");
+  const hint = element("p", "", "faint");
+  hint.setAttribute("role", "status");
+  const close = element("button", "Leave it");
+  const made = dialog("What to do", [input, list, hint], [close]);
+  close.type = "button";
+  close.addEventListener("click", () => made.close());
+  const fill = () => {
+    const wanted = input.value.toLowerCase();
+    const found = things.filter((one) => one.says.toLowerCase().includes(wanted)).slice(0, 12);
+    list.replaceChildren(
+      ...found.map((one) => {
+        const item = element("li");
+        const button = element("button", one.says, "plain");
+        button.type = "button";
+        if (one.shown) button.append(" ", element("kbd", one.shown));
+        button.addEventListener("click", () => {
+          made.close();
+          one.go();
+        });
+        // Enter looks; what says something to a card is pressed with the space bar, or with the mouse.
+        button.addEventListener("keydown", (event) => {
+          if (event.key !== "Enter" || !one.speaks) return;
+          event.preventDefault();
+          hint.textContent = "Enter says nothing to a card; press the space bar";
+        });
+        item.append(button);
+        return item;
+      }),
+    );
+  };
+  input.addEventListener("input", fill);
+  // Enter leads to the first of them.
+  made.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    list.querySelector("button")?.focus();
+  });
+  fill();
+  input.focus();
+}

@@ -1,0 +1,202 @@
+// The list beside the card. Nothing in it moves while somebody looks: what is new comes at its end, what is
+// over stays in its place and says so, until the list is asked for anew.
+
+import { call, part } from "./server.js";
+import { answer } from "./answer.js";
+import { ask, say } from "./ask.js";
+import * as card from "./card.js";
+
+const list = document.getElementById("list");
+const wide = matchMedia("(min-width: 60rem)");
+const rows = () => [...list.querySelectorAll(".row:not([hidden])")];
+const here = () => list.querySelector(".row.here");
+
+function select(row, { focus = true } = {}) {
+  const before = here();
+  if (!row || row === before) return;
+  before?.classList.remove("here");
+  before?.querySelector("a")?.removeAttribute("aria-current");
+  row.classList.add("here");
+  const link = row.querySelector("a");
+  link.setAttribute("aria-current", "true");
+  if (focus) link.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
+  // Whoever comes back, after a login or by the buttons of their browser, comes back to this card.
+  history.replaceState(null, "", row.dataset.handle ? `#${row.dataset.handle}` : location.pathname + location.search);
+  if (wide.matches && row.dataset.id) card.show(row.dataset.id).catch(wrong);
+  // Early enough that nobody has to wait at the end.
+  if (rows().indexOf(row) >= rows().length - 15) more().catch(() => {});
+}
+
+function wrong(error) {
+  if (error.name !== "AbortError") say([error.message, error.hint].filter(Boolean).join(". "), { wrong: true });
+}
+
+export function move(step) {
+  const all = rows();
+  const at = all.indexOf(here());
+  select(all[Math.min(Math.max(at + step, 0), all.length - 1)]);
+}
+
+export const first = () => select(rows()[0]);
+export const last = () => select(rows().at(-1));
+
+export function open() {
+  const row = here();
+  if (!row) return;
+  if (wide.matches && row.dataset.id) document.getElementById("pane").querySelector("a, button, input, textarea, select, [tabindex]")?.focus();
+  else location.href = row.querySelector("a").href;
+}
+
+export function back() {
+  if (location.pathname.endsWith("/inbox")) here()?.querySelector("a").focus();
+}
+
+// The next list.
+export function nextView() {
+  const tabs = [...list.querySelectorAll(".tabs a")];
+  const at = tabs.findIndex((tab) => tab.getAttribute("aria-current"));
+  location.href = tabs[(at + 1) % tabs.length].href;
+}
+
+export function filter() {
+  document.getElementById("filter")?.focus();
+}
+
+// Several at once, as long as they are alike: nobody says yes to a risky one among harmless ones.
+export function mark() {
+  const row = here();
+  if (!row?.dataset.id || row.classList.contains("over")) return;
+  row.classList.toggle("marked");
+  const count = marked().length;
+  say(count ? `${count} marked; a approves, r rejects all of them` : "none marked");
+}
+
+export const marked = () => [...list.querySelectorAll(".row.marked:not(.over)")];
+
+export async function answerMarked(verdict) {
+  const all = marked();
+  const alike = new Set(all.map((row) => `${row.dataset.risk} ${row.dataset.shape}`));
+  if (alike.size > 1) return say("these differ in risk or in what is asked; answer them one by one", { wrong: true });
+  if (all[0].dataset.shape !== "verdict" && verdict === "approved") {
+    return say("each of these wants an answer of its own", { wrong: true });
+  }
+  if (all.some((row) => row.dataset.mine !== "true")) return say("some of these are not yours to answer", { wrong: true });
+  let why = null;
+  if (verdict === "rejected") {
+    why = await ask(`Reject ${all.length}`, { label: "Why, or what to do instead", go: "Reject" });
+    if (why === null) return;
+  }
+  const body = (row) => ({
+    verdict,
+    digest: row.dataset.digest,
+    ...(row.dataset.same ? { same: row.dataset.same } : {}),
+    ...(why?.trim() ? { reason: why.trim() } : {}),
+  });
+  const word = verdict === "approved" ? "approving" : "rejecting";
+  all.forEach((row) => row.classList.remove("marked"));
+  answer(all.map((row) => ({ card: row, body: body(row) })), `${word} ${all.length} cards`);
+}
+
+async function more() {
+  const link = list.querySelector("#more");
+  if (!link) return;
+  const place = link.closest("p");
+  place.remove();
+  const found = await part(`${link.href}&part=list`);
+  const fresh = found.find((one) => one.classList?.contains("rows"));
+  const known = new Set([...list.querySelectorAll(".row")].map((row) => row.id));
+  list.querySelector(".rows").append(...[...(fresh?.children ?? [])].filter((row) => !known.has(row.id)));
+  const next = found.find((one) => one.classList?.contains("more"));
+  if (next) list.append(next);
+}
+
+// Looks again at the first page: what is there, what is new, what is over.
+export async function refresh() {
+  const address = new URL(location.href);
+  address.searchParams.set("part", "list");
+  const found = await part(address.pathname + address.search);
+  const fresh = found.find((one) => one.classList?.contains("rows"));
+  if (!fresh) return;
+  const now = new Map([...fresh.children].map((row) => [row.id, row]));
+  // Where all of it is listed, what is missing is over; elsewhere it may stand further down.
+  const isWhole = !fresh.querySelector(".many") && !found.some((one) => one.classList?.contains("more"));
+  let unsure = UNSURE_MAX;
+  for (const row of list.querySelectorAll(".row")) {
+    const other = now.get(row.id);
+    if (other) renew(row, other);
+    else if (!row.dataset.id) row.remove();
+    else if (!row.classList.contains("over") && (isWhole || unsure-- > 0)) over(row, isWhole);
+    now.delete(row.id);
+  }
+  if (now.size) list.querySelector(".empty")?.remove();
+  list.querySelector(".rows").append(...now.values());
+  tellCount(fresh.dataset.waiting);
+}
+
+// How many wait, in the head of the page and on its tab.
+function tellCount(count) {
+  const place = document.getElementById("waiting");
+  if (place) place.textContent = count;
+  document.title = document.title.replace(/^(\(\d+\+?\) )?/, count ? `(${count}) ` : "");
+}
+
+function renew(row, other) {
+  // What was marked was marked as it was.
+  if (row.classList.contains("marked") && row.dataset.digest !== other.dataset.digest) {
+    row.classList.remove("marked");
+    say(`${row.dataset.handle} has changed and is marked no more; look again`, { wrong: true });
+  }
+  Object.assign(row.dataset, other.dataset);
+  for (const name of ["new", "fresh", "waiting", "old"]) {
+    row.classList.toggle(name, other.classList.contains(name));
+  }
+  const [old, now] = [row.querySelector("a"), other.querySelector("a")];
+  if (old.innerHTML !== now.innerHTML) old.replaceChildren(...now.childNodes);
+}
+
+// So many rows of a long list are asked after when they are not among the first any more.
+const UNSURE_MAX = 20;
+
+// It waits no more. It stays where it is, so that nothing slides under anybody's hand.
+async function over(row, isSure) {
+  const mark = () => {
+    row.classList.add("over");
+    row.classList.remove("marked", "new");
+  };
+  if (isSure) mark();
+  const gate = await call("GET", `/gates/${row.dataset.id}`).catch(() => null);
+  const isPutOff = gate?.state === "open" && gate.snoozed_until;
+  if (!gate || (gate.state === "open" && !isPutOff)) return;
+  mark();
+  const words = isPutOff ? "put off" : gate.answer ? `${gate.verdict} by ${gate.answer.by}` : gate.state;
+  row.querySelector(".about:last-child")?.replaceChildren(words);
+}
+
+list.addEventListener("click", (event) => {
+  const row = event.target.closest(".row");
+  if (!row?.dataset.id || !wide.matches || event.ctrlKey || event.metaKey || event.button) return;
+  event.preventDefault();
+  select(row);
+});
+
+list.addEventListener("focusin", (event) => {
+  const row = event.target.closest(".row");
+  if (row) select(row, { focus: false });
+});
+
+list.addEventListener("input", (event) => {
+  if (event.target.id !== "filter") return;
+  const wanted = event.target.value.toLowerCase();
+  for (const row of list.querySelectorAll(".row")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+});
+
+tellCount(list.querySelector(".rows")?.dataset.waiting ?? "");
+
+// The card somebody comes back to, in the list or, where it is there no more, beside it.
+const wanted = decodeURIComponent(location.hash.slice(1));
+if (/^\w+$/.test(wanted)) {
+  const row = rows().find((one) => one.dataset.handle === wanted);
+  if (row) select(row, { focus: wide.matches });
+  else if (wide.matches) card.show(wanted).catch(wrong);
+}

@@ -1,0 +1,124 @@
+//! Wrong credentials, counted by where they come from. Whoever tries many is answered later each time; whoever has
+//! a right one is never kept waiting, so nobody keeps others out from the same address.
+
+use super::PlainListener;
+use super::tls::TlsListener;
+use axum::body::Body;
+use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::serve::IncomingStream;
+use sayso_core::guessing::pause_micros;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// After so long without a wrong one nothing is held against an address.
+const FORGOTTEN: Duration = Duration::from_secs(10 * 60);
+
+/// So long an answer is kept back at most: whoever waits costs us a connection.
+const PAUSE_MAX: Duration = Duration::from_secs(8);
+
+/// So many addresses are known at one time.
+const ADDRESSES_MAX: usize = 4_096;
+
+/// The address somebody comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Peer(IpAddr);
+
+impl Connected<IncomingStream<'_, TlsListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, TlsListener>) -> Self {
+        Self(stream.remote_addr().ip())
+    }
+}
+
+impl Connected<IncomingStream<'_, PlainListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, PlainListener>) -> Self {
+        Self(stream.remote_addr().ip())
+    }
+}
+
+/// Wrong credentials, by address.
+#[derive(Default)]
+pub(super) struct Knocks {
+    wrong: Mutex<HashMap<IpAddr, Wrong>>,
+}
+
+/// Wrong ones of an address, one after the other.
+struct Wrong {
+    count: u32,
+    last: Instant,
+}
+
+impl Knocks {
+    /// Counts a wrong one; says how long its answer is kept back.
+    fn count(&self, from: IpAddr, now: Instant) -> Duration {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        if wrong.len() >= ADDRESSES_MAX {
+            wrong.retain(|_, it| now.duration_since(it.last) < FORGOTTEN);
+        }
+        // More addresses at once than anybody has are one to us.
+        let from = match wrong.len() >= ADDRESSES_MAX && !wrong.contains_key(&from) {
+            true => IpAddr::from([0, 0, 0, 0]),
+            false => from,
+        };
+        let known = wrong.entry(from).or_insert(Wrong { count: 0, last: now });
+        if now.duration_since(known.last) >= FORGOTTEN {
+            known.count = 0;
+        }
+        known.count = known.count.saturating_add(1);
+        known.last = now;
+        let pause = u64::try_from(pause_micros(known.count)).unwrap_or_default();
+        Duration::from_micros(pause).min(PAUSE_MAX)
+    }
+}
+
+pub(super) async fn look(
+    State(knocks): State<Arc<Knocks>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let brings_one = headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE);
+    let from = request.extensions().get::<ConnectInfo<Peer>>().map(|peer| peer.0.0);
+    let response = next.run(request).await;
+    let is_wrong = brings_one && response.status() == StatusCode::UNAUTHORIZED;
+    let Some(from) = from.filter(|_| is_wrong) else { return response };
+    let pause = knocks.count(from, Instant::now());
+    if !pause.is_zero() {
+        tracing::warn!(%from, "wrong credentials, again and again");
+        tokio::time::sleep(pause).await;
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_is_slowed_down_by_itself() {
+        let (knocks, now) = (Knocks::default(), Instant::now());
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let pauses: Vec<_> = (0..10).map(|_| knocks.count(one, now).as_secs()).collect();
+        assert_eq!(pauses, [0, 0, 0, 0, 1, 2, 4, 8, 8, 8]);
+        assert_eq!(knocks.count(other, now), Duration::ZERO);
+        assert_eq!(knocks.count(one, now + FORGOTTEN), Duration::ZERO);
+    }
+
+    #[test]
+    fn many_addresses_are_no_way_around_it() {
+        let (knocks, now) = (Knocks::default(), Instant::now());
+        let address = |number: u32| IpAddr::from(number.to_be_bytes());
+        for number in 0..ADDRESSES_MAX as u32 {
+            knocks.count(address(number + 1), now);
+        }
+        let pauses = (0..9).map(|more| knocks.count(address(900_000 + more), now));
+        assert!(pauses.last().is_some_and(|pause| pause == PAUSE_MAX));
+        assert!(knocks.wrong.lock().is_ok_and(|wrong| wrong.len() <= ADDRESSES_MAX + 1));
+    }
+}

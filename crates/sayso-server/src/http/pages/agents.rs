@@ -1,0 +1,68 @@
+//! Agents that live long: how each of them stands, and what can be done to it.
+
+use super::super::route::{Asked, Nothing};
+use super::super::when::rfc3339;
+use super::frame::Frame;
+use super::{Html, Onlooker};
+use crate::wire::{self, outlook};
+use askama::Template;
+use sayso_core::text::harmless_line;
+use sayso_engine::{Member, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    part: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "agents.html")]
+struct AgentsPage {
+    frame: Frame,
+    body: AgentsPart,
+}
+
+#[derive(Template)]
+#[template(path = "agents_body.html")]
+struct AgentsPart {
+    agents: Vec<AgentView>,
+}
+
+struct AgentView {
+    name: String,
+    command: String,
+    backend: String,
+    state: String,
+    host: String,
+    since: String,
+    pending: Option<String>,
+    is_running: bool,
+}
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    let agents = at.desk.members()?.iter().map(view).collect();
+    let body = AgentsPart { agents };
+    match asked.query.part {
+        Some(_) => Html::of(&body),
+        None => Html::of(&AgentsPage { frame: at.frame("agents")?, body }),
+    }
+}
+
+fn view(member: &Member) -> AgentView {
+    let agent = wire::Agent::of(member, |_| None, &rfc3339);
+    let words: Vec<_> = std::iter::once(&agent.program).chain(&agent.args).collect();
+    let words: Vec<_> = words.iter().map(|word| harmless_line(word)).collect();
+    let running = agent.running.as_ref();
+    AgentView {
+        name: harmless_line(&agent.name),
+        command: words.join(" "),
+        backend: agent.backend,
+        state: agent.state,
+        host: running.map(|it| harmless_line(&it.host)).or(agent.host).unwrap_or_default(),
+        since: running.map(|it| it.since.clone()).unwrap_or_default(),
+        pending: member.pending.as_ref().map(outlook),
+        is_running: member.stationed.is_some(),
+    }
+}

@@ -1,0 +1,134 @@
+//! The audit: what happened, newest first, and whether it all holds.
+
+use super::super::route::{Asked, Nothing};
+use super::card::Moment;
+use super::frame::Frame;
+use super::{Html, Onlooker};
+use askama::Template;
+use sayso_core::audit::Entry;
+use sayso_core::text::harmless_line;
+use sayso_engine::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// So many entries are on a page.
+const ENTRIES: u64 = 100;
+
+/// From where on.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    /// The entries before this one.
+    before: Option<u64>,
+    part: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct AuditPage {
+    frame: Frame,
+    list: AuditPart,
+}
+
+#[derive(Template)]
+#[template(path = "audit_list.html")]
+struct AuditPart {
+    base: String,
+    entries: Vec<EntryView>,
+    earlier: Option<u64>,
+}
+
+/// An entry, for people.
+pub(super) struct EntryView {
+    pub(super) seq: u64,
+    pub(super) when: Moment,
+    pub(super) actor: String,
+    pub(super) role: &'static str,
+    pub(super) door: String,
+    pub(super) proof: &'static str,
+    pub(super) action: String,
+    /// The same in words.
+    pub(super) words: String,
+    /// The page about it, below the space's.
+    pub(super) place: Option<String>,
+    pub(super) object: String,
+    pub(super) reason: String,
+    pub(super) is_refused: bool,
+}
+
+impl EntryView {
+    pub(super) fn of(entry: &Entry, now: sayso_core::Timestamp) -> Self {
+        Self {
+            seq: entry.seq,
+            when: Moment::of(entry.at, now),
+            actor: harmless_line(&entry.actor),
+            role: entry.role.as_str(),
+            door: crate::wire::name(&entry.door),
+            proof: entry.proof.as_str(),
+            action: harmless_line(&entry.action),
+            words: words(&entry.action),
+            place: place(entry),
+            object: harmless_line(&entry.object),
+            reason: harmless_line(&entry.reason),
+            is_refused: crate::wire::name(&entry.outcome) == "refused",
+        }
+    }
+}
+
+/// What was done, as one says it after who did it.
+fn words(action: &str) -> String {
+    let plain = match action {
+        "gate.opened" => "asked",
+        "gate.answered" => "answered",
+        "gate.seen" => "looked at",
+        "gate.voted" => "gave one of the yeses for",
+        "gate.delivered" => "was handed the answer to",
+        "gate.acknowledged" => "went on with",
+        "gate.revised" => "asked otherwise at",
+        "gate.withdrawn" => "took back",
+        "gate.claimed" => "took",
+        "gate.released" => "gave back",
+        "gate.snoozed" => "put off",
+        "gate.delegated" => "handed on",
+        "task.created" => "made",
+        "task.closed" => "closed",
+        "person.logged_in" => "logged in as",
+        "person.joined" => "joined as",
+        // Its own name says it well enough.
+        other => return harmless_line(&other.replace(['.', '_'], " ")),
+    };
+    plain.to_owned()
+}
+
+/// Where more is to be read about what an entry is about.
+fn place(entry: &Entry) -> Option<String> {
+    let page = match entry.action.split('.').next()? {
+        "gate" => "gates",
+        "task" => "tasks",
+        _ => return None,
+    };
+    let is_handle = entry.object.bytes().all(|b| b.is_ascii_alphanumeric());
+    is_handle.then(|| format!("{page}/{}", entry.object))
+}
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    let Query { before, part } = asked.query;
+    let head = at.desk.audit_head(&at.actor)?.seq;
+    let until = before.map_or(head, |before| before.saturating_sub(1).min(head));
+    let behind = until.saturating_sub(ENTRIES);
+    let rows = match until - behind {
+        0 => vec![],
+        count => at.desk.audit_rows(&at.actor, behind, count as usize)?,
+    };
+    let now = at.desk.now();
+    // What cannot be read is for the verification to name.
+    let read = rows.iter().rev().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
+    let entries = read.map(|entry| EntryView::of(&entry, now)).collect();
+    let frame = at.frame("audit")?;
+    let earlier = (behind > 0).then_some(behind + 1);
+    let list = AuditPart { base: frame.base.clone(), entries, earlier };
+    match part {
+        Some(_) => Html::of(&list),
+        None => Html::of(&AuditPage { frame, list }),
+    }
+}

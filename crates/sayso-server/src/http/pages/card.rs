@@ -1,0 +1,312 @@
+//! A gate as pages show it: a row of a list, and the card itself. Facts first, what the agent says in a frame
+//! of its own.
+
+use super::super::visitor::Visitor;
+use super::super::when::rfc3339;
+use super::text::{self, Shown};
+use crate::prose::{self, DiffLine};
+use sayso_core::gate::{Fact, Gate, Receipt, Step, Whose};
+use sayso_core::text::{harmless, harmless_line, shorten};
+use sayso_core::{Kind, Shape, Timestamp};
+use sayso_engine::{Asked, Result};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// A moment: in words, and as a browser can count on from it.
+pub(super) struct Moment {
+    pub(super) at: String,
+    pub(super) words: String,
+}
+
+impl Moment {
+    pub(super) fn of(at: Timestamp, now: Timestamp) -> Self {
+        Self { at: rfc3339(at), words: prose::relative(at, now) }
+    }
+}
+
+/// A gate in a list.
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) handle: String,
+    pub(super) kind: &'static str,
+    pub(super) question: String,
+    pub(super) asker: String,
+    pub(super) askers: usize,
+    pub(super) task: Option<String>,
+    pub(super) asked: Moment,
+    pub(super) age: &'static str,
+    pub(super) risk: &'static str,
+    pub(super) hurry: Vec<String>,
+    pub(super) digest: String,
+    pub(super) same: String,
+    /// verdict, text, choice or form.
+    pub(super) shape: &'static str,
+    pub(super) is_open: bool,
+    pub(super) is_seen: bool,
+    pub(super) is_for_you: bool,
+    pub(super) ending: String,
+    pub(super) is_no: bool,
+}
+
+impl Row {
+    fn of(at: &Visitor, asked: &Asked, task: Option<String>) -> Self {
+        let (gate, now) = (&asked.gate, at.desk.now());
+        let (opened, is_open) = (&gate.opened, gate.is_open());
+        Self {
+            id: opened.id.to_string(),
+            handle: opened.handle.clone(),
+            kind: opened.kind.as_str(),
+            question: shorten(&harmless_line(&gate.card.question), 300),
+            asker: harmless_line(&opened.lineage.asker),
+            askers: asked.askers.len(),
+            task,
+            asked: Moment::of(gate.opened_at, now),
+            age: prose::age(gate.opened_at, now).as_str(),
+            risk: opened.risk.as_str(),
+            hurry: if is_open { prose::hurry(gate, now) } else { vec![] },
+            digest: gate.digest.to_string(),
+            same: asked.same.as_ref().map(ToString::to_string).unwrap_or_default(),
+            shape: shape(&gate.card.shape),
+            is_open,
+            is_seen: asked.askers.iter().all(|asker| asker.is_seen),
+            is_for_you: gate.whose(&at.actor) != Whose::Others,
+            ending: prose::ending_in_words(gate),
+            is_no: gate.verdict() == Some(sayso_core::Verdict::Rejected),
+        }
+    }
+
+    /// The rows of these cards, with the tasks that wait for them by name.
+    pub(super) fn all(at: &Visitor, cards: &[Asked]) -> Result<Vec<Self>> {
+        let tasks: Vec<_> = cards.iter().filter_map(|card| card.gate.opened.task).collect();
+        let names = at.desk.task_names(&tasks)?;
+        let names: HashMap<_, _> = names.into_iter().map(|(id, handle, _)| (id, handle)).collect();
+        let name = |card: &Asked| names.get(&card.gate.opened.task?).cloned();
+        Ok(cards.iter().map(|card| Self::of(at, card, name(card))).collect())
+    }
+}
+
+fn shape(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Verdict => "verdict",
+        Shape::Text => "text",
+        Shape::Choice { .. } => "choice",
+        Shape::Form { .. } => "form",
+    }
+}
+
+/// A gate in full.
+pub(super) struct Card {
+    pub(super) row: Row,
+    /// The question, whole.
+    pub(super) question: String,
+    pub(super) known: Vec<Known>,
+    pub(super) says: Option<Says>,
+    pub(super) options: Vec<OptionView>,
+    pub(super) multi: bool,
+    pub(super) other: bool,
+    pub(super) fields: Vec<Field>,
+    /// The arguments of a tool call, to be changed.
+    pub(super) arguments: Option<String>,
+    pub(super) conditions: Vec<String>,
+    pub(super) needs_presence: bool,
+    pub(super) approve: &'static str,
+    pub(super) is_yes_no: bool,
+    pub(super) askers: Vec<String>,
+    pub(super) commands: Vec<String>,
+    pub(super) way: Vec<StepView>,
+    pub(super) onward: Vec<String>,
+    pub(super) alerts: Vec<String>,
+    pub(super) revision: u32,
+    pub(super) short_digest: String,
+    pub(super) spelt_out: usize,
+    pub(super) is_claimed_by_you: bool,
+}
+
+/// Facts from one source. What nobody but the asker vouches for never stands among what sayso saw itself.
+pub(super) struct Known {
+    pub(super) title: &'static str,
+    pub(super) source: &'static str,
+    pub(super) class: &'static str,
+    pub(super) facts: Vec<FactView>,
+}
+
+/// Something known about what is asked.
+pub(super) struct FactView {
+    pub(super) name: String,
+    pub(super) diff: Option<Vec<DiffLine>>,
+    pub(super) text: String,
+    pub(super) is_short: bool,
+}
+
+/// What the asker says.
+pub(super) struct Says {
+    pub(super) who: &'static str,
+    pub(super) html: String,
+}
+
+pub(super) struct OptionView {
+    pub(super) number: usize,
+    pub(super) name: String,
+    /// As it was written, to be sent back.
+    pub(super) value: String,
+    pub(super) consequence: String,
+}
+
+/// A field of a form. What is not plain enough for one is written as JSON.
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) help: String,
+    /// text, long, number, integer, boolean, choice or json.
+    pub(super) kind: &'static str,
+    pub(super) choices: Vec<String>,
+    pub(super) is_required: bool,
+}
+
+pub(super) struct StepView {
+    pub(super) words: String,
+    pub(super) door: String,
+    pub(super) when: Moment,
+}
+
+impl Card {
+    pub(super) fn of(at: &Visitor, asked: &Asked, receipt: &Receipt) -> Result<Self> {
+        let (gate, now) = (&asked.gate, at.desk.now());
+        let task = match gate.opened.task {
+            Some(task) => at.desk.task_names(&[task])?.pop().map(|(_, handle, _)| handle),
+            None => None,
+        };
+        let Shown { html, spelt_out } = text::markdown(&gate.card.narrative);
+        let question = harmless(&gate.card.question);
+        let (options, multi, other) = options(&gate.card.shape);
+        Ok(Self {
+            row: Row::of(at, asked, task),
+            known: known(&gate.card.facts),
+            says: (!html.is_empty()).then(|| Says { who: prose::who_says(gate), html }),
+            options,
+            multi,
+            other,
+            fields: fields(&gate.card.shape),
+            arguments: prose::arguments(gate),
+            conditions: prose::conditions(gate, now),
+            needs_presence: gate.opened.least_proof == sayso_core::Proof::Presence,
+            approve: approve_word(gate),
+            is_yes_no: gate.card.shape == Shape::Verdict,
+            askers: prose::askers(asked),
+            commands: if gate.is_open() { prose::how_to_answer(gate) } else { vec![] },
+            way: receipt.steps.iter().map(|one| step(one, now)).collect(),
+            onward: prose::onward(receipt),
+            alerts: alerts(asked, receipt),
+            revision: gate.revision,
+            short_digest: gate.digest.short().to_string(),
+            spelt_out: spelt_out + question.spelt_out,
+            question: question.text,
+            is_claimed_by_you: gate.claim.as_ref().is_some_and(|it| it.by == at.actor.name),
+        })
+    }
+}
+
+fn approve_word(gate: &Gate) -> &'static str {
+    match gate.opened.kind {
+        Kind::Work => "Done",
+        _ => "Approve",
+    }
+}
+
+/// What whoever looks should know first: that it was asked before, that it was answered unread, what hangs.
+fn alerts(asked: &Asked, receipt: &Receipt) -> Vec<String> {
+    let hang = receipt.alerts.iter().map(|a| format!("{}. {}", a.what, a.hint));
+    prose::denied(asked).into_iter().chain(prose::haste(&asked.gate)).chain(hang).collect()
+}
+
+fn known(facts: &[Fact]) -> Vec<Known> {
+    let of = |verified: bool| facts.iter().filter(|it| it.verified == verified).map(fact).collect();
+    let captured = Known {
+        title: "Facts",
+        source: "sayso saw this itself",
+        class: "captured",
+        facts: of(true),
+    };
+    let claimed = Known {
+        title: "Claims",
+        source: "only the asker says so; nobody has checked it",
+        class: "claimed",
+        facts: of(false),
+    };
+    [captured, claimed].into_iter().filter(|known| !known.facts.is_empty()).collect()
+}
+
+fn fact(fact: &Fact) -> FactView {
+    let raw = match &fact.value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    let text = harmless(&raw).text;
+    let diff = prose::diff(&text);
+    FactView {
+        name: harmless_line(&fact.name),
+        is_short: !text.contains('\n') && text.chars().count() <= 80,
+        diff,
+        text,
+    }
+}
+
+fn options(shape: &Shape) -> (Vec<OptionView>, bool, bool) {
+    let Shape::Choice { options, multi, other } = shape else { return (vec![], false, false) };
+    let view = |(at, option): (usize, &sayso_core::Choice)| OptionView {
+        number: at + 1,
+        name: harmless_line(&option.name),
+        value: option.name.clone(),
+        consequence: harmless_line(&option.consequence),
+    };
+    (options.iter().enumerate().map(view).collect(), *multi, *other)
+}
+
+/// The fields of a form: of an object with plain properties, each; of anything else, one for all of it.
+fn fields(shape: &Shape) -> Vec<Field> {
+    let Shape::Form { schema } = shape else { return vec![] };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return vec![field("", schema, false)];
+    };
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let mut fields: Vec<_> =
+        properties.iter().map(|(name, of)| field(name, of, is_required(name))).collect();
+    // What must be filled in comes first; the rest may be left alone.
+    fields.sort_by_key(|field| !field.is_required);
+    fields
+}
+
+fn field(name: &str, schema: &Value, is_required: bool) -> Field {
+    let text = |key: &str| schema.get(key).and_then(Value::as_str).map(harmless_line);
+    let choices = schema.get("enum").and_then(Value::as_array);
+    let choices = choices.filter(|all| all.iter().all(Value::is_string));
+    let kind = match (choices, schema.get("type").and_then(Value::as_str)) {
+        (Some(_), _) => "choice",
+        (None, Some("string")) if schema.get("maxLength").and_then(Value::as_u64) < Some(200) => {
+            match schema.get("maxLength") {
+                Some(_) => "text",
+                None => "long",
+            }
+        }
+        (None, Some("string")) => "long",
+        (None, Some("integer")) => "integer",
+        (None, Some("number")) => "number",
+        (None, Some("boolean")) => "boolean",
+        (None, _) => "json",
+    };
+    let choices = choices.into_iter().flatten().filter_map(Value::as_str).map(Into::into);
+    Field {
+        name: name.into(),
+        title: text("title").unwrap_or_else(|| harmless_line(name)),
+        help: text("description").unwrap_or_default(),
+        kind,
+        choices: choices.collect(),
+        is_required,
+    }
+}
+
+fn step(step: &Step, now: Timestamp) -> StepView {
+    let door = step.door.map(|door| crate::wire::name(&door)).unwrap_or_default();
+    StepView { words: prose::step(step), door, when: Moment::of(step.at, now) }
+}

@@ -1,0 +1,57 @@
+//! The way in: logging in by passkey, passphrase or code, and being invited.
+
+use super::super::hall::Hall;
+use super::super::session;
+use super::frame::escaped;
+use super::{Html, assets, refused};
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Where somebody comes in, and where they want to go from there.
+pub(super) fn way_in(space: &str, to: &str) -> String {
+    format!("/login?space={}&to={}", escaped(space), escaped(to))
+}
+
+/// The space this server was started for. On one's own machine its name is no secret; elsewhere whoever
+/// comes knows where they want to go.
+pub(super) async fn home(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Redirect {
+    let space = hall.desk().space_name();
+    let has_session = session::of_browser(&hall, &headers, space).is_some();
+    match has_session || !hall.is_secure() {
+        true => Redirect::to(&format!("/s/{}/inbox", escaped(space))),
+        false => Redirect::to("/login"),
+    }
+}
+
+pub(super) async fn space(Path(space): Path<String>) -> Redirect {
+    Redirect::to(&format!("/s/{}/inbox", escaped(&space)))
+}
+
+/// Where from.
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    #[serde(default)]
+    space: String,
+    #[serde(default)]
+    to: String,
+}
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct LoginPage {
+    version: &'static str,
+    space: String,
+    to: String,
+}
+
+pub(super) async fn page(Query(wanted): Query<Wanted>) -> Response {
+    // Nobody is sent elsewhere from here: not to another site, nor to something that only looks like ours.
+    let is_ours = wanted.to.starts_with("/s/") && !wanted.to.contains(['\\', '\n', '\r']);
+    let to = if is_ours { wanted.to } else { String::new() };
+    let page = LoginPage { version: assets::VERSION.as_str(), space: wanted.space, to };
+    Html::of(&page).map_or_else(|e| refused(e.into()), IntoResponse::into_response)
+}

@@ -1,0 +1,78 @@
+//! What is around every page: where one is, who one is, where else one can go.
+
+use super::super::visitor::Visitor;
+use super::assets;
+use sayso_core::Deed;
+use sayso_engine::Result;
+
+/// So many are counted.
+const COUNTED_MAX: usize = 1_000;
+
+/// What is around a page.
+pub(super) struct Frame {
+    pub(super) space: String,
+    /// The space, as a part of an address.
+    pub(super) base: String,
+    pub(super) person: String,
+    pub(super) page: &'static str,
+    pub(super) version: &'static str,
+    pub(super) waiting: String,
+    pub(super) places: Vec<Place>,
+}
+
+/// Where one can go.
+pub(super) struct Place {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) is_here: bool,
+}
+
+const PLACES: [(&str, &str); 7] = [
+    ("inbox", "Inbox"),
+    ("tasks", "Tasks"),
+    ("live", "Live"),
+    ("agents", "Agents"),
+    ("policy", "Policy"),
+    ("audit", "Audit"),
+    ("metrics", "Metrics"),
+];
+
+impl Frame {
+    pub(super) fn of(at: &Visitor, page: &'static str) -> Result<Self> {
+        // How many there are beside one's own is for those who may look.
+        let count = match at.actor.may(Deed::Read) {
+            true => at.desk.count_open_gates(COUNTED_MAX)?,
+            false => 0,
+        };
+        let waiting = match count {
+            0 => String::new(),
+            COUNTED_MAX.. => format!("{COUNTED_MAX}+"),
+            some => some.to_string(),
+        };
+        let places = PLACES.map(|(name, title)| Place { name, title, is_here: name == page });
+        Ok(Self {
+            base: base(at),
+            space: at.desk.space_name().to_owned(),
+            person: at.actor.name.clone(),
+            page,
+            version: assets::VERSION.as_str(),
+            waiting,
+            places: places.into(),
+        })
+    }
+}
+
+/// Where the pages of a space are.
+pub(super) fn base(at: &Visitor) -> String {
+    format!("/s/{}", escaped(at.desk.space_name()))
+}
+
+/// A name as a part of an address.
+pub(super) fn escaped(name: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    let part = |b: u8| match plain(b) {
+        true => char::from(b).to_string(),
+        false => format!("%{b:02X}"),
+    };
+    name.bytes().map(part).collect()
+}

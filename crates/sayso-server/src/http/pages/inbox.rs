@@ -1,0 +1,186 @@
+//! The inbox: what waits for people, and beside it the card that is looked at.
+
+use super::super::gates::kinds;
+use super::super::route::{Asked, Nothing};
+use super::card::Row;
+use super::frame::{Frame, escaped};
+use super::{Html, Onlooker};
+use askama::Template;
+use sayso_core::gate::{Alert, Trouble, Whose};
+use sayso_core::text::harmless_line;
+use sayso_engine::{Asked as AskedCard, Crowd, GateFilter, InboxFilter, Page, Result, Thin};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// So many cards are on a page.
+const CARDS: usize = 50;
+
+/// So many of one asker are listed; the rest of theirs is one row.
+const EACH_MAX: usize = 20;
+
+/// So much of what hangs is told.
+const ALERTS_MAX: usize = 5;
+
+/// Which of it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    #[serde(default)]
+    view: View,
+    kind: Option<String>,
+    /// Only what this one asks.
+    asker: Option<String>,
+    after: Option<String>,
+    /// Only the list, for a page that is there already.
+    #[serde(default)]
+    part: Option<String>,
+}
+
+/// The lists there are.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum View {
+    #[default]
+    Yours,
+    Groups,
+    All,
+    Done,
+}
+
+pub(super) struct Tab {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) is_here: bool,
+}
+
+const TABS: [(View, &str, &str); 4] = [
+    (View::Yours, "yours", "You"),
+    (View::Groups, "groups", "Your groups"),
+    (View::All, "all", "Watching"),
+    (View::Done, "done", "Done"),
+];
+
+#[derive(Template)]
+#[template(path = "inbox.html")]
+struct InboxPage {
+    frame: Frame,
+    list: List,
+}
+
+/// The list alone.
+#[derive(Template)]
+#[template(path = "inbox_list.html")]
+struct List {
+    base: String,
+    tabs: Vec<Tab>,
+    view: &'static str,
+    rows: Vec<Row>,
+    many: Vec<Many>,
+    /// Whose cards these are, where it is one asker's only; for people, and for an address.
+    asker: Option<String>,
+    asker_address: Option<String>,
+    more: Option<String>,
+    alerts: Vec<AlertView>,
+    /// Who asks faster than they may.
+    hurried: Vec<String>,
+    is_first_page: bool,
+    /// How many wait in the whole space, for the head of the page.
+    waiting: String,
+}
+
+/// What one asker asks beyond what is listed.
+struct Many {
+    asker: String,
+    address: String,
+    count: usize,
+}
+
+struct AlertView {
+    gate: String,
+    what: String,
+    hint: String,
+}
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    let frame = at.frame("inbox")?;
+    let list = list(at, &asked.query, &frame)?;
+    match asked.query.part {
+        Some(_) => Html::of(&list),
+        None => Html::of(&InboxPage { frame, list }),
+    }
+}
+
+fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
+    let (page, crowds) = cards(at, query)?;
+    let last = page.items.last().map(|card| card.gate.opened.id.to_string());
+    let is_first_page = query.after.is_none();
+    let alerts = match query.view != View::Done && is_first_page {
+        true => at.desk.alerts(&at.actor, ALERTS_MAX)?,
+        false => vec![],
+    };
+    let tab = |(view, name, title)| Tab { name, title, is_here: view == query.view };
+    let here = TABS.iter().find(|(view, ..)| *view == query.view);
+    Ok(List {
+        base: frame.base.clone(),
+        waiting: frame.waiting.clone(),
+        tabs: TABS.map(tab).into(),
+        view: here.map_or("yours", |(_, name, _)| name),
+        rows: Row::all(at, &page.items)?,
+        many: crowds.iter().filter(|_| is_first_page).map(many).collect(),
+        asker: query.asker.as_deref().map(harmless_line),
+        asker_address: query.asker.as_deref().map(escaped),
+        more: last.filter(|_| page.more),
+        // What was not seen yet is being looked at now.
+        alerts: alerts.iter().filter(|a| a.trouble != Trouble::Unseen).map(alert).collect(),
+        hurried: at.room.desk.asked_too_fast().iter().map(hurried).collect(),
+        is_first_page,
+    })
+}
+
+fn many(crowd: &Crowd) -> Many {
+    let Crowd { asker, count } = crowd;
+    Many { asker: harmless_line(asker), address: escaped(asker), count: *count }
+}
+
+fn hurried((agent, refused): &(String, u64)) -> String {
+    let agent = harmless_line(agent);
+    format!(
+        "{agent} asks faster than it may: {refused} of its questions were not taken. Is it in a loop?"
+    )
+}
+
+fn cards(at: &Onlooker, query: &Query) -> Result<(Page<AskedCard>, Vec<Crowd>)> {
+    let kinds = query.kind.as_deref().map_or(Ok(vec![]), kinds)?;
+    let after = query.after.as_deref().map(|name| at.gate(name)).transpose()?;
+    let whose = match query.view {
+        View::Yours => Some(Whose::Yours),
+        View::Groups => Some(Whose::Groups),
+        View::All => None,
+        View::Done => return Ok((done(at, kinds, query.asker.clone(), after)?, vec![])),
+    };
+    let filter = InboxFilter { kinds, whose, all: false, after, limit: CARDS };
+    let thin = query.asker.as_deref().map_or(Thin::Each(EACH_MAX), Thin::Asker);
+    at.room.desk.thinned_inbox(&at.actor, &filter, thin)
+}
+
+/// What has ended, newest first, each by itself.
+fn done(
+    at: &Onlooker,
+    kinds: Vec<sayso_core::Kind>,
+    asker: Option<String>,
+    after: Option<sayso_core::GateId>,
+) -> Result<Page<AskedCard>> {
+    let filter =
+        GateFilter { ended: true, kinds, asker, after, limit: CARDS, ..GateFilter::default() };
+    let page = at.desk.gates(&at.actor, filter)?;
+    let card = |gate| AskedCard { gate, same: None, askers: vec![], others: 0, denied: None };
+    Ok(Page { items: page.items.into_iter().map(card).collect(), more: page.more })
+}
+
+fn alert(alert: &Alert) -> AlertView {
+    AlertView {
+        gate: alert.gate.clone(),
+        what: harmless_line(&alert.what),
+        hint: harmless_line(&alert.hint),
+    }
+}

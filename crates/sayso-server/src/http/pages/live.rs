@@ -1,0 +1,124 @@
+//! What goes on: the agents at work, what each of them waits for, and what just happened.
+
+use super::super::route::{Asked, Nothing};
+use super::audit::EntryView;
+use super::card::{Moment, Row};
+use super::frame::Frame;
+use super::{Html, Onlooker};
+use askama::Template;
+use sayso_core::TaskId;
+use sayso_core::run::Run;
+use sayso_core::text::harmless_line;
+use sayso_engine::{InboxFilter, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// So much of what just happened is told.
+const HAPPENED: u64 = 30;
+
+/// So many open questions are looked at for what agents at work wait for, and so many are told.
+const CARDS: usize = 50;
+const TOLD: usize = 8;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    part: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "live.html")]
+struct LivePage {
+    frame: Frame,
+    body: LivePart,
+}
+
+#[derive(Template)]
+#[template(path = "live_body.html")]
+struct LivePart {
+    base: String,
+    runs: Vec<RunView>,
+    waiting: Vec<Row>,
+    /// How many wait, and whether that is more than is told.
+    count: String,
+    is_cut: bool,
+    happened: Vec<EntryView>,
+}
+
+struct RunView {
+    id: String,
+    agent: String,
+    task: String,
+    title: String,
+    host: String,
+    number: u64,
+    since: Moment,
+    /// What it asked and waits for.
+    waits: Vec<WaitView>,
+    output: Vec<String>,
+}
+
+struct WaitView {
+    handle: String,
+    question: String,
+    asked: Moment,
+}
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    let frame = at.frame("live")?;
+    let filter = InboxFilter { limit: CARDS, ..InboxFilter::default() };
+    let mut waiting = Row::all(at, &at.desk.inbox(&at.actor, &filter)?.items)?;
+    let runs = runs(at, &at.desk.live_runs()?, &waiting)?;
+    let is_cut = waiting.len() > TOLD;
+    waiting.truncate(TOLD);
+    let count = match frame.waiting.as_str() {
+        "" => waiting.len().to_string(),
+        counted => counted.to_owned(),
+    };
+    let base = frame.base.clone();
+    let body = LivePart { base, runs, waiting, count, is_cut, happened: happened(at)? };
+    match asked.query.part {
+        Some(_) => Html::of(&body),
+        None => Html::of(&LivePage { frame, body }),
+    }
+}
+
+fn runs(at: &Onlooker, runs: &[Run], waiting: &[Row]) -> Result<Vec<RunView>> {
+    let now = at.desk.now();
+    let mut titles: HashMap<TaskId, (String, String)> = HashMap::new();
+    for run in runs {
+        let task = at.desk.task(run.started.task)?.task;
+        titles.insert(task.id, (task.handle.clone(), harmless_line(&task.title)));
+    }
+    let view = |run: &Run| {
+        let (task, title) = titles.get(&run.started.task).cloned().unwrap_or_default();
+        let is_its = |row: &&Row| row.task.as_deref() == Some(task.as_str());
+        let waits = waiting.iter().filter(is_its).map(|row| WaitView {
+            handle: row.handle.clone(),
+            question: row.question.clone(),
+            asked: Moment { at: row.asked.at.clone(), words: row.asked.words.clone() },
+        });
+        RunView {
+            id: run.started.id.to_string(),
+            waits: waits.collect(),
+            agent: harmless_line(&run.started.agent),
+            task,
+            title,
+            host: harmless_line(&run.started.holder.host),
+            number: run.started.fence,
+            since: Moment::of(run.started_at, now),
+            output: at.output_of(run),
+        }
+    };
+    Ok(runs.iter().map(view).collect())
+}
+
+/// What just happened, as far as whoever looks may know, newest first.
+fn happened(at: &Onlooker) -> Result<Vec<EntryView>> {
+    let end = at.desk.happened(&at.actor, None, 1)?.seen;
+    let after = end.saturating_sub(HAPPENED);
+    let happened = at.desk.happened(&at.actor, Some(after), HAPPENED as usize)?;
+    let now = at.desk.now();
+    Ok(happened.entries.iter().rev().map(|entry| EntryView::of(entry, now)).collect())
+}

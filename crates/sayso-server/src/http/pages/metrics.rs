@@ -1,0 +1,188 @@
+//! Figures: how much is asked, how long people take, what they say, and how old the queue is.
+
+use super::super::route::{Asked, Nothing};
+use super::frame::Frame;
+use super::plot;
+use super::{Html, Onlooker};
+use askama::Template;
+use sayso_core::text::harmless_line;
+use sayso_engine::{Metrics, Result, Stretch};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+const HOUR_MICROS: i64 = 3_600 * 1_000_000;
+
+/// Over which time.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    #[serde(default)]
+    over: Over,
+    part: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+enum Over {
+    #[default]
+    #[serde(rename = "1d")]
+    Day,
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+}
+
+impl Over {
+    const ALL: [Over; 3] = [Over::Day, Over::Week, Over::Month];
+
+    fn hours(self) -> i64 {
+        match self {
+            Over::Day => 24,
+            Over::Week => 7 * 24,
+            Over::Month => 30 * 24,
+        }
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Over::Day => ("1d", "a day"),
+            Over::Week => ("7d", "a week"),
+            Over::Month => ("30d", "a month"),
+        }
+    }
+}
+
+struct Span {
+    name: &'static str,
+    title: &'static str,
+    is_here: bool,
+}
+
+#[derive(Template)]
+#[template(path = "metrics.html")]
+struct MetricsPage {
+    frame: Frame,
+    body: MetricsPart,
+}
+
+#[derive(Template)]
+#[template(path = "metrics_body.html")]
+struct MetricsPart {
+    base: String,
+    spans: Vec<Span>,
+    tiles: Vec<(&'static str, String)>,
+    asked: String,
+    took: String,
+    rules: Vec<RuleView>,
+    ages: Vec<AgeView>,
+    is_cut: bool,
+    is_empty: bool,
+}
+
+struct RuleView {
+    name: String,
+    approved: u64,
+    rejected: u64,
+    rate: String,
+    hasty: u64,
+    /// Whether nobody ever said no: then a rule could say it.
+    is_always_yes: bool,
+}
+
+struct AgeView {
+    title: &'static str,
+    class: &'static str,
+    count: u64,
+}
+
+/// So many yeses and no no make a rule worth thinking about.
+const ALWAYS_MIN: u64 = 10;
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    let Query { over, part } = asked.query;
+    let since = at.desk.now().plus_micros(-over.hours() * HOUR_MICROS);
+    let metrics = at.desk.metrics(&at.actor, since)?;
+    let frame = at.frame("metrics")?;
+    let body = body(&metrics, over, frame.base.clone());
+    match part {
+        Some(_) => Html::of(&body),
+        None => Html::of(&MetricsPage { frame, body }),
+    }
+}
+
+fn body(metrics: &Metrics, over: Over, base: String) -> MetricsPart {
+    let (_, words) = over.names();
+    let ends = [&*format!("{words} ago"), "now"];
+    let counts: Vec<_> =
+        metrics.course.iter().map(|s| (s.asked as f64, s.answered as f64)).collect();
+    let half = |s: &Stretch| s.to_answer.map(|spread| spread.half_ms as f64);
+    let took: Vec<_> = metrics.course.iter().map(half).collect();
+    let tab = |it: Over| Span { name: it.names().0, title: it.names().1, is_here: it == over };
+    MetricsPart {
+        base,
+        spans: Over::ALL.map(tab).into(),
+        tiles: tiles(metrics, over),
+        asked: plot::bars("Asked, and answered, over time", &counts, ends),
+        took: plot::line("Time to an answer, which half took at most", &took, ends, |ms| {
+            span(ms as u64)
+        }),
+        rules: metrics.rules.iter().map(rule).collect(),
+        ages: ages(metrics.waiting),
+        is_cut: metrics.is_cut,
+        is_empty: metrics.asked == 0 && metrics.open == 0,
+    }
+}
+
+fn tiles(metrics: &Metrics, over: Over) -> Vec<(&'static str, String)> {
+    let answered = metrics.approved + metrics.rejected;
+    let none = || "–".to_owned();
+    let took = |ms: fn(&sayso_engine::Spread) -> u64| {
+        metrics.to_answer.as_ref().map_or_else(none, |spread| span(ms(spread)))
+    };
+    let rate = (answered > 0).then(|| percent(metrics.approved, answered));
+    let per_hour = metrics.asked as f64 / over.hours() as f64;
+    vec![
+        ("wait now", metrics.open.to_string()),
+        ("asked per hour", plot::figure(per_hour)),
+        ("answered", answered.to_string()),
+        ("too fast to be read", metrics.hasty.to_string()),
+        ("unanswered", metrics.unanswered.to_string()),
+        ("half answered within", took(|spread| spread.half_ms)),
+        ("nine of ten within", took(|spread| spread.most_ms)),
+        ("approved", rate.unwrap_or_else(none)),
+    ]
+}
+
+fn rule(rule: &sayso_engine::OfRule) -> RuleView {
+    let all = rule.approved + rule.rejected;
+    RuleView {
+        name: harmless_line(&rule.name),
+        approved: rule.approved,
+        rejected: rule.rejected,
+        rate: percent(rule.approved, all),
+        hasty: rule.hasty,
+        is_always_yes: rule.rejected == 0 && rule.approved >= ALWAYS_MIN,
+    }
+}
+
+fn ages(waiting: [u64; 4]) -> Vec<AgeView> {
+    let titles = ["up to ten minutes", "up to an hour", "up to a day", "longer"];
+    let classes = ["fresh", "waiting", "old", "old"];
+    let all = titles.into_iter().zip(classes).zip(waiting);
+    all.map(|((title, class), count)| AgeView { title, class, count }).collect()
+}
+
+fn percent(part: u64, all: u64) -> String {
+    format!("{:.0} %", part as f64 * 100.0 / all.max(1) as f64)
+}
+
+/// A span of time in words, as short as it can be.
+fn span(ms: u64) -> String {
+    match ms / 1_000 {
+        0 => format!("{ms} ms"),
+        s @ 1..60 => format!("{s} s"),
+        s @ 60..3_600 => format!("{} min", s / 60),
+        s @ 3_600..86_400 => format!("{} h", plot::figure((s as f64 / 360.0).round() / 10.0)),
+        s => format!("{} days", plot::figure((s as f64 / 8_640.0).round() / 10.0)),
+    }
+}

@@ -1,0 +1,299 @@
+//! Tasks: as a tree, as a board, and one with everything that was asked, answered and done on it.
+
+use super::super::route::{Asked, Nothing};
+use super::super::when::rfc3339;
+use super::card::Moment;
+use super::frame::Frame;
+use super::text;
+use super::{Html, Onlooker};
+use crate::prose;
+use crate::wire;
+use askama::Template;
+use sayso_core::TaskId;
+use sayso_core::gate::Gate;
+use sayso_core::task::{Event, Task};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_engine::{GateFilter, Result, TaskFilter, TaskRow};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
+
+/// So many tasks are on a page.
+const TASKS_MAX: usize = 500;
+
+/// So deep is a tree shown; what is deeper stands there, too.
+const DEPTH_MAX: usize = 6;
+
+/// So much of a task is shown.
+const GATES_MAX: usize = 200;
+const RUNS_MAX: usize = 50;
+
+/// Which of them, and how.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    #[serde(default)]
+    view: View,
+    /// Also what is over.
+    #[serde(default)]
+    all: bool,
+    part: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum View {
+    #[default]
+    Tree,
+    Board,
+}
+
+#[derive(Template)]
+#[template(path = "tasks.html")]
+struct TasksPage {
+    frame: Frame,
+    list: TasksPart,
+}
+
+#[derive(Template)]
+#[template(path = "tasks_list.html")]
+struct TasksPart {
+    base: String,
+    is_board: bool,
+    all: bool,
+    rows: Vec<TaskView>,
+    columns: Vec<Column>,
+    is_cut: bool,
+}
+
+struct Column {
+    title: &'static str,
+    rows: Vec<TaskView>,
+}
+
+struct TaskView {
+    handle: String,
+    title: String,
+    state: &'static str,
+    priority: u8,
+    labels: Vec<String>,
+    depth: usize,
+    open_children: u64,
+    blockers: u64,
+}
+
+impl TaskView {
+    /// Its state, in words.
+    fn shown(&self) -> String {
+        self.state.replace('_', " ")
+    }
+
+    fn of(row: &TaskRow, depth: usize) -> Self {
+        let task = &row.task;
+        Self {
+            handle: task.handle.clone(),
+            title: shorten(&harmless_line(&task.title), 200),
+            state: task.shown_state(row.blockers > 0),
+            priority: task.priority,
+            labels: task.labels.iter().map(|label| harmless_line(label)).collect(),
+            depth: depth.min(DEPTH_MAX),
+            open_children: row.open_children,
+            blockers: row.blockers,
+        }
+    }
+}
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    let Query { view, all, part } = asked.query;
+    let filter = TaskFilter { all, limit: TASKS_MAX, ..TaskFilter::default() };
+    let found = at.desk.tasks(&filter)?;
+    let frame = at.frame("tasks")?;
+    let is_board = view == View::Board;
+    let (rows, columns) = match is_board {
+        true => (vec![], columns(&found.items)),
+        false => (tree(&found.items), vec![]),
+    };
+    let base = frame.base.clone();
+    let list = TasksPart { base, is_board, all, rows, columns, is_cut: found.more };
+    match part {
+        Some(_) => Html::of(&list),
+        None => Html::of(&TasksPage { frame, list }),
+    }
+}
+
+const COLUMNS: [(&str, &[&str]); 5] = [
+    ("Ready", &["open"]),
+    ("In progress", &["in_progress"]),
+    ("Waits for a person", &["awaiting_input"]),
+    ("Blocked or put off", &["blocked", "deferred"]),
+    ("Over", &["closed", "failed"]),
+];
+
+fn columns(rows: &[TaskRow]) -> Vec<Column> {
+    let of = |states: &[&str]| {
+        let all = rows.iter().map(|row| TaskView::of(row, 0));
+        all.filter(|task| states.contains(&task.state)).collect()
+    };
+    COLUMNS.map(|(title, states)| Column { title, rows: of(states) }).into()
+}
+
+/// Each task below the one it is part of, where that is shown.
+fn tree(rows: &[TaskRow]) -> Vec<TaskView> {
+    let shown: HashSet<TaskId> = rows.iter().map(|row| row.task.id).collect();
+    let mut children: HashMap<Option<TaskId>, Vec<&TaskRow>> = HashMap::new();
+    for row in rows {
+        let parent = row.task.parent.filter(|parent| shown.contains(parent));
+        children.entry(parent).or_default().push(row);
+    }
+    let mut tree = vec![];
+    let mut next: Vec<(&TaskRow, usize)> = below(&children, None, 0);
+    while let Some((row, depth)) = next.pop() {
+        tree.push(TaskView::of(row, depth));
+        next.extend(below(&children, Some(row.task.id), depth + 1));
+    }
+    tree
+}
+
+/// What is below, the last first.
+fn below<'a>(
+    children: &HashMap<Option<TaskId>, Vec<&'a TaskRow>>,
+    parent: Option<TaskId>,
+    depth: usize,
+) -> Vec<(&'a TaskRow, usize)> {
+    let all = children.get(&parent).into_iter().flatten();
+    all.rev().map(|row| (*row, depth)).collect()
+}
+
+/// Which part of a task's page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneQuery {
+    part: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "task.html")]
+struct TaskPage {
+    frame: Frame,
+    body: TaskPart,
+}
+
+#[derive(Template)]
+#[template(path = "task_body.html")]
+struct TaskPart {
+    base: String,
+    task: TaskView,
+    parent: Option<String>,
+    body: String,
+    created_by: String,
+    created: Moment,
+    closed_because: Option<String>,
+    questions: Vec<Question>,
+    timeline: Vec<Happened>,
+    runs: Vec<wire::Run>,
+}
+
+/// A question that was asked, and what came of it.
+struct Question {
+    handle: String,
+    kind: &'static str,
+    question: String,
+    asker: String,
+    asked: Moment,
+    is_open: bool,
+    answer: String,
+    ending: String,
+    ended: Option<Moment>,
+}
+
+/// Something that happened to the task.
+struct Happened {
+    when: Moment,
+    what: String,
+    by: String,
+    /// A note, as Markdown.
+    note: Option<String>,
+    gate: Option<String>,
+}
+
+pub(super) fn one(at: &Onlooker, asked: Asked<1, OneQuery, Nothing>) -> Result<Html> {
+    let id = at.task(&asked.names[0])?;
+    let row = at.desk.task(id)?;
+    let frame = at.frame("tasks")?;
+    let body = task_part(at, &row, frame.base.clone())?;
+    match asked.query.part {
+        Some(_) => Html::of(&body),
+        None => Html::of(&TaskPage { frame, body }),
+    }
+}
+
+fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
+    let (task, now) = (&row.task, at.desk.now());
+    let filter = GateFilter { task: Some(task.id), limit: GATES_MAX, ..GateFilter::default() };
+    let mut gates = at.desk.gates(&at.actor, filter)?.items;
+    gates.sort_by_key(|gate| gate.opened_at);
+    let parent = task.parent.map(|parent| at.desk.task_names(&[parent])).transpose()?;
+    let runs = at.desk.runs_of(task.id, RUNS_MAX)?;
+    Ok(TaskPart {
+        base,
+        task: TaskView::of(row, 0),
+        parent: parent.and_then(|mut names| names.pop()).map(|(_, handle, _)| handle),
+        body: text::markdown(&task.body).html,
+        created_by: harmless_line(&task.created_by),
+        created: Moment::of(task.created_at, now),
+        closed_because: closed_because(task),
+        questions: gates.iter().map(|gate| question(gate, now)).collect(),
+        timeline: timeline(at, task.id)?,
+        runs: runs.iter().map(|run| wire::Run::of(run, &rfc3339)).collect(),
+    })
+}
+
+fn closed_because(task: &Task) -> Option<String> {
+    let closure = task.closure.as_ref()?;
+    let by = harmless_line(&closure.by);
+    Some(match closure.reason.is_empty() {
+        true => format!("{} by {by}", task.status),
+        false => format!("{} by {by}: {}", task.status, harmless_line(&closure.reason)),
+    })
+}
+
+fn question(gate: &Gate, now: sayso_core::Timestamp) -> Question {
+    let answer = gate.answer().map(|(answer, _)| answer.as_text()).unwrap_or_default();
+    Question {
+        handle: gate.handle().to_owned(),
+        kind: gate.opened.kind.as_str(),
+        question: sayso_core::text::harmless(&gate.card.question).text,
+        asker: harmless_line(&gate.opened.lineage.asker),
+        asked: Moment::of(gate.opened_at, now),
+        is_open: gate.is_open(),
+        answer: sayso_core::text::harmless(&answer).text,
+        ending: prose::ending_in_words(gate),
+        ended: gate.ended_at().map(|at| Moment::of(at, now)),
+    }
+}
+
+fn timeline(at: &Onlooker, task: TaskId) -> Result<Vec<Happened>> {
+    let (history, now) = (at.desk.history(task)?, at.desk.now());
+    let happened = |(at, event): &(sayso_core::Timestamp, Event)| {
+        let when = Moment::of(*at, now);
+        if let Event::Noted(note) = event {
+            let (what, by) = ("noted".to_owned(), harmless_line(&note.author));
+            return Some(Happened {
+                when,
+                what,
+                by,
+                note: Some(text::markdown(&note.text).html),
+                gate: None,
+            });
+        }
+        let mut told = wire::Happening::all(&vec![(*at, event.clone())], &rfc3339);
+        let told = told.pop()?;
+        let what = told.what.trim_start_matches("task.").replace('_', " ");
+        let more = [told.kind, told.ending, told.verdict, told.reason].into_iter().flatten();
+        let more: Vec<_> = more.map(|word| harmless_line(&word)).collect();
+        let what = if more.is_empty() { what } else { format!("{what}: {}", more.join(", ")) };
+        let by = told.by.map(|by| harmless_line(&by)).unwrap_or_default();
+        Some(Happened { when, what, by, note: None, gate: told.gate })
+    };
+    Ok(history.iter().filter_map(happened).collect())
+}

@@ -1,0 +1,138 @@
+//! What agents wrote, made harmless to look at in a browser. Nothing of it is ever HTML: it is read as
+//! Markdown, and what of that is shown is in the list below. Pictures and links are text.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use sayso_core::text::harmless;
+
+/// A text of many lines.
+pub(super) struct Shown {
+    /// HTML, made here and nowhere else.
+    pub(super) html: String,
+    /// How many characters were invisible or acted on the screen and are spelt out.
+    pub(super) spelt_out: usize,
+}
+
+/// What an agent says, as Markdown.
+pub(super) fn markdown(raw: &str) -> Shown {
+    let harmless = harmless(raw);
+    let mut html = String::with_capacity(harmless.text.len() * 2);
+    // Where a link or a picture leads, told behind its text.
+    let mut leads_to = vec![];
+    for event in Parser::new_ext(&harmless.text, Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Start(tag) => begin(&mut html, tag, &mut leads_to),
+            Event::End(end) => finish(&mut html, end, &mut leads_to),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                escape(&mut html, &text);
+            }
+            Event::Code(text) => {
+                html.push_str("<code>");
+                escape(&mut html, &text);
+                html.push_str("</code>");
+            }
+            Event::SoftBreak | Event::HardBreak => html.push_str("<br>"),
+            Event::Rule => html.push_str("<hr>"),
+            Event::InlineMath(text) | Event::DisplayMath(text) => escape(&mut html, &text),
+            Event::FootnoteReference(text) => escape(&mut html, &text),
+            Event::TaskListMarker(is_done) => html.push_str(if is_done { "[x] " } else { "[ ] " }),
+        }
+    }
+    Shown { html, spelt_out: harmless.spelt_out }
+}
+
+fn begin(html: &mut String, tag: Tag<'_>, leads_to: &mut Vec<String>) {
+    match tag {
+        Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+            leads_to.push(dest_url.to_string());
+            html.push_str("<span class=\"link\">");
+        }
+        Tag::List(Some(first)) => html.push_str(&format!("<ol start=\"{first}\">")),
+        other => {
+            html.push_str(&element(&other.to_end()).map_or(String::new(), |e| format!("<{e}>")))
+        }
+    }
+}
+
+fn finish(html: &mut String, end: TagEnd, leads_to: &mut Vec<String>) {
+    match end {
+        TagEnd::Link | TagEnd::Image => {
+            let to = leads_to.pop().unwrap_or_default();
+            html.push_str("</span>");
+            if !to.is_empty() {
+                html.push_str(" <span class=\"to\">(");
+                escape(html, &to);
+                html.push_str(")</span>");
+            }
+        }
+        other => html.push_str(&element(&other).map_or(String::new(), |e| format!("</{e}>"))),
+    }
+}
+
+/// What a part of a text becomes. A heading of an agent's is no heading of the page's.
+fn element(end: &TagEnd) -> Option<&'static str> {
+    Some(match end {
+        TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::Heading(_) => "p",
+        TagEnd::BlockQuote(_) => "blockquote",
+        TagEnd::CodeBlock => "pre",
+        TagEnd::List(true) => "ol",
+        TagEnd::List(false) => "ul",
+        TagEnd::Item => "li",
+        TagEnd::Emphasis => "em",
+        TagEnd::Strong => "strong",
+        TagEnd::Strikethrough => "s",
+        _ => return None,
+    })
+}
+
+/// Text in HTML.
+pub(super) fn escape(html: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_an_agent_writes_is_html() {
+        for (raw, shown) in [
+            ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"),
+            ("a <b>b</b>", "<p>a &lt;b&gt;b&lt;/b&gt;</p>"),
+            (
+                "![x](http://e/p.png)",
+                "<p><span class=\"link\">x</span> <span class=\"to\">(http://e/p.png)</span></p>",
+            ),
+            (
+                "[go](javascript:alert(1))",
+                "<p><span class=\"link\">go</span> <span class=\"to\">(javascript:alert(1))</span></p>",
+            ),
+            ("# Approved", "<p>Approved</p>"),
+            ("`<i>`", "<p><code>&lt;i&gt;</code></p>"),
+            ("**bold** and *so*", "<p><strong>bold</strong> and <em>so</em></p>"),
+            ("```\n</pre><script>\n```", "<pre>&lt;/pre&gt;&lt;script&gt;\n</pre>"),
+            ("<svg onload=alert(1)>", "<p>&lt;svg onload=alert(1)&gt;</p>"),
+            (
+                "[a]: http://e 'x'\n\n[a]",
+                "<p><span class=\"link\">a</span> <span class=\"to\">(http://e)</span></p>",
+            ),
+        ] {
+            assert_eq!(markdown(raw).html, shown, "{raw}");
+        }
+    }
+
+    #[test]
+    fn what_is_invisible_is_counted() {
+        let shown = markdown("pay \u{202e}001 now\u{200b}");
+        assert_eq!(shown.spelt_out, 2);
+        assert!(!shown.html.contains('\u{202e}'));
+    }
+}

@@ -1,0 +1,234 @@
+//! Sessions of browsers. The credential is in a cookie that no script reads and no other site sends. But a
+//! browser sends it to every port of the host, and what listens there may be an agent's: so a cookie alone only
+//! looks. Whoever wants something done also says a word that was handed out at the login and is kept where pages
+//! of this very origin find it, and nobody else.
+
+use super::hall::{Credential, Hall, Room, Word};
+use super::health::blocking;
+use super::passkeys::{self, Touched};
+use super::problem::Failed;
+use super::route::{Asked, Input, Nothing, take};
+use super::visitor::Knock;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, COOKIE, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use sayso_core::{Code, Digest, Door, Refusal};
+use sayso_engine::{LoginFor, Minted, Result, bad_code, bad_passkey, bad_passphrase};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Brings the word that our own pages know.
+const WORD: &str = "sayso-word";
+
+/// How long a browser keeps the cookie; the login behind it ends by itself.
+const KEPT_SECONDS: u32 = 30 * 24 * 3_600;
+
+pub(super) fn routes() -> Router<Arc<Hall>> {
+    Router::new()
+        .route("/session/{space}", post(log_in).delete(log_out))
+        .route("/session/{space}/join", post(join))
+        .route("/session/{space}/code", post(by_code))
+        .route("/session/{space}/touch/begin", post(begin_touch))
+        .route("/session/{space}/touch", post(by_touch))
+        .route("/session/{space}/unlock", post(unlock).delete(lock))
+}
+
+/// Who sends a request: a program by its token, or a browser by its cookie. A browser that wants something
+/// done must know the word.
+pub(super) fn credential(hall: &Hall, parts: &Parts, space: &str) -> Option<Credential> {
+    if parts.headers.contains_key(AUTHORIZATION) {
+        return Credential::of_program(&parts.headers);
+    }
+    let credential = of_browser(hall, &parts.headers, space)?;
+    let said = parts.headers.get(WORD).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let word = match parts.method.is_safe() {
+        true => Word::NotNeeded,
+        false => Word::Said(said.to_owned()),
+    };
+    Some(Credential { word, ..credential })
+}
+
+/// What a browser brings along.
+pub(super) fn of_browser(hall: &Hall, headers: &HeaderMap, space: &str) -> Option<Credential> {
+    let name = cookie_name(hall, space);
+    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|all| all.split(';')).filter_map(|pair| pair.split_once('='));
+    let (_, secret) = pairs.find(|(key, _)| key.trim() == name)?;
+    let secret = secret.trim().to_owned();
+    Some(Credential { secret, door: Door::Web, word: Word::NotNeeded })
+}
+
+/// A name that starts like this is taken by browsers only from this very host, and only by TLS. Without TLS
+/// they would not take it at all, so on this machine it is a plain one.
+fn cookie_name(hall: &Hall, space: &str) -> String {
+    let prefix = if hall.is_secure() { "__Host-sayso-" } else { "sayso-" };
+    // The name of a space may have letters that a cookie's must not have.
+    let digest = Digest::of_bytes(space.as_bytes()).to_string();
+    let digest: String = digest.chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("{prefix}{}", &digest[digest.len() - 16..])
+}
+
+fn cookie(hall: &Hall, space: &str, secret: &str, seconds: u32) -> String {
+    let name = cookie_name(hall, space);
+    let secure = if hall.is_secure() { "; Secure" } else { "" };
+    format!("{name}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
+}
+
+type Answer = std::result::Result<Response, Failed>;
+
+/// A name and a passphrase.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LogIn {
+    name: String,
+    passphrase: String,
+}
+
+async fn log_in(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let_in(hall, request, |room, LogIn { name, passphrase }| {
+        known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, LoginFor::Browser)
+    })
+    .await
+}
+
+/// An invitation, and what they will be known by.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Join {
+    code: String,
+    name: String,
+    passphrase: String,
+}
+
+async fn join(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let_in(hall, request, |room, Join { code, name, passphrase }| {
+        known(room, bad_code)?.desk.join(&code, &name, &passphrase, LoginFor::Browser)
+    })
+    .await
+}
+
+/// A code that their own terminal gave them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ByCode {
+    code: String,
+}
+
+async fn by_code(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let_in(hall, request, |room, ByCode { code }| {
+        known(room, bad_code)?.desk.log_in_by_entry(&code)
+    })
+    .await
+}
+
+async fn begin_touch(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
+    let begun = blocking(move || {
+        let room = known(knock.hall.room(&knock.space), bad_passkey)?;
+        passkeys::begin_entry(&room.desk, knock.hall.relying())
+    });
+    said(&json!(begun.await?))
+}
+
+async fn by_touch(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let relying = hall.clone();
+    let_in(hall, request, move |room, touched: Touched| {
+        passkeys::enter(&known(room, bad_passkey)?.desk, relying.relying(), touched)
+    })
+    .await
+}
+
+/// Lets in whoever has no credential yet. What is said to a wrong one does not tell whether there is such a
+/// space or person.
+async fn let_in<B: Input>(
+    hall: Arc<Hall>,
+    request: Request<Body>,
+    work: impl FnOnce(Result<Arc<Room>>, B) -> Result<Minted> + Send + 'static,
+) -> Answer {
+    let (knock, asked): (Knock, Asked<0, Nothing, B>) = take_from_anybody(hall, request).await?;
+    let (hall, space) = (knock.hall.clone(), knock.space.clone());
+    let minted = blocking(move || work(knock.hall.room(&knock.space), asked.body)).await?;
+    let mut response = said(&json!({"name": minted.token.name, "word": minted.word}))?;
+    keep(&mut response, &cookie(&hall, &space, &minted.secret, KEPT_SECONDS))?;
+    Ok(response)
+}
+
+/// Whoever logs in may have an old cookie, and then cannot know the word for it.
+async fn take_from_anybody<B: Input>(
+    hall: Arc<Hall>,
+    mut request: Request<Body>,
+) -> std::result::Result<(Knock, Asked<0, Nothing, B>), Failed> {
+    request.headers_mut().remove(COOKIE);
+    take(hall, request).await
+}
+
+/// A passphrase.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Unlock {
+    passphrase: String,
+}
+
+/// Shows the passphrase again, for what needs more than a cookie.
+async fn unlock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let (knock, asked): (Knock, Asked<0, Nothing, Unlock>) = take(hall, request).await?;
+    let until = blocking(move || {
+        let at = knock.enter()?;
+        at.caller.unlock(&at.room.desk, &asked.body.passphrase)
+    });
+    let until = super::when::rfc3339(until.await?);
+    said(&json!({"until": until}))
+}
+
+/// Shows it no more: whoever leaves their desk.
+async fn lock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
+    let locked = blocking(move || {
+        let at = knock.enter()?;
+        at.caller.lock(&at.room.desk)
+    });
+    locked.await?;
+    said(&json!({}))
+}
+
+async fn log_out(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
+    let gone = cookie(&knock.hall, &knock.space, "", 0);
+    let ended = blocking(move || {
+        let at = knock.enter()?;
+        at.caller.log_out(&at.room.desk)
+    });
+    let mut response = match ended.await {
+        Ok(()) => said(&json!({}))?,
+        // A cookie that counts for nothing any more goes all the same.
+        Err(failed) => failed.into_response(),
+    };
+    keep(&mut response, &gone)?;
+    Ok(response)
+}
+
+/// The space, for somebody who may not learn whether there is one.
+pub(super) fn known(room: Result<Arc<Room>>, otherwise: fn() -> Refusal) -> Result<Arc<Room>> {
+    room.map_err(|error| match error.code() {
+        Code::NoSpace => otherwise().into(),
+        _ => error,
+    })
+}
+
+fn said(value: &Value) -> Answer {
+    Ok(axum::Json(value).into_response())
+}
+
+fn keep(response: &mut Response, cookie: &str) -> std::result::Result<(), Failed> {
+    let value = HeaderValue::from_str(cookie)
+        .map_err(|_| Refusal::new(Code::Failure, "the session cannot be written"))?;
+    response.headers_mut().append(SET_COOKIE, value);
+    Ok(())
+}

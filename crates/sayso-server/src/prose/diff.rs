@@ -1,0 +1,68 @@
+//! Diffs: how their lines are told apart.
+
+/// What a line of a diff is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The name of a file.
+    File,
+    /// A place in it.
+    Place,
+    /// A new line.
+    Added,
+    /// A line that goes.
+    Removed,
+    /// A line around them.
+    Same,
+}
+
+impl Part {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Part::File => "file",
+            Part::Place => "place",
+            Part::Added => "added",
+            Part::Removed => "removed",
+            Part::Same => "same",
+        }
+    }
+}
+
+/// A line of a diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLine {
+    /// What it is.
+    pub part: Part,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// The lines of a text that is a diff.
+pub fn diff(text: &str) -> Option<Vec<DiffLine>> {
+    let is_diff = text.lines().any(|line| line.starts_with("@@ "))
+        && text.lines().any(|line| line.starts_with("+++ "));
+    let part = |line: &str| match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Part::File,
+        [b'd', b'i', b'f', b'f', b' ', ..] => Part::File,
+        [b'+', ..] => Part::Added,
+        [b'-', ..] => Part::Removed,
+        [b'@', b'@', ..] => Part::Place,
+        _ => Part::Same,
+    };
+    let line = |line: &str| DiffLine { part: part(line), text: line.to_owned() };
+    is_diff.then(|| text.lines().map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_one() {
+        let text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same";
+        let parts: Vec<_> =
+            diff(text).unwrap_or_default().iter().map(|line| line.part.as_str()).collect();
+        assert_eq!(parts, ["file", "file", "place", "removed", "added", "same"]);
+        assert!(diff("+ a list\n- of things").is_none());
+    }
+}

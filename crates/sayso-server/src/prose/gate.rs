@@ -1,0 +1,241 @@
+//! What is said of a gate.
+
+use super::relative;
+use sayso_core::gate::{Ending, Fact, Gate, Receipt, Step};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
+use sayso_engine::Asked;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// What those who look at a list should know of an open gate: who is on it, and when its time is over.
+pub fn hurry(gate: &Gate, now: Timestamp) -> Vec<String> {
+    let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
+    let claim = claim.map(|claim| format!("{} is on it", harmless_line(&claim.by)));
+    let snoozed = gate.snoozed_until.filter(|until| *until > now);
+    let snoozed = snoozed.map(|until| format!("put off, back {}", relative(until, now)));
+    [claim, snoozed, silence(gate, now)].into_iter().flatten().collect()
+}
+
+/// What an answer takes beyond a person's word: certain people, more proof, haste.
+pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
+    if !gate.is_open() {
+        return vec![];
+    }
+    let opened = &gate.opened;
+    let who: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
+    let people = (opened.approvers != Approvers::Anyone)
+        .then(|| format!("it takes the say of {}", harmless_line(&who.join(", or "))));
+    let handed = gate.delegations.iter().map(|d| format!("{} for {}", d.to, d.from));
+    let handed: Vec<_> = handed.map(|one| harmless_line(&one)).collect();
+    let handed = (!handed.is_empty()).then(|| format!("handed to {}", handed.join(", ")));
+    let veto: Vec<_> = opened.veto.iter().map(String::as_str).collect();
+    let veto = (!veto.is_empty()).then(|| format!("a no of {} counts", veto.join(", ")));
+    let launcher = opened.lineage.launcher.as_ref().filter(|_| opened.launcher_excluded);
+    let others = launcher.map(|name| format!("not {name}, who launched the agent"));
+    let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
+    let claim = claim.map(|claim| format!("{} is on it", claim.by));
+    let proof = (opened.least_proof > Proof::Token)
+        .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
+    let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
+    let closes = opened.task.is_some() && opened.kind.outcome(Verdict::Approved) == Outcome::Done;
+    let closes = closes.then(|| "a yes closes the task".to_owned());
+    let all = [
+        closes,
+        people,
+        handed,
+        veto,
+        others,
+        proof,
+        risk,
+        level(gate, now),
+        silence(gate, now),
+        claim,
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Who is asked next, and when.
+fn level(gate: &Gate, now: Timestamp) -> Option<String> {
+    let level = gate.opened.schedule.levels.get(gate.escalation as usize)?;
+    let who = harmless_line(&level.approvers.in_words());
+    Some(format!("{} it goes up to {who}", relative(level.at?, now)))
+}
+
+/// What comes if nobody answers, and when.
+pub fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
+    let deadline = gate.deadline()?;
+    let when = relative(deadline, now);
+    Some(match gate.at_end() {
+        AtEnd::Deny => format!("without an answer it is a no {when}"),
+        AtEnd::Fail => format!("without an answer the task fails {when}"),
+        AtEnd::Approve => format!("without an answer it is a YES {when}"),
+        AtEnd::Escalate => format!("without an answer it goes one level up {when}"),
+        AtEnd::Defer => format!("without an answer it is asked again {when}"),
+        AtEnd::Keep if gate.is_overdue => format!("it was due {when}"),
+        AtEnd::Keep => format!("it is due {when}"),
+    })
+}
+
+/// The commands that answer a gate, ready to be typed.
+pub fn how_to_answer(gate: &Gate) -> Vec<String> {
+    let id = gate.handle();
+    let reject = format!("sayso reject {id} \"reason\"");
+    match (&gate.card.shape, gate.opened.kind) {
+        (Shape::Verdict, Kind::Work) => vec![format!("sayso done {id} \"what was done\""), reject],
+        (Shape::Verdict, Kind::Escalation) => {
+            vec![format!("sayso respond {id} \"direction\""), format!("sayso approve {id}"), reject]
+        }
+        (Shape::Verdict, _) => vec![format!("sayso approve {id}"), reject],
+        (Shape::Text, _) => vec![format!("sayso respond {id} \"your answer\""), reject],
+        (Shape::Choice { multi, other, .. }, _) => {
+            let several = if *multi { " 2" } else { "" };
+            let own = other.then(|| format!("sayso choose {id} --other \"your words\""));
+            let pick = format!("sayso choose {id} 1{several}");
+            [Some(pick), own, Some(reject)].into_iter().flatten().collect()
+        }
+        (Shape::Form { .. }, _) => {
+            vec![format!("sayso answer {id} --form '{{\"field\": \"value\"}}'"), reject]
+        }
+    }
+}
+
+/// What came of an answer, as far as it is known.
+pub fn onward(receipt: &Receipt) -> Vec<String> {
+    let Some(onward) = &receipt.onward else { return vec![] };
+    let note = match onward.note.is_empty() {
+        true => String::new(),
+        false => format!(": {}", shorten(&harmless_line(&onward.note), 80)),
+    };
+    let mut lines = vec![format!("turn {} went on with it, {}{note}", onward.number, onward.state)];
+    lines.extend(onward.commit.iter().map(|commit| format!("  commit {}", harmless_line(commit))));
+    let files = onward.files.iter().flat_map(|files| files.lines());
+    lines.extend(files.map(|line| format!("  {}", harmless_line(line))));
+    lines
+}
+
+/// How a gate ended, in words.
+pub fn ending_in_words(gate: &Gate) -> String {
+    match &gate.ending {
+        None => "open".into(),
+        Some(Ending::Answered { answer, by }) => {
+            let said = match (answer.verdict, answer.content.is_empty()) {
+                (Verdict::Approved, true) => "approved".to_owned(),
+                (Verdict::Approved, false) => {
+                    format!("answered {:?}", shorten(&harmless_line(&answer.as_text()), 60))
+                }
+                (Verdict::Rejected, _) => "rejected".to_owned(),
+            };
+            let why = answer.reason.as_deref().map(|r| format!(" ({})", harmless_line(r)));
+            format!(
+                "{said} by {} with {}{}",
+                harmless_line(&by.name),
+                by.proof.as_str(),
+                why.unwrap_or_default()
+            )
+        }
+        Some(Ending::Expired { at_end: AtEnd::Approve, .. }) => {
+            "expired without an answer, which the policy takes for a yes".into()
+        }
+        Some(Ending::Expired { at_end: AtEnd::Fail, .. }) => {
+            "expired without an answer, so the task failed".into()
+        }
+        Some(Ending::Expired { .. }) => "expired without an answer, which is a no".into(),
+        Some(Ending::Withdrawn { by, reason, .. }) => {
+            format!("withdrawn by {} ({})", harmless_line(by), harmless_line(reason))
+        }
+        Some(Ending::Superseded { by, .. }) => format!("replaced by gate {by}"),
+    }
+}
+
+/// Whose words stand beside a question.
+pub fn who_says(gate: &Gate) -> &'static str {
+    match gate.opened.lineage.role {
+        Role::Agent => "The agent says",
+        Role::Human | Role::Operator | Role::Admin | Role::Auditor | Role::Service => "Context",
+    }
+}
+
+/// The arguments of a tool call, to be changed. Where a command is all there is, it stands for them.
+pub fn arguments(gate: &Gate) -> Option<String> {
+    let is_call = gate.opened.kind == Kind::Tool;
+    let facts = &gate.card.facts;
+    let captured = |name: &str| facts.iter().find(|it| is_call && it.verified && it.name == name);
+    let value = match (captured("arguments"), captured("command")) {
+        // What was shown as text is JSON inside of it.
+        (Some(Fact { value: Value::String(text), .. }), _) => serde_json::from_str(text).ok()?,
+        (Some(arguments), _) => arguments.value.clone(),
+        (None, Some(command)) => {
+            let tool = captured("tool").and_then(|tool| tool.value.as_str());
+            let key = if tool == Some(CALLS_IT_CMD) { "cmd" } else { "command" };
+            json!({ key: command.value })
+        }
+        (None, None) => return None,
+    };
+    serde_json::to_string_pretty(&value).ok()
+}
+
+/// The one shell among those that clients have whose command is called otherwise.
+const CALLS_IT_CMD: &str = "exec_command";
+
+/// A step of a gate's way: what, by whom, and what else there is to say.
+pub fn step(step: &Step) -> String {
+    let by = harmless_line(&step.by);
+    let note = shorten(&harmless_line(&step.note), 200);
+    match (by.is_empty(), note.is_empty()) {
+        (true, true) => step.stage.as_str().to_owned(),
+        (false, true) => format!("{} by {by}", step.stage.as_str()),
+        (true, false) => format!("{}: {note}", step.stage.as_str()),
+        (false, false) => format!("{} by {by}: {note}", step.stage.as_str()),
+    }
+}
+
+/// That the same was asked before and people said no, if they did.
+pub fn denied(asked: &Asked) -> Option<String> {
+    let denied = asked.denied.as_ref()?;
+    let times = match denied.times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let why =
+        denied.reason.as_deref().map(|why| format!(": {}", shorten(&harmless_line(why), 120)));
+    Some(format!(
+        "asked again: {times} it was rejected, last at {} by {}{}",
+        denied.gate,
+        harmless_line(&denied.by),
+        why.unwrap_or_default()
+    ))
+}
+
+/// That a yes came sooner than what it is about can be read, if it did.
+pub fn haste(gate: &Gate) -> Option<String> {
+    let ms = gate.hasty_ms()?;
+    let name = gate.answer().map(|(_, by)| harmless_line(&by.name))?;
+    Some(format!(
+        "{name} had it on the screen for {}.{} s, too short to read it",
+        ms / 1_000,
+        ms % 1_000 / 100
+    ))
+}
+
+/// Who else asks the same, if anybody does: everybody hears what is answered.
+pub fn askers(asked: &Asked) -> Vec<String> {
+    let names: BTreeSet<_> = asked.askers.iter().map(|asker| asker.name.as_str()).collect();
+    let each: Vec<_> = asked
+        .askers
+        .iter()
+        .map(|asker| format!("{} ({})", harmless_line(&asker.name), asker.handle))
+        .collect();
+    let mut lines = vec![];
+    match (names.len(), each.len()) {
+        (_, 0 | 1) => {}
+        (1, many) => lines.push(format!("asked {many} times: {}", each.join(", "))),
+        (many, _) => lines.push(format!("{many} agents ask this: {}", each.join(", "))),
+    }
+    match asked.others {
+        0 => {}
+        1 => lines.push("one more asks it who is not yours to answer".into()),
+        many => lines.push(format!("{many} more ask it who are not yours to answer")),
+    }
+    lines
+}

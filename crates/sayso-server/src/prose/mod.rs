@@ -1,0 +1,99 @@
+//! What is said to people, in the same words on every surface: the command line, the terminal inbox, the
+//! pages. How it looks is the surface's own.
+
+mod diff;
+mod gate;
+
+pub use diff::{DiffLine, Part, diff};
+pub use gate::{
+    arguments, askers, conditions, denied, ending_in_words, haste, how_to_answer, hurry, onward,
+    silence, step, who_says,
+};
+
+use sayso_core::Timestamp;
+
+/// How long something has waited, as a surface may colour it. The words stand beside the colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// Nobody could have been expected to look yet.
+    Fresh,
+    /// Somebody is being kept from their work.
+    Waiting,
+    /// Too long.
+    Old,
+}
+
+impl Age {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Age::Fresh => "fresh",
+            Age::Waiting => "waiting",
+            Age::Old => "old",
+        }
+    }
+}
+
+/// How long something has waited.
+pub fn age(since: Timestamp, now: Timestamp) -> Age {
+    match (now.as_micros() - since.as_micros()) / 60_000_000 {
+        ..10 => Age::Fresh,
+        10..60 => Age::Waiting,
+        _ => Age::Old,
+    }
+}
+
+/// How long ago, or how long to go: `2 hours ago`, `in 3 days`.
+pub fn relative(at: Timestamp, now: Timestamp) -> String {
+    let seconds = (now.as_micros() - at.as_micros()) / 1_000_000;
+    let distance = seconds.unsigned_abs();
+    let words = match distance {
+        0..10 if seconds < 0 => return "in a few seconds".into(),
+        0..10 => return "just now".into(),
+        10..60 => format!("{distance} seconds"),
+        60..3_541 if seconds < 0 => count(distance.div_ceil(60), "minute"),
+        3_541..3_600 if seconds < 0 => count(1, "hour"),
+        60..3_600 => count(distance / 60, "minute"),
+        // What is to come is told to the minute: it may be somebody's deadline.
+        3_600..86_400 if seconds < 0 => hours_and_minutes(distance.div_ceil(60)),
+        3_600..86_400 => count(distance / 3_600, "hour"),
+        86_400..2_592_000 => count(distance / 86_400, "day"),
+        2_592_000..31_536_000 => count(distance / 2_592_000, "month"),
+        _ => count(distance / 31_536_000, "year"),
+    };
+    if seconds < 0 { format!("in {words}") } else { format!("{words} ago") }
+}
+
+fn hours_and_minutes(minutes: u64) -> String {
+    let hours = count(minutes / 60, "hour");
+    match minutes % 60 {
+        0 => hours,
+        minutes => format!("{hours} {}", count(minutes, "minute")),
+    }
+}
+
+fn count(number: u64, unit: &str) -> String {
+    if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_told_in_words() {
+        let now = Timestamp::from_micros(1_000_000_000_000_000);
+        let ago = |seconds: i64| relative(now.plus_micros(-seconds * 1_000_000), now);
+        assert_eq!(ago(3), "just now");
+        assert_eq!(ago(60), "1 minute ago");
+        assert_eq!(ago(7_300), "2 hours ago");
+        assert_eq!(ago(-90_000), "in 1 day");
+    }
+
+    #[test]
+    fn ages_grow() {
+        let now = Timestamp::from_micros(1_000_000_000_000_000);
+        let since = |minutes: i64| age(now.plus_micros(-minutes * 60_000_000), now);
+        assert_eq!([since(9), since(10), since(60)], [Age::Fresh, Age::Waiting, Age::Old]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Flows, as lists show them.
+
+use crate::read::{Query, json, rows_max};
+use crate::tx::args;
+use crate::{FlowFilter, Page, Read, Result, Write};
+use sayso_core::flow::Flow;
+use sayso_core::{FlowId, SpaceId};
+
+impl Read<'_> {
+    /// The view of a flow, with its version.
+    pub fn flow_view(&mut self, id: FlowId) -> Result<Option<(Flow, u64)>> {
+        let sql = "SELECT body, version FROM flows WHERE id = ?1";
+        let row = self.one(sql, args![&id.to_string()])?;
+        row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
+    }
+
+    /// Flows, newest first, a page at a time.
+    pub fn flows(&mut self, space: SpaceId, filter: &FlowFilter) -> Result<Page<Flow>> {
+        let space = space.to_string();
+        let after = filter.after.map(|flow| flow.to_string());
+        let mut query = Query::new("SELECT body FROM flows WHERE space = ?1", args![&space]);
+        if let Some(workflow) = &filter.workflow {
+            query.and("workflow = ?", workflow.into());
+        }
+        if !filter.all {
+            query.plain("is_over = 0");
+        }
+        if let Some(after) = &after {
+            let last = "(SELECT started_at FROM flows WHERE id = ?)";
+            query.and(&format!("(started_at, id) < ({last}, ?)"), after.into());
+        }
+        let rows = query.run(self.conn, " ORDER BY started_at DESC, id DESC", filter.limit)?;
+        let flows = rows.iter().map(|row| json(row.text(0))).collect::<Result<_>>()?;
+        Ok(Page::of(flows, filter.limit))
+    }
+
+    /// Flows that wait for nobody: what they asked has ended. Those that nobody holds come first, then those
+    /// that were not heard of for the longest time.
+    pub fn ready_flows(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Flow>> {
+        let sql = "SELECT f.body FROM flows f LEFT JOIN gates g ON g.id = f.gate \
+                   WHERE f.space = ?1 AND f.is_over = 0 AND (f.gate IS NULL OR g.state <> 'open') \
+                   ORDER BY coalesce(f.held_until, 0), f.started_at, f.id LIMIT ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
+        rows.iter().map(|row| json(row.text(0))).collect()
+    }
+
+    /// What a handle or the beginning of one leads to, with the handles; at most eight.
+    pub fn find_flows(&mut self, space: SpaceId, name: &str) -> Result<Vec<(FlowId, String)>> {
+        let (space, end) = (space.to_string(), format!("{name}~"));
+        let sql = "SELECT id, handle FROM flows WHERE space = ?1 AND handle >= ?2 AND handle < ?3 \
+                   ORDER BY handle LIMIT 8";
+        let rows = self.conn.query(sql, args![&space, name, &end])?;
+        let found =
+            |row: &crate::tx::Row| Ok((crate::read::id(row.text(0))?, row.text(1).to_owned()));
+        rows.iter().map(found).collect()
+    }
+}
+
+impl Write<'_> {
+    /// Writes the view of a flow.
+    pub fn put_flow(&mut self, flow: &Flow, version: u64) -> Result<()> {
+        let sql = "INSERT INTO flows (id, space, handle, workflow, standing, is_over, gate, held_until, \
+                     started_at, version, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+                   ON CONFLICT (id) DO UPDATE SET standing = excluded.standing, \
+                     is_over = excluded.is_over, gate = excluded.gate, \
+                     held_until = excluded.held_until, version = excluded.version, \
+                     body = excluded.body";
+        let started = &flow.started;
+        let gate = flow.waits_for().next().map(|(_, gate)| gate.to_string());
+        let held_until = flow.hold.as_ref().map(|hold| hold.until.as_micros());
+        self.exec(
+            sql,
+            args![
+                &started.id.to_string(),
+                &started.space.to_string(),
+                &started.handle,
+                &started.workflow,
+                flow.standing(),
+                i64::from(!flow.is_live()),
+                gate.as_deref(),
+                held_until,
+                flow.started_at.as_micros(),
+                version as i64,
+                &crate::write::text(flow)?,
+            ],
+        )
+    }
+}

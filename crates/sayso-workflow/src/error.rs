@@ -1,0 +1,97 @@
+//! What can go wrong on the way.
+
+use crate::Mistakes;
+use sayso_core::Code;
+use sayso_core::flow::Flow;
+
+/// The result of anything here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong. The flow stays as it was, and can be gone on with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The desk said no, or could not be reached.
+    #[error(transparent)]
+    Desk(#[from] sayso_engine::Error),
+    /// The workflow has mistakes.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+    /// An agent did not do its step.
+    #[error("flow {flow}, phase {phase:?}: {why}")]
+    Step {
+        /// What people call the flow.
+        flow: String,
+        /// Where.
+        phase: String,
+        /// Why.
+        why: String,
+    },
+    /// The workflow cannot say what is next.
+    #[error("flow {flow}, phase {phase:?}: {why}")]
+    Lost {
+        /// What people call the flow.
+        flow: String,
+        /// Where.
+        phase: String,
+        /// Why.
+        why: String,
+    },
+    /// A flow was begun with another version of its workflow.
+    #[error(
+        "flow {flow} was begun with version {begun} of {workflow:?}, and this is version {ours}"
+    )]
+    OtherVersion {
+        /// What people call the flow.
+        flow: String,
+        /// Its workflow.
+        workflow: String,
+        /// The version it began with.
+        begun: String,
+        /// The one there is.
+        ours: String,
+    },
+    /// What asks people did not work.
+    #[error("{by} could not ask: {why}")]
+    Handler {
+        /// Which.
+        by: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn lost(flow: &Flow, why: impl Into<String>) -> Self {
+        let (name, phase) = (flow.started.handle.clone(), flow.phase.clone());
+        Self::Lost { flow: name, phase, why: why.into() }
+    }
+
+    pub(crate) fn step(flow: &Flow, why: impl Into<String>) -> Self {
+        let (name, phase) = (flow.started.handle.clone(), flow.phase.clone());
+        Self::Step { flow: name, phase, why: why.into() }
+    }
+
+    /// The stable number.
+    pub fn code(&self) -> Code {
+        match self {
+            Error::Desk(error) => error.code(),
+            Error::Mistakes(_) => Code::Invalid,
+            Error::Step { .. } | Error::Lost { .. } | Error::Handler { .. } => Code::Failure,
+            Error::OtherVersion { .. } => Code::OtherVersion,
+        }
+    }
+
+    /// What to do about it, if there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Desk(sayso_engine::Error::Refused(refusal)) => refusal.hint.clone(),
+            Error::Step { .. } => Some("go on with the flow to try that step again".into()),
+            Error::OtherVersion { begun, .. } => Some(format!(
+                "go on with it where version {begun} is, or say .goes_on_from({begun}) if this one can"
+            )),
+            Error::Desk(_) | Error::Mistakes(_) | Error::Lost { .. } | Error::Handler { .. } => {
+                None
+            }
+        }
+    }
+}

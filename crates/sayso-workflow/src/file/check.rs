@@ -1,0 +1,102 @@
+//! What is wrong with phases only together: names, ways that lead nowhere, phases nobody reaches.
+
+use super::definition::{Phase, Target};
+use sayso_policy::mistake::{Mistakes, nearest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Notes what is wrong. Ways are only looked at if all phases could be read.
+pub(super) fn check(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) {
+    check_names(phases, mistakes);
+    for phase in phases {
+        check_no(phase, mistakes);
+    }
+    let are_known = check_targets(phases, is_whole, mistakes);
+    if is_whole && are_known && !phases.is_empty() {
+        check_ways(phases, mistakes);
+    }
+}
+
+fn check_names(phases: &[Phase], mistakes: &mut Mistakes) {
+    let mut first: BTreeMap<&str, u64> = BTreeMap::new();
+    for phase in phases {
+        let line = *first.entry(&phase.name).or_insert(phase.line);
+        if line != phase.line {
+            let what = format!("the name `{}` is taken by the phase on line {line}", phase.name);
+            mistakes.add(phase.line, what, "give each phase a name of its own");
+        }
+    }
+}
+
+/// What is said of a no must count.
+fn check_no(phase: &Phase, mistakes: &mut Mistakes) {
+    if phase.on_reject.is_some() && phase.looks_at_a_no() {
+        let what = "`on_reject` is never used: `next` looks at the answer by itself";
+        mistakes.add(phase.line, what, "drop one of them");
+    }
+}
+
+/// Whether all targets are there.
+fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> bool {
+    let names = || phases.iter().map(|phase| phase.name.as_str()).chain(["end"]);
+    let mut are_known = true;
+    for phase in phases {
+        let next = phase.next.iter().map(|branch| (branch.line, "next", &branch.to));
+        let no = phase.on_reject.iter().map(|to| (phase.line, "on_reject", to));
+        let silence = phase.on_silence.iter().map(|to| (phase.line, "on_silence", to));
+        for (line, key, to) in next.chain(no).chain(silence) {
+            let Target::Phase(name) = to else { continue };
+            if names().any(|known| known == name) {
+                continue;
+            }
+            are_known = false;
+            // A phase that could not be read may be the one that is meant.
+            if is_whole {
+                let fix = match nearest(name, names()) {
+                    Some(meant) => format!("write `{meant}`"),
+                    None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+                };
+                mistakes.add(line, format!("`{key}`: there is no phase `{name}`"), fix);
+            }
+        }
+    }
+    are_known
+}
+
+fn check_ways(phases: &[Phase], mistakes: &mut Mistakes) {
+    let leads = |phase: &Phase, to: &str| {
+        phase.targets().any(|target| matches!(target, Target::Phase(name) if name == to))
+    };
+    let mut reached = BTreeSet::from([phases[0].name.as_str()]);
+    spread(&mut reached, phases, |phase, reached| {
+        phases.iter().any(|from| reached.contains(from.name.as_str()) && leads(from, &phase.name))
+    });
+    let ends = |phase: &&Phase| phase.targets().any(|target| *target == Target::End);
+    let mut ending: BTreeSet<&str> =
+        phases.iter().filter(ends).map(|phase| phase.name.as_str()).collect();
+    spread(&mut ending, phases, |phase, ending| ending.iter().any(|to| leads(phase, to)));
+    for phase in phases {
+        let name = &phase.name;
+        if !reached.contains(name.as_str()) {
+            let fix = "lead to it with `next`, or drop it";
+            mistakes.add(phase.line, format!("no way leads to the phase `{name}`"), fix);
+        } else if !ending.contains(name.as_str()) {
+            let what = format!("from the phase `{name}` no way leads to an end");
+            mistakes.add(phase.line, what, "add `end: true`, or a branch `to: end`");
+        }
+    }
+}
+
+/// Adds phases until no more belong to them.
+fn spread<'a>(
+    found: &mut BTreeSet<&'a str>,
+    phases: &'a [Phase],
+    belongs: impl Fn(&Phase, &BTreeSet<&'a str>) -> bool,
+) {
+    loop {
+        let more = phases.iter().find(|p| !found.contains(p.name.as_str()) && belongs(p, found));
+        match more {
+            Some(phase) => drop(found.insert(phase.name.as_str())),
+            None => return,
+        }
+    }
+}

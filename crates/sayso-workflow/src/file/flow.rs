@@ -1,0 +1,119 @@
+//! Flows through workflow files: begun, gone on with, and drawn. A flow keeps the text it began with, so
+//! that a file that is changed later changes nothing that is under way.
+
+use super::definition::{Definition, Work};
+use super::plan::{Crew, Filed, begin};
+use crate::graph::{Graph, Standing};
+use crate::handler::HumanInput;
+use crate::walk::{Walked, walk};
+use crate::{Error, Inbox, Result};
+use sayso_core::flow::{Event, Flow};
+use sayso_core::{FlowId, TaskId, Timestamp};
+use sayso_engine::NewFlow;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The texts of a workflow, as they are kept with a flow.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    text: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    prompts: BTreeMap<String, String>,
+}
+
+/// A flow to be begun.
+#[derive(Debug, Clone)]
+pub struct NewFileFlow {
+    /// Its id: the same again is the same flow.
+    pub id: FlowId,
+    /// What it is about, in words.
+    pub title: String,
+    /// What it begins with; see [`Definition::input_from`].
+    pub input: Map<String, Value>,
+    /// The task its agents work on.
+    pub task: Option<TaskId>,
+}
+
+impl Definition {
+    /// Whether agents work in it: then a flow has a task and a worktree.
+    pub fn has_agents(&self) -> bool {
+        self.phases.iter().any(|phase| matches!(phase.work, Work::Agent { .. }))
+    }
+
+    /// Which version it is: by its text, and by nothing else.
+    pub fn version(&self) -> String {
+        self.digest().as_str().chars().rev().take(12).collect()
+    }
+
+    /// The workflow a flow was begun with; none where it was begun by a program.
+    pub fn of(flow: &Flow) -> Result<Option<Definition>> {
+        let Some(kept) = &flow.started.definition else { return Ok(None) };
+        let unread = |why: String| Error::lost(flow, format!("its workflow cannot be read: {why}"));
+        let Kept { text, prompts } =
+            serde_json::from_str(kept).map_err(|e| unread(e.to_string()))?;
+        let read = Definition::parse_kept(&flow.started.workflow, &text, &prompts);
+        read.map(Some).map_err(|mistakes| {
+            unread(mistakes.first().map(ToString::to_string).unwrap_or_default())
+        })
+    }
+}
+
+impl Inbox {
+    /// Begins a flow through a workflow file.
+    pub async fn begin_file(&self, definition: &Definition, new: NewFileFlow) -> Result<Flow> {
+        let kept = Kept { text: definition.text.clone(), prompts: definition.prompts.clone() };
+        let kept = serde_json::to_string(&kept)
+            .map_err(|e| Error::Handler { by: "serde".into(), why: e.to_string() })?;
+        let new = NewFlow {
+            id: new.id,
+            workflow: definition.name.clone(),
+            version: definition.version(),
+            definition: Some(kept),
+            title: new.title,
+            task: new.task,
+            phase: definition.first().name.clone(),
+            state: begin(new.input),
+        };
+        self.on_desk(move |desk, asker| desk.start_flow(asker, new.clone())).await
+    }
+
+    /// Goes on with a flow through a workflow file, as far as it goes. The steps are done by the crew.
+    pub async fn walk_file(
+        &self,
+        flow: &Flow,
+        crew: Arc<dyn Crew>,
+        input: &HumanInput,
+    ) -> Result<Walked> {
+        let Some(definition) = Definition::of(flow)? else {
+            return Err(Error::lost(flow, "it was begun by a program, which goes on with it"));
+        };
+        let version = flow.started.version.clone();
+        let filed = Filed { definition, version, crew };
+        walk(self, Arc::new(filed), flow.started.id, input).await
+    }
+}
+
+/// A flow as a picture: its workflow, and where it stands.
+pub fn picture(
+    definition: &Definition,
+    flow: &Flow,
+    history: &[(Timestamp, Event)],
+) -> (Graph, Standing) {
+    let mut done = vec![];
+    let mut here = flow.started.phase.clone();
+    for (_, event) in history {
+        if let Event::Moved { to, .. } = event {
+            done.push(std::mem::replace(&mut here, to.clone()));
+        }
+    }
+    let (here, waits) = match flow.is_live() {
+        true => (Some(here), flow.is_waiting()),
+        false => {
+            done.push(here);
+            (None, false)
+        }
+    };
+    (Graph::from(definition), Standing { done, here, waits })
+}

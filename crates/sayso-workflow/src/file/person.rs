@@ -1,0 +1,63 @@
+//! What a person said, as the expressions of a workflow see it.
+
+use sayso_core::{Answer, Content, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Human {
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// What was said in one value: the pick, the text, the form; `yes` or `no` for a bare verdict.
+    pub value: Value,
+    /// What was picked, words of one's own among them.
+    pub values: Vec<String>,
+    /// What was said, as a text; empty for a bare verdict.
+    pub text: String,
+    /// The form that was filled.
+    pub form: Option<Value>,
+    /// Why.
+    pub reason: String,
+    /// Who.
+    pub by: String,
+}
+
+impl Human {
+    /// An answer and who gave it.
+    pub fn of(answer: &Answer, by: &str) -> Self {
+        let reason = answer.reason.clone().unwrap_or_default();
+        let bare = |values: Vec<String>, value: Value, text: String, form: Option<Value>| Self {
+            verdict: answer.verdict,
+            value,
+            values,
+            text,
+            form,
+            reason: reason.clone(),
+            by: by.to_owned(),
+        };
+        match &answer.content {
+            Content::None => {
+                let word = match answer.verdict {
+                    Verdict::Approved => "yes",
+                    Verdict::Rejected => "no",
+                };
+                bare(vec![], word.into(), String::new(), None)
+            }
+            Content::Text(text) => bare(vec![], text.clone().into(), text.clone(), None),
+            Content::Choice { picked, other } => {
+                let values: Vec<String> = picked.iter().chain(other).cloned().collect();
+                let first = values.first().cloned().unwrap_or_default();
+                bare(values.clone(), first.into(), values.join("\n"), None)
+            }
+            Content::Form(value) | Content::Arguments(value) => {
+                bare(vec![], value.clone(), value.to_string(), Some(value.clone()))
+            }
+        }
+    }
+
+    /// Whether it is a yes.
+    pub fn approved(&self) -> bool {
+        self.verdict == Verdict::Approved
+    }
+}

@@ -1,0 +1,229 @@
+//! A workflow file, as somebody who walks through it sees it.
+
+use super::definition::{Definition, Phase, To, Work};
+use super::output::gathered;
+use super::person::Human as Person;
+use super::scope::{Heard, Scope};
+use super::walk::{Moment, Question, Way, Wrong};
+use crate::plan::{Lead, Plan, Work as Doing};
+use crate::workflow::rejected;
+use crate::{Error, Human, Result};
+use sayso_core::approvers::Approvers;
+use sayso_core::flow::{Flow, How};
+use sayso_engine::Shell;
+use sayso_engine::worker::{Step, StepCheck};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Those who do the steps of a flow: agents, and commands.
+pub trait Crew: Send + Sync {
+    /// Begins a step.
+    fn work(&self, flow: &Flow, job: Job) -> Doing;
+    /// The people in a group, where a question is for one.
+    fn group(&self, name: &str) -> Vec<String>;
+}
+
+/// A step of a flow, for whoever does it.
+#[derive(Debug, Clone)]
+pub enum Job {
+    /// For an agent.
+    Agent(Box<Step>),
+    /// For the shell.
+    Command(Box<Command>),
+}
+
+/// A step that is a command.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// Names this doing of it.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// The command.
+    pub shell: Shell,
+    /// Whether any code it ends with is a result.
+    pub any_code: bool,
+    /// What must hold before it counts.
+    pub checks: Vec<StepCheck>,
+    /// How often it may be run again.
+    pub retries: u32,
+    /// Patterns of the only paths it may change.
+    pub writes: Option<Vec<String>>,
+}
+
+/// A workflow file and those who do its steps.
+pub(crate) struct Filed {
+    pub(crate) definition: Definition,
+    pub(crate) version: String,
+    pub(crate) crew: Arc<dyn Crew>,
+}
+
+/// What a flow through a file begins with.
+pub(crate) fn begin(input: Map<String, Value>) -> Value {
+    json!({"input": input, "state": input})
+}
+
+impl Filed {
+    fn at(&self, flow: &Flow) -> Result<&Phase> {
+        let found = self.definition.phase(&flow.phase);
+        found.ok_or_else(|| Error::lost(flow, "the workflow has no such phase"))
+    }
+
+    fn scope(&self, flow: &Flow) -> Result<Scope> {
+        let map = |name: &str| flow.state.get(name).and_then(Value::as_object).cloned();
+        let outputs: Vec<Value> = flow.outputs.values().cloned().collect();
+        let output = match (self.at(flow)?.each.is_some(), outputs.is_empty()) {
+            (true, _) => Some(gathered(outputs)),
+            (false, true) => None,
+            (false, false) => outputs.into_iter().next(),
+        };
+        let heard =
+            flow.heard.values().next().map_or(Heard::NotAsked, |heard| match &heard.answer {
+                Some(answer) => Heard::Answered(Person::of(answer, &heard.by)),
+                None => Heard::Silence,
+            });
+        let (input, state) = (map("input").unwrap_or_default(), map("state").unwrap_or_default());
+        Ok(Scope { input, state, output, item: None, heard })
+    }
+
+    fn item_scope(&self, flow: &Flow, item: u32) -> Result<Scope> {
+        let (phase, scope) = (self.at(flow)?, self.scope(flow)?);
+        let Some(items) = phase.items(&scope).map_err(|wrong| lost(flow, &wrong))? else {
+            return Ok(scope);
+        };
+        let found = items.into_iter().nth(item as usize);
+        let found =
+            found.ok_or_else(|| Error::lost(flow, "there are fewer items than there were"))?;
+        Ok(scope.with_item(found))
+    }
+
+    fn job(&self, flow: &Flow, item: u32) -> std::result::Result<Job, Error> {
+        let (phase, scope) = (self.at(flow)?, self.item_scope(flow, item)?);
+        let wrong = |wrong: Wrong| lost(flow, &wrong);
+        let checks = phase.step_checks(&scope).map_err(wrong)?;
+        let id = format!("{}/{}/{item}", flow.started.id, flow.position);
+        let (name, writes, retries) = (phase.name.clone(), phase.writes.clone(), phase.retries);
+        if let Some(instructions) = phase.prompt(&scope).map_err(wrong)? {
+            let (agent, role, model) =
+                (phase.agent.clone(), phase.role.clone(), phase.model.clone());
+            let step = Step { id, name, instructions, agent, role, model, checks, retries, writes };
+            return Ok(Job::Agent(Box::new(step)));
+        }
+        let any_code = matches!(&phase.work, Work::Run { any_code: true, .. });
+        match phase.command(&scope).map_err(wrong)? {
+            Some(shell) => {
+                let command = Command { id, name, shell, any_code, checks, retries, writes };
+                Ok(Job::Command(Box::new(command)))
+            }
+            None => Err(Error::lost(flow, "there is nothing to be done in it")),
+        }
+    }
+
+    fn with_state(flow: &Flow, state: Map<String, Value>) -> Value {
+        let input = flow.state.get("input").cloned().unwrap_or_default();
+        json!({"input": input, "state": state})
+    }
+
+    fn human(&self, question: Question) -> Human {
+        let Question { text, context, shape, to, risk, deadline_ms } = question;
+        let mut human = Human::of(text, shape).context(context);
+        if !to.is_empty() {
+            human = human.to(self.approvers(&to));
+        }
+        if let Some(risk) = risk {
+            human = human.risk(risk);
+        }
+        match deadline_ms {
+            Some(ms) => human.within(Duration::from_millis(ms)),
+            None => human,
+        }
+    }
+
+    /// One of these people. A group nobody is in admits nobody: it is never everybody.
+    fn approvers(&self, to: &[To]) -> Approvers {
+        let people = to.iter().flat_map(|to| match to {
+            To::Person(name) => vec![name.clone()],
+            To::Group(name) => self.crew.group(name),
+        });
+        Approvers::Some { least: 1, of: people.map(Approvers::Person).collect() }
+    }
+}
+
+fn lost(flow: &Flow, wrong: &Wrong) -> Error {
+    Error::lost(flow, wrong.to_string())
+}
+
+impl Plan for Filed {
+    fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn goes_on_from(&self, version: &str) -> bool {
+        self.version == version
+    }
+
+    fn has(&self, phase: &str) -> bool {
+        self.definition.phase(phase).is_some()
+    }
+
+    fn pieces(&self, flow: &Flow) -> Result<Option<u32>> {
+        let phase = self.at(flow)?;
+        if matches!(phase.work, Work::Nothing) {
+            return Ok(None);
+        }
+        let items = phase.items(&self.scope(flow)?).map_err(|wrong| lost(flow, &wrong))?;
+        Ok(Some(items.map_or(1, |items| u32::try_from(items.len()).unwrap_or(u32::MAX))))
+    }
+
+    fn at_once(&self, _: &Flow) -> usize {
+        // They share one folder.
+        1
+    }
+
+    fn work(&self, flow: &Flow, item: u32) -> Result<Doing> {
+        Ok(self.crew.work(flow, self.job(flow, item)?))
+    }
+
+    fn retries(&self, _: &Flow) -> u32 {
+        // Whoever does the step tries again, and says what failed.
+        0
+    }
+
+    fn keep(&self, flow: &Flow) -> Result<Value> {
+        let state = self.at(flow)?.apply_set(&self.scope(flow)?, Moment::Done);
+        Ok(Self::with_state(flow, state.map_err(|wrong| lost(flow, &wrong))?))
+    }
+
+    fn questions(&self, flow: &Flow) -> Result<Vec<(u32, Human)>> {
+        let (phase, scope) = (self.at(flow)?, self.scope(flow)?);
+        let wrong = |wrong: Wrong| lost(flow, &wrong);
+        if !phase.is_asked(&scope).map_err(wrong)? {
+            return Ok(vec![]);
+        }
+        let question = phase.question(&scope).map_err(wrong)?;
+        Ok(question.into_iter().map(|question| (0, self.human(question))).collect())
+    }
+
+    fn hear(&self, flow: &Flow) -> Result<Value> {
+        let state = self.at(flow)?.apply_set(&self.scope(flow)?, Moment::Heard);
+        Ok(Self::with_state(flow, state.map_err(|wrong| lost(flow, &wrong))?))
+    }
+
+    fn lead(&self, flow: &Flow) -> Result<Lead> {
+        let phase = self.at(flow)?;
+        Ok(match phase.next(&self.scope(flow)?).map_err(|wrong| lost(flow, &wrong))? {
+            Way::Phase(to) => Lead::To(to),
+            Way::End => Lead::End(How::Done, String::new()),
+            Way::Rejected => Lead::End(How::Rejected, rejected(flow, &phase.name)),
+            Way::Unanswered => {
+                let why = format!("the question in {:?} ended without an answer", phase.name);
+                Lead::End(How::Failed, why)
+            }
+        })
+    }
+}

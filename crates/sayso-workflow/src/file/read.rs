@@ -1,0 +1,673 @@
+//! From YAML to a definition. Goes on after a mistake, so that a person sees them all.
+
+use super::check::check;
+use super::definition::{Branch, Check, Definition, Input, Phase, Target, Work};
+use super::shell::{Quotes, fix};
+use super::template::{Part, Raw, Template, quotes, split};
+use super::{FILE_BYTES_MAX, PARTS_MAX, PHASES_MAX, RETRIES_MAX};
+use sayso_policy::mistake::Mistakes;
+use sayso_policy::yaml::{self, Fields, Node, Tree};
+use sayso_policy::{Flaw, Formula, Mistake, Paths, Variable};
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+/// The longest name.
+pub(super) const NAME_BYTES_MAX: usize = 64;
+
+const PHASE_KEYS: &[&str] = &[
+    "name",
+    "prompt",
+    "prompt_file",
+    "run",
+    "agent",
+    "role",
+    "model",
+    "check",
+    "retries",
+    "writes",
+    "each",
+    "set",
+    "ask",
+    "next",
+    "on_reject",
+    "on_silence",
+    "end",
+];
+
+/// How the prompts are had that stand in files of their own.
+type Prompts<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
+impl Definition {
+    /// Reads a workflow, with all its mistakes at once. `file` is its name in messages, `prompts` gives
+    /// the text of a prompt that stands in a file of its own.
+    pub fn parse(file: &str, text: &str, prompts: &Prompts<'_>) -> Result<Self, Vec<Mistake>> {
+        let mut mistakes = Mistakes::of(file);
+        if text.len() > FILE_BYTES_MAX {
+            let what = format!("the file has {} bytes, {FILE_BYTES_MAX} are allowed", text.len());
+            mistakes.add(0, what, "put long prompts in files of their own, with `prompt_file`");
+            return Err(mistakes.into_sorted());
+        }
+        let node = match yaml::read(text) {
+            Ok(node) => node,
+            Err((line, message)) => {
+                let what = format!("this is no YAML that can be used: {message}");
+                mistakes.add(line, what, "mend it");
+                return Err(mistakes.into_sorted());
+            }
+        };
+        let mut reader =
+            Reader { mistakes, prompts, kept: BTreeMap::new(), state: vec![], input: vec![] };
+        let definition = reader.definition(&node, text);
+        match definition {
+            Some(definition) if reader.mistakes.is_empty() => {
+                Ok(Self { prompts: reader.kept, ..definition })
+            }
+            _ => Err(reader.mistakes.into_sorted()),
+        }
+    }
+}
+
+pub(super) struct Reader<'a> {
+    pub(super) mistakes: Mistakes,
+    prompts: &'a Prompts<'a>,
+    kept: BTreeMap<String, String>,
+    /// What there is in `state` and `input`.
+    state: Vec<String>,
+    input: Vec<String>,
+}
+
+/// What a phase has, and so what its expressions see.
+#[derive(Clone, Copy)]
+pub(super) struct Has {
+    work: bool,
+    each: bool,
+    ask: bool,
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Before anything is done.
+    Before,
+    /// In what is done.
+    Work,
+    /// After it.
+    After,
+    /// After the answer.
+    Answer,
+}
+
+/// What holds for the phases that do not say otherwise.
+#[derive(Default)]
+struct Usual {
+    agent: Option<String>,
+    role: Option<String>,
+    model: Option<String>,
+}
+
+impl Reader<'_> {
+    fn definition(&mut self, node: &Node, text: &str) -> Option<Definition> {
+        const KEYS: &[&str] =
+            &["workflow", "about", "input", "sequence", "agent", "role", "model", "phases"];
+        let fields = node.fields("a workflow", KEYS, &mut self.mistakes);
+        let name = match fields.get("workflow") {
+            Some(node) => self.word(node, "`workflow`"),
+            None => {
+                let fix = "begin the file with `workflow: NAME`";
+                self.mistakes.add(fields.line, "a workflow needs a name", fix);
+                None
+            }
+        };
+        let about = self.plain(&fields, "about").unwrap_or_default();
+        let input = fields.get("input").map(|n| self.inputs(n)).unwrap_or_default();
+        let sequence = fields.get("sequence").map(|n| self.sequence(n)).unwrap_or_default();
+        let usual = Usual {
+            agent: self.plain(&fields, "agent"),
+            role: self.plain(&fields, "role"),
+            model: self.plain(&fields, "model"),
+        };
+        let nodes = fields.get("phases").map(|n| n.items("`phases`", &mut self.mistakes));
+        let nodes = nodes.unwrap_or_default();
+        if nodes.is_empty() {
+            let fix = "add `phases:` with at least one `- name: …`";
+            self.mistakes.add(fields.line, "a workflow needs phases", fix);
+        }
+        if nodes.len() > PHASES_MAX {
+            let what = format!("there are {} phases, {PHASES_MAX} are allowed", nodes.len());
+            self.mistakes.add(nodes[PHASES_MAX].line, what, "make two workflows of it");
+        }
+        let nodes = &nodes[..nodes.len().min(PHASES_MAX)];
+        self.input = input.iter().map(|input| input.name.clone()).collect();
+        self.state = self.input.clone();
+        self.state.extend(nodes.iter().flat_map(set_names));
+        let phases: Vec<Option<Phase>> = nodes.iter().map(|n| self.phase(n, &usual)).collect();
+        let is_whole = phases.iter().all(Option::is_some);
+        let mut phases: Vec<Phase> = phases.into_iter().flatten().collect();
+        lead_on(&mut phases);
+        check(&phases, is_whole, &mut self.mistakes);
+        let (text, prompts) = (text.to_owned(), BTreeMap::new());
+        let definition = Definition { name: name?, about, input, sequence, phases, text, prompts };
+        Some(definition).filter(|definition| !definition.phases.is_empty())
+    }
+
+    fn inputs(&mut self, node: &Node) -> Vec<Input> {
+        let entries = node.entries("`input`", &mut self.mistakes);
+        self.at_most(entries.len(), node.line, "inputs");
+        let mut inputs = vec![];
+        for entry in entries.iter().take(PARTS_MAX) {
+            self.identifier(&entry.key, entry.line, "an input");
+            let what = format!("the input `{}`", entry.key);
+            let fields = entry.value.fields(&what, &["about", "default"], &mut self.mistakes);
+            let about = self.plain(&fields, "about").unwrap_or_default();
+            let default = fields.get("default").map(Node::json);
+            inputs.push(Input { name: entry.key.clone(), about, default });
+        }
+        inputs
+    }
+
+    fn sequence(&mut self, node: &Node) -> Vec<String> {
+        let texts = node.texts("`sequence`", &mut self.mistakes);
+        self.at_most(texts.len(), node.line, "patterns");
+        for (line, text) in &texts {
+            if let Err(why) = super::sequence::check_pattern(text) {
+                let fix = "write it like `tasks/*.md`, inside the folder";
+                self.mistakes.add(*line, format!("`{text}` is no sequence: {why}"), fix);
+            }
+        }
+        texts.into_iter().map(|(_, text)| text).collect()
+    }
+
+    fn phase(&mut self, node: &Node, usual: &Usual) -> Option<Phase> {
+        let fields = node.fields("a phase", PHASE_KEYS, &mut self.mistakes);
+        let line = node.line;
+        let name = match fields.get("name") {
+            Some(node) => self.word(node, "the name of a phase"),
+            None => {
+                self.mistakes.add(line, "a phase needs a name", "add `name:`");
+                None
+            }
+        };
+        if name.as_deref() == Some("end") {
+            let what = "no phase can be called `end`: that is where a flow is complete";
+            self.mistakes.add(line, what, "give it another name");
+        }
+        let is_there = |key: &str| fields.get(key).is_some();
+        let has = Has {
+            work: ["prompt", "prompt_file", "run"].iter().any(|key| is_there(key)),
+            each: is_there("each"),
+            ask: is_there("ask"),
+        };
+        let prompt = self.prompt(&fields, has);
+        let command = fields.get("run").and_then(|n| self.command(n, "run", has));
+        self.check_sorts(&fields, has);
+        let each = fields.get("each").and_then(|n| self.formula(n, "each", Place::Before, has));
+        let ask = fields.get("ask").and_then(|n| self.ask(n, has));
+        let set = fields.get("set").map(|n| self.set(n, has)).unwrap_or_default();
+        let next = self.next(&fields, has);
+        let looks_at_code = |formula: &Formula| formula.names_field("output", "code");
+        let when = ask.as_ref().and_then(|ask| ask.when.as_ref());
+        let whens = next.iter().filter_map(|branch| branch.when.as_ref());
+        let looked = set.iter().map(|(_, formula)| formula).chain(whens).chain(when);
+        let any_code = looked.into_iter().any(looks_at_code);
+        let work = match (prompt, command) {
+            (Some(prompt), _) => Work::Agent { prompt },
+            (None, Some(command)) => Work::Run { command, any_code },
+            (None, None) => Work::Nothing,
+        };
+        let of_agent = |own: Option<String>, usual: &Option<String>| {
+            own.or_else(|| usual.clone()).filter(|_| matches!(work, Work::Agent { .. }))
+        };
+        let usual_retries = u32::from(matches!(work, Work::Agent { .. }));
+        Some(Phase {
+            line,
+            agent: of_agent(self.plain(&fields, "agent"), &usual.agent),
+            role: of_agent(self.plain(&fields, "role"), &usual.role),
+            model: of_agent(self.plain(&fields, "model"), &usual.model),
+            checks: fields.get("check").map(|n| self.checks(n, has)).unwrap_or_default(),
+            retries: fields.get("retries").and_then(|n| self.retries(n)).unwrap_or(usual_retries),
+            writes: fields.get("writes").map(|n| self.writes(n)),
+            on_reject: fields.get("on_reject").and_then(|n| self.target(n, "`on_reject`")),
+            on_silence: fields.get("on_silence").and_then(|n| self.target(n, "`on_silence`")),
+            work,
+            each,
+            set,
+            ask,
+            next,
+            name: name?,
+        })
+    }
+
+    /// What does not go together in a phase.
+    fn check_sorts(&mut self, fields: &Fields<'_>, has: Has) {
+        let there = |keys: &[&'static str]| -> Vec<&'static str> {
+            keys.iter().copied().filter(|key| fields.get(key).is_some()).collect()
+        };
+        let works = there(&["prompt", "prompt_file", "run"]);
+        if works.len() > 1 {
+            let what = format!("a phase has one step, not `{}`", works.join("` and `"));
+            self.mistakes.add(fields.line, what, "make a phase of each");
+        }
+        if !has.work && !has.ask {
+            let fix = "add `prompt`, `run` or `ask`, or drop it";
+            self.mistakes.add(fields.line, "the phase does nothing", fix);
+        }
+        for key in there(&["check", "retries", "writes", "each"]) {
+            if !has.work {
+                let what = format!("`{key}` is about a step, and the phase has none");
+                self.mistakes.add(fields.line, what, "add `prompt` or `run`, or drop it");
+            }
+        }
+        for key in there(&["agent", "role", "model"]) {
+            if !works.iter().any(|work| work.starts_with("prompt")) {
+                let what = format!("`{key}` is about an agent, and none works in the phase");
+                self.mistakes.add(fields.line, what, "add `prompt`, or drop it");
+            }
+        }
+        for key in there(&["on_reject", "on_silence"]) {
+            if !has.ask {
+                let what = format!("`{key}` is about a question, and the phase asks nothing");
+                self.mistakes.add(fields.line, what, "add `ask`, or drop it");
+            }
+        }
+        if fields.get("end").is_some() && fields.get("next").is_some() {
+            let what = "a phase goes on or it ends, not both";
+            self.mistakes.add(fields.line, what, "drop `next` or `end`");
+        }
+    }
+
+    fn prompt(&mut self, fields: &Fields<'_>, has: Has) -> Option<Template> {
+        if let Some(node) = fields.get("prompt") {
+            let text = node.text("`prompt`", &mut self.mistakes)?;
+            return self.template(node.line, "prompt", text, Place::Work, has);
+        }
+        let node = fields.get("prompt_file")?;
+        let name = node.text("`prompt_file`", &mut self.mistakes)?;
+        match (self.prompts)(name) {
+            Ok(text) => {
+                self.kept.insert(name.to_owned(), text.clone());
+                self.template(node.line, "prompt_file", &text, Place::Work, has)
+            }
+            Err(why) => {
+                let fix = "name a file inside the folder of the workflow";
+                self.mistakes.add(node.line, format!("`{name}` cannot be read: {why}"), fix);
+                None
+            }
+        }
+    }
+
+    /// A text with expressions in it.
+    pub(super) fn template(
+        &mut self,
+        line: u64,
+        key: &'static str,
+        text: &str,
+        place: Place,
+        has: Has,
+    ) -> Option<Template> {
+        let source = Source { line, key, text };
+        let raw = self.raw(&source)?;
+        let places = vec![Ok(Quotes::Bare); raw.len()];
+        Some(self.parts(&source, &raw, places, (place, has)))
+    }
+
+    /// A command with expressions in it.
+    fn command(&mut self, node: &Node, key: &'static str, has: Has) -> Option<Template> {
+        let text = node.text(&format!("`{key}`"), &mut self.mistakes)?;
+        if text.trim().is_empty() {
+            self.mistakes.add(node.line, format!("`{key}` is empty"), "write a command");
+        }
+        let source = Source { line: node.line, key, text };
+        let raw = self.raw(&source)?;
+        let places = quotes(&raw);
+        Some(self.parts(&source, &raw, places, (Place::Work, has)))
+    }
+
+    fn raw<'t>(&mut self, source: &Source<'t>) -> Option<Vec<Raw<'t>>> {
+        match split(source.text) {
+            Ok(raw) => Some(raw),
+            Err(open) => {
+                let fix = "close it with `}}`; for the signs themselves write `{{ \"{{\" }}`";
+                let what = format!("`{}` has `{{{{` without an end", source.key);
+                self.mistakes.add(source.line_of(open), what, fix);
+                None
+            }
+        }
+    }
+
+    fn parts(
+        &mut self,
+        source: &Source<'_>,
+        raw: &[Raw<'_>],
+        places: Vec<Result<Quotes, &'static str>>,
+        (place, has): (Place, Has),
+    ) -> Template {
+        let mut places = places.into_iter();
+        let mut parts = vec![];
+        for part in raw {
+            let (expression, at) = match part {
+                Raw::Text(text) => {
+                    parts.push(Part::Text((*text).to_owned()));
+                    continue;
+                }
+                Raw::Expression { text, at } => (*text, *at),
+            };
+            let line = source.line_of(at);
+            let quotes = match places.next() {
+                Some(Ok(quotes)) => quotes,
+                Some(Err(why)) => {
+                    let what = format!("`{{{{ {expression} }}}}` {why}");
+                    self.mistakes.add(line, what, fix(why));
+                    Quotes::Bare
+                }
+                None => Quotes::Bare,
+            };
+            if let Some(formula) = self.expression(line, source.key, expression, place, has) {
+                parts.push(Part::Value { formula, line, quotes });
+            }
+        }
+        Template { parts, key: source.key, line: source.line }
+    }
+
+    pub(super) fn formula(
+        &mut self,
+        node: &Node,
+        key: &str,
+        place: Place,
+        has: Has,
+    ) -> Option<Formula> {
+        let text = match &node.tree {
+            // What YAML takes for a number or a truth is an expression all the same.
+            Tree::Bool(value) => value.to_string(),
+            Tree::Number(number) => number.to_string(),
+            _ => node.text(&format!("`{key}`"), &mut self.mistakes)?.to_owned(),
+        };
+        self.expression(node.line, key, &text, place, has)
+    }
+
+    fn expression(
+        &mut self,
+        line: u64,
+        key: &str,
+        text: &str,
+        place: Place,
+        has: Has,
+    ) -> Option<Formula> {
+        let formula = match Formula::read(text) {
+            Ok(formula) => formula,
+            Err(flaw) => {
+                self.flaw(line, key, text, flaw);
+                return None;
+            }
+        };
+        for flaw in formula.flaws(&self.variables(place, has)) {
+            let flaw = Flaw { fix: fix_of(&flaw, place, has), ..flaw };
+            self.flaw(line, key, text, flaw);
+        }
+        Some(formula)
+    }
+
+    fn flaw(&mut self, line: u64, key: &str, text: &str, flaw: Flaw) {
+        let column = flaw.column.map(|at| format!(", column {at}")).unwrap_or_default();
+        self.mistakes.add(line, format!("`{key}`: `{text}`{column}: {}", flaw.what), flaw.fix);
+    }
+
+    /// What expressions see there.
+    fn variables(&self, place: Place, has: Has) -> Vec<Variable> {
+        let known = |name, fields: &[String]| Variable { name, fields: Some(fields.to_vec()) };
+        let mut found = vec![known("state", &self.state), known("input", &self.input)];
+        let any = |name| Variable { name, fields: None };
+        if place == Place::Work && has.each {
+            found.push(any("item"));
+        }
+        if matches!(place, Place::After | Place::Answer) && has.work {
+            found.push(any("output"));
+        }
+        if place == Place::Answer && has.ask {
+            const HUMAN: [&str; 7] = ["verdict", "value", "values", "text", "form", "reason", "by"];
+            found.push(known("human", &HUMAN.map(str::to_owned)));
+            found.extend([any("approved"), any("asked")]);
+        }
+        found
+    }
+
+    fn checks(&mut self, node: &Node, has: Has) -> Vec<Check> {
+        let nodes = node.items("`check`", &mut self.mistakes);
+        self.at_most(nodes.len(), node.line, "checks");
+        let mut checks = vec![];
+        for item in nodes.iter().take(PARTS_MAX) {
+            let fields = item.fields("a check", &["file", "passes", "fails"], &mut self.mistakes);
+            let there: Vec<_> = ["file", "passes", "fails"]
+                .into_iter()
+                .filter_map(|key| Some((key, fields.get(key)?)))
+                .collect();
+            let [(key, node)] = there[..] else {
+                let fix = "write `- file: PATH`, `- passes: COMMAND` or `- fails: COMMAND`";
+                self.mistakes.add(item.line, "a check is one of file, passes and fails", fix);
+                continue;
+            };
+            checks.extend(match key {
+                "file" => self.path(node, has).map(Check::File),
+                "passes" => self.command(node, "passes", has).map(Check::Passes),
+                _ => self.command(node, "fails", has).map(Check::Fails),
+            });
+        }
+        checks
+    }
+
+    fn path(&mut self, node: &Node, has: Has) -> Option<Template> {
+        let text = node.text("`file`", &mut self.mistakes)?;
+        let is_inside =
+            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if text.is_empty() || !Path::new(text).components().all(is_inside) {
+            let fix = "name a path inside it, without `..`";
+            self.mistakes.add(node.line, format!("`{text}` is not in the folder of the task"), fix);
+        }
+        self.template(node.line, "file", text, Place::Work, has)
+    }
+
+    fn retries(&mut self, node: &Node) -> Option<u32> {
+        if let Tree::Number(number) = &node.tree
+            && let Some(retries) = number.as_u64().and_then(|n| u32::try_from(n).ok())
+            && retries <= RETRIES_MAX
+        {
+            return Some(retries);
+        }
+        let fix = format!("write a number from 0 to {RETRIES_MAX}");
+        self.mistakes.add(node.line, "`retries` cannot be that", fix);
+        None
+    }
+
+    fn writes(&mut self, node: &Node) -> Vec<String> {
+        if matches!(&node.tree, Tree::List(items) if items.is_empty()) {
+            // Nothing may be changed: that can be meant.
+            return vec![];
+        }
+        let texts = node.texts("`writes`", &mut self.mistakes);
+        self.at_most(texts.len(), node.line, "patterns");
+        for (line, text) in &texts {
+            let is_outside = text.starts_with('/') || text.split('/').any(|part| part == "..");
+            if is_outside || text.is_empty() {
+                let what = format!("`{text}` is not in the folder of the task");
+                self.mistakes.add(*line, what, "name paths inside it, such as `docs/**`");
+            } else if let Err(why) = Paths::new(&[text]) {
+                let fix = "put characters that are meant as such in `[]`, as in `[*]`";
+                self.mistakes.add(*line, format!("this is no pattern: {why}"), fix);
+            }
+        }
+        texts.into_iter().map(|(_, text)| text).collect()
+    }
+
+    fn set(&mut self, node: &Node, has: Has) -> Vec<(String, Formula)> {
+        let entries = node.entries("`set`", &mut self.mistakes);
+        self.at_most(entries.len(), node.line, "values to set");
+        let mut set = vec![];
+        for entry in entries.iter().take(PARTS_MAX) {
+            self.identifier(&entry.key, entry.line, "what is set");
+            let formula = self.formula(&entry.value, "set", Place::Answer, has);
+            set.extend(formula.map(|formula| (entry.key.clone(), formula)));
+        }
+        set
+    }
+
+    pub(super) fn truth(&mut self, fields: &Fields<'_>, key: &str) -> bool {
+        match fields.get(key) {
+            None => false,
+            Some(Node { tree: Tree::Bool(value), .. }) => *value,
+            Some(node) => {
+                let what = format!("`{key}` is {}", node.sort());
+                self.mistakes.add(node.line, what, "write `true` or `false`");
+                false
+            }
+        }
+    }
+
+    /// The branches of a phase; empty where it says nothing, and the one below follows.
+    fn next(&mut self, fields: &Fields<'_>, has: Has) -> Vec<Branch> {
+        if fields.get("end").is_some() && self.truth(fields, "end") {
+            return vec![Branch { when: None, to: Target::End, line: fields.line }];
+        }
+        let Some(node) = fields.get("next") else { return vec![] };
+        if let Tree::Text(_) = &node.tree {
+            let to = self.target(node, "`next`");
+            return to.map(|to| Branch { when: None, to, line: node.line }).into_iter().collect();
+        }
+        let nodes = node.items("`next`", &mut self.mistakes);
+        self.at_most(nodes.len(), node.line, "branches");
+        let mut branches = vec![];
+        for (at, item) in nodes.iter().take(PARTS_MAX).enumerate() {
+            let fields = item.fields("a branch", &["if", "to"], &mut self.mistakes);
+            let when = fields.get("if").map(|n| self.formula(n, "if", Place::Answer, has));
+            if when.is_none() && at + 1 < nodes.len() {
+                let what =
+                    "only the last branch can stand without `if`: those below are never reached";
+                self.mistakes.add(item.line, what, "give it an `if`, or move it to the end");
+            }
+            let Some(to) = fields.get("to") else {
+                let fix = "add `to:` with the name of a phase, or `end`";
+                self.mistakes.add(item.line, "a branch leads somewhere", fix);
+                continue;
+            };
+            let to = self.target(to, "`to`");
+            // A condition that cannot be read must not become none.
+            if let (Some(to), false) = (to, matches!(when, Some(None))) {
+                branches.push(Branch { when: when.flatten(), to, line: item.line });
+            }
+        }
+        branches
+    }
+
+    fn target(&mut self, node: &Node, what: &str) -> Option<Target> {
+        let text = node.text(what, &mut self.mistakes)?;
+        Some(match text {
+            "end" => Target::End,
+            name => Target::Phase(name.to_owned()),
+        })
+    }
+
+    fn plain(&mut self, fields: &Fields<'_>, key: &str) -> Option<String> {
+        let node = fields.get(key)?;
+        let text = node.text(&format!("`{key}`"), &mut self.mistakes)?;
+        if text.trim().is_empty() {
+            self.mistakes.add(
+                node.line,
+                format!("`{key}` is empty"),
+                "write something, or drop it",
+            );
+        }
+        Some(text.trim().to_owned())
+    }
+
+    fn word(&mut self, node: &Node, what: &str) -> Option<String> {
+        let text = node.text(what, &mut self.mistakes)?;
+        let is_word = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+            && text.len() <= NAME_BYTES_MAX;
+        if !is_word {
+            let fix = format!("write a word of letters, digits, - and _, up to {NAME_BYTES_MAX}");
+            self.mistakes.add(node.line, format!("{what} cannot be `{text}`"), fix);
+        }
+        Some(text.to_owned())
+    }
+
+    /// A name that expressions can say.
+    fn identifier(&mut self, text: &str, line: u64, what: &str) {
+        let is_one = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && text.len() <= NAME_BYTES_MAX;
+        if !is_one {
+            let fix = "write a word of letters, digits and _ that begins with a letter";
+            self.mistakes.add(line, format!("{what} cannot be called `{text}`"), fix);
+        }
+    }
+
+    pub(super) fn at_most(&mut self, count: usize, line: u64, what: &str) {
+        if count > PARTS_MAX {
+            let what = format!("there are {count} {what}, {PARTS_MAX} are allowed");
+            self.mistakes.add(line, what, "keep those that are needed");
+        }
+    }
+}
+
+/// What a phase sets, read before anything that could name it.
+fn set_names(phase: &Node) -> Vec<String> {
+    let Tree::Map(entries) = &phase.tree else { return vec![] };
+    let set = entries.iter().find(|entry| entry.key == "set").map(|entry| &entry.value.tree);
+    let Some(Tree::Map(entries)) = set else { return vec![] };
+    entries.iter().map(|entry| entry.key.clone()).collect()
+}
+
+/// Where a phase says nothing, the one below follows; the last one ends.
+fn lead_on(phases: &mut [Phase]) {
+    let below: Vec<Target> = phases
+        .iter()
+        .skip(1)
+        .map(|phase| Target::Phase(phase.name.clone()))
+        .chain([Target::End])
+        .collect();
+    for (phase, to) in phases.iter_mut().zip(below) {
+        if phase.next.is_empty() {
+            phase.next = vec![Branch { when: None, to, line: phase.line }];
+        }
+    }
+}
+
+/// A text and where it is written.
+struct Source<'t> {
+    line: u64,
+    key: &'static str,
+    text: &'t str,
+}
+
+impl Source<'_> {
+    /// The line of a place in the text. A prompt in a file of its own has lines of its own.
+    fn line_of(&self, at: usize) -> u64 {
+        let below = self.text[..at].matches('\n').count() as u64;
+        if self.key == "prompt_file" { self.line } else { self.line + below }
+    }
+}
+
+/// What to do about a name that is there, but not here.
+fn fix_of(flaw: &Flaw, place: Place, has: Has) -> String {
+    let names = |name: &str| flaw.what.starts_with(&format!("`{name}` "));
+    let is_of_answer = ["human", "approved", "asked"].iter().any(|name| names(name));
+    if is_of_answer && !has.ask {
+        return "the phase asks nobody: add `ask`, or keep the answer with `set` where it is given"
+            .into();
+    }
+    if is_of_answer {
+        return "nobody has answered yet here: keep it with `set`, and name it as `state.…`".into();
+    }
+    if names("output") && !has.work {
+        return "the phase has no step: keep the output with `set` where it is made".into();
+    }
+    if names("output") {
+        return "there is no output yet here: keep it with `set`, and name it as `state.…`".into();
+    }
+    if names("item") && place == Place::Work {
+        return "add `each:` with the list it is one of".into();
+    }
+    if names("item") {
+        return "only what is done for each sees it: look at `output.items`".into();
+    }
+    flaw.fix.clone()
+}

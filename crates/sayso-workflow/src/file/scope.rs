@@ -1,0 +1,123 @@
+//! What the expressions of a phase see: the state of the flow, and what this phase has given so far.
+
+use super::definition::Definition;
+use super::person::Human;
+use sayso_policy::Values;
+use sayso_policy::mistake::nearest;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// What expressions see.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scope {
+    /// What the flow was started with.
+    pub input: Map<String, Value>,
+    /// The same, and what was set since.
+    pub state: Map<String, Value>,
+    /// What the step of this phase gave, once it has.
+    pub output: Option<Value>,
+    /// The one of `each` that is worked on.
+    pub item: Option<Value>,
+    /// What came of the question of this phase.
+    pub heard: Heard,
+}
+
+/// What came of the question of a phase.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Heard {
+    /// Nobody was asked, or not yet.
+    #[default]
+    NotAsked,
+    /// A person answered.
+    Answered(Human),
+    /// It ended without an answer.
+    Silence,
+}
+
+impl Scope {
+    /// What a flow begins with.
+    pub fn begin(input: Map<String, Value>) -> Self {
+        Self { state: input.clone(), input, ..Self::default() }
+    }
+
+    /// The same for one item.
+    #[must_use]
+    pub fn with_item(&self, item: Value) -> Self {
+        Self { item: Some(item), ..self.clone() }
+    }
+
+    /// Does something with the values by their names.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&Values<'_>) -> T) -> T {
+        let (input, state) = (Value::Object(self.input.clone()), Value::Object(self.state.clone()));
+        let output = self.output.clone().unwrap_or_default();
+        let item = self.item.clone().unwrap_or_default();
+        let (human, approved) = match &self.heard {
+            // Where nobody said anything, nobody said yes.
+            Heard::NotAsked | Heard::Silence => (Value::Null, Value::Bool(false)),
+            Heard::Answered(human) => {
+                let value = serde_json::to_value(human).unwrap_or_default();
+                (value, Value::Bool(human.approved()))
+            }
+        };
+        let asked = Value::Bool(self.heard != Heard::NotAsked);
+        work(&Values::from([
+            ("input", &input),
+            ("state", &state),
+            ("output", &output),
+            ("item", &item),
+            ("human", &human),
+            ("approved", &approved),
+            ("asked", &asked),
+        ]))
+    }
+}
+
+impl Definition {
+    /// What a flow is started with, from what somebody gave. What is unknown, missing or of another
+    /// sort than its default is told, all of it at once.
+    pub fn input_from(
+        &self,
+        given: &BTreeMap<String, String>,
+    ) -> Result<Map<String, Value>, Vec<String>> {
+        let mut wrong = vec![];
+        let names = || self.input.iter().map(|input| input.name.as_str());
+        for name in given.keys().filter(|name| !names().any(|known| known == name.as_str())) {
+            let hint = match nearest(name, names()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None if self.input.is_empty() => "it takes no input".into(),
+                None => format!("it takes {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            wrong.push(format!("{} has no input `{name}`: {hint}", self.name));
+        }
+        let mut values = Map::new();
+        for input in &self.input {
+            match (given.get(&input.name), &input.default) {
+                (Some(text), default) => match typed(text, default.as_ref()) {
+                    Ok(value) => drop(values.insert(input.name.clone(), value)),
+                    Err(sort) => wrong.push(format!("`{}` is to be {sort}", input.name)),
+                },
+                (None, Some(default)) => drop(values.insert(input.name.clone(), default.clone())),
+                (None, None) => {
+                    let about = Some(input.about.as_str()).filter(|about| !about.is_empty());
+                    let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
+                    let name = &input.name;
+                    wrong.push(format!("`{name}` is missing{about}: --set {name}=…"));
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(values) } else { Err(wrong) }
+    }
+}
+
+/// What was typed, as a value of the sort that the default has.
+fn typed(text: &str, default: Option<&Value>) -> Result<Value, &'static str> {
+    let read = || serde_json::from_str::<Value>(text).ok();
+    let of = |is_right: fn(&Value) -> bool, sort| read().filter(is_right).ok_or(sort);
+    match default {
+        None | Some(Value::Null | Value::String(_)) => Ok(text.into()),
+        Some(Value::Bool(_)) => of(Value::is_boolean, "true or false"),
+        Some(Value::Number(_)) => of(Value::is_number, "a number"),
+        Some(Value::Array(_)) => of(Value::is_array, "a list in JSON, such as [\"a\", \"b\"]"),
+        Some(Value::Object(_)) => of(Value::is_object, "a mapping in JSON"),
+    }
+}

@@ -1,0 +1,193 @@
+//! Texts with expressions in them: `Plan {{ state.topic }}.`
+
+use super::scope::Scope;
+use super::shell::{Quotes, places};
+use super::walk::Wrong;
+use sayso_engine::Shell;
+use sayso_policy::{Formula, Values};
+use serde_json::Value;
+
+/// The longest text that is made of a template.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+
+/// The longest value a command gets: the system takes no longer one.
+const VARIABLE_BYTES_MAX: usize = 100 * 1024;
+
+/// A text with expressions between `{{` and `}}`.
+#[derive(Debug, Clone)]
+pub struct Template {
+    pub(super) parts: Vec<Part>,
+    /// Where it is written, for messages: the key and the line.
+    pub(super) key: &'static str,
+    pub(super) line: u64,
+}
+
+/// A part of a template.
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    Text(String),
+    Value { formula: Formula, line: u64, quotes: Quotes },
+}
+
+/// A part before its expression was read: where it stands in the text, and what it is.
+pub(super) enum Raw<'a> {
+    Text(&'a str),
+    Expression { text: &'a str, at: usize },
+}
+
+impl Template {
+    /// What it comes to.
+    pub fn render(&self, scope: &Scope) -> Result<String, Wrong> {
+        scope.with(|values| self.text(values))
+    }
+
+    /// What it comes to, with these values.
+    pub(super) fn text(&self, values: &Values<'_>) -> Result<String, Wrong> {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(plain) => text.push_str(plain),
+                Part::Value { formula, line, .. } => {
+                    text.push_str(&self.value(formula, *line, values)?);
+                }
+            }
+            if text.len() > TEXT_BYTES_MAX {
+                let why = format!("it comes to more than {TEXT_BYTES_MAX} bytes");
+                return Err(Wrong::new(self.key, self.line, why));
+            }
+        }
+        Ok(text)
+    }
+
+    /// The same as a command: values stand beside it as variables, so that the shell never reads them
+    /// as a part of the line.
+    pub(super) fn command(&self, values: &Values<'_>) -> Result<Shell, Wrong> {
+        let mut shell = Shell::default();
+        for part in &self.parts {
+            match part {
+                Part::Text(plain) => shell.line.push_str(plain),
+                Part::Value { formula, line, quotes } => {
+                    let value = self.value(formula, *line, values)?;
+                    if value.contains('\0') || value.len() > VARIABLE_BYTES_MAX {
+                        let why = format!(
+                            "`{}` is more than a command can be given: at most \
+                             {VARIABLE_BYTES_MAX} bytes, and no zero bytes",
+                            formula.text()
+                        );
+                        return Err(Wrong::new(self.key, *line, why));
+                    }
+                    let name = format!("SAYSO_VALUE_{}", shell.variables.len() + 1);
+                    match quotes {
+                        Quotes::Bare => shell.line.push_str(&format!("\"${{{name}}}\"")),
+                        Quotes::Double => shell.line.push_str(&format!("${{{name}}}")),
+                    }
+                    shell.variables.push((name, value));
+                }
+            }
+        }
+        Ok(shell)
+    }
+
+    fn value(&self, formula: &Formula, line: u64, values: &Values<'_>) -> Result<String, Wrong> {
+        let wrong = |why: &str| Wrong::new(self.key, line, format!("`{}`: {why}", formula.text()));
+        match formula.value(values).map_err(|why| wrong(&why))? {
+            Value::Null => Err(wrong("there is nothing to put here")),
+            Value::String(text) => Ok(text),
+            other => Ok(other.to_string()),
+        }
+    }
+
+    /// As it was written.
+    pub fn source(&self) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Value { formula, .. } => format!("{{{{ {} }}}}", formula.text()),
+        };
+        self.parts.iter().map(part).collect()
+    }
+
+    /// Its text, if there is no expression in it.
+    pub(super) fn plain(&self) -> Option<String> {
+        let is_plain = self.parts.iter().all(|part| matches!(part, Part::Text(_)));
+        is_plain.then(|| self.source())
+    }
+}
+
+/// The parts of a text, or where something is open that is never closed.
+pub(super) fn split(text: &str) -> Result<Vec<Raw<'_>>, usize> {
+    let mut parts = vec![];
+    let mut from = 0;
+    while let Some(open) = text[from..].find("{{").map(|at| at + from) {
+        let close = closing(text, open + 2).ok_or(open)?;
+        parts.push(Raw::Text(&text[from..open]));
+        let inner = &text[open + 2..close];
+        let blank = inner.len() - inner.trim_start().len();
+        parts.push(Raw::Expression { text: inner.trim(), at: open + 2 + blank });
+        from = close + 2;
+    }
+    parts.push(Raw::Text(&text[from..]));
+    Ok(parts)
+}
+
+/// Where an expression ends. Braces and quotes in it are its own.
+fn closing(text: &str, from: usize) -> Option<usize> {
+    let (mut depth, mut quote, mut escaped) = (0usize, None, false);
+    for (at, c) in text[from..].char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '{') => depth += 1,
+            (None, '}') if depth > 0 => depth -= 1,
+            (None, '}') if text[from + at..].starts_with("}}") => return Some(from + at),
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+/// How each expression of a command stands in it, or what is wrong with where one stands.
+pub(super) fn quotes(raw: &[Raw<'_>]) -> Vec<Result<Quotes, &'static str>> {
+    let line: String = raw
+        .iter()
+        .map(|part| match part {
+            Raw::Text(text) => (*text).replace('\0', ""),
+            Raw::Expression { .. } => "\0".into(),
+        })
+        .collect();
+    places(&line)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn inner(text: &str) -> Vec<&str> {
+        let parts = split(text).unwrap();
+        let expression = |part: &Raw<'_>| match part {
+            Raw::Expression { text: inner, at } => Some((*at, inner.len())),
+            Raw::Text(_) => None,
+        };
+        let places: Vec<_> = parts.iter().filter_map(expression).collect();
+        places.into_iter().map(|(at, length)| &text[at..at + length]).collect()
+    }
+
+    #[test]
+    fn expressions_are_found_whatever_is_in_them() {
+        for (text, expected) in [
+            ("plain } { text", vec![]),
+            ("a {{ x }} b {{y}}", vec!["x", "y"]),
+            ("{{ {'a': {'b': 1}} }}!", vec!["{'a': {'b': 1}}"]),
+            ("{{ '}}' + \"\\\"}}\" }}", vec!["'}}' + \"\\\"}}\""]),
+            ("{{ \"{{\" }}", vec!["\"{{\""]),
+        ] {
+            assert_eq!(inner(text), expected, "{text}");
+        }
+        for text in ["a {{ x", "{{ x }", "{{ 'x }}"] {
+            assert!(split(text).is_err(), "{text}");
+        }
+    }
+}

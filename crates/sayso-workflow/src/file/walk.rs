@@ -1,0 +1,255 @@
+//! What a flow needs to know on its way, as functions of a phase and a scope: what is told and run,
+//! whether a person is asked and what, what goes into the state, and where it goes on.
+
+use super::definition::{AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Target, To, Work};
+use super::scope::{Heard, Scope};
+use super::template::Template;
+use super::{ITEMS_MAX, PARTS_MAX};
+use sayso_core::{Choice, Risk, Shape};
+use sayso_engine::{Shell, StepCheck};
+use sayso_policy::Formula;
+use serde_json::{Map, Value};
+
+/// The longest state, as JSON.
+const STATE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Something of a phase could not be computed. A flow does not go on over it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` on line {line}: {why}")]
+pub struct Wrong {
+    /// The key in the file.
+    pub key: &'static str,
+    /// The line in the file.
+    pub line: u64,
+    /// Why.
+    pub why: String,
+}
+
+impl Wrong {
+    pub(super) fn new(key: &'static str, line: u64, why: impl Into<String>) -> Self {
+        Self { key, line, why: why.into() }
+    }
+}
+
+/// What a person is to be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// What else they should know.
+    pub context: String,
+    /// The form of the answer.
+    pub shape: Shape,
+    /// Whom; empty is anyone.
+    pub to: Vec<To>,
+    /// How bad it would be to be wrong.
+    pub risk: Option<Risk>,
+    /// How long it may take.
+    pub deadline_ms: Option<u64>,
+}
+
+/// Where a flow goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// To a phase.
+    Phase(String),
+    /// It is complete.
+    End,
+    /// A person said no, and the phase says nothing of that: it ends as rejected.
+    Rejected,
+    /// Nobody answered, and the phase says nothing of that: it fails.
+    Unanswered,
+}
+
+impl From<&Target> for Way {
+    fn from(target: &Target) -> Self {
+        match target {
+            Target::Phase(name) => Way::Phase(name.clone()),
+            Target::End => Way::End,
+        }
+    }
+}
+
+/// When something is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The step is done; what does not look at an answer is set.
+    Done,
+    /// The question is over; what looks at the answer is set, if there is one.
+    Heard,
+}
+
+impl Phase {
+    /// What the agent of this phase is told; none if no agent works in it.
+    pub fn prompt(&self, scope: &Scope) -> Result<Option<String>, Wrong> {
+        match &self.work {
+            Work::Agent { prompt } => prompt.render(scope).map(Some),
+            Work::Run { .. } | Work::Nothing => Ok(None),
+        }
+    }
+
+    /// The command of this phase; none if none is run in it.
+    pub fn command(&self, scope: &Scope) -> Result<Option<Shell>, Wrong> {
+        match &self.work {
+            Work::Run { command, .. } => scope.with(|values| command.command(values)).map(Some),
+            Work::Agent { .. } | Work::Nothing => Ok(None),
+        }
+    }
+
+    /// What must hold before its work counts.
+    pub fn step_checks(&self, scope: &Scope) -> Result<Vec<StepCheck>, Wrong> {
+        let check = |check: &Check| {
+            scope.with(|values| {
+                Ok(match check {
+                    Check::File(path) => StepCheck::File(path.text(values)?),
+                    Check::Passes(command) => StepCheck::Passes(command.command(values)?),
+                    Check::Fails(command) => StepCheck::Fails(command.command(values)?),
+                })
+            })
+        };
+        self.checks.iter().map(check).collect()
+    }
+
+    /// What the step is done for, one by one; none if it is done once.
+    pub fn items(&self, scope: &Scope) -> Result<Option<Vec<Value>>, Wrong> {
+        let Some(each) = &self.each else { return Ok(None) };
+        let wrong = |why: String| Wrong::new("each", self.line, format!("`{}` {why}", each.text()));
+        match scope.with(|values| each.value(values)).map_err(&wrong)? {
+            Value::Array(items) if items.len() > ITEMS_MAX => {
+                Err(wrong(format!("has {} items; {ITEMS_MAX} are taken", items.len())))
+            }
+            Value::Array(items) => Ok(Some(items)),
+            other => Err(wrong(format!("comes to {other}, which is no list"))),
+        }
+    }
+
+    /// Whether a person is asked.
+    pub fn is_asked(&self, scope: &Scope) -> Result<bool, Wrong> {
+        match &self.ask {
+            None => Ok(false),
+            Some(PhaseAsk { when: None, .. }) => Ok(true),
+            Some(PhaseAsk { when: Some(when), .. }) => {
+                scope.with(|values| self.holds("if", self.line, when, values))
+            }
+        }
+    }
+
+    fn holds(
+        &self,
+        key: &'static str,
+        line: u64,
+        when: &Formula,
+        values: &sayso_policy::Values<'_>,
+    ) -> Result<bool, Wrong> {
+        when.holds(values).map_err(|why| Wrong::new(key, line, format!("`{}`: {why}", when.text())))
+    }
+
+    /// What a person is asked; none if the phase has no question. Whether it is to be asked is
+    /// [`is_asked`](Self::is_asked).
+    pub fn question(&self, scope: &Scope) -> Result<Option<Question>, Wrong> {
+        let Some(ask) = &self.ask else { return Ok(None) };
+        let text = |template: &Template| template.render(scope);
+        let question = text(&ask.question)?;
+        if question.trim().is_empty() {
+            return Err(Wrong::new("ask", self.line, "the question is empty"));
+        }
+        let shape = match &ask.form {
+            AnswerForm::Approval => Shape::Verdict,
+            AnswerForm::Text => Shape::Text,
+            AnswerForm::Form { schema } => Shape::Form { schema: schema.clone() },
+            AnswerForm::Choice { options, multi, other } => Shape::Choice {
+                options: self.options(options, scope)?,
+                multi: *multi,
+                other: *other,
+            },
+        };
+        shape.check().map_err(|refusal| Wrong::new("ask", self.line, refusal.message))?;
+        let context = ask.context.as_ref().map(text).transpose()?.unwrap_or_default();
+        let (to, risk, deadline_ms) = (ask.to.clone(), ask.risk, ask.deadline_ms);
+        Ok(Some(Question { text: question, context, shape, to, risk, deadline_ms }))
+    }
+
+    fn options(&self, options: &Options, scope: &Scope) -> Result<Vec<Choice>, Wrong> {
+        let formula = match options {
+            Options::Written(written) => {
+                let text = |template: &Template| template.render(scope);
+                let choice = |(name, consequence): &(Template, Template)| {
+                    Ok(Choice { name: text(name)?, consequence: text(consequence)? })
+                };
+                return written.iter().map(choice).collect();
+            }
+            Options::Computed(formula) => formula,
+        };
+        let wrong =
+            |why: &str| Wrong::new("options", self.line, format!("`{}` {why}", formula.text()));
+        let value = scope.with(|values| formula.value(values)).map_err(|why| wrong(&why))?;
+        let Value::Array(items) = value else { return Err(wrong("comes to no list")) };
+        if items.is_empty() || items.len() > PARTS_MAX {
+            return Err(wrong(&format!("has {} options; 1 to {PARTS_MAX} are taken", items.len())));
+        }
+        let choice = |item: &Value| {
+            let field = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+            let name = item.as_str().map(str::to_owned).or_else(|| field("name"));
+            let name = name.ok_or_else(|| wrong("has an option without a name"))?;
+            Ok(Choice { name, consequence: field("consequence").unwrap_or_default() })
+        };
+        items.iter().map(choice).collect()
+    }
+
+    /// The state after what this phase sets at this moment.
+    pub fn apply_set(&self, scope: &Scope, moment: Moment) -> Result<Map<String, Value>, Wrong> {
+        let mut after = scope.clone();
+        let is_answered = matches!(scope.heard, Heard::Answered(_));
+        for (name, formula) in &self.set {
+            let is_of_answer =
+                ["human", "approved", "asked"].iter().any(|word| formula.names(word));
+            let is_now = match moment {
+                Moment::Done => !is_of_answer,
+                // Without an answer there is nothing to be kept of it.
+                Moment::Heard => is_of_answer && is_answered,
+            };
+            if !is_now {
+                continue;
+            }
+            let value = after.with(|values| formula.value(values)).map_err(|why| {
+                Wrong::new("set", self.line, format!("{name}: `{}`: {why}", formula.text()))
+            })?;
+            after.state.insert(name.clone(), value);
+        }
+        let bytes = serde_json::to_string(&after.state).map_or(0, |text| text.len());
+        if bytes > STATE_BYTES_MAX {
+            let why = format!("the state would have {bytes} bytes; {STATE_BYTES_MAX} are kept");
+            return Err(Wrong::new("set", self.line, why));
+        }
+        Ok(after.state)
+    }
+
+    /// Where the flow goes on, once the step is done and the question, if one was asked, is over.
+    pub fn next(&self, scope: &Scope) -> Result<Way, Wrong> {
+        let branches = match &scope.heard {
+            Heard::Silence => {
+                return Ok(self.on_silence.as_ref().map_or(Way::Unanswered, Way::from));
+            }
+            Heard::Answered(human) if !human.approved() => {
+                // What does not look at the no was not written for it.
+                match self.next.iter().position(Branch::looks_at_a_no) {
+                    Some(first) => &self.next[first..],
+                    None => return Ok(self.on_reject.as_ref().map_or(Way::Rejected, Way::from)),
+                }
+            }
+            Heard::Answered(_) | Heard::NotAsked => &self.next[..],
+        };
+        scope.with(|values| {
+            for Branch { when, to, line } in branches {
+                let holds = match when {
+                    None => true,
+                    Some(when) => self.holds("if", *line, when, values)?,
+                };
+                if holds {
+                    return Ok(to.into());
+                }
+            }
+            Err(Wrong::new("next", self.line, "none of its conditions holds"))
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Where the boxes of a picture stand: in layers, from where the workflow begins downward. A way back
+//! up is drawn beside them.
+
+use super::Graph;
+use std::collections::BTreeMap;
+
+/// How often the boxes of each layer are put in order after their neighbours.
+const SWEEPS: usize = 8;
+
+/// A place in a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Slot {
+    /// A phase, by its number; the number after the last one is the end.
+    Node(usize),
+    /// Room for a way that passes, by the number of its edge.
+    Passing(usize),
+}
+
+/// The layers, and the ways between them.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The places of each layer, from left to right.
+    pub(super) layers: Vec<Vec<Slot>>,
+    pub(super) ways: Vec<Way>,
+}
+
+/// A way between two boxes.
+#[derive(Debug)]
+pub(super) struct Way {
+    /// The number of its first edge, which names it.
+    pub(super) edge: usize,
+    /// What its edges say, together.
+    pub(super) label: String,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Whether it leads up, or to where it begins.
+    pub(super) is_back: bool,
+}
+
+impl Layout {
+    pub(super) fn of(graph: &Graph) -> Self {
+        let end = graph.nodes.len();
+        let number = |name: &str| graph.nodes.iter().position(|node| node.name == name);
+        let mut ways: Vec<Way> = vec![];
+        for (edge, is) in graph.edges.iter().enumerate() {
+            let to = is.to.as_deref().map_or(Some(end), number);
+            let (Some(from), Some(to)) = (number(&is.from), to) else { continue };
+            let label = graph.label_of(is);
+            // Two edges between the same boxes are one way.
+            match ways.iter_mut().find(|way| (way.from, way.to) == (from, to)) {
+                Some(way) => way.label = format!("{} or {label}", way.label),
+                None => ways.push(Way { edge, label: label.into(), from, to, is_back: false }),
+            }
+        }
+        mark_back(&mut ways, end + 1);
+        let depth = depths(&ways, end + 1);
+        let deepest = depth.iter().copied().max().unwrap_or(0);
+        let mut layers = vec![vec![]; deepest + 1];
+        for (node, depth) in depth.iter().enumerate() {
+            layers[*depth].push(Slot::Node(node));
+        }
+        for way in ways.iter().filter(|way| !way.is_back) {
+            for layer in &mut layers[depth[way.from] + 1..depth[way.to]] {
+                layer.push(Slot::Passing(way.edge));
+            }
+        }
+        order(&mut layers, &ways, &depth);
+        Self { layers, ways }
+    }
+
+    /// The layer a box is in, and its place there.
+    pub(super) fn place(&self, slot: Slot) -> (usize, usize) {
+        let found = self.layers.iter().enumerate().find_map(|(layer, slots)| {
+            slots.iter().position(|other| *other == slot).map(|at| (layer, at))
+        });
+        found.unwrap_or_default()
+    }
+}
+
+/// Finds the ways that lead back, so that the others have no circle.
+fn mark_back(ways: &mut [Way], nodes: usize) {
+    let mut state = vec![0_u8; nodes];
+    for start in 0..nodes {
+        if state[start] != 0 {
+            continue;
+        }
+        // Each entry: a box, and how many of its ways were looked at.
+        let mut stack = vec![(start, 0)];
+        state[start] = 1;
+        while let Some((node, looked)) = stack.last().copied() {
+            let way = ways.iter().enumerate().filter(|(_, way)| way.from == node).nth(looked);
+            let Some((at, to)) = way.map(|(at, way)| (at, way.to)) else {
+                state[node] = 2;
+                stack.pop();
+                continue;
+            };
+            if let Some(top) = stack.last_mut() {
+                top.1 += 1;
+            }
+            match state[to] {
+                0 => {
+                    state[to] = 1;
+                    stack.push((to, 0));
+                }
+                1 => ways[at].is_back = true,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// How far down each box stands: below all that lead to it. The end is below everything.
+fn depths(ways: &[Way], nodes: usize) -> Vec<usize> {
+    let mut depth = vec![0; nodes];
+    for _ in 0..nodes {
+        for way in ways.iter().filter(|way| !way.is_back) {
+            depth[way.to] = depth[way.to].max(depth[way.from] + 1);
+        }
+    }
+    if let Some((end, others)) = depth.split_last_mut() {
+        *end = others.iter().copied().max().map_or(0, |deepest| deepest + 1);
+    }
+    depth
+}
+
+/// Puts the places of each layer in order, so that few ways cross.
+fn order(layers: &mut [Vec<Slot>], ways: &[Way], depth: &[usize]) {
+    // What each place is joined to in the layer above and below.
+    let mut joined: BTreeMap<Slot, Vec<Slot>> = BTreeMap::new();
+    for way in ways.iter().filter(|way| !way.is_back) {
+        let passing = (depth[way.from] + 1..depth[way.to]).map(|_| Slot::Passing(way.edge));
+        let mut chain = vec![Slot::Node(way.from)];
+        chain.extend(passing);
+        chain.push(Slot::Node(way.to));
+        for pair in chain.windows(2) {
+            joined.entry(pair[0]).or_default().push(pair[1]);
+            joined.entry(pair[1]).or_default().push(pair[0]);
+        }
+    }
+    let count = layers.len();
+    for sweep in 0..SWEEPS {
+        for step in 1..count {
+            let (at, beside) = match sweep % 2 {
+                0 => (step, step - 1),
+                _ => (count - 1 - step, count - step),
+            };
+            let fixed = layers[beside].clone();
+            let middle = |slot: &Slot, now: usize| {
+                let near = joined.get(slot).into_iter().flatten();
+                let places: Vec<f64> = near
+                    .filter_map(|other| fixed.iter().position(|slot| slot == other))
+                    .map(|place| place as f64 / fixed.len().max(1) as f64)
+                    .collect();
+                match places.is_empty() {
+                    true => now as f64,
+                    false => places.iter().sum::<f64>() / places.len() as f64,
+                }
+            };
+            let mut keyed: Vec<(f64, Slot)> = layers[at]
+                .iter()
+                .enumerate()
+                .map(|(now, slot)| (middle(slot, now), *slot))
+                .collect();
+            keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+            layers[at] = keyed.into_iter().map(|(_, slot)| slot).collect();
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What a person is asked in a phase.
+
+use crate::Mistake;
+use sayso_core::approvers::Approvers;
+use sayso_core::gate::{Card, Fact};
+use sayso_core::{Choice, GateId, Kind, Risk, Shape, TaskId};
+use sayso_engine::{Ask, Demands};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Human {
+    pub(crate) prompt: String,
+    pub(crate) context: String,
+    pub(crate) shape: Shape,
+    facts: Vec<(String, String)>,
+    to: Option<Approvers>,
+    risk: Option<Risk>,
+    within: Option<Duration>,
+}
+
+impl Human {
+    fn new(prompt: impl Into<String>, shape: Shape) -> Self {
+        let (prompt, context, facts) = (prompt.into(), String::new(), vec![]);
+        Self { prompt, context, shape, facts, to: None, risk: None, within: None }
+    }
+
+    /// Yes or no.
+    pub fn approval(prompt: impl Into<String>) -> Self {
+        Self::new(prompt, Shape::Verdict)
+    }
+
+    /// One of the options.
+    pub fn choice<S: Into<String>>(
+        prompt: impl Into<String>,
+        options: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let option = |name: S| Choice { name: name.into(), consequence: String::new() };
+        let options = options.into_iter().map(option).collect();
+        Self::new(prompt, Shape::Choice { options, multi: false, other: false })
+    }
+
+    /// A text.
+    pub fn text(prompt: impl Into<String>) -> Self {
+        Self::new(prompt, Shape::Text)
+    }
+
+    /// A form, described by a JSON Schema.
+    pub fn form(prompt: impl Into<String>, schema: Value) -> Self {
+        Self::new(prompt, Shape::Form { schema })
+    }
+
+    /// A question of this shape, as a workflow file has it.
+    pub(crate) fn of(prompt: impl Into<String>, shape: Shape) -> Self {
+        Self::new(prompt, shape)
+    }
+
+    /// What else the person should know, in the program's words.
+    #[must_use]
+    pub fn context(mut self, context: impl Into<String>) -> Self {
+        self.context = context.into();
+        self
+    }
+
+    /// Something the program itself has seen, shown apart from what anybody says.
+    #[must_use]
+    pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.facts.push((name.into(), value.into()));
+        self
+    }
+
+    /// What picking an option leads to.
+    #[must_use]
+    pub fn consequence(mut self, option: &str, leads_to: impl Into<String>) -> Self {
+        if let Shape::Choice { options, .. } = &mut self.shape
+            && let Some(found) = options.iter_mut().find(|choice| choice.name == option)
+        {
+            found.consequence = leads_to.into();
+        }
+        self
+    }
+
+    /// A text of one's own is an answer, too.
+    #[must_use]
+    pub fn or_other(mut self) -> Self {
+        if let Shape::Choice { other, .. } = &mut self.shape {
+            *other = true;
+        }
+        self
+    }
+
+    /// More than one option may be picked.
+    #[must_use]
+    pub fn or_several(mut self) -> Self {
+        if let Shape::Choice { multi, .. } = &mut self.shape {
+            *multi = true;
+        }
+        self
+    }
+
+    /// Whose answer it takes.
+    #[must_use]
+    pub fn to(mut self, approvers: Approvers) -> Self {
+        self.to = Some(approvers);
+        self
+    }
+
+    /// How bad it would be to be wrong.
+    #[must_use]
+    pub fn risk(mut self, risk: Risk) -> Self {
+        self.risk = Some(risk);
+        self
+    }
+
+    /// How long people have. After that the question ends without an answer.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = Some(time);
+        self
+    }
+
+    /// What is wrong with it, if something is.
+    pub(crate) fn mistake(&self, phase: &str) -> Option<Mistake> {
+        let Shape::Choice { options, .. } = &self.shape else { return None };
+        if options.is_empty() {
+            return Some(Mistake::NoOptions(phase.into()));
+        }
+        let mut names = BTreeSet::new();
+        let same = options.iter().find(|choice| !names.insert(&choice.name))?;
+        Some(Mistake::SameOption { phase: phase.into(), option: same.name.clone() })
+    }
+
+    /// The question as the desk takes it.
+    pub(crate) fn ask(&self, id: GateId, task: Option<TaskId>) -> Ask {
+        let kind = match self.shape {
+            // The verdict is on the phase: it goes on, or is done again.
+            Shape::Verdict => Kind::Checkpoint,
+            Shape::Text | Shape::Choice { .. } | Shape::Form { .. } => Kind::Decision,
+        };
+        let fact = |(name, value): &(String, String)| Fact {
+            name: name.clone(),
+            value: value.clone().into(),
+            verified: true,
+        };
+        let card = Card {
+            question: self.prompt.clone(),
+            narrative: self.context.clone(),
+            facts: self.facts.iter().map(fact).collect(),
+            shape: self.shape.clone(),
+        };
+        let ask = Ask::new(id, kind, task, card);
+        let usual = ask.demands.clone();
+        let deadline_ms = self.within.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
+        let demands = Demands {
+            approvers: self.to.clone().unwrap_or(usual.approvers),
+            risk: self.risk.unwrap_or(usual.risk),
+            deadline_ms: deadline_ms.or(usual.deadline_ms),
+            ..usual
+        };
+        Ask { demands, ..ask }
+    }
+}
+
+/// The names of the options of a question.
+pub(crate) fn options(shape: &Shape) -> Vec<String> {
+    match shape {
+        Shape::Choice { options, .. } => options.iter().map(|o| o.name.clone()).collect(),
+        Shape::Verdict | Shape::Text | Shape::Form { .. } => vec![],
+    }
+}

@@ -1,0 +1,427 @@
+//! Where a program asks: a space, and the name it asks under.
+//!
+//! A program asks under a *key* of its own. The key names the question, or the flow: when the program is
+//! killed and started again, the same key finds the same one.
+
+use crate::handler::HumanInput;
+use crate::plan::Plan;
+use crate::walk::{Walked, walk};
+use crate::{Error, Events, Result, State, Workflow};
+use sayso_core::flow::{self, How};
+use sayso_core::gate::{Card, Gate};
+use sayso_core::run::Holder;
+use sayso_core::{
+    Actor, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp,
+    Verdict,
+};
+use sayso_engine::{Ask, Desk, Listening, NewFlow, Place, Waited, Waits, World, is_held, worker};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How many flows are looked at at a time.
+const READY_AT_A_TIME: usize = 100;
+
+/// A space, and the name this program asks under. Clones share it.
+#[derive(Clone)]
+pub struct Inbox {
+    desk: Desk,
+    asker: Actor,
+    holder: Holder,
+    waits: Arc<Mutex<Option<Waits>>>,
+}
+
+impl Inbox {
+    /// Opens a space in a SQLite file, as `sayso init` makes it.
+    pub fn open(file: impl AsRef<Path>, space: &str, program: &str) -> Result<Self> {
+        Self::at(Place::Sqlite(file.as_ref().to_owned()), space, program)
+    }
+
+    /// Opens a space in a PostgreSQL database.
+    pub fn open_postgres(url: &str, space: &str, program: &str) -> Result<Self> {
+        Self::at(Place::Postgres(url.into()), space, program)
+    }
+
+    /// A space of its own that is gone with the program, for tests.
+    pub fn in_memory(program: &str) -> Result<Self> {
+        let maker =
+            Actor::new(Role::Service, program, Proof::None, sayso_core::Level::S0, Door::Workflow);
+        let (desk, _) = Desk::create(Place::Memory, "memory", &maker, World::real())?;
+        Ok(Self::with(desk, program))
+    }
+
+    /// Opens a space wherever it is kept.
+    pub fn at(place: Place, space: &str, program: &str) -> Result<Self> {
+        Ok(Self::with(Desk::open_shared(place, space, World::real())?, program))
+    }
+
+    /// Asks through a desk that is open already, here or behind a server.
+    pub fn with(desk: Desk, program: &str) -> Self {
+        let asker = Actor::new(Role::Service, program, Proof::None, desk.level(), Door::Workflow);
+        Self::with_actor(desk, asker)
+    }
+
+    /// The same, for somebody whose credential was looked at.
+    pub fn with_actor(desk: Desk, asker: Actor) -> Self {
+        let holder = worker::holder(Path::new(""));
+        Self { desk, asker, holder, waits: Arc::default() }
+    }
+
+    /// Begins a flow, or finds the one that was begun under this key. The same key with another state or
+    /// workflow is refused: a key means one flow.
+    pub async fn begin<S>(&self, workflow: &Workflow<S>, key: &str, state: S) -> Result<Flow<S>>
+    where
+        S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let id = self.flow_id(workflow.name(), key);
+        let written = serde_json::to_value(State::begin(state));
+        let state =
+            written.map_err(|e| Error::Handler { by: "serde".into(), why: e.to_string() })?;
+        let new = NewFlow {
+            id,
+            workflow: workflow.name().to_owned(),
+            version: workflow.inner.version().to_owned(),
+            definition: None,
+            title: key.to_owned(),
+            task: None,
+            phase: workflow.first().to_owned(),
+            state,
+        };
+        let begun = self.on_desk(move |desk, asker| match desk.flow(id) {
+            // One that is under way may have been begun with another version.
+            Ok(flow) if flow.started.version != new.version => Ok(flow),
+            _ => desk.start_flow(asker, new.clone()),
+        });
+        let handle = begun.await?.started.handle;
+        Ok(Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle })
+    }
+
+    /// A flow that was begun earlier.
+    pub fn flow<S>(&self, workflow: &Workflow<S>, id: FlowId) -> Flow<S> {
+        let handle = id.to_string();
+        Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle }
+    }
+
+    /// Flows of a workflow that could go on: what they waited for was answered, or whoever went on with them
+    /// is not heard of any more.
+    pub async fn ready<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
+        let flows = self.on_desk(|desk, _| desk.ready_flows(READY_AT_A_TIME)).await?;
+        let now = self.now();
+        let is_free = |flow: &flow::Flow| !is_held(flow, &self.holder, now);
+        let of_it = |flow: &flow::Flow| flow.started.workflow == workflow.name();
+        let ours = flows.into_iter().filter(of_it).filter(is_free);
+        let flow = |flow: flow::Flow| Flow {
+            inbox: self.clone(),
+            workflow: workflow.clone(),
+            id: flow.started.id,
+            handle: flow.started.handle,
+        };
+        Ok(ours.map(flow).collect())
+    }
+
+    /// What happens to a flow, from its beginning.
+    pub fn events(&self, flow: FlowId) -> Events {
+        Events::new(self.clone(), flow)
+    }
+
+    /// The id a key stands for: always the same for the same workflow and space.
+    pub fn flow_id(&self, workflow: &str, key: &str) -> FlowId {
+        let name = format!("flow\n{}\n{workflow}\n{key}", self.desk.space());
+        FlowId::mint(Timestamp::from_micros(0), chance(&name))
+    }
+
+    /// Does something at the desk, which may take its time, off the threads that everything else runs on.
+    pub(crate) async fn on_desk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Desk, &Actor) -> sayso_engine::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (desk, asker) = (self.desk.clone(), self.asker.clone());
+        let done = tokio::task::spawn_blocking(move || work(&desk, &asker)).await;
+        match done {
+            Ok(outcome) => Ok(outcome?),
+            Err(error) => Err(Error::Handler { by: "the desk".into(), why: error.to_string() }),
+        }
+    }
+
+    /// Ends when something has happened to a gate. Listen first, look second.
+    pub(crate) async fn when_it_moves(&self, gate: GateId) -> Result<Woken> {
+        let (wake, woken) = oneshot::channel();
+        let ring = move || wake.send(()).unwrap_or_default();
+        let listening = self.waits().await?.listen(gate, ring);
+        Ok(Woken { woken, _listening: listening })
+    }
+
+    /// The same for whatever happens in the space.
+    pub(crate) async fn when_something_happens(&self) -> Result<Woken> {
+        let (wake, woken) = oneshot::channel();
+        let ring = move || wake.send(()).unwrap_or_default();
+        let listening = self.waits().await?.listen_to_all(ring);
+        Ok(Woken { woken, _listening: listening })
+    }
+
+    async fn waits(&self) -> Result<Waits> {
+        let before = self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(waits) = before {
+            return Ok(waits);
+        }
+        let waits = self.on_desk(|desk, _| Waits::start(desk.clone())).await?;
+        let mut shared = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(shared.get_or_insert(waits).clone())
+    }
+
+    pub(crate) fn holder(&self) -> Holder {
+        self.holder.clone()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.desk.now()
+    }
+
+    /// Asks, or finds what was asked under this key before. The same key with another question is
+    /// refused: a key means one question.
+    pub fn ask(&self, key: &str, question: Question) -> Result<Pending<'_>> {
+        let card = Card {
+            question: question.text,
+            narrative: question.context,
+            facts: vec![],
+            shape: question.shape,
+        };
+        let ask = Ask::new(self.id_of(key), question.kind, question.task, card);
+        let gate = self.desk.ask(&self.asker, ask)?;
+        Ok(Pending { inbox: self, gate })
+    }
+
+    /// The id a key stands for: always the same for the same program and space.
+    fn id_of(&self, key: &str) -> GateId {
+        derived(&format!("{}\n{}\n{key}", self.desk.space(), self.asker.name))
+    }
+}
+
+/// An id that is made from a name, and so is always the same. Its time only orders ids; one that is derived
+/// belongs to no moment.
+pub(crate) fn derived(name: &str) -> GateId {
+    GateId::mint(Timestamp::from_micros(0), chance(name))
+}
+
+fn chance(name: &str) -> u128 {
+    let digest = Digest::of_bytes(name.as_bytes());
+    u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default()
+}
+
+/// Ends when somebody rang.
+pub(crate) struct Woken {
+    woken: oneshot::Receiver<()>,
+    _listening: Listening,
+}
+
+impl Future for Woken {
+    type Output = ();
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<()> {
+        std::pin::Pin::new(&mut self.woken).poll(cx).map(drop)
+    }
+}
+
+/// One walk through a workflow.
+pub struct Flow<S> {
+    inbox: Inbox,
+    workflow: Workflow<S>,
+    id: FlowId,
+    handle: String,
+}
+
+/// How far a flow came.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "it is looked at once, by whoever ran the flow")]
+pub enum Outcome<S> {
+    /// To its end.
+    Done(State<S>),
+    /// A person said no, and the workflow has no way on from there.
+    Rejected(String),
+    /// Something went wrong that the workflow has no way on from.
+    Failed(String),
+    /// Somebody took it back.
+    Cancelled(String),
+    /// It waits for people: what they were asked. The program may end.
+    Waits(Vec<Waiting>),
+    /// Another process goes on with it.
+    Elsewhere,
+}
+
+/// A question a flow waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The gate.
+    pub gate: GateId,
+    /// What people call it.
+    pub handle: String,
+    /// What is asked.
+    pub prompt: String,
+}
+
+impl<S> Flow<S>
+where
+    S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+{
+    /// Its id.
+    pub fn id(&self) -> FlowId {
+        self.id
+    }
+
+    /// What people call it.
+    pub fn handle(&self) -> &str {
+        &self.handle
+    }
+
+    /// Goes on as far as it goes. After a crash, run it again.
+    pub async fn run(&self, input: impl Into<HumanInput>) -> Result<Outcome<S>> {
+        let plan: Arc<dyn Plan> = self.workflow.inner.clone();
+        let walked = walk(&self.inbox, plan, self.id, &input.into()).await?;
+        match walked {
+            Walked::Elsewhere => Ok(Outcome::Elsewhere),
+            Walked::Waits(flow) => Ok(Outcome::Waits(self.waiting(&flow).await?)),
+            Walked::Ended(flow) => {
+                let note = flow.ending.as_ref().map(|e| e.note.clone()).unwrap_or_default();
+                match flow.ending.as_ref().map_or(How::Failed, |ending| ending.how) {
+                    How::Done => {
+                        let state = flow.state.clone();
+                        Ok(Outcome::Done(crate::phase::read(&flow, "its state", state)?))
+                    }
+                    How::Rejected => Ok(Outcome::Rejected(note)),
+                    How::Failed => Ok(Outcome::Failed(note)),
+                    How::Cancelled => Ok(Outcome::Cancelled(note)),
+                }
+            }
+        }
+    }
+
+    /// Takes it back; what it asked is withdrawn.
+    pub async fn cancel(&self, reason: &str) -> Result<()> {
+        let (id, reason) = (self.id, reason.to_owned());
+        self.inbox.on_desk(move |desk, asker| desk.cancel_flow(asker, id, &reason)).await?;
+        Ok(())
+    }
+
+    /// What happens to it, from its beginning.
+    pub fn events(&self) -> Events {
+        self.inbox.events(self.id)
+    }
+
+    async fn waiting(&self, flow: &flow::Flow) -> Result<Vec<Waiting>> {
+        let gates: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
+        self.inbox
+            .on_desk(move |desk, _| {
+                let waiting = |id: GateId| {
+                    let gate = desk.gate(id)?;
+                    let (handle, prompt) = (gate.handle().to_owned(), gate.card.question);
+                    Ok(Waiting { gate: id, handle, prompt })
+                };
+                gates.into_iter().map(waiting).collect()
+            })
+            .await
+    }
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    kind: Kind,
+    text: String,
+    context: String,
+    shape: Shape,
+    task: Option<TaskId>,
+}
+
+impl Question {
+    fn new(kind: Kind, text: impl Into<String>, shape: Shape) -> Self {
+        Self { kind, text: text.into(), context: String::new(), shape, task: None }
+    }
+
+    /// Asks for yes or no.
+    pub fn approval(text: impl Into<String>) -> Self {
+        Self::new(Kind::Approval, text, Shape::Verdict)
+    }
+
+    /// Asks for a text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Kind::Decision, text, Shape::Text)
+    }
+
+    /// Asks to pick one of the options.
+    pub fn choice<S: Into<String>>(
+        text: impl Into<String>,
+        options: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let option = |name: S| Choice { name: name.into(), consequence: String::new() };
+        let options = options.into_iter().map(option).collect();
+        Self::new(Kind::Decision, text, Shape::Choice { options, multi: false, other: false })
+    }
+
+    /// What else the person should know.
+    #[must_use]
+    pub fn context(mut self, context: impl Into<String>) -> Self {
+        self.context = context.into();
+        self
+    }
+
+    /// The task that waits for the answer.
+    #[must_use]
+    pub fn on_task(mut self, task: TaskId) -> Self {
+        self.task = Some(task);
+        self
+    }
+}
+
+/// A question that was asked.
+pub struct Pending<'a> {
+    inbox: &'a Inbox,
+    gate: Gate,
+}
+
+/// What came of a question. No answer is never an empty answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// A person said yes, and this.
+    Approved(String),
+    /// A person said no, and why.
+    Rejected(String),
+    /// It was withdrawn, expired or replaced.
+    Unanswered(String),
+    /// Nobody has answered yet; the question stays open.
+    Pending,
+}
+
+impl Pending<'_> {
+    /// What people call the question.
+    pub fn handle(&self) -> &str {
+        self.gate.handle()
+    }
+
+    /// Waits for the answer, at most for `timeout`. The process may die meanwhile: asking again
+    /// under the same key goes on from here.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<Reply> {
+        let Inbox { desk, asker, .. } = self.inbox;
+        match desk.wait(self.gate.opened.id, timeout)? {
+            Waited::TimedOut(_) => Ok(Reply::Pending),
+            Waited::Ended(gate) => {
+                desk.acknowledge(asker, gate.opened.id)?;
+                Ok(reply(&gate))
+            }
+        }
+    }
+}
+
+fn reply(gate: &Gate) -> Reply {
+    match gate.answer() {
+        Some((answer, _)) if answer.verdict == Verdict::Approved => {
+            Reply::Approved(answer.as_text())
+        }
+        Some((answer, _)) => Reply::Rejected(answer.reason.clone().unwrap_or_default()),
+        None => Reply::Unanswered(gate.state().to_owned()),
+    }
+}

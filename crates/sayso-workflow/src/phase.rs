@@ -1,0 +1,328 @@
+//! A phase: an agent may work, a person may be asked, and it leads on or ends.
+
+use crate::{Error, Human, Mistake, Result, Said, State};
+use sayso_core::flow::Flow;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::Display;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+type Fallible<T> = std::result::Result<T, String>;
+type Agent<S> = Arc<
+    dyn Fn(State<S>, u32) -> Pin<Box<dyn Future<Output = Fallible<Value>> + Send>> + Send + Sync,
+>;
+type Items<S> = Arc<dyn Fn(&S) -> usize + Send + Sync>;
+type Keep<S> = Arc<dyn Fn(&mut S, &Outputs) -> Result<()> + Send + Sync>;
+type Ask<S> = Arc<dyn Fn(&State<S>, &Outputs) -> Result<Vec<(u32, Human)>> + Send + Sync>;
+type Hear<S> = Arc<dyn Fn(&mut S, &Said) + Send + Sync>;
+type Route<S> = Arc<dyn Fn(&State<S>, &Outputs) -> Result<String> + Send + Sync>;
+
+/// One phase of a workflow over a state `S`, whose agent gives an `O`.
+///
+/// `O` is `()` where no agent works, and a `Vec` where it works piece by piece.
+pub struct Phase<S, O = ()> {
+    pub(crate) body: Body<S>,
+    output: PhantomData<fn() -> O>,
+}
+
+/// The same, whatever its agent gives.
+pub(crate) struct Body<S> {
+    pub(crate) name: String,
+    pub(crate) agent: Option<Agent<S>>,
+    /// How many pieces there are; none where there is one.
+    pub(crate) items: Option<Items<S>>,
+    pub(crate) at_once: usize,
+    pub(crate) retries: u32,
+    pub(crate) keep: Option<Keep<S>>,
+    pub(crate) ask: Option<Ask<S>>,
+    /// The question, where it is always the same.
+    pub(crate) fixed: Option<Human>,
+    pub(crate) hear: Option<Hear<S>>,
+    pub(crate) next: Next<S>,
+    pub(crate) on_reject: Option<String>,
+    pub(crate) on_silence: Option<String>,
+}
+
+/// Where a phase leads.
+pub(crate) enum Next<S> {
+    /// Nobody has said.
+    Unsaid,
+    /// It ends the flow.
+    End,
+    /// Always there.
+    To(String),
+    /// To one of these.
+    By(Vec<String>, Route<S>),
+}
+
+impl<S> Body<S> {
+    /// Everywhere it may lead.
+    pub(crate) fn targets(&self) -> Vec<&str> {
+        let next: Vec<&str> = match &self.next {
+            Next::Unsaid | Next::End => vec![],
+            Next::To(name) => vec![name],
+            Next::By(names, _) => names.iter().map(String::as_str).collect(),
+        };
+        let others = [&self.on_reject, &self.on_silence].into_iter().flatten();
+        next.into_iter().chain(others.map(String::as_str)).collect()
+    }
+
+    pub(crate) fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = vec![];
+        let name = self.name.clone();
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            mistakes.push(Mistake::BadName(name.clone()));
+        }
+        if self.agent.is_none() && self.ask.is_none() {
+            mistakes.push(Mistake::Empty(name.clone()));
+        }
+        if matches!(self.next, Next::Unsaid) {
+            mistakes.push(Mistake::NoWayOn(name));
+        }
+        mistakes.extend(self.fixed.as_ref().and_then(|human| human.mistake(&self.name)));
+        mistakes
+    }
+}
+
+/// What the agent's work in a phase gave, piece by piece.
+pub(crate) struct Outputs<'a> {
+    flow: &'a Flow,
+    is_many: bool,
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn of(flow: &'a Flow, is_many: bool) -> Self {
+        Self { flow, is_many }
+    }
+
+    /// All of it, as whoever wrote the phase knows it.
+    fn read<O: DeserializeOwned>(&self) -> Result<O> {
+        let outputs = &self.flow.outputs;
+        let value = match self.is_many {
+            true => Value::Array(outputs.values().cloned().collect()),
+            false => outputs.get(&0).cloned().unwrap_or_default(),
+        };
+        read(self.flow, "what its agent gave", value)
+    }
+
+    fn one<O: DeserializeOwned>(&self, item: u32) -> Result<O> {
+        let value = self.flow.outputs.get(&item).cloned().unwrap_or_default();
+        read(self.flow, "what its agent gave", value)
+    }
+}
+
+/// Reads what was written down earlier. What has another form now belongs to another version.
+pub(crate) fn read<T: DeserializeOwned>(flow: &Flow, what: &str, value: Value) -> Result<T> {
+    serde_json::from_value(value).map_err(|e| {
+        Error::lost(flow, format!("{what} has another form than this version reads: {e}"))
+    })
+}
+
+impl<S> Phase<S, ()>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    /// A phase of this name, in which nothing happens yet.
+    pub fn new(name: impl Into<String>) -> Self {
+        let body = Body {
+            name: name.into(),
+            agent: None,
+            items: None,
+            at_once: 1,
+            retries: 0,
+            keep: None,
+            ask: None,
+            fixed: None,
+            hear: None,
+            next: Next::Unsaid,
+            on_reject: None,
+            on_silence: None,
+        };
+        Self { body, output: PhantomData }
+    }
+
+    /// An agent works: any async closure. What it gives is written down, and it is not run again. If the
+    /// program dies while it works, it begins anew.
+    pub fn agent<O, E, Fut>(
+        self,
+        agent: impl Fn(State<S>) -> Fut + Send + Sync + 'static,
+    ) -> Phase<S, O>
+    where
+        O: Serialize,
+        E: Display,
+        Fut: Future<Output = std::result::Result<O, E>> + Send + 'static,
+    {
+        let agent: Agent<S> = Arc::new(move |state, _| {
+            let work = agent(state);
+            Box::pin(async move { written(work.await) })
+        });
+        Phase { body: Body { agent: Some(agent), ..self.body }, output: PhantomData }
+    }
+
+    /// An agent works piece by piece, on several pieces at one time. What each gives is written down at
+    /// once. The pieces come from the state, and must be the same when they are asked for again.
+    pub fn agent_for_each<I, O, E, Fut>(
+        self,
+        items: impl Fn(&S) -> Vec<I> + Send + Sync + 'static,
+        agent: impl Fn(State<S>, I) -> Fut + Send + Sync + 'static,
+    ) -> Phase<S, Vec<O>>
+    where
+        I: Send + 'static,
+        O: Serialize,
+        E: Display,
+        Fut: Future<Output = std::result::Result<O, E>> + Send + 'static,
+    {
+        let items = Arc::new(items);
+        let count: Items<S> = {
+            let items = items.clone();
+            Arc::new(move |state| items(state).len())
+        };
+        let agent: Agent<S> = Arc::new(move |state, item| {
+            let picked = items(&state.data).into_iter().nth(item as usize);
+            let work = picked.map(|picked| agent(state, picked));
+            Box::pin(async move {
+                match work {
+                    Some(work) => written(work.await),
+                    None => Err("there are fewer pieces than there were".into()),
+                }
+            })
+        });
+        let body = Body { agent: Some(agent), items: Some(count), at_once: AT_ONCE, ..self.body };
+        Phase { body, output: PhantomData }
+    }
+}
+
+/// How many pieces are worked on at one time, unless somebody says otherwise.
+const AT_ONCE: usize = 8;
+
+fn written<O: Serialize, E: Display>(done: std::result::Result<O, E>) -> Fallible<Value> {
+    let output = done.map_err(|e| e.to_string())?;
+    serde_json::to_value(output).map_err(|e| format!("what the agent gave cannot be written: {e}"))
+}
+
+impl<S, O> Phase<S, Vec<O>> {
+    /// How many pieces are worked on at one time.
+    #[must_use]
+    pub fn at_once(mut self, pieces: usize) -> Self {
+        self.body.at_once = pieces.max(1);
+        self
+    }
+
+    /// Asks about each piece by itself, all at one time, unless the closure says none. The flow goes on
+    /// when all were answered; `state.humans` has what came of each.
+    #[must_use]
+    pub fn human_for_each<H: Into<Option<Human>>>(
+        mut self,
+        ask: impl Fn(&State<S>, &O) -> H + Send + Sync + 'static,
+    ) -> Self
+    where
+        O: DeserializeOwned,
+    {
+        self.body.ask = Some(Arc::new(move |state, outputs| {
+            let mut asks = vec![];
+            for item in outputs.flow.outputs.keys() {
+                let human: Option<Human> = ask(state, &outputs.one(*item)?).into();
+                asks.extend(human.map(|human| (*item, human)));
+            }
+            Ok(asks)
+        }));
+        self
+    }
+}
+
+impl<S, O> Phase<S, O>
+where
+    O: DeserializeOwned,
+{
+    /// How often the agent is tried again when it fails. After that the flow stays where it is, and whoever
+    /// goes on with it tries again.
+    #[must_use]
+    pub fn retries(mut self, times: u32) -> Self {
+        self.body.retries = times;
+        self
+    }
+
+    /// What of the agent's work goes into the state.
+    #[must_use]
+    pub fn keep(mut self, keep: impl Fn(&mut S, &O) + Send + Sync + 'static) -> Self {
+        self.body.keep = Some(Arc::new(move |state, outputs| {
+            keep(state, &outputs.read()?);
+            Ok(())
+        }));
+        self
+    }
+
+    /// Asks a person, always.
+    #[must_use]
+    pub fn human(mut self, human: Human) -> Self {
+        self.body.fixed = Some(human.clone());
+        self.body.ask = Some(Arc::new(move |_, _| Ok(vec![(0, human.clone())])));
+        self
+    }
+
+    /// Asks a person what the closure says, unless it says none.
+    #[must_use]
+    pub fn human_if<H: Into<Option<Human>>>(
+        mut self,
+        ask: impl Fn(&State<S>, &O) -> H + Send + Sync + 'static,
+    ) -> Self {
+        self.body.ask = Some(Arc::new(move |state, outputs| {
+            let human: Option<Human> = ask(state, &outputs.read()?).into();
+            Ok(human.into_iter().map(|human| (0, human)).collect())
+        }));
+        self
+    }
+
+    /// What of a person's answer goes into the state. `state.human` and `state.approved` have it anyway,
+    /// until the next question.
+    #[must_use]
+    pub fn hear(mut self, hear: impl Fn(&mut S, &Said) + Send + Sync + 'static) -> Self {
+        self.body.hear = Some(Arc::new(hear));
+        self
+    }
+
+    /// Leads there, always. A no does not: it ends the flow, or leads to [`Phase::on_reject`].
+    #[must_use]
+    pub fn next(mut self, phase: impl Into<String>) -> Self {
+        self.body.next = Next::To(phase.into());
+        self
+    }
+
+    /// Leads to the one of these phases that the closure names. It sees what a person said, a no included.
+    #[must_use]
+    pub fn next_by<N: Into<String>>(
+        mut self,
+        phases: impl IntoIterator<Item = impl Into<String>>,
+        route: impl Fn(&State<S>, &O) -> N + Send + Sync + 'static,
+    ) -> Self {
+        let route: Route<S> =
+            Arc::new(move |state, outputs| Ok(route(state, &outputs.read()?).into()));
+        self.body.next = Next::By(phases.into_iter().map(Into::into).collect(), route);
+        self
+    }
+
+    /// Where a no leads.
+    #[must_use]
+    pub fn on_reject(mut self, phase: impl Into<String>) -> Self {
+        self.body.on_reject = Some(phase.into());
+        self
+    }
+
+    /// Where a question leads that ended without an answer.
+    #[must_use]
+    pub fn on_silence(mut self, phase: impl Into<String>) -> Self {
+        self.body.on_silence = Some(phase.into());
+        self
+    }
+
+    /// Ends the flow, after its agent has worked and its question was answered.
+    #[must_use]
+    pub fn terminal(mut self) -> Self {
+        self.body.next = Next::End;
+        self
+    }
+}

@@ -1,0 +1,400 @@
+//! Walking: what a workflow says is done, step by step, and each step is written down before the next one
+//! that matters.
+//!
+//! What only has to be computed is not written by itself: it goes along with the next thing that is. So a
+//! question and its answer take one write each.
+
+use crate::event::question_id;
+use crate::handler::{Handler, HumanInput, Request, Told};
+use crate::plan::{Lead, Plan, Worked};
+use crate::{Error, Human, Inbox, Result};
+use sayso_core::flow::{self, Claim, Event, Flow};
+use sayso_core::gate::Gate;
+use sayso_core::{Code, FlowId, GateId, Timestamp};
+use sayso_engine::worker::is_gone;
+use sayso_engine::{FlowStep, GoOn, heard_at};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// For how long a flow is held without a word.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// How often a word is given.
+const WORD_EVERY: Duration = Duration::from_secs(10);
+
+/// How long is waited before something is looked at again, if nothing wakes us.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// How far a walk came.
+#[derive(Debug)]
+pub enum Walked {
+    /// To the end of the flow.
+    Ended(Flow),
+    /// To where it waits for people.
+    Waits(Flow),
+    /// Somebody else goes on with it.
+    Elsewhere,
+}
+
+/// Goes on with a flow as far as it goes.
+pub(crate) async fn walk(
+    inbox: &Inbox,
+    plan: Arc<dyn Plan>,
+    id: FlowId,
+    input: &HumanInput,
+) -> Result<Walked> {
+    loop {
+        let woken = inbox.when_something_happens().await?;
+        let flow = inbox.on_desk(move |desk, _| desk.flow(id)).await?;
+        check_version(&*plan, &flow)?;
+        let (position, pending) = (flow.position, vec![]);
+        let mut path =
+            Path { inbox, plan: plan.clone(), input, flow, position, pending, fence: None };
+        match path.walk().await {
+            Err(error) if is_overtaken(&error) => {}
+            Err(error) => {
+                // What was done is kept, and whoever goes on need not wait for us.
+                let _ = path.let_go().await;
+                return Err(error);
+            }
+            walked => return walked,
+        }
+        // Somebody else goes on with it: they may come to an end, or die.
+        if matches!(input, HumanInput::Park) {
+            let flow = inbox.on_desk(move |desk, _| desk.flow(id)).await?;
+            return Ok(if flow.is_live() { Walked::Elsewhere } else { Walked::Ended(flow) });
+        }
+        let _ = tokio::time::timeout(LOOK_AGAIN, woken).await;
+    }
+}
+
+fn check_version(plan: &dyn Plan, flow: &Flow) -> Result<()> {
+    let is_known = flow.started.workflow == plan.name() && plan.goes_on_from(&flow.started.version);
+    if is_known || !flow.is_live() {
+        return Ok(());
+    }
+    Err(Error::OtherVersion {
+        flow: flow.started.handle.clone(),
+        workflow: flow.started.workflow.clone(),
+        begun: flow.started.version.clone(),
+        ours: plan.version().to_owned(),
+    })
+}
+
+/// Whether somebody else was faster.
+fn is_overtaken(error: &Error) -> bool {
+    let Error::Desk(sayso_engine::Error::Refused(refusal)) = error else { return false };
+    matches!(refusal.code, Code::Fenced | Code::WrongState)
+}
+
+/// A flow that is being gone on with.
+struct Path<'a> {
+    inbox: &'a Inbox,
+    plan: Arc<dyn Plan>,
+    input: &'a HumanInput,
+    /// The flow with everything that has happened, written down or not.
+    flow: Flow,
+    /// Where it stands by what is written down.
+    position: u32,
+    /// What is not written down yet.
+    pending: Vec<FlowStep>,
+    /// The number under which we hold it, if we do.
+    fence: Option<u64>,
+}
+
+impl Path<'_> {
+    async fn walk(&mut self) -> Result<Walked> {
+        loop {
+            if !self.flow.is_live() {
+                self.write().await?;
+                return Ok(Walked::Ended(self.flow.clone()));
+            }
+            if !self.plan.has(&self.flow.phase) {
+                return Err(Error::lost(&self.flow, "the workflow has no such phase"));
+            }
+            let has_asked = !self.flow.asked.is_empty() || !self.flow.heard.is_empty();
+            let done = if self.flow.is_waiting() {
+                self.hear().await?
+            } else if self.is_to_be_done()? {
+                self.work().await?
+            } else {
+                let questions = if has_asked { vec![] } else { self.plan.questions(&self.flow)? };
+                match questions.is_empty() {
+                    true => self.lead()?,
+                    false => self.ask(questions).await?,
+                }
+            };
+            if let Some(walked) = done {
+                return Ok(walked);
+            }
+        }
+    }
+
+    fn is_to_be_done(&self) -> Result<bool> {
+        let pieces = self.plan.pieces(&self.flow)?.unwrap_or(0);
+        Ok((self.flow.outputs.len() as u64) < u64::from(pieces))
+    }
+
+    /// Lets the agent work, piece by piece. It is held meanwhile, so that nobody else does the same.
+    async fn work(&mut self) -> Result<Option<Walked>> {
+        self.hold().await?;
+        let pieces = self.plan.pieces(&self.flow)?.unwrap_or(0);
+        let is_done = |item: &u32| !self.flow.outputs.contains_key(item);
+        let mut todo: VecDeque<u32> = (0..pieces).filter(is_done).collect();
+        let mut tries: BTreeMap<u32, u32> = BTreeMap::new();
+        let (at_once, retries) = (self.plan.at_once(&self.flow), self.plan.retries(&self.flow));
+        let mut at_work = JoinSet::new();
+        loop {
+            while at_work.len() < at_once.max(1)
+                && let Some(item) = todo.pop_front()
+            {
+                let work = self.plan.work(&self.flow, item)?;
+                at_work.spawn(async move { (item, work.await) });
+            }
+            let Some(joined) = self.keeping(at_work.join_next()).await? else { return Ok(None) };
+            let (item, worked) = joined.map_err(|e| Error::step(&self.flow, e.to_string()))?;
+            match worked {
+                Worked::Gave(output) => {
+                    self.complete(item, output, pieces)?;
+                    // One piece goes along with what follows; of several each is kept at once.
+                    if pieces > 1 {
+                        self.write().await?;
+                    }
+                }
+                Worked::Waits => {
+                    self.let_go().await?;
+                    return Ok(Some(Walked::Waits(self.flow.clone())));
+                }
+                Worked::Failed(why) => {
+                    let tried = tries.entry(item).or_default();
+                    if *tried >= retries {
+                        self.let_go().await?;
+                        return Err(Error::step(&self.flow, why));
+                    }
+                    *tried += 1;
+                    todo.push_back(item);
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, item: u32, output: Value, pieces: u32) -> Result<()> {
+        let mut after = self.flow.clone();
+        after.outputs.insert(item, output.clone());
+        let is_last = after.outputs.len() as u64 == u64::from(pieces);
+        let state = if is_last { changed(&self.flow, self.plan.keep(&after)?) } else { None };
+        let event = Event::Completed { item, output: output.clone(), state: state.clone() };
+        self.push(FlowStep::Complete { item, output, state }, &event);
+        Ok(())
+    }
+
+    /// Asks: at gates, which are opened with what is written, or by the program's own way.
+    async fn ask(&mut self, questions: Vec<(u32, Human)>) -> Result<Option<Walked>> {
+        let (flow, position) = (self.flow.started.id, self.flow.position);
+        if let HumanInput::By(handler) = self.input {
+            return self.ask_by(&**handler, questions).await;
+        }
+        for (item, human) in questions {
+            let gate = question_id(flow, position, item);
+            let ask = Box::new(human.ask(gate, self.flow.started.task));
+            self.push(FlowStep::Ask { item, ask }, &Event::Asked { item, gate });
+        }
+        Ok(None)
+    }
+
+    async fn ask_by(
+        &mut self,
+        handler: &dyn Handler,
+        questions: Vec<(u32, Human)>,
+    ) -> Result<Option<Walked>> {
+        self.hold().await?;
+        let by = handler.name().to_owned();
+        let last = questions.last().map(|(item, _)| *item);
+        for (item, human) in questions {
+            let request = Request {
+                id: question_id(self.flow.started.id, self.flow.position, item),
+                flow: self.flow.started.handle.clone(),
+                phase: self.flow.phase.clone(),
+                item,
+                prompt: human.prompt.clone(),
+                context: human.context.clone(),
+                shape: human.shape.clone(),
+            };
+            let told = self.keeping(handler.ask(&request)).await?;
+            let failed = |why| Error::Handler { by: by.clone(), why };
+            let answer = match told.map_err(failed)? {
+                Told::Answer(answer) => answer,
+                Told::Later => {
+                    self.let_go().await?;
+                    return Ok(Some(Walked::Waits(self.flow.clone())));
+                }
+            };
+            request.check(&answer).map_err(failed)?;
+            let (gate, question, ended) = (None, request.prompt, "otherwise".to_owned());
+            let heard = flow::Heard {
+                gate,
+                answer: Some(answer.clone()),
+                by: by.clone(),
+                question: question.clone(),
+                ended,
+            };
+            let state = self.state_after(item, &heard, Some(item) == last)?;
+            let event = Event::Heard { item, heard: Box::new(heard), state: state.clone() };
+            let by = by.clone();
+            self.push(FlowStep::HearOtherwise { item, by, question, answer, state }, &event);
+        }
+        Ok(None)
+    }
+
+    /// Waits for people, and hears what they said. Nobody holds a flow that waits.
+    async fn hear(&mut self) -> Result<Option<Walked>> {
+        self.let_go().await?;
+        let waits: Vec<_> = self.flow.waits_for().collect();
+        let mut ended = vec![];
+        for (item, gate) in &waits {
+            let gate = match self.input {
+                HumanInput::Wait => Some(self.ended(*gate).await?),
+                HumanInput::Park | HumanInput::By(_) => {
+                    let gate = *gate;
+                    let gate = self.inbox.on_desk(move |desk, _| desk.gate(gate)).await?;
+                    Some(gate).filter(|gate| !gate.is_open())
+                }
+            };
+            ended.extend(gate.map(|gate| (*item, gate)));
+        }
+        if ended.is_empty() {
+            return Ok(Some(Walked::Waits(self.flow.clone())));
+        }
+        let is_all = ended.len() == waits.len();
+        let last = ended.last().map(|(item, _)| *item);
+        for (item, gate) in ended {
+            let heard = heard_at(&gate)?;
+            let state = self.state_after(item, &heard, is_all && Some(item) == last)?;
+            let event = Event::Heard { item, heard: Box::new(heard), state: state.clone() };
+            self.push(FlowStep::Hear { item, gate: gate.opened.id, state }, &event);
+        }
+        if !is_all {
+            // The rest is waited for as a row, with this much heard.
+            self.let_go().await?;
+            return Ok(Some(Walked::Waits(self.flow.clone())));
+        }
+        Ok(None)
+    }
+
+    fn state_after(&self, item: u32, heard: &flow::Heard, is_last: bool) -> Result<Option<Value>> {
+        if !is_last {
+            return Ok(None);
+        }
+        let mut after = self.flow.clone();
+        after.heard.insert(item, heard.clone());
+        Ok(changed(&self.flow, self.plan.hear(&after)?))
+    }
+
+    /// A gate, once it has ended.
+    async fn ended(&self, id: GateId) -> Result<Gate> {
+        loop {
+            let woken = self.inbox.when_it_moves(id).await?;
+            let gate = self.inbox.on_desk(move |desk, _| desk.gate(id)).await?;
+            if !gate.is_open() {
+                return Ok(gate);
+            }
+            let _ = tokio::time::timeout(LOOK_AGAIN, woken).await;
+        }
+    }
+
+    fn lead(&mut self) -> Result<Option<Walked>> {
+        match self.plan.lead(&self.flow)? {
+            Lead::To(to) => {
+                let event = Event::Moved { to: to.clone(), state: None };
+                self.push(FlowStep::Move { to, state: None }, &event);
+            }
+            Lead::End(how, note) => {
+                let event = Event::Ended { how, note: note.clone(), state: None };
+                self.push(FlowStep::End { how, note, state: None }, &event);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does something that takes its time, and says from time to time that we are still at it.
+    async fn keeping<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
+        let mut work = pin!(work);
+        loop {
+            match tokio::time::timeout(WORD_EVERY, &mut work).await {
+                Ok(done) => return Ok(done),
+                Err(_) => {
+                    let until = self.lease();
+                    self.go_on(vec![FlowStep::Keep { until }]).await?;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, step: FlowStep, event: &Event) {
+        let at = self.inbox.now();
+        let before = self.flow.clone();
+        self.flow = flow::apply(Some(before.clone()), event, at).unwrap_or(before);
+        self.pending.push(step);
+    }
+
+    /// Makes sure that nobody else goes on with it.
+    async fn hold(&mut self) -> Result<()> {
+        match self.fence.is_some() && self.pending.is_empty() {
+            true => Ok(()),
+            false => self.write().await,
+        }
+    }
+
+    async fn let_go(&mut self) -> Result<()> {
+        if self.fence.is_none() && self.pending.is_empty() {
+            return Ok(());
+        }
+        self.pending.push(FlowStep::LetGo);
+        self.write().await
+    }
+
+    /// Writes down what has happened.
+    async fn write(&mut self) -> Result<()> {
+        let steps = std::mem::take(&mut self.pending);
+        if steps.is_empty() && !self.flow.is_live() {
+            return Ok(());
+        }
+        self.go_on(steps).await
+    }
+
+    async fn go_on(&mut self, steps: Vec<FlowStep>) -> Result<()> {
+        let (id, position) = (self.flow.started.id, self.position);
+        let go_on = GoOn { claim: self.claim(), position, steps };
+        let written =
+            self.inbox.on_desk(move |desk, actor| desk.go_on(actor, id, go_on.clone())).await?;
+        (self.position, self.fence) =
+            (written.position, written.hold.as_ref().map(|_| written.fence));
+        self.flow = written;
+        Ok(())
+    }
+
+    fn claim(&self) -> Claim {
+        if let Some(fence) = self.fence {
+            return Claim::Held(fence);
+        }
+        let holder = self.inbox.holder();
+        let before = self.flow.hold.as_ref();
+        let is_dead = before.is_some_and(|hold| is_gone(&hold.holder, &holder));
+        Claim::Take { holder, until: self.lease(), dead: is_dead.then_some(self.flow.fence) }
+    }
+
+    fn lease(&self) -> Timestamp {
+        let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+        self.inbox.now().plus_micros(micros)
+    }
+}
+
+/// The state, if it is another one.
+fn changed(flow: &Flow, state: Value) -> Option<Value> {
+    (state != flow.state).then_some(state)
+}

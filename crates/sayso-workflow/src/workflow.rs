@@ -1,0 +1,286 @@
+//! A workflow: phases by name, checked as a whole before anybody walks through them.
+
+use crate::phase::{Body, Next, Outputs, read};
+use crate::plan::{Lead, Plan, Work, Worked};
+use crate::{Error, Human, Mistake, Mistakes, Phase, Result, Said, State};
+use sayso_core::flow::{Flow, How};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A workflow over a state `S`. Clones share it.
+pub struct Workflow<S> {
+    pub(crate) inner: Arc<Inner<S>>,
+}
+
+impl<S> Clone for Workflow<S> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
+
+/// A workflow that is being put together.
+pub struct Builder<S>(Inner<S>);
+
+pub(crate) struct Inner<S> {
+    name: String,
+    version: String,
+    goes_on_from: BTreeSet<String>,
+    phases: Vec<Body<S>>,
+}
+
+impl<S> Workflow<S> {
+    /// Begins a workflow. The version goes up when flows that are under way could not go on with it.
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(name: impl Into<String>, version: u32) -> Builder<S> {
+        let (name, version) = (name.into(), version.to_string());
+        Builder(Inner { name, version, goes_on_from: BTreeSet::new(), phases: vec![] })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The names of its phases, in their order.
+    pub fn phases(&self) -> impl Iterator<Item = &str> {
+        self.inner.phases.iter().map(|phase| phase.name.as_str())
+    }
+
+    pub(crate) fn first(&self) -> &str {
+        self.inner.phases.first().map_or("", |phase| phase.name.as_str())
+    }
+}
+
+impl<S> Builder<S> {
+    /// Adds a phase. The first is where a flow begins.
+    #[must_use]
+    pub fn phase<O>(mut self, phase: Phase<S, O>) -> Self {
+        self.0.phases.push(phase.body);
+        self
+    }
+
+    /// Says that flows begun with that version can go on with this one: their state can be read, and the
+    /// phases they may stand in are still there.
+    #[must_use]
+    pub fn goes_on_from(mut self, version: u32) -> Self {
+        self.0.goes_on_from.insert(version.to_string());
+        self
+    }
+
+    /// The workflow, unless it has mistakes; all of them are named at once.
+    pub fn build(self) -> std::result::Result<Workflow<S>, Mistakes> {
+        let mistakes = self.0.mistakes();
+        match mistakes.is_empty() {
+            true => Ok(Workflow { inner: Arc::new(self.0) }),
+            false => Err(Mistakes { workflow: self.0.name, mistakes }),
+        }
+    }
+}
+
+impl<S> Inner<S> {
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = vec![];
+        if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
+            mistakes.push(Mistake::BadName(self.name.clone()));
+        }
+        let Some(first) = self.phases.first() else {
+            mistakes.push(Mistake::NoPhases);
+            return mistakes;
+        };
+        let mut names = BTreeSet::new();
+        for phase in &self.phases {
+            if !names.insert(phase.name.as_str()) {
+                mistakes.push(Mistake::Twice(phase.name.clone()));
+            }
+            mistakes.extend(phase.mistakes());
+        }
+        for phase in &self.phases {
+            let unknown = phase.targets().into_iter().filter(|to| !names.contains(to));
+            let unknown: BTreeSet<_> = unknown.collect();
+            mistakes.extend(
+                unknown
+                    .iter()
+                    .map(|to| Mistake::Unknown { from: phase.name.clone(), to: (*to).into() }),
+            );
+        }
+        let reached = self.reached(&first.name);
+        let unreached = names.iter().filter(|name| !reached.contains(*name));
+        mistakes.extend(unreached.map(|name| Mistake::Unreached((*name).into())));
+        // What else is wrong would make each of these dead, too.
+        if mistakes.is_empty() {
+            let is_dead = |phase: &&Body<S>| {
+                let ahead = self.reached(&phase.name);
+                !self.phases.iter().any(|p| ahead.contains(p.name.as_str()) && p.is_end())
+            };
+            let dead = self.phases.iter().filter(is_dead);
+            mistakes.extend(dead.map(|phase| Mistake::NoEnd(phase.name.clone())));
+        }
+        mistakes
+    }
+
+    /// Every phase that can be come to from one, itself included.
+    fn reached<'a>(&'a self, from: &'a str) -> BTreeSet<&'a str> {
+        let (mut reached, mut ahead) = (BTreeSet::new(), vec![from]);
+        while let Some(name) = ahead.pop() {
+            if reached.insert(name) {
+                let found = self.phases.iter().filter(|phase| phase.name == name);
+                ahead.extend(found.flat_map(Body::targets));
+            }
+        }
+        reached
+    }
+}
+
+impl<S> Body<S> {
+    fn is_end(&self) -> bool {
+        matches!(self.next, Next::End)
+    }
+
+    fn outputs<'a>(&self, flow: &'a Flow) -> Outputs<'a> {
+        Outputs::of(flow, self.items.is_some())
+    }
+}
+
+impl<S> Inner<S>
+where
+    S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+{
+    fn at(&self, flow: &Flow) -> Result<&Body<S>> {
+        let found = self.phases.iter().find(|phase| phase.name == flow.phase);
+        found.ok_or_else(|| Error::lost(flow, "this version of the workflow has no such phase"))
+    }
+
+    fn state(&self, flow: &Flow) -> Result<State<S>> {
+        read(flow, "its state", flow.state.clone())
+    }
+
+    fn write(&self, flow: &Flow, state: &State<S>) -> Result<Value> {
+        serde_json::to_value(state)
+            .map_err(|e| Error::lost(flow, format!("its state cannot be written: {e}")))
+    }
+}
+
+impl<S> Plan for Inner<S>
+where
+    S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn goes_on_from(&self, version: &str) -> bool {
+        self.version == version || self.goes_on_from.contains(version)
+    }
+
+    fn has(&self, phase: &str) -> bool {
+        self.phases.iter().any(|known| known.name == phase)
+    }
+
+    fn pieces(&self, flow: &Flow) -> Result<Option<u32>> {
+        let phase = self.at(flow)?;
+        if phase.agent.is_none() {
+            return Ok(None);
+        }
+        let Some(items) = &phase.items else { return Ok(Some(1)) };
+        let count = items(&self.state(flow)?.data);
+        Ok(Some(u32::try_from(count).unwrap_or(u32::MAX)))
+    }
+
+    fn at_once(&self, flow: &Flow) -> usize {
+        self.at(flow).map_or(1, |phase| phase.at_once)
+    }
+
+    fn work(&self, flow: &Flow, item: u32) -> Result<Work> {
+        let phase = self.at(flow)?;
+        let agent = phase.agent.as_ref().ok_or_else(|| Error::lost(flow, "it has no agent"))?;
+        let work = agent(self.state(flow)?, item);
+        Ok(Box::pin(async move {
+            match work.await {
+                Ok(output) => Worked::Gave(output),
+                Err(why) => Worked::Failed(why),
+            }
+        }))
+    }
+
+    fn retries(&self, flow: &Flow) -> u32 {
+        self.at(flow).map_or(0, |phase| phase.retries)
+    }
+
+    fn keep(&self, flow: &Flow) -> Result<Value> {
+        let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
+        if let Some(keep) = &phase.keep {
+            keep(&mut state.data, &phase.outputs(flow))?;
+        }
+        self.write(flow, &state)
+    }
+
+    fn questions(&self, flow: &Flow) -> Result<Vec<(u32, Human)>> {
+        let (phase, state) = (self.at(flow)?, self.state(flow)?);
+        let Some(ask) = &phase.ask else { return Ok(vec![]) };
+        let asks = ask(&state, &phase.outputs(flow))?;
+        let mistake = asks.iter().find_map(|(_, human)| human.mistake(&phase.name));
+        match mistake {
+            Some(mistake) => Err(Error::lost(flow, mistake.to_string())),
+            None => Ok(asks),
+        }
+    }
+
+    fn hear(&self, flow: &Flow) -> Result<Value> {
+        let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
+        let said: Vec<_> = flow.heard.values().map(Said::from).collect();
+        if let Some(hear) = &phase.hear {
+            said.iter().for_each(|said| hear(&mut state.data, said));
+        }
+        state.hear(said);
+        self.write(flow, &state)
+    }
+
+    fn lead(&self, flow: &Flow) -> Result<Lead> {
+        let (phase, state) = (self.at(flow)?, self.state(flow)?);
+        let is_silent = flow.heard.values().any(|heard| heard.answer.is_none());
+        let is_no = flow.heard.values().any(|heard| !heard.is_approved());
+        match (&phase.next, &phase.on_silence, &phase.on_reject) {
+            (_, Some(to), _) if is_silent => Ok(Lead::To(to.clone())),
+            (_, None, _) if is_silent => {
+                let why = format!("the question in {:?} ended without an answer", phase.name);
+                Ok(Lead::End(How::Failed, why))
+            }
+            (_, _, Some(to)) if is_no => Ok(Lead::To(to.clone())),
+            (Next::By(names, route), _, _) => {
+                let to = route(&state, &phase.outputs(flow))?;
+                match names.contains(&to) {
+                    true => Ok(Lead::To(to)),
+                    false => Err(Error::lost(
+                        flow,
+                        format!("it leads to {to:?}, which it did not say it might"),
+                    )),
+                }
+            }
+            // A no goes on to nowhere by itself.
+            (Next::To(_) | Next::End | Next::Unsaid, _, None) if is_no => {
+                Ok(Lead::End(How::Rejected, rejected(flow, &phase.name)))
+            }
+            (Next::To(to), _, _) => Ok(Lead::To(to.clone())),
+            (Next::End | Next::Unsaid, _, _) => Ok(Lead::End(How::Done, String::new())),
+        }
+    }
+}
+
+/// Who said no, where and why, in words.
+pub(crate) fn rejected(flow: &Flow, phase: &str) -> String {
+    let no = flow.heard.values().find(|heard| !heard.is_approved());
+    let by = no.map_or("", |heard| heard.by.as_str());
+    let reason =
+        no.and_then(|heard| heard.answer.as_ref()).and_then(|answer| answer.reason.clone());
+    match reason {
+        Some(reason) => format!("{by} said no in {phase:?}: {reason}"),
+        None => format!("{by} said no in {phase:?}"),
+    }
+}

@@ -1,0 +1,60 @@
+//! What is wrong with a workflow is found when it is built, all at once.
+
+use sayso_workflow::{Human, Mistake, Phase, Workflow};
+
+type Plain = Phase<u32>;
+
+fn asks(name: &str) -> Plain {
+    Phase::new(name).human(Human::approval("Well?"))
+}
+
+fn mistakes(phases: Vec<Plain>) -> Vec<Mistake> {
+    let builder =
+        phases.into_iter().fold(Workflow::new("w", 1), |builder, phase| builder.phase(phase));
+    builder.build().err().map(|mistakes| mistakes.mistakes).unwrap_or_default()
+}
+
+#[test]
+fn a_workflow_without_mistakes_is_built() {
+    assert!(mistakes(vec![asks("a").next("b"), asks("b").terminal()]).is_empty());
+}
+
+#[test]
+fn every_mistake_is_named() {
+    let unknown = |from: &str, to: &str| Mistake::Unknown { from: from.into(), to: to.into() };
+    let choice = |options: &[&str]| {
+        Phase::<u32>::new("a").human(Human::choice("Which?", options.iter().copied())).terminal()
+    };
+    for (phases, expected) in [
+        (vec![], vec![Mistake::NoPhases]),
+        (vec![asks("a").next("b")], vec![unknown("a", "b")]),
+        (
+            vec![asks("a").on_reject("x").on_silence("y").terminal()],
+            vec![unknown("a", "x"), unknown("a", "y")],
+        ),
+        (vec![asks("a").next_by(["b"], |_, ()| "b")], vec![unknown("a", "b")]),
+        (vec![asks("a").terminal(), asks("a").terminal()], vec![Mistake::Twice("a".into())]),
+        (vec![Phase::new("a").terminal()], vec![Mistake::Empty("a".into())]),
+        (vec![asks("a")], vec![Mistake::NoWayOn("a".into())]),
+        (
+            vec![asks("a").next("b"), asks("b").next("a")],
+            vec![Mistake::NoEnd("a".into()), Mistake::NoEnd("b".into())],
+        ),
+        (vec![asks("a").terminal(), asks("b").terminal()], vec![Mistake::Unreached("b".into())]),
+        (vec![choice(&[])], vec![Mistake::NoOptions("a".into())]),
+        (
+            vec![choice(&["x", "x"])],
+            vec![Mistake::SameOption { phase: "a".into(), option: "x".into() }],
+        ),
+        (vec![asks("a\n").terminal()], vec![Mistake::BadName("a\n".into())]),
+    ] {
+        assert_eq!(mistakes(phases), expected);
+    }
+}
+
+#[test]
+fn all_of_them_are_said_at_once() {
+    let phases = vec![asks("a").next("nowhere"), Phase::new("b")];
+    let found = mistakes(phases);
+    assert_eq!(found.len(), 4, "{found:?}");
+}

@@ -1,0 +1,35 @@
+//! `sayso flow cancel`: take a flow back.
+
+use crate::context::Context;
+use crate::exit::Result;
+use crate::out::Look;
+use crate::when;
+use clap_complete::ArgValueCompleter;
+use sayso_core::Exit;
+use sayso_server::wire;
+
+/// Take a flow back; what it asked is withdrawn.
+///
+/// What its agents did stays on the branch of its task.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The flow.
+    #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
+    flow: String,
+    /// Why.
+    #[arg(value_name = "REASON", default_value = "")]
+    reason: String,
+}
+
+pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down()?;
+    let out = context.out;
+    let flow = desk.cancel_flow(&actor, desk.find_flow(&args.flow)?, &args.reason)?;
+    if out.json {
+        out.json(&wire::Flow::of(&flow, &when::rfc3339));
+        return Ok(Exit::Ok);
+    }
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    out.line(&format!("{tick} flow {} is cancelled", flow.started.handle));
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,51 @@
+//! `sayso flow list`: flows, newest first.
+
+use crate::commands::shared::Paging;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::when;
+use sayso_core::Exit;
+use sayso_engine::FlowFilter;
+use sayso_server::wire;
+
+/// Flows, newest first: those under way, or all of them.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Those that are over, too.
+    #[arg(short, long)]
+    all: bool,
+    /// Only walks through this workflow.
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
+}
+
+pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, _) = context.sit_down_to_look()?;
+    let out = context.out;
+    let after = args.paging.after.as_deref().map(|typed| desk.find_flow(typed)).transpose()?;
+    let (all, workflow, limit) = (args.all, args.workflow.clone(), args.paging.limit);
+    let page = desk.flows(&FlowFilter { all, workflow, after, limit })?;
+    let last = page.items.last().map(|flow| flow.started.handle.clone());
+    let next = last.filter(|_| page.more);
+    if out.json {
+        let items = page.items.iter().map(|flow| wire::Flow::of(flow, &when::rfc3339)).collect();
+        out.json(&wire::Page { items, next });
+        return Ok(Exit::Ok);
+    }
+    if page.items.is_empty() {
+        out.remark(match args.all {
+            true => "there are no flows; begin one with: sayso flow run FILE",
+            false => "no flow is under way; see those that are over with: sayso flow list --all",
+        });
+    }
+    for flow in &page.items {
+        out.line(&super::row(out, flow, desk.now()));
+        super::below(context, &desk, flow)?;
+    }
+    if let Some(next) = next {
+        out.remark(&format!("there are more; go on with --after {next}"));
+    }
+    Ok(Exit::Ok)
+}

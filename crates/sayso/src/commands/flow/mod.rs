@@ -1,0 +1,181 @@
+//! `sayso flow`: workflows, and flows through them.
+
+mod cancel;
+mod graph;
+mod list;
+mod resume;
+mod run;
+mod show;
+
+use crate::commands::shared;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::{Look, Out};
+use crate::when;
+use clap::Subcommand;
+use clap_complete::CompletionCandidate;
+use sayso_core::flow::{Flow, How};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Code, Exit, Timestamp};
+use sayso_engine::{Desk, FlowFilter};
+use sayso_server::wire;
+use sayso_workflow::Walked;
+use sayso_workflow::file::{Definition, Unread};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// Workflows: durable steps of agents and commands, with people in between.
+///
+/// A workflow is a YAML file of phases. In each an agent or a command may work, a person may be asked, and
+/// what came of both says where it goes on. A flow is one walk through it. What a step gave is kept: a flow
+/// that was interrupted goes on where it was, does no finished step again and asks nothing twice. A no ends
+/// it unless the file says where a no leads.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso flow graph release.yaml                   how it looks, and whether it has mistakes
+  sayso flow run release.yaml --set topic=cats    begin, and be asked here
+  sayso flow list                                 what is under way
+  sayso flow show f7k2                            where it stands, and what was said on the way
+  sayso flow resume --all                         go on with everything that was answered
+
+A workflow:
+  workflow: release
+  phases:
+    - name: build
+      run: make
+      ask: {approval: Ship it?}
+    - name: ship
+      run: make ship")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Begin a flow and go on as far as it goes.
+    Run(run::Args),
+    /// Flows, newest first.
+    List(list::Args),
+    /// Where a flow stands, and what happened on the way.
+    Show(show::Args),
+    /// Go on with a flow, or with all that can.
+    Resume(resume::Args),
+    /// Take a flow back; what it asked is withdrawn.
+    Cancel(cancel::Args),
+    /// A picture of a workflow, or of a flow and where it stands.
+    Graph(graph::Args),
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    match args.verb {
+        Verb::Run(args) => run::run(args, context),
+        Verb::List(args) => list::run(&args, context),
+        Verb::Show(args) => show::run(&args, context),
+        Verb::Resume(args) => resume::run(&args, context),
+        Verb::Cancel(args) => cancel::run(&args, context),
+        Verb::Graph(args) => graph::run(&args, context),
+    }
+}
+
+/// Reads a workflow; all its mistakes are printed, each with its line and fix.
+fn load(context: &Context<'_>, path: &Path) -> Result<Definition> {
+    match Definition::load(path) {
+        Ok(definition) => Ok(definition),
+        Err(Unread::File { file, why }) => {
+            Err(Failure::new(Code::NotFound, format!("{file}: {why}")).hint("name a workflow file"))
+        }
+        Err(Unread::Mistakes(mistakes)) => {
+            let report = super::mistakes::Report::new(1, mistakes);
+            report.show(context, Code::Invalid)?;
+            Err(Failure::new(Code::Invalid, "the workflow has mistakes"))
+        }
+    }
+}
+
+/// Says how far a flow came, and by the exit code whether it is done.
+fn report(context: &Context<'_>, desk: &Desk, walked: &Walked, handle: &str) -> Result<Exit> {
+    let out = context.out;
+    let flow = match walked {
+        Walked::Ended(flow) | Walked::Waits(flow) => flow.clone(),
+        Walked::Elsewhere => desk.flow(desk.find_flow(handle)?)?,
+    };
+    if out.json {
+        out.json(&wire::Flow::of(&flow, &when::rfc3339));
+    } else {
+        out.line(&row(out, &flow, desk.now()));
+        below(context, desk, &flow)?;
+    }
+    Ok(match (walked, &flow.ending) {
+        (Walked::Elsewhere, None) => {
+            out.remark("another process goes on with it");
+            Exit::Conflict
+        }
+        (_, None) => {
+            let handle = &flow.started.handle;
+            out.remark(&format!("when that is answered, go on with: sayso flow resume {handle}"));
+            Exit::TimedOut
+        }
+        (_, Some(ending)) => match ending.how {
+            How::Done => Exit::Ok,
+            How::Rejected => Exit::Rejected,
+            How::Failed => Exit::Error,
+            How::Cancelled => Exit::Unanswered,
+        },
+    })
+}
+
+/// What a flow waits for, or why it ended.
+fn below(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
+    let out = context.out;
+    for (_, gate) in flow.waits_for() {
+        out.line(&crate::card::question_below(out, &desk.gate(gate)?, desk.now()));
+    }
+    let note = flow.ending.as_ref().map(|ending| ending.note.as_str()).unwrap_or_default();
+    if !note.is_empty() {
+        out.line(&format!("   {}", harmless_line(note)));
+    }
+    Ok(())
+}
+
+/// A flow in a line.
+fn row(out: &Out, flow: &Flow, now: Timestamp) -> String {
+    let started = &flow.started;
+    let icon = match flow.standing() {
+        "waiting" => out.icon("❓", "[?]"),
+        "running" => out.icon("◐", "[~]"),
+        "done" => out.icon("✓", "[x]"),
+        _ => out.icon("✗", "[!]"),
+    };
+    let look = match flow.standing() {
+        "done" => Look::Good,
+        "waiting" | "running" => Look::Warn,
+        _ => Look::Bad,
+    };
+    let name = out.paint(Look::Name, &started.handle);
+    let (workflow, phase) = (harmless_line(&started.workflow), harmless_line(&flow.phase));
+    let title = shorten(&harmless_line(&started.title), out.width().saturating_sub(50).max(20));
+    let standing = out.paint(look, flow.standing());
+    let began = out.paint(Look::Faint, &when::relative(flow.started_at, now));
+    let title = if title.is_empty() { title } else { format!("  {title}") };
+    format!("{icon} {name}  {workflow}  {standing} in {phase}{title}  {began}")
+}
+
+/// Whether pictures are made of plain characters.
+fn is_plain(out: &Out) -> bool {
+    out.icon("", "plain") == "plain"
+}
+
+/// Flows by their handles, for completion.
+fn live_flows(typed: &OsStr) -> Vec<CompletionCandidate> {
+    shared::candidates(typed, |desk, _| {
+        let page = desk.flows(&FlowFilter { limit: 100, ..FlowFilter::default() })?;
+        let about = |flow: &Flow| {
+            (
+                flow.started.handle.clone(),
+                format!("{} {}", flow.started.workflow, flow.started.title),
+            )
+        };
+        Ok(page.items.iter().map(about).collect())
+    })
+}

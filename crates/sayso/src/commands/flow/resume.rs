@@ -1,0 +1,126 @@
+//! `sayso flow resume`: go on with flows.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::flows::{Leader, definition_of};
+use clap_complete::ArgValueCompleter;
+use sayso_core::flow::Flow;
+use sayso_core::{Code, Exit};
+use sayso_engine::worker::holder;
+use sayso_engine::{Desk, is_held};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How many flows are looked at at a time.
+const READY_AT_A_TIME: usize = 100;
+
+/// How long is waited before it is looked again, if nothing wakes us.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Go on with a flow, or with all that can.
+///
+/// A flow goes on with the text of the workflow it began with, whatever became of the file since.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso flow resume f7k2            go on with one
+  sayso flow resume --all           with everything that was answered meanwhile
+  sayso flow resume --watch         and stay for what is answered later")]
+pub(crate) struct Args {
+    /// The flow.
+    #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
+    #[arg(required_unless_present_any = ["all", "watch"])]
+    flow: Option<String>,
+    /// Everything that can go on.
+    #[arg(long, conflicts_with = "flow")]
+    all: bool,
+    /// The same, and whatever can go on later.
+    #[arg(long, conflicts_with = "flow")]
+    watch: bool,
+    /// Wait for the answers of people.
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
+    if let Some(typed) = &args.flow {
+        let (desk, _) = context.sit_down_to_look()?;
+        let flow = desk.flow(desk.find_flow(typed)?)?;
+        if let Some(ending) = &flow.ending {
+            let message = format!("flow {} is {}", flow.started.handle, ending.how.as_str());
+            return Err(
+                Failure::new(Code::WrongState, message).hint("begin another: sayso flow run FILE")
+            );
+        }
+        let leader = Leader::new(context, definition_of(&flow)?.has_agents())?;
+        let walked = leader.lead(flow.started.id, args.wait)?;
+        return super::report(context, &leader.desk, &walked, &flow.started.handle);
+    }
+    all(args, context)
+}
+
+/// Goes on with everything that can, one after the other.
+fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, _) = context.sit_down_to_look()?;
+    let mut wake = desk.follow()?;
+    let mut leaders: [Option<Leader<'_>>; 2] = [None, None];
+    let (mut count, mut worst) = (0, Exit::Ok);
+    loop {
+        let ready = ready(&desk)?;
+        let has_work = !ready.is_empty();
+        for flow in ready {
+            let Ok(definition) = definition_of(&flow) else { continue };
+            let needs = usize::from(definition.has_agents());
+            if leaders[needs].is_none() {
+                leaders[needs] = Some(Leader::new(context, needs == 1)?);
+            }
+            let Some(leader) = &leaders[needs] else { continue };
+            if leader.stop.load(Ordering::SeqCst) {
+                return Ok(worst);
+            }
+            match leader.lead(flow.started.id, false) {
+                Ok(walked) => {
+                    let exit = super::report(context, &leader.desk, &walked, &flow.started.handle)?;
+                    worst = worst.max(exit);
+                }
+                // One that is stuck stands in no other's way.
+                Err(failure) => {
+                    context.out.error(
+                        failure.code.as_str(),
+                        &failure.message,
+                        failure.hint.as_deref(),
+                    );
+                    worst = worst.max(Exit::Error);
+                    if args.watch {
+                        std::thread::sleep(LOOK_AGAIN);
+                    }
+                }
+            }
+            count += 1;
+        }
+        let is_stopped = leaders.iter().flatten().any(|leader| leader.stop.load(Ordering::SeqCst));
+        if is_stopped || (!args.watch && !has_work) || (!args.watch && count > 0) {
+            break;
+        }
+        wake.wait(LOOK_AGAIN)?;
+    }
+    if count == 0 {
+        context.out.remark("no flow can go on now; see: sayso flow list");
+    }
+    Ok(worst)
+}
+
+/// Those that can go on and that nobody goes on with, without those whose agent still waits for a person.
+fn ready(desk: &Desk) -> Result<Vec<Flow>> {
+    let (mut ready, ours, now) = (vec![], holder(Path::new("")), desk.now());
+    for flow in desk.ready_flows(READY_AT_A_TIME)? {
+        let waits = match flow.started.task {
+            Some(task) => desk.task(task)?.task.is_waiting(),
+            None => false,
+        };
+        if !waits && !is_held(&flow, &ours, now) {
+            ready.push(flow);
+        }
+    }
+    Ok(ready)
+}

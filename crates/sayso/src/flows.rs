@@ -1,0 +1,312 @@
+//! Leading a flow from here: who does its steps, who is asked at this terminal, and what becomes of it.
+
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::who;
+use crate::work::attend::Attendant;
+use crate::work::{self, View, Wanted};
+use sayso_core::flow::{Flow, How};
+use sayso_core::gate::Gate;
+use sayso_core::{Actor, Code, FlowId, TaskId};
+use sayso_engine::worker::{CommandCame, CommandStep, Progress, Scope, Setup, StepCame, Worker};
+use sayso_engine::worktree::{Repository, Worktree};
+use sayso_engine::{Desk, Follower};
+use sayso_workflow::file::{Command, Crew, Definition, Job, agent_output, command_output};
+use sayso_workflow::{HumanInput, Inbox, Walked, Work, Worked, block_on, blocking};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long is waited before something is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How long a command may take.
+const COMMAND_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// Somebody who leads flows from here.
+pub(crate) struct Leader<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) desk: Desk,
+    pub(crate) actor: Actor,
+    /// How agents are let work; none where no agent is needed.
+    pub(crate) setup: Option<Setup>,
+    /// Where commands run that have no worktree.
+    pub(crate) folder: PathBuf,
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl<'a> Leader<'a> {
+    /// Makes ready. What is wrong with the repository or the agents is said here.
+    pub(crate) fn new(context: &'a Context<'a>, needs_agents: bool) -> Result<Self> {
+        let (desk, actor, location) = work::sit_down_to_work(context)?;
+        let wanted = Wanted { jobs: Some(1), ..Wanted::default() };
+        let setup = match needs_agents {
+            true => Some(work::setup(context, &location, (&desk, &actor), wanted)?),
+            false => None,
+        };
+        let home = work::home(context, &location)?;
+        let start = std::path::absolute(crate::config::start(&context.globals)?)?;
+        let in_space = location.folder.as_ref().and_then(|_| home.parent());
+        let folder = in_space.map_or(start, ToOwned::to_owned);
+        Ok(Self { context, desk, actor, setup, folder, stop: work::stop_flag()? })
+    }
+
+    /// Goes on with a flow: as far as it goes, or until it waits for people and nobody is here to be asked.
+    pub(crate) fn lead(&self, id: FlowId, waits: bool) -> Result<Walked> {
+        let is_attended =
+            who::has_terminal() && !self.context.globals.no_input && !self.context.out.json;
+        let person = match is_attended {
+            // Whoever may not answer watches, and answers elsewhere.
+            true => who::person(self.context, &self.desk).ok(),
+            false => None,
+        };
+        let view = View::new(self.context.out);
+        let (tell, told) = channel();
+        let (is_done, at_work) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
+        let walked = std::thread::scope(|scope| {
+            let crew: Arc<dyn Crew> = Arc::new(self.crew(tell, at_work.clone()));
+            let shown = scope.spawn(|| told.into_iter().for_each(|progress| view.show(progress)));
+            let (waits, is_done, at_work) = (waits || person.is_some(), &is_done, &*at_work);
+            let walking = scope.spawn(move || {
+                let walked = self.walk(id, crew, waits, at_work);
+                is_done.store(true, Ordering::SeqCst);
+                walked
+            });
+            if let Some(person) = &person {
+                self.attend(id, person, &view, is_done)?;
+            }
+            let walked = walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let _ = shown.join();
+            walked
+        });
+        view.close();
+        let walked = walked?;
+        if let Walked::Ended(flow) = &walked {
+            self.bring_home(flow)?;
+        }
+        Ok(walked)
+    }
+
+    fn attend(
+        &self,
+        id: FlowId,
+        person: &Actor,
+        view: &View<'_>,
+        is_done: &AtomicBool,
+    ) -> Result<()> {
+        let (context, desk, stop) = (self.context, &self.desk, &*self.stop);
+        let attendant = Attendant { context, desk, person, view, stop, insists: false };
+        let is_about_it = |gate: &Gate| {
+            let Ok(flow) = desk.flow(id) else { return false };
+            let is_of_task = flow.started.task.is_some() && gate.opened.task == flow.started.task;
+            is_of_task || flow.asked.values().any(|asked| *asked == gate.opened.id)
+        };
+        let attended = attendant.attend(&is_about_it, &|| is_done.load(Ordering::SeqCst));
+        // Nobody attends any more: what runs is ended, what waits stays.
+        stop.store(true, Ordering::SeqCst);
+        attended
+    }
+
+    fn walk(
+        &self,
+        id: FlowId,
+        crew: Arc<dyn Crew>,
+        waits: bool,
+        at_work: &AtomicUsize,
+    ) -> Result<Walked> {
+        let inbox = Inbox::with_actor(self.desk.clone(), self.actor.clone());
+        let input = if waits { HumanInput::Wait } else { HumanInput::Park };
+        let is_stopped = || self.stop.load(Ordering::SeqCst);
+        let leaves = || is_stopped() && at_work.load(Ordering::SeqCst) == 0;
+        loop {
+            let mut wake = self.desk.follow()?;
+            let flow = self.desk.flow(id)?;
+            let walk = inbox.walk_file(&flow, crew.clone(), &input);
+            let Some(walked) = block_on(walk, &leaves)? else {
+                return Ok(Walked::Waits(self.desk.flow(id)?));
+            };
+            let walked = walked?;
+            // An agent asked: the flow goes on when its task does.
+            match &walked {
+                Walked::Waits(flow) if waits && !is_stopped() => {
+                    self.wait_for_task(flow, &mut wake)?
+                }
+                Walked::Waits(_) | Walked::Ended(_) | Walked::Elsewhere => return Ok(walked),
+            }
+        }
+    }
+
+    fn wait_for_task(&self, flow: &Flow, wake: &mut Follower) -> Result<()> {
+        let Some(task) = flow.started.task else { return Ok(()) };
+        while self.desk.task(task)?.task.is_waiting() && !self.stop.load(Ordering::SeqCst) {
+            wake.wait(LOOK_AGAIN)?;
+        }
+        Ok(())
+    }
+
+    /// What the steps did comes home when the flow is done; otherwise it stays on its branch.
+    fn bring_home(&self, flow: &Flow) -> Result<()> {
+        let is_done = flow.ending.as_ref().is_some_and(|ending| ending.how == How::Done);
+        let (Some(task), Some(setup), true) = (flow.started.task, &self.setup, is_done) else {
+            return Ok(());
+        };
+        let scope = Scope { tasks: [task].into(), ..Scope::default() };
+        let setup = Setup { scope, ..setup.clone() };
+        let stop = AtomicBool::new(false);
+        let what = Worker::new(self.desk.clone(), setup, &|_| {}, &stop).finish()?;
+        self.context.out.remark(&what);
+        Ok(())
+    }
+
+    fn crew(&self, tell: Sender<Progress>, at_work: Arc<AtomicUsize>) -> HandsOn {
+        HandsOn {
+            desk: self.desk.clone(),
+            setup: self.setup.clone(),
+            folder: self.folder.clone(),
+            stop: self.stop.clone(),
+            tell: Arc::new(Mutex::new(tell)),
+            at_work,
+        }
+    }
+}
+
+/// Whether agents work in a workflow, and with it whether a repository is needed.
+pub(crate) fn definition_of(flow: &Flow) -> Result<Definition> {
+    let found = Definition::of(flow)?;
+    found.ok_or_else(|| {
+        let message = format!("flow {} was begun by a program", flow.started.handle);
+        Failure::new(Code::WrongState, message).hint("start that program again: it goes on with it")
+    })
+}
+
+/// Those who do the steps: agents by way of a worker, commands in the worktree of the flow's task, or in the
+/// folder of the project.
+struct HandsOn {
+    desk: Desk,
+    setup: Option<Setup>,
+    folder: PathBuf,
+    stop: Arc<AtomicBool>,
+    tell: Arc<Mutex<Sender<Progress>>>,
+    at_work: Arc<AtomicUsize>,
+}
+
+/// Counts as long as it is held.
+struct AtWork(Arc<AtomicUsize>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Crew for HandsOn {
+    fn work(&self, flow: &Flow, job: Job) -> Work {
+        self.at_work.fetch_add(1, Ordering::SeqCst);
+        let at_work = AtWork(self.at_work.clone());
+        let (stop, task) = (self.stop.clone(), flow.started.task);
+        let setup = self.setup.clone();
+        match (job, setup, task) {
+            (Job::Agent(step), Some(setup), Some(task)) => {
+                let scope = Scope { tasks: [task].into(), ..Scope::default() };
+                let setup = Setup { scope, step: Some(*step), ..setup };
+                let (desk, tell) = (self.desk.clone(), self.tell.clone());
+                blocking(move || {
+                    let _at_work = at_work;
+                    let watch = |progress| {
+                        let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
+                        let _ = tell.send(progress);
+                    };
+                    came(Worker::new(desk, setup, &watch, &stop).step())
+                })
+            }
+            (Job::Agent(step), _, _) => {
+                let why = format!("{}: there is no repository for an agent to work in", step.name);
+                blocking(move || Worked::Failed(why))
+            }
+            (Job::Command(command), setup, task) => {
+                let (desk, folder) = (self.desk.clone(), self.folder.clone());
+                blocking(move || {
+                    let _at_work = at_work;
+                    let tree = match tree_of(&desk, setup.as_ref(), task, &folder) {
+                        Ok(tree) => tree,
+                        Err(why) => return Worked::Failed(why),
+                    };
+                    let own = tree.as_ref().filter(|_| task.is_some());
+                    let folder = own.map_or(folder, |tree| tree.folder.clone());
+                    run(&command, &folder, tree.as_ref(), &stop)
+                })
+            }
+        }
+    }
+
+    fn group(&self, name: &str) -> Vec<String> {
+        // The desk waits for its database, and whoever walks must not.
+        let policies = std::thread::scope(|scope| scope.spawn(|| self.desk.policies()).join());
+        let people = policies.ok().and_then(std::result::Result::ok);
+        people.map(|policies| policies.people_in(name)).unwrap_or_default()
+    }
+}
+
+/// The tree commands run in: that of the flow's task, or the project itself where it is one of git's.
+fn tree_of(
+    desk: &Desk,
+    setup: Option<&Setup>,
+    task: Option<TaskId>,
+    folder: &Path,
+) -> std::result::Result<Option<Worktree>, String> {
+    let (Some(setup), Some(task)) = (setup, task) else {
+        let here = Repository::open(folder, folder.to_owned(), None).ok();
+        return Ok(here.map(|repository| repository.main_tree()));
+    };
+    let task = desk.task(task).map_err(|e| e.to_string())?.task;
+    let tree = setup.repository.prepare(&task.handle, &task.title);
+    tree.map(Some).map_err(|e| format!("{e}; {}", e.hint()))
+}
+
+/// Runs a command.
+fn run(command: &Command, folder: &Path, tree: Option<&Worktree>, stop: &AtomicBool) -> Worked {
+    let Command { id, name, shell, any_code, checks, retries, writes } = command;
+    let writes = match (writes, tree) {
+        (Some(writes), Some(tree)) => Some((writes.as_slice(), tree)),
+        (None, _) => None,
+        // What cannot be watched is not let happen.
+        (Some(_), None) => {
+            let why = format!("{name}: what it writes can only be watched in a git repository");
+            return Worked::Failed(why);
+        }
+    };
+    let step = CommandStep {
+        command: shell,
+        any_code: *any_code,
+        folder,
+        checks,
+        retries: *retries,
+        writes,
+        mark: id,
+        time_max: COMMAND_MAX,
+        stop,
+    };
+    match step.run() {
+        CommandCame::Completed { text, code, is_cut } => {
+            Worked::Gave(command_output(&text, code, is_cut))
+        }
+        CommandCame::Failed(why) => Worked::Failed(why),
+        CommandCame::Stopped => Worked::Failed("it was stopped".into()),
+    }
+}
+
+fn came(came: sayso_engine::Result<StepCame>) -> Worked {
+    match came {
+        Ok(StepCame::Completed(stepped)) => Worked::Gave(agent_output(&stepped)),
+        Ok(StepCame::Waits) => Worked::Waits,
+        Ok(StepCame::Failed(why) | StepCame::Gone(why)) => Worked::Failed(why),
+        Ok(StepCame::Later(until)) => {
+            let until = crate::when::local(until);
+            Worked::Failed(format!("the agent may do no more until {until}; go on after that"))
+        }
+        Ok(StepCame::Stopped) => Worked::Failed("it was stopped".into()),
+        Err(error) => Worked::Failed(error.to_string()),
+    }
+}

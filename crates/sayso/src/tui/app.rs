@@ -1,0 +1,292 @@
+//! The loop: draws, waits for keys and for the clerk, and does what [`update`] says is to be done.
+
+use super::clerk::Clerk;
+use super::keys::Pressed;
+use super::screen::{Screen, drop_input};
+use super::state::{Effect, Event, Farewell, State, Writing};
+use super::update::{begin, update};
+use super::view::view;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::{editor, who};
+use ratatui::crossterm::event;
+use ratatui::crossterm::terminal::size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use sayso_core::{Code, Exit};
+use sayso_engine::Desk;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::low_level::{emulate_default_handler, pipe};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+/// How often the screen is looked after while something on it counts down.
+const QUICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// How often otherwise: ages are told to the second.
+const CALM: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Shows the inbox until the person leaves.
+pub(crate) fn run(context: &Context<'_>, clerk: Clerk, state: State) -> Result<Exit> {
+    let desk = clerk.desk.clone();
+    let (heard, wake) = UnixStream::pair()?;
+    heard.set_nonblocking(true)?;
+    wake.set_nonblocking(true)?;
+    let signals = Signals::register(&wake)?;
+    let (jobs, events) = start(clerk, &wake)?;
+    let screen = Screen::take()?;
+    let since = Instant::now();
+    let mut app = App { context, desk, state, screen, jobs, events, heard, signals, since };
+    let left = app.go();
+    let App { screen, state, signals, .. } = app;
+    drop(screen);
+    let exit = farewell(context, state.farewell);
+    left?;
+    if let Some(signal) = signals.ending() {
+        // Whoever sent it sees that it was heard.
+        exit.as_ref().err().into_iter().for_each(|failure| {
+            let Failure { code, message, hint } = failure;
+            context.out.error(code.as_str(), message, hint.as_deref());
+        });
+        emulate_default_handler(signal)?;
+    }
+    exit
+}
+
+/// The threads that go to the desk and that listen. They end with the program: what they are in the middle
+/// of is the desk's to finish or to leave.
+fn start(clerk: Clerk, wake: &UnixStream) -> Result<(Sender<Effect>, Receiver<Event>)> {
+    let (jobs, wanted) = mpsc::channel::<Effect>();
+    let (tell, events) = mpsc::channel::<Event>();
+    let telling = |tell: Sender<Event>, wake: UnixStream| {
+        move |event: Event| {
+            let is_heard = tell.send(event).is_ok();
+            // A full pipe wakes as well as one more byte.
+            let _ = (&wake).write(&[0]);
+            is_heard
+        }
+    };
+    let desk = clerk.desk.clone();
+    let listening = telling(tell.clone(), wake.try_clone()?);
+    std::thread::Builder::new()
+        .name("follower".into())
+        .spawn(move || Clerk::listen(&desk, listening))?;
+    let answering = telling(tell, wake.try_clone()?);
+    std::thread::Builder::new().name("clerk".into()).spawn(move || {
+        for effect in wanted {
+            if clerk.run(effect).is_some_and(|event| !answering(event)) {
+                return;
+            }
+        }
+    })?;
+    Ok((jobs, events))
+}
+
+struct App<'a> {
+    context: &'a Context<'a>,
+    desk: Desk,
+    state: State,
+    screen: Screen,
+    jobs: Sender<Effect>,
+    events: Receiver<Event>,
+    heard: UnixStream,
+    signals: Signals,
+    since: Instant,
+}
+
+impl App<'_> {
+    fn go(&mut self) -> Result<()> {
+        self.tick();
+        let effects = begin(&self.state);
+        let mut goes_on = self.carry_out(effects)?;
+        self.draw()?;
+        // What was typed before there was anything to see was not typed for it.
+        drop_input();
+        while goes_on {
+            self.wait()?;
+            if Screen::is_broken() {
+                return Err(Failure::new(Code::Failure, "the inbox broke; nothing held was sent"));
+            }
+            goes_on = self.take_in()?;
+            if goes_on {
+                self.draw()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that is there to be heard: keys first, since what they were pressed for is on the screen.
+    fn take_in(&mut self) -> Result<bool> {
+        while event::poll(Duration::ZERO)? {
+            let event = match event::read()? {
+                event::Event::Key(key) => Pressed::of(&key).map(Event::Key),
+                event::Event::Paste(text) => Some(Event::Pasted(text)),
+                _ => None,
+            };
+            if !event.map_or(Ok(true), |event| self.happen(event))? {
+                return Ok(false);
+            }
+        }
+        while let Ok(event) = self.events.try_recv() {
+            if !self.happen(event)? {
+                return Ok(false);
+            }
+        }
+        if self.signals.ending().is_some() {
+            return self.happen(Event::Ended);
+        }
+        if self.signals.is_to_stop() {
+            return self.carry_out(vec![Effect::Suspend]);
+        }
+        let effects = self.tick();
+        self.carry_out(effects)
+    }
+
+    fn happen(&mut self, event: Event) -> Result<bool> {
+        let effects = update(&mut self.state, event, self.since.elapsed());
+        self.carry_out(effects)
+    }
+
+    fn tick(&mut self) -> Vec<Effect> {
+        let now = self.desk.now();
+        update(&mut self.state, Event::Tick(now), self.since.elapsed())
+    }
+
+    fn draw(&mut self) -> Result<()> {
+        let (columns, rows) = size()?;
+        if (columns, rows) != self.state.size {
+            update(&mut self.state, Event::Resized(columns, rows), self.since.elapsed());
+        }
+        let mut drawn = Default::default();
+        let state = &self.state;
+        self.screen.terminal.draw(|frame| {
+            drawn = view(state, frame.area(), frame.buffer_mut());
+            if let Some(cursor) = drawn.cursor {
+                frame.set_cursor_position(cursor);
+            }
+        })?;
+        update(&mut self.state, Event::Drawn(drawn.card), self.since.elapsed());
+        Ok(())
+    }
+
+    /// Does what is to be done. Whether to go on.
+    fn carry_out(&mut self, effects: Vec<Effect>) -> Result<bool> {
+        for effect in effects {
+            match effect {
+                Effect::Leave => return Ok(false),
+                Effect::Suspend => {
+                    self.screen.outside(|| emulate_default_handler(SIGTSTP))??;
+                    self.happen(Event::Resumed)?;
+                }
+                Effect::Unlock => {
+                    let (context, desk) = (self.context, &self.desk);
+                    let unlocked = self.screen.outside(|| who::person(context, desk))?;
+                    self.look_anew();
+                    if !self.happen(Event::Proved(unlocked.map(|_| false)))? {
+                        return Ok(false);
+                    }
+                }
+                Effect::Write(written, writing) => {
+                    let outcome = self.screen.outside(|| match writing {
+                        Writing::Below { question, narrative } => {
+                            editor::write_below(&question, &narrative)
+                        }
+                        Writing::Json(text) => editor::change(&text, ".json"),
+                    })?;
+                    self.look_anew();
+                    if !self.happen(Event::Written(written, outcome))? {
+                        return Ok(false);
+                    }
+                }
+                job => {
+                    let broken = |_| Failure::new(Code::Failure, "the inbox broke");
+                    self.jobs.send(job).map_err(broken)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The screen was gone: what is on it is seen anew.
+    fn look_anew(&mut self) {
+        update(&mut self.state, Event::Drawn(None), self.since.elapsed());
+    }
+
+    /// Waits for a key, the clerk, a signal, or the next moment something changes by itself.
+    fn wait(&mut self) -> Result<()> {
+        let patience = if self.state.is_counting() { QUICK } else { CALM };
+        let keys = std::io::stdin();
+        let mut both = [
+            PollFd::from_borrowed_fd(keys.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.heard.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut both, Some(&patience)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        // A terminal that went away says nothing any more, and never will.
+        if both[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Err(Failure::new(Code::Failure, "the terminal is gone; nothing held was sent"));
+        }
+        let mut bytes = [0; 64];
+        while self.heard.read(&mut bytes).is_ok_and(|count| count > 0) {}
+        Ok(())
+    }
+}
+
+/// What the program is told from outside.
+struct Signals {
+    /// By its number; 0 is none.
+    ending: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn register(wake: &UnixStream) -> Result<Self> {
+        let signals = Self { ending: Arc::default(), stop: Arc::default() };
+        for signal in [SIGTERM, SIGHUP, SIGINT] {
+            let number = usize::try_from(signal).unwrap_or_default();
+            signal_hook::flag::register_usize(signal, Arc::clone(&signals.ending), number)?;
+        }
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&signals.stop))?;
+        for signal in [SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGWINCH] {
+            pipe::register(signal, wake.try_clone()?)?;
+        }
+        Ok(signals)
+    }
+
+    fn ending(&self) -> Option<i32> {
+        i32::try_from(self.ending.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
+    }
+
+    fn is_to_stop(&self) -> bool {
+        self.stop.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// Tells on the terminal what came of what was sent at the end.
+fn farewell(context: &Context<'_>, told: Vec<Farewell>) -> Result<Exit> {
+    let out = context.out;
+    let mut wrong = None;
+    for one in told {
+        match one {
+            Farewell::Good(words) => {
+                let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+                out.line(&format!("{tick} {words}"));
+            }
+            Farewell::Bad(failure) => match wrong {
+                None => wrong = Some(failure),
+                Some(_) => {
+                    let Failure { code, message, hint } = failure;
+                    out.error(code.as_str(), &message, hint.as_deref());
+                }
+            },
+        }
+    }
+    wrong.map_or(Ok(Exit::Ok), Err)
+}

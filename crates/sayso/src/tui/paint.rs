@@ -1,0 +1,129 @@
+//! How pieces of text look, and how they are made to fit.
+
+use crate::card::broken;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use sayso_core::text::harmless;
+use sayso_server::prose::{Age, Part};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What a piece of text is, which decides how it looks. No meaning is in a colour alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Bad,
+    Warn,
+    Name,
+}
+
+impl From<Age> for Look {
+    fn from(age: Age) -> Self {
+        match age {
+            Age::Fresh => Look::Good,
+            Age::Waiting => Look::Warn,
+            Age::Old => Look::Bad,
+        }
+    }
+}
+
+impl From<Part> for Look {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::File => Look::Strong,
+            Part::Place => Look::Name,
+            Part::Added => Look::Good,
+            Part::Removed => Look::Bad,
+            Part::Same => Look::Plain,
+        }
+    }
+}
+
+/// Gives pieces of text their looks, in colours or without.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paint {
+    pub(super) colour: bool,
+}
+
+impl Paint {
+    pub(super) fn style(self, look: Look) -> Style {
+        let colour = |colour: Color| match self.colour {
+            true => Style::new().fg(colour),
+            false => Style::new(),
+        };
+        match look {
+            Look::Plain => Style::new(),
+            Look::Strong => Style::new().add_modifier(Modifier::BOLD),
+            Look::Faint => Style::new().add_modifier(Modifier::DIM),
+            Look::Good => colour(Color::Green),
+            Look::Bad => colour(Color::Red),
+            Look::Warn => colour(Color::Yellow),
+            Look::Name => colour(Color::Cyan),
+        }
+    }
+
+    pub(super) fn span(self, look: Look, text: impl Into<String>) -> Span<'static> {
+        Span::styled(text.into(), self.style(look))
+    }
+
+    pub(super) fn line(self, look: Look, text: impl Into<String>) -> Line<'static> {
+        Line::from(self.span(look, text))
+    }
+}
+
+/// A text of many lines, made harmless and broken to a width.
+pub(super) fn lines_of(raw: &str, width: usize) -> Vec<String> {
+    let text = harmless(raw).text.replace('\t', "    ");
+    text.lines().flat_map(|line| broken(line, width.max(1))).collect()
+}
+
+/// A harmless line, cut to a width; a mark says that there is more.
+pub(super) fn fit(line: &str, width: usize) -> String {
+    if line.width() <= width {
+        return line.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in line.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        kept.push(c);
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// The end of a line, cut to a width: where somebody types.
+pub(super) fn fit_end(line: &str, width: usize) -> String {
+    let mut kept: Vec<char> = vec![];
+    let mut used = 0;
+    for c in line.chars().rev() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.into_iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_says_so() {
+        assert_eq!(fit("deploy", 6), "deploy");
+        assert_eq!(fit("deploy", 5), "depl…");
+        assert_eq!(fit("日本語", 5), "日本…");
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(fit("x", 0), "");
+        assert_eq!(fit_end("deploy", 3), "loy");
+    }
+}

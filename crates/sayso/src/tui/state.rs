@@ -1,0 +1,512 @@
+//! What the terminal inbox knows: the list, the card that is looked at, what is being typed, what is held.
+//! There is nothing here that fetches, draws or tells the time.
+
+use super::keys::Pressed;
+use crate::exit::Failure;
+use sayso_core::gate::{Gate, Receipt, Whose};
+use sayso_core::{Actor, Digest, GateId, Kind, Shape, Timestamp, text};
+use sayso_engine::{Asked, Say, SayOutcome};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Everything.
+pub(crate) struct State {
+    /// Who looks.
+    pub(super) me: Actor,
+    pub(super) space: String,
+    /// Columns and rows of the terminal.
+    pub(super) size: (u16, u16),
+    pub(super) colour: bool,
+    /// The wall clock, as it was told last.
+    pub(super) now: Timestamp,
+    /// How long the program has run.
+    pub(super) clock: Duration,
+    pub(super) list: List,
+    pub(super) pane: Pane,
+    /// How many lines of the card are above what is shown of it.
+    pub(super) scroll: usize,
+    /// The card that is on the screen, and since when.
+    pub(super) drawn: Option<Drawn>,
+    pub(super) hides_diffs: bool,
+    pub(super) mode: Mode,
+    pub(super) drafts: BTreeMap<GateId, Draft>,
+    /// What was marked, as it was when it was marked.
+    pub(super) marks: BTreeMap<GateId, Target>,
+    /// What is wanted, while it is looked at who wants it.
+    pub(super) proving: Option<Wish>,
+    /// What was said and is not sent yet.
+    pub(super) held: Option<Held>,
+    /// What is on its way.
+    pub(super) sending: Vec<GateId>,
+    pub(super) said: Said,
+    /// What happened while the list was being looked at again.
+    pub(super) changed: Option<BTreeSet<GateId>>,
+    pub(super) is_refreshing: bool,
+    pub(super) looking: Option<GateId>,
+    /// Why nothing can be heard from the desk, while that is so.
+    pub(super) away: Option<String>,
+    pub(super) is_leaving: bool,
+    /// What is to be told once the screen is gone.
+    pub(super) farewell: Vec<Farewell>,
+}
+
+impl State {
+    pub(crate) fn new(me: Actor, space: &str, view: View) -> Self {
+        Self {
+            me,
+            space: text::harmless_line(space),
+            size: (80, 24),
+            colour: true,
+            now: Timestamp::from_micros(0),
+            clock: Duration::ZERO,
+            list: List::new(view, 0),
+            pane: Pane::List,
+            scroll: 0,
+            drawn: None,
+            hides_diffs: false,
+            mode: Mode::Look,
+            drafts: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            proving: None,
+            held: None,
+            sending: vec![],
+            said: Said::default(),
+            changed: None,
+            is_refreshing: false,
+            looking: None,
+            away: None,
+            is_leaving: false,
+            farewell: vec![],
+        }
+    }
+
+    /// The row the cursor stands on.
+    pub(super) fn here(&self) -> Option<&Row> {
+        self.list.rows.get(self.list.cursor?)
+    }
+
+    pub(super) fn draft(&self, gate: &Gate) -> Draft {
+        let draft = self.drafts.get(&gate.opened.id).filter(|draft| draft.digest == gate.digest);
+        draft.cloned().unwrap_or_else(|| Draft::of(gate))
+    }
+
+    pub(super) fn draft_mut(&mut self, gate: &Gate) -> &mut Draft {
+        let draft = self.drafts.entry(gate.opened.id).or_insert_with(|| Draft::of(gate));
+        if draft.digest != gate.digest {
+            *draft = Draft::of(gate);
+        }
+        draft
+    }
+
+    pub(super) fn say(&mut self, words: impl Into<String>) {
+        self.said = Said { words: words.into(), is_wrong: false };
+    }
+
+    pub(super) fn complain(&mut self, words: impl Into<String>) {
+        self.said = Said { words: words.into(), is_wrong: true };
+    }
+
+    /// Whether something was said to this gate that is not settled yet.
+    pub(super) fn is_going(&self, gate: GateId) -> bool {
+        let held = self.held.as_ref().is_some_and(|held| held.spoken.names(gate));
+        let proving = self.proving.as_ref().is_some_and(|wish| wish.names(gate));
+        held || proving || self.sending.contains(&gate)
+    }
+
+    /// Whether something on the screen changes by itself before long.
+    pub(super) fn is_counting(&self) -> bool {
+        let is_unseen = self.drawn.as_ref().is_some_and(|drawn| drawn.is_open && !drawn.is_seen);
+        self.held.is_some() || is_unseen
+    }
+
+    /// Whether it is this person's to answer. The desk has told apart what is in their own lists.
+    pub(super) fn is_mine(&self, gate: &Gate) -> bool {
+        matches!(self.list.view, View::Yours | View::Groups)
+            || gate.whose(&self.me) != Whose::Others
+    }
+}
+
+/// What is asked for beside the list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope {
+    /// Only these kinds; none means all.
+    pub(crate) kinds: Vec<Kind>,
+    /// Also what was put off.
+    pub(crate) all: bool,
+}
+
+/// The lists there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    Yours,
+    Groups,
+    All,
+    Done,
+}
+
+impl View {
+    pub(super) const ALL: [View; 4] = [View::Yours, View::Groups, View::All, View::Done];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            View::Yours => "You",
+            View::Groups => "Your groups",
+            View::All => "Watching",
+            View::Done => "Done",
+        }
+    }
+
+    pub(super) fn next(self) -> Self {
+        match self {
+            View::Yours => View::Groups,
+            View::Groups => View::All,
+            View::All => View::Done,
+            View::Done => View::Yours,
+        }
+    }
+
+    /// What is said where there is nothing.
+    pub(super) fn is_empty(self) -> &'static str {
+        match self {
+            View::Yours => "Nothing waits for you.",
+            View::Groups => "Nothing waits for your groups.",
+            View::All => "Nothing waits for anybody.",
+            View::Done => "Nothing has been answered yet.",
+        }
+    }
+}
+
+/// The list. A row never moves and never goes as long as the list is not asked for anew.
+pub(super) struct List {
+    /// Counts the lists: what was fetched for another one is not for this one.
+    pub(super) number: u64,
+    pub(super) view: View,
+    pub(super) rows: Vec<Row>,
+    pub(super) cursor: Option<usize>,
+    /// The first row on the screen, of those the filter lets through.
+    pub(super) top: usize,
+    /// Where the next page begins.
+    pub(super) next: Option<GateId>,
+    pub(super) is_loading: bool,
+    pub(super) is_loaded: bool,
+    /// Only what has this word in it, in small letters.
+    pub(super) filter: String,
+    /// What hangs.
+    pub(super) alerts: Vec<String>,
+}
+
+impl List {
+    pub(super) fn new(view: View, number: u64) -> Self {
+        Self {
+            number,
+            view,
+            rows: vec![],
+            cursor: None,
+            top: 0,
+            next: None,
+            is_loading: true,
+            is_loaded: false,
+            filter: String::new(),
+            alerts: vec![],
+        }
+    }
+
+    /// The rows that the filter lets through.
+    pub(super) fn shown(&self) -> Vec<usize> {
+        let wanted = |row: &Row| self.filter.is_empty() || row.has(&self.filter);
+        self.rows.iter().enumerate().filter(|(_, row)| wanted(row)).map(|(at, _)| at).collect()
+    }
+
+    pub(super) fn place_of(&self, gate: GateId) -> Option<usize> {
+        self.rows.iter().position(|row| row.id() == gate)
+    }
+}
+
+/// A row: a card, as it was fetched last.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(super) asked: Asked,
+    /// What people call the task that waits.
+    pub(super) task: Option<String>,
+    /// Its way, once it was looked at.
+    pub(super) receipt: Option<Receipt>,
+    /// Whether it still waits, but not in this list.
+    pub(super) is_gone: bool,
+}
+
+impl Row {
+    pub(super) fn new(asked: Asked, task: Option<String>) -> Self {
+        Self { asked, task, receipt: None, is_gone: false }
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.asked.gate
+    }
+
+    pub(super) fn id(&self) -> GateId {
+        self.asked.gate.opened.id
+    }
+
+    fn has(&self, word: &str) -> bool {
+        let gate = self.gate();
+        let kind = gate.opened.kind.as_str();
+        let places = [&gate.card.question, &gate.opened.handle, &gate.opened.lineage.asker];
+        let task = self.task.iter().map(String::as_str);
+        let mut all = places.into_iter().map(String::as_str).chain([kind]).chain(task);
+        all.any(|place| place.to_lowercase().contains(word))
+    }
+
+    /// What an answer to it names.
+    pub(super) fn target(&self) -> Target {
+        let same = self.asked.same.as_ref().map(ToString::to_string);
+        Target { gate: self.id(), digest: self.gate().digest.clone(), same }
+    }
+}
+
+/// A card as somebody saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) gate: GateId,
+    pub(super) digest: Digest,
+    pub(super) same: Option<String>,
+}
+
+/// Which pane is in front, where there is room for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pane {
+    List,
+    Card,
+}
+
+/// A card on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Drawn {
+    pub(super) gate: GateId,
+    pub(super) digest: Digest,
+    pub(super) is_open: bool,
+    /// Since when.
+    pub(super) since: Duration,
+    /// Whether the desk was told.
+    pub(super) is_seen: bool,
+}
+
+/// What keys are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mode {
+    Look,
+    Help { scroll: usize },
+    Palette { typed: String, at: usize },
+    Field(Field),
+}
+
+/// A line that is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) purpose: Purpose,
+    pub(super) title: String,
+    pub(super) label: &'static str,
+    pub(super) text: String,
+    /// Where the next letter goes, counted in letters.
+    pub(super) at: usize,
+}
+
+/// What a line is typed for. What is said to a card names it as it was seen when the line was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Filter,
+    Reject(Vec<Target>),
+    Snooze(Target),
+    Delegate(Target),
+    /// The answer, or direction.
+    Text(Target),
+    /// Options by number or name, or words of one's own.
+    Pick(Target),
+    /// Why, or what was done.
+    Reason(Target),
+}
+
+/// An answer in the making.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Draft {
+    pub(super) digest: Digest,
+    pub(super) picked: BTreeSet<usize>,
+    pub(super) other: String,
+    pub(super) text: String,
+    pub(super) reason: String,
+    pub(super) form: Option<Value>,
+    pub(super) arguments: Option<Value>,
+}
+
+impl Draft {
+    fn of(gate: &Gate) -> Self {
+        Self {
+            digest: gate.digest.clone(),
+            picked: BTreeSet::new(),
+            other: String::new(),
+            text: String::new(),
+            reason: String::new(),
+            form: None,
+            arguments: None,
+        }
+    }
+}
+
+/// What somebody said to one card or to several.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Spoken {
+    pub(super) says: Vec<Say>,
+    /// What is being done: "approving g7k2m".
+    pub(super) words: String,
+}
+
+impl Spoken {
+    pub(super) fn names(&self, gate: GateId) -> bool {
+        self.says.iter().any(|say| say.gate == gate)
+    }
+}
+
+/// What is wanted of somebody who has to be known first.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Wish {
+    Answer(Spoken),
+    /// Something else that only a person does.
+    Deed(GateId, Effect),
+}
+
+impl Wish {
+    pub(super) fn names(&self, gate: GateId) -> bool {
+        match self {
+            Wish::Answer(spoken) => spoken.names(gate),
+            Wish::Deed(of, _) => *of == gate,
+        }
+    }
+}
+
+/// The same, until it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Held {
+    pub(super) spoken: Spoken,
+    pub(super) until: Duration,
+}
+
+/// What stands in the line above the keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) words: String,
+    pub(super) is_wrong: bool,
+}
+
+/// What is told once the screen is gone.
+pub(crate) enum Farewell {
+    Good(String),
+    Bad(Failure),
+}
+
+/// What happens to the inbox.
+pub(crate) enum Event {
+    Key(Pressed),
+    Pasted(String),
+    Resized(u16, u16),
+    Tick(Timestamp),
+    /// A frame is on the screen; with which card, as it was.
+    Drawn(Option<(GateId, Digest, bool)>),
+    Page {
+        list: u64,
+        is_first: bool,
+        page: Result<Page, Failure>,
+    },
+    Refreshed {
+        list: u64,
+        found: Result<Refreshed, Failure>,
+    },
+    Looked {
+        gate: GateId,
+        found: Result<Box<(Asked, Receipt)>, Failure>,
+    },
+    /// Something happened to these, or to others.
+    Changed(Vec<GateId>),
+    Reached(Option<String>),
+    /// Who says it is known; whether this terminal has to be unlocked first.
+    Proved(Result<bool, Failure>),
+    Written(Written, Result<String, Failure>),
+    Sent(Vec<GateId>, Result<Vec<SayOutcome>, Failure>),
+    /// Something else was done, in words.
+    Done(GateId, Result<String, Failure>),
+    /// The program was stopped for a while, and goes on.
+    Resumed,
+    /// The program is told to end, from outside.
+    Ended,
+}
+
+/// A page of a list.
+pub(crate) struct Page {
+    pub(super) rows: Vec<Row>,
+    pub(super) next: Option<GateId>,
+    pub(super) alerts: Vec<String>,
+}
+
+/// A list that was looked at again: its first page, and the cards in which something happened.
+pub(crate) struct Refreshed {
+    pub(super) first: Page,
+    pub(super) cards: Vec<Asked>,
+}
+
+/// What is to be done about it. The loop does it, or has it done; nothing else happens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    Load {
+        list: u64,
+        view: View,
+        after: Option<GateId>,
+    },
+    Refresh {
+        list: u64,
+        view: View,
+        gates: Vec<GateId>,
+    },
+    Look(GateId),
+    See(Box<Asked>),
+    Prove,
+    /// Asks for the passphrase, outside of the screen.
+    Unlock,
+    /// Opens the editor, outside of the screen.
+    Write(Written, Writing),
+    Send(Vec<Say>),
+    Snooze(GateId, String),
+    Claim(GateId),
+    Release(GateId),
+    Delegate(GateId, String),
+    Suspend,
+    Leave,
+}
+
+/// What is written in the editor, and for which card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(super) target: Target,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Text,
+    Form,
+    Arguments,
+}
+
+/// What the editor opens on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Writing {
+    /// The question above a line, to write below it.
+    Below {
+        question: String,
+        narrative: String,
+    },
+    Json(String),
+}
+
+/// Whether an answer of this shape is a verdict and nothing else.
+pub(super) fn is_verdict(gate: &Gate) -> bool {
+    gate.card.shape == Shape::Verdict
+}

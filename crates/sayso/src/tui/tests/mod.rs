@@ -1,0 +1,237 @@
+//! What the terminal inbox shows, and what it makes of keys and of what happens. Nobody's desk and nobody's
+//! clock: what the desk said and how late it is are handed in.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod hostile;
+mod rules;
+mod screens;
+
+use super::keys::tests::press;
+use super::state::{Effect, Event, Page, Refreshed, Row, State, View};
+use super::update::{begin, update};
+use super::view::view;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use sayso_core::gate::{self, Card, Fact, Gate, Opened, Receipt, Signature, Stage as Step};
+use sayso_core::{
+    Actor, Answer, Choice, Door, GateId, Kind, Level, Proof, Risk, Role, Shape, SpaceId, Timestamp,
+};
+use sayso_engine::{Asked, Asker};
+use std::time::Duration;
+
+const MINUTE: i64 = 60 * 1_000_000;
+
+/// It is noon.
+pub(super) fn noon() -> Timestamp {
+    Timestamp::from_micros(1_760_000_000_000_000)
+}
+
+fn person(name: &str) -> Actor {
+    Actor::new(Role::Human, name, Proof::Tty, Level::S0, Door::Tui)
+}
+
+/// A question of an agent's, some minutes before noon.
+fn opened(number: u128, kind: Kind, shape: Shape, question: &str) -> Opened {
+    let id = GateId::mint(noon(), number);
+    let space = SpaceId::mint(noon(), 1);
+    let card = Card { question: question.into(), narrative: String::new(), facts: vec![], shape };
+    let asker = Actor {
+        launcher: Some("ann".into()),
+        ..Actor::new(Role::Agent, "coder", Proof::Token, Level::S0, Door::Mcp)
+    };
+    Opened::new(id, space, &format!("g{number}k2m"), kind, card, asker.lineage())
+}
+
+fn waits(opened: Opened, minutes: i64) -> Gate {
+    let at = noon().plus_micros(-minutes * MINUTE);
+    gate::apply(None, &gate::Event::Opened(Box::new(opened)), at).unwrap()
+}
+
+fn verdict(number: u128, question: &str) -> Gate {
+    waits(opened(number, Kind::Approval, Shape::Verdict, question), 3)
+}
+
+fn answered(gate: Gate, by: &str, answer: Answer) -> Gate {
+    let by = Signature::of(&person(by), noon());
+    gate::apply(Some(gate), &gate::Event::Answered { answer, by }, noon()).unwrap()
+}
+
+/// The same gate with another card.
+fn revised(gate: &Gate, question: &str) -> Gate {
+    let card = Card { question: question.into(), ..gate.card.clone() };
+    let revision = gate.revision + 1;
+    let digest = gate.opened.digest(&card, revision);
+    let event = gate::Event::Revised { card, revision, digest };
+    gate::apply(Some(gate.clone()), &event, noon()).unwrap()
+}
+
+fn row(gate: Gate) -> Row {
+    Row::new(asked(gate), None)
+}
+
+fn asked(gate: Gate) -> Asked {
+    let asker = Asker {
+        gate: gate.opened.id,
+        handle: gate.opened.handle.clone(),
+        name: gate.opened.lineage.asker.clone(),
+        task: None,
+        at: gate.opened_at,
+        digest: gate.digest.clone(),
+        is_seen: false,
+    };
+    Asked { gate, same: None, askers: vec![asker], others: 0, denied: None }
+}
+
+fn options(names: &[(&str, &str)]) -> Vec<Choice> {
+    let option = |(name, leads_to): &(&str, &str)| Choice {
+        name: (*name).into(),
+        consequence: (*leads_to).into(),
+    };
+    names.iter().map(option).collect()
+}
+
+/// A terminal of a size, with an inbox on it and ann before it.
+struct Stage {
+    state: State,
+    at: Duration,
+    done: Vec<Effect>,
+}
+
+impl Stage {
+    /// What waits was fetched and drawn, and a moment has passed.
+    fn with(size: (u16, u16), gates: Vec<Gate>) -> Self {
+        let mut stage = Self::opened(size);
+        stage.load(gates, None);
+        stage.settle();
+        stage
+    }
+
+    /// Nothing was fetched yet.
+    fn opened(size: (u16, u16)) -> Self {
+        let mut state = State::new(person("ann"), "shop", View::Yours);
+        (state.size, state.now) = (size, noon());
+        let done = begin(&state);
+        Self { state, at: Duration::ZERO, done }
+    }
+
+    fn load(&mut self, gates: Vec<Gate>, next: Option<GateId>) {
+        let rows = gates.into_iter().map(row).collect();
+        let page = Ok(Page { rows, next, alerts: vec![] });
+        let list = self.state.list.number;
+        self.happen(Event::Page { list, is_first: true, page });
+    }
+
+    fn happen(&mut self, event: Event) {
+        let effects = update(&mut self.state, event, self.at);
+        self.done.extend(effects);
+    }
+
+    /// Draws, and a moment passes.
+    fn settle(&mut self) {
+        self.draw();
+        self.pass(500);
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.at += Duration::from_millis(millis);
+        self.happen(Event::Tick(self.state.now));
+    }
+
+    fn keys(&mut self, keys: &[&str]) {
+        keys.iter().for_each(|key| self.happen(Event::Key(press(key))));
+    }
+
+    fn write(&mut self, text: &str) {
+        text.chars().for_each(|letter| self.keys(&[&letter.to_string()]));
+    }
+
+    /// The desk knows who speaks.
+    fn prove(&mut self) {
+        self.happen(Event::Proved(Ok(false)));
+    }
+
+    /// The list was looked at again; these cards are in it, and something happened to those.
+    fn refresh(&mut self, first: Vec<Gate>, changed: Vec<Gate>) {
+        let rows = first.into_iter().map(row).collect();
+        let first = Page { rows, next: None, alerts: vec![] };
+        let cards = changed.into_iter().map(asked).collect();
+        let list = self.state.list.number;
+        self.happen(Event::Refreshed { list, found: Ok(Refreshed { first, cards }) });
+    }
+
+    fn draw(&mut self) -> String {
+        let (columns, rows) = self.state.size;
+        let area = Rect::new(0, 0, columns, rows);
+        let mut buffer = Buffer::empty(area);
+        let drawn = view(&self.state, area, &mut buffer);
+        self.happen(Event::Drawn(drawn.card));
+        text_of(&buffer)
+    }
+
+    /// What was sent so far.
+    fn sent(&self) -> usize {
+        self.done.iter().filter(|effect| matches!(effect, Effect::Send(_))).count()
+    }
+}
+
+/// The letters on a screen. What is wide takes its place once.
+fn text_of(buffer: &Buffer) -> String {
+    let area = buffer.area;
+    let line = |y: u16| {
+        let (mut line, mut skip) = (String::new(), 0);
+        for x in area.left()..area.right() {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buffer[(x, y)].symbol();
+            skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
+            line.push_str(symbol);
+        }
+        line.trim_end().to_owned()
+    };
+    (area.top()..area.bottom()).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What usually waits: a call with facts and a diff, a choice, a question.
+fn usual() -> Vec<Gate> {
+    let fact = |name: &str, value: &str, verified: bool| Fact {
+        name: name.into(),
+        value: value.into(),
+        verified,
+    };
+    let mut call = opened(1, Kind::Tool, Shape::Verdict, "May this command run?");
+    call.risk = Risk::High;
+    call.card.facts = vec![
+        fact("program", "/usr/bin/git", true),
+        fact("command", "git push --force origin main", true),
+        fact(
+            "diff",
+            "--- a/deploy.sh\n+++ b/deploy.sh\n@@ -1,2 +1,2 @@\n set -e\n-make\n+make deploy",
+            true,
+        ),
+        fact("tests", "all green", false),
+    ];
+    call.card.narrative =
+        "The branch was rebased, so the push has to be forced.\n\nI checked that nobody else works on it.".into();
+    call.deadline = Some(noon().plus_micros(90 * MINUTE));
+    let choices = options(&[("Firefox", ""), ("Chrome", "needs the new driver"), ("Safari", "")]);
+    let shape = Shape::Choice { options: choices, multi: true, other: true };
+    let choice = opened(2, Kind::Input, shape, "Which browsers are to be supported?");
+    let question = opened(3, Kind::Decision, Shape::Text, "Which port is free?");
+    vec![waits(call, 125), waits(choice, 12), waits(question, 0)]
+}
+
+/// The way of a gate, as the desk tells it.
+fn way(gate: &Gate) -> Receipt {
+    let step = |stage: Step, by: &str, minutes: i64| gate::Step {
+        stage,
+        at: noon().plus_micros(-minutes * MINUTE),
+        by: by.into(),
+        door: Some(Door::Mcp),
+        note: String::new(),
+    };
+    let steps =
+        vec![step(Step::Asked, &gate.opened.lineage.asker, 125), step(Step::Seen, "bob", 60)];
+    Receipt { steps, ..Receipt::default() }
+}

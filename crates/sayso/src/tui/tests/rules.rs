@@ -1,0 +1,546 @@
+//! The rules of the inbox, each tried by hand.
+
+use super::*;
+use crate::exit::Failure;
+use crate::tui::state::{Mode, Pane, View, What};
+use sayso_core::Code;
+use sayso_engine::SayOutcome;
+use sayso_server::keys::{Action, KEYS};
+
+fn three() -> Vec<Gate> {
+    vec![verdict(1, "First?"), verdict(2, "Second?"), verdict(3, "Third?")]
+}
+
+fn here(stage: &Stage) -> String {
+    stage.state.here().map(|row| row.gate().handle().to_owned()).unwrap_or_default()
+}
+
+#[test]
+fn looking_around() {
+    let mut stage = Stage::with((120, 40), three());
+    for (key, place) in [
+        ("j", "g2k2m"),
+        ("ArrowDown", "g3k2m"),
+        ("j", "g3k2m"),
+        ("k", "g2k2m"),
+        ("g", "g1k2m"),
+        ("ArrowUp", "g1k2m"),
+        ("G", "g3k2m"),
+        ("Home", "g1k2m"),
+        ("End", "g3k2m"),
+    ] {
+        stage.keys(&[key]);
+        assert_eq!(here(&stage), place, "{key}");
+    }
+    assert_eq!(stage.sent(), 0);
+}
+
+/// What was pressed before there was a card, right when it came, or with another one on the screen.
+#[test]
+fn keys_for_something_else_are_dropped() {
+    let mut stage = Stage::opened((120, 40));
+    stage.draw();
+    stage.keys(&["a", "r", "1", "e", "h", "c", "@"]);
+    stage.load(three(), None);
+    // Fetched and not drawn.
+    stage.keys(&["a", "r"]);
+    assert_eq!(stage.state.mode, Mode::Look);
+    stage.draw();
+    stage.pass(399);
+    stage.keys(&["a", "r", "e", "c"]);
+    assert!(stage.state.proving.is_none() && stage.state.mode == Mode::Look);
+    stage.pass(1);
+    stage.keys(&["a"]);
+    assert!(stage.state.proving.is_some());
+    // Another card, and it all begins again.
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["j", "a"]);
+    assert!(stage.state.proving.is_none());
+    stage.draw();
+    stage.pass(100);
+    stage.keys(&["a"]);
+    assert!(stage.state.proving.is_none());
+    stage.pass(300);
+    stage.keys(&["a"]);
+    assert!(stage.state.proving.is_some());
+}
+
+/// Enter, the space bar and Tab say nothing, wherever they are pressed on the way to an answer.
+#[test]
+fn enter_never_approves() {
+    let choice =
+        Shape::Choice { options: options(&[("a", ""), ("b", "")]), multi: false, other: true };
+    let gates = vec![
+        verdict(1, "Deploy?"),
+        waits(opened(2, Kind::Input, choice, "Which?"), 3),
+        waits(opened(3, Kind::Input, Shape::Text, "What?"), 3),
+        waits(opened(4, Kind::Escalation, Shape::Verdict, "Whereto?"), 3),
+    ];
+    for place in 0..gates.len() {
+        for begun in [
+            &[][..],
+            &["1"],
+            &["e"],
+            &["e", "x"],
+            &[":"],
+            &[":", "a", "p", "p"],
+            &["x"],
+            &["/"],
+            &["?"],
+        ] {
+            let mut stage = Stage::with((120, 40), gates.clone());
+            stage.keys(&vec!["j"; place]);
+            stage.settle();
+            stage.keys(begun);
+            for key in ["Enter", " ", "Tab", "Enter"] {
+                stage.keys(&[key]);
+                stage.settle();
+                stage.prove();
+            }
+            stage.pass(10_000);
+            assert_eq!(stage.sent(), 0, "{place} {begun:?}");
+            assert!(stage.state.held.is_none() && stage.state.proving.is_none());
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_held_and_can_be_taken_back() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a"]);
+    // Nothing is held before it is known who speaks.
+    assert!(stage.state.held.is_none());
+    stage.prove();
+    stage.pass(4_900);
+    assert_eq!(stage.sent(), 0);
+    assert!(stage.draw().contains("approving g1k2m in 1 s: z takes it back, leaving sends it"));
+    stage.keys(&["z"]);
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    assert!(stage.draw().contains("taken back; nothing was sent"));
+    // Said again, it is sent, once, with the digest that was drawn, and is not shown as done.
+    stage.keys(&["a"]);
+    stage.prove();
+    stage.keys(&["a", "a"]);
+    stage.pass(5_000);
+    stage.pass(5_000);
+    assert_eq!(stage.sent(), 1);
+    let gate = three().remove(0);
+    let said = stage.done.iter().find_map(|effect| match effect {
+        Effect::Send(says) => says.first().cloned(),
+        _ => None,
+    });
+    let said = said.unwrap();
+    assert_eq!((said.gate, said.digest), (gate.opened.id, gate.digest.to_string()));
+    assert!(!stage.draw().contains("approved by"));
+    let done = answered(gate.clone(), "ann", Answer::approved());
+    stage.happen(Event::Sent(vec![gate.opened.id], Ok(vec![SayOutcome::Answered(vec![done])])));
+    assert!(stage.draw().contains("approved by ann"));
+}
+
+/// The next answer sends the one before: it cannot be taken back any more.
+#[test]
+fn one_answer_is_held_at_a_time() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a"]);
+    stage.prove();
+    stage.keys(&["j"]);
+    stage.settle();
+    stage.keys(&["a"]);
+    stage.prove();
+    assert_eq!(stage.sent(), 1);
+    stage.keys(&["z"]);
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 1);
+}
+
+/// Leaving sends what is held and waits for what comes of it.
+#[test]
+fn leaving_sends_what_is_held() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a"]);
+    stage.prove();
+    stage.keys(&["q"]);
+    assert_eq!(stage.sent(), 1);
+    assert!(!stage.done.contains(&Effect::Leave));
+    let gate = three().remove(0);
+    let done = answered(gate.clone(), "ann", Answer::approved());
+    stage.happen(Event::Sent(vec![gate.opened.id], Ok(vec![SayOutcome::Answered(vec![done])])));
+    assert!(stage.done.contains(&Effect::Leave));
+    assert_eq!(stage.state.farewell.len(), 1);
+    // With nothing held it is over at once, by either key.
+    for key in ["q", "Ctrl+c"] {
+        let mut stage = Stage::with((120, 40), three());
+        stage.keys(&[key]);
+        assert!(stage.done.contains(&Effect::Leave), "{key}");
+        assert_eq!(stage.sent(), 0);
+    }
+    // Told to end from outside, nothing is said.
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a"]);
+    stage.prove();
+    stage.happen(Event::Ended);
+    assert!(stage.done.contains(&Effect::Leave));
+    assert_eq!(stage.sent(), 0);
+}
+
+#[test]
+fn a_card_that_changed_is_looked_at_again() {
+    let gates = three();
+    let mut stage = Stage::with((120, 40), gates.clone());
+    stage.keys(&["a"]);
+    stage.prove();
+    let now = revised(&gates[0], "Delete 4,000 files?");
+    let list = vec![now.clone(), gates[1].clone(), gates[2].clone()];
+    stage.refresh(list, vec![now]);
+    assert!(stage.draw().contains("g1k2m has changed; look again"));
+    stage.keys(&["a"]);
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    // What was begun for the other card is not said to this one.
+    let mut stage = Stage::with((120, 40), gates.clone());
+    stage.keys(&["r"]);
+    stage.write("no");
+    let now = revised(&gates[0], "Delete 4,000 files?");
+    stage.refresh(vec![now.clone()], vec![now]);
+    stage.keys(&["Enter"]);
+    stage.prove();
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    // Nor is it marked any more.
+    let mut stage = Stage::with((120, 40), gates.clone());
+    stage.keys(&["x"]);
+    stage.refresh(gates.clone(), vec![revised(&gates[0], "Other?")]);
+    assert!(stage.state.marks.is_empty());
+}
+
+/// Settled elsewhere while an answer to it was held: that is not sent, and says who was first.
+#[test]
+fn whoever_was_first_is_named() {
+    let gates = three();
+    let mut stage = Stage::with((120, 40), gates.clone());
+    stage.keys(&["a"]);
+    stage.prove();
+    let over = answered(gates[0].clone(), "bob", Answer::rejected(None));
+    stage.refresh(gates[1..].to_vec(), vec![over]);
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    assert!(stage.draw().contains("g1k2m: rejected by bob"));
+    assert_eq!(here(&stage), "g1k2m");
+    stage.settle();
+    stage.keys(&["a", "r"]);
+    assert!(stage.state.proving.is_none() && stage.state.mode == Mode::Look);
+}
+
+#[test]
+fn nothing_moves_under_the_cursor() {
+    let gates = three();
+    let mut stage = Stage::with((120, 40), gates.clone());
+    stage.keys(&["j"]);
+    stage.settle();
+    let place = |stage: &mut Stage| {
+        let screen = stage.draw();
+        screen
+            .lines()
+            .position(|line| line.contains("▌  g2k2m") || line.contains("▌● g2k2m"))
+            .unwrap()
+    };
+    let before = place(&mut stage);
+    // One above is answered, and many ask what unblocks more than anything.
+    let over = answered(gates[0].clone(), "bob", Answer::approved());
+    for round in 0..50u128 {
+        let new: Vec<_> = (0..20).map(|n| verdict(100 + round * 20 + n, "Now?")).collect();
+        let first: Vec<_> = new.into_iter().chain(gates[1..].to_vec()).collect();
+        stage.refresh(first, vec![over.clone()]);
+        assert_eq!(place(&mut stage), before);
+        assert_eq!(here(&stage), "g2k2m");
+    }
+    assert_eq!(stage.state.list.rows.len(), 3 + 50 * 20);
+    let order: Vec<_> = stage.state.list.rows[..3].iter().map(|row| row.gate().handle()).collect();
+    assert_eq!(order, ["g1k2m", "g2k2m", "g3k2m"]);
+    // The card never went away, so it may be answered.
+    stage.keys(&["a"]);
+    assert!(stage.state.proving.is_some());
+}
+
+/// What comes into an empty list does not come under anybody's hand.
+#[test]
+fn the_first_card_to_come_is_not_under_the_cursor() {
+    let mut stage = Stage::with((120, 40), vec![]);
+    stage.refresh(three(), vec![]);
+    stage.settle();
+    stage.keys(&["a", "a", "r"]);
+    assert_eq!(here(&stage), "");
+    assert!(stage.state.proving.is_none() && stage.state.mode == Mode::Look);
+    stage.keys(&["j"]);
+    assert_eq!(here(&stage), "g1k2m");
+}
+
+#[test]
+fn each_form_of_answer() {
+    let one = |shape: Shape, kind: Kind| vec![waits(opened(1, kind, shape, "Well?"), 1)];
+    let said = |stage: &mut Stage| {
+        stage.prove();
+        stage.pass(5_100);
+        let sent = stage.done.iter().find_map(|effect| match effect {
+            Effect::Send(says) => says.first().map(|say| say.answer.clone()),
+            _ => None,
+        });
+        sent.unwrap()
+    };
+    // A text; an empty one is none.
+    let mut stage = Stage::with((120, 40), one(Shape::Text, Kind::Input));
+    stage.keys(&["a"]);
+    assert!(stage.state.proving.is_none());
+    stage.keys(&["e"]);
+    stage.write("8080");
+    stage.keys(&["Enter", "a"]);
+    assert_eq!(said(&mut stage), Answer::text("8080"));
+    // One option, several, and words of one's own.
+    let choice = |multi| Shape::Choice {
+        options: options(&[("x", ""), ("y", ""), ("z", "")]),
+        multi,
+        other: true,
+    };
+    let mut stage = Stage::with((120, 40), one(choice(false), Kind::Input));
+    stage.keys(&["a", "1", "3", "9", "a"]);
+    assert_eq!(said(&mut stage), Answer::choice(vec!["z".into()], None));
+    let mut stage = Stage::with((120, 40), one(choice(true), Kind::Input));
+    stage.keys(&["1", "3", "1", "2", "a"]);
+    assert_eq!(said(&mut stage), Answer::choice(vec!["y".into(), "z".into()], None));
+    let mut stage = Stage::with((120, 40), one(choice(false), Kind::Input));
+    stage.keys(&["e"]);
+    stage.write("neither");
+    stage.keys(&["Enter", "a"]);
+    assert_eq!(said(&mut stage), Answer::choice(vec![], Some("neither".into())));
+    // A yes with a word, and direction.
+    let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Work));
+    stage.keys(&["e"]);
+    stage.write("by hand");
+    stage.keys(&["Enter", "a"]);
+    assert_eq!(said(&mut stage), Answer { reason: Some("by hand".into()), ..Answer::approved() });
+    let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Escalation));
+    stage.keys(&["e"]);
+    stage.write("go left");
+    stage.keys(&["Enter", "a"]);
+    assert_eq!(said(&mut stage), Answer::text("go left"));
+    // A no, with a reason.
+    let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Approval));
+    stage.keys(&["r"]);
+    stage.write("not yet");
+    stage.keys(&["Enter"]);
+    assert_eq!(said(&mut stage), Answer::rejected(Some("not yet".into())));
+}
+
+/// Forms and arguments are written in the editor; what is not JSON is not kept.
+#[test]
+fn what_was_written_in_the_editor() {
+    let schema = serde_json::json!({"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}}});
+    let mut stage = Stage::with(
+        (120, 40),
+        vec![waits(opened(1, Kind::Input, Shape::Form { schema }, "Where?"), 1)],
+    );
+    stage.keys(&["e"]);
+    let written = stage.done.iter().find_map(|effect| match effect {
+        Effect::Write(written, _) => Some(written.clone()),
+        _ => None,
+    });
+    let written = written.unwrap();
+    assert_eq!(written.what, What::Form);
+    for (text, is_kept) in
+        [("{\"port\": ", false), ("{\"port\": \"x\"}", false), ("{\"port\": 80}", true)]
+    {
+        stage.happen(Event::Written(written.clone(), Ok(text.into())));
+        stage.settle();
+        stage.keys(&["a"]);
+        assert_eq!(stage.state.proving.is_some(), is_kept, "{text}");
+    }
+    // The card changed while it was written.
+    let gates = vec![verdict(1, "Deploy?")];
+    let mut stage = Stage::with((120, 40), gates.clone());
+    let target = stage.state.here().unwrap().target();
+    let now = revised(&gates[0], "Deploy twice?");
+    stage.refresh(vec![now.clone()], vec![now]);
+    let written = crate::tui::state::Written { target, what: What::Arguments };
+    stage.happen(Event::Written(written, Ok("{}".into())));
+    let gate = stage.state.here().unwrap().gate().clone();
+    assert!(stage.state.draft(&gate).arguments.is_none());
+}
+
+#[test]
+fn several_at_once_if_they_are_alike() {
+    let mut risky = opened(3, Kind::Approval, Shape::Verdict, "Third?");
+    risky.risk = Risk::High;
+    let gates = vec![verdict(1, "First?"), verdict(2, "Second?"), waits(risky, 3)];
+    let mut stage = Stage::with((120, 40), gates.clone());
+    stage.keys(&["x", "j", "x", "a"]);
+    stage.prove();
+    stage.pass(5_100);
+    let said = stage.done.iter().find_map(|effect| match effect {
+        Effect::Send(says) => Some(says.iter().map(|say| say.gate).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(said.unwrap(), [gates[0].opened.id, gates[1].opened.id]);
+    let mut stage = Stage::with((120, 40), gates);
+    stage.keys(&["x", "j", "j", "x", "a"]);
+    assert!(stage.state.proving.is_none());
+    assert!(stage.draw().contains("these differ in risk"));
+    stage.keys(&["r"]);
+    assert_eq!(stage.state.mode, Mode::Look);
+}
+
+/// A locked terminal asks for the passphrase before anything is held; a refusal is told and holds nothing.
+#[test]
+fn who_speaks_is_known_first() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a"]);
+    stage.happen(Event::Proved(Ok(true)));
+    assert!(stage.done.contains(&Effect::Unlock));
+    assert!(stage.state.held.is_none());
+    stage.happen(Event::Proved(Err(Failure::new(Code::ProofTooLow, "wrong passphrase"))));
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    assert!(stage.draw().contains("wrong passphrase"));
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["c"]);
+    let is_claim = |effect: &Effect| matches!(effect, Effect::Claim(_));
+    assert!(!stage.done.iter().any(is_claim));
+    stage.prove();
+    assert!(stage.done.iter().any(is_claim));
+}
+
+/// Stopped from outside with an answer held: nobody could take it back, so it was not said.
+#[test]
+fn stopped_with_an_answer_held() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a"]);
+    stage.prove();
+    stage.keys(&["Ctrl+z"]);
+    assert!(!stage.done.contains(&Effect::Suspend));
+    stage.happen(Event::Resumed);
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    stage.keys(&["Ctrl+z"]);
+    assert!(stage.done.contains(&Effect::Suspend));
+}
+
+/// Pasted text is letters in a field, and nothing anywhere else.
+#[test]
+fn pasted_lines_are_no_keys() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.happen(Event::Pasted("aaaa\nq\n".into()));
+    assert!(stage.state.proving.is_none() && !stage.state.is_leaving);
+    stage.keys(&["r"]);
+    stage.happen(Event::Pasted("two\nlines\u{1b}".into()));
+    assert!(matches!(&stage.state.mode, Mode::Field(field) if field.text == "two\nlines"));
+}
+
+#[test]
+fn finding_and_other_lists() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["/"]);
+    stage.write("SECOND");
+    assert_eq!(stage.state.list.shown().len(), 1);
+    assert_eq!(here(&stage), "g2k2m");
+    stage.keys(&["Enter", "Escape"]);
+    assert_eq!(stage.state.list.shown().len(), 3);
+    assert_eq!(here(&stage), "g2k2m");
+    for view in [View::Groups, View::All, View::Done, View::Yours] {
+        stage.keys(&["v"]);
+        let list = stage.state.list.number;
+        assert_eq!(stage.done.last(), Some(&Effect::Load { list, view, after: None }));
+        // What was fetched for the list before is not for this one.
+        let page =
+            Ok(Page { rows: three().into_iter().map(row).collect(), next: None, alerts: vec![] });
+        stage.happen(Event::Page { list: list - 1, is_first: true, page });
+        assert!(stage.state.list.rows.is_empty());
+    }
+}
+
+/// The next page is fetched before the end is reached, once.
+#[test]
+fn a_long_list_comes_in_pages() {
+    let gates: Vec<_> = (0..50).map(|number| verdict(number, "Go?")).collect();
+    let mut stage = Stage::opened((120, 40));
+    let next = gates[49].opened.id;
+    stage.load(gates, Some(next));
+    stage.settle();
+    let pages = |stage: &Stage| {
+        stage
+            .done
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Load { after: Some(_), .. }))
+            .count()
+    };
+    stage.keys(&["j"; 30]);
+    assert_eq!(pages(&stage), 0);
+    stage.keys(&["j"; 10]);
+    assert_eq!(pages(&stage), 1);
+    // The card under the cursor is asked for one at a time.
+    assert_eq!(stage.done.iter().filter(|effect| matches!(effect, Effect::Look(_))).count(), 1);
+}
+
+/// What happens while the list is looked at again is looked at after that, together.
+#[test]
+fn a_crowd_is_looked_at_together() {
+    let mut stage = Stage::with((120, 40), three());
+    let refreshes = |stage: &Stage| {
+        stage.done.iter().filter(|effect| matches!(effect, Effect::Refresh { .. })).count()
+    };
+    for number in 0..1_000 {
+        stage.happen(Event::Changed(vec![GateId::mint(noon(), number)]));
+    }
+    assert_eq!(refreshes(&stage), 1);
+    stage.refresh(three(), vec![]);
+    assert_eq!(refreshes(&stage), 2);
+    stage.refresh(three(), vec![]);
+    assert_eq!(refreshes(&stage), 2);
+}
+
+/// A card counts as seen when it was on the screen for a moment, and only then.
+#[test]
+fn what_was_shown_was_seen() {
+    let seen = |stage: &Stage| stage.done.iter().filter(|e| matches!(e, Effect::See(_))).count();
+    let mut stage = Stage::with((60, 15), three());
+    stage.settle();
+    // Only the list is there.
+    assert_eq!(seen(&stage), 0);
+    stage.keys(&["Enter"]);
+    assert_eq!(stage.state.pane, Pane::Card);
+    stage.draw();
+    stage.pass(100);
+    assert_eq!(seen(&stage), 0);
+    stage.pass(400);
+    stage.pass(400);
+    assert_eq!(seen(&stage), 1);
+    // The help is over it: it has to be looked at again before it hears anything.
+    stage.keys(&["?"]);
+    stage.settle();
+    stage.keys(&["Escape", "a"]);
+    assert!(stage.state.proving.is_none());
+}
+
+/// Every key of the list does something here, or says why not; none of them says yes by itself but one.
+#[test]
+fn every_key_is_heard() {
+    let mut count = 0;
+    for binding in KEYS {
+        for key in binding.keys {
+            let mut stage = Stage::with((120, 40), usual());
+            stage.keys(&["j"]);
+            stage.settle();
+            let before = (stage.draw(), stage.done.len());
+            stage.keys(&[key]);
+            let after = (stage.draw(), stage.done.len());
+            let is_quiet = matches!(
+                binding.action,
+                Action::Back | Action::Open | Action::ReadOn | Action::ReadBack | Action::Diff
+            );
+            assert!(before != after || is_quiet, "{key} does nothing");
+            stage.pass(10_000);
+            assert_eq!(stage.sent(), 0, "{key}");
+            count += 1;
+        }
+    }
+    assert!(count > 30);
+}

@@ -1,0 +1,378 @@
+//! The card: facts first, what the agent says in a frame of its own, then what an answer takes, the answer
+//! itself, and its way.
+
+use super::super::keys::shown;
+use super::super::paint::{Look, Paint, fit, lines_of};
+use super::super::state::{Draft, Row, State};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+use sayso_core::gate::{Fact, Gate};
+use sayso_core::text::{harmless, harmless_line};
+use sayso_core::{Digest, GateId, Kind, Risk, Shape, Verdict};
+use sayso_server::keys::Action;
+use sayso_server::prose;
+use unicode_width::UnicodeWidthStr;
+
+/// Names of facts are lined up as long as they are no longer than this.
+const NAME_MAX: usize = 14;
+
+/// Draws the card under the cursor and says which it is.
+pub(super) fn draw(
+    state: &State,
+    paint: Paint,
+    area: Rect,
+    to: &mut Buffer,
+) -> Option<(GateId, Digest, bool)> {
+    let Some(row) = state.here() else {
+        if !state.list.rows.is_empty() {
+            let words = format!("{} looks at the first card", shown(Action::Down));
+            let place = Rect { y: area.y + 1, height: 1, ..area };
+            paint.line(Look::Faint, words).render(place, to);
+        }
+        return None;
+    };
+    let lines = lines(state, row, paint, usize::from(area.width));
+    let room = usize::from(area.height);
+    let first = state.scroll.min(lines.len().saturating_sub(room));
+    // Where there is more, its last line says so: nothing is cut without a word.
+    let below = lines.len().saturating_sub(first + room);
+    let shown_lines = if below > 0 { room - 1 } else { room };
+    for (line, y) in lines.iter().skip(first).take(shown_lines).zip(area.y..) {
+        line.render(Rect { y, height: 1, ..area }, to);
+    }
+    if below > 0 {
+        let key = shown(Action::ReadOn);
+        let words = format!("↓ {} more lines ({key})", below + 1);
+        let place = Rect { y: area.bottom() - 1, height: 1, ..area };
+        paint.line(Look::Warn, fit(&words, usize::from(area.width))).render(place, to);
+    }
+    let gate = row.gate();
+    Some((row.id(), gate.digest.clone(), gate.is_open()))
+}
+
+/// How many lines the card has at this width.
+pub(in crate::tui) fn height(state: &State, width: u16) -> usize {
+    let paint = Paint { colour: false };
+    state.here().map_or(0, |row| lines(state, row, paint, usize::from(width)).len())
+}
+
+/// Lines, one after the other.
+struct Page {
+    paint: Paint,
+    width: usize,
+    lines: Vec<Line<'static>>,
+}
+
+impl Page {
+    fn blank(&mut self) {
+        self.lines.push(Line::default());
+    }
+
+    /// A text of many lines, behind a margin.
+    fn text(&mut self, look: Look, margin: &str, raw: &str) {
+        let pieces = lines_of(raw, self.width.saturating_sub(margin.width()));
+        let line = |piece: String| self.paint.line(look, format!("{margin}{piece}"));
+        let lines: Vec<_> = pieces.into_iter().map(line).collect();
+        self.lines.extend(lines);
+    }
+
+    /// A line of ours. Only its beginning stands at the edge: names in it are others' words.
+    fn own(&mut self, look: Look, words: &str) {
+        let pieces = lines_of(words, self.width.saturating_sub(2));
+        for (at, piece) in pieces.into_iter().enumerate() {
+            let margin = if at == 0 { "" } else { "  " };
+            self.lines.push(self.paint.line(look, format!("{margin}{piece}")));
+        }
+    }
+
+    fn heading(&mut self, words: &str) {
+        self.blank();
+        self.lines.push(self.paint.line(Look::Strong, words));
+    }
+}
+
+fn lines(state: &State, row: &Row, paint: Paint, width: usize) -> Vec<Line<'static>> {
+    let gate = row.gate();
+    let mut page = Page { paint, width, lines: vec![] };
+    head(state, row, &mut page);
+    facts(state, gate, &mut page);
+    says(gate, &mut page);
+    conditions(state, gate, &mut page);
+    if gate.is_open() {
+        answer(state, gate, &mut page);
+    }
+    way(state, row, &mut page);
+    page.lines
+}
+
+fn head(state: &State, row: &Row, page: &mut Page) {
+    let (gate, paint) = (row.gate(), page.paint);
+    let mut spans = vec![
+        paint.span(Look::Name, gate.handle().to_owned()),
+        paint.span(Look::Plain, format!("  {}", gate.opened.kind)),
+    ];
+    if gate.opened.risk > Risk::Medium {
+        spans.push(paint.span(Look::Bad, format!("  {} risk", gate.opened.risk.as_str())));
+    }
+    let waited = prose::relative(gate.opened_at, state.now);
+    let used = spans.iter().map(Span::width).sum::<usize>() + waited.width();
+    spans.push(Span::raw(" ".repeat(page.width.saturating_sub(used))));
+    let look = match gate.is_open() {
+        true => prose::age(gate.opened_at, state.now).into(),
+        false => Look::Faint,
+    };
+    spans.push(paint.span(look, waited));
+    page.lines.push(Line::from(spans));
+    let task = row.task.as_ref().map(|task| format!(", for task {task}")).unwrap_or_default();
+    let lineage = &gate.opened.lineage;
+    let launcher = lineage.launcher.as_ref().map(|name| format!(", launched by {name}"));
+    let by = format!("{} {}", lineage.role.as_str(), lineage.asker);
+    let words = format!("asked by {by}{}{task}", launcher.unwrap_or_default());
+    page.own(Look::Faint, &harmless_line(&words));
+    page.blank();
+    // Behind a margin, as all that others wrote: what stands at the edge is ours.
+    page.text(Look::Strong, "┃ ", &gate.card.question);
+    prose::askers(&row.asked).iter().for_each(|line| page.own(Look::Plain, line));
+    if !gate.is_open() {
+        let (sign, look) = match gate.verdict() {
+            Some(Verdict::Approved) => ("✓", Look::Good),
+            Some(Verdict::Rejected) => ("✗", Look::Bad),
+            None => ("–", Look::Faint),
+        };
+        page.blank();
+        page.own(look, &format!("{sign} {}", prose::ending_in_words(gate)));
+    }
+    let alerts = row.receipt.iter().flat_map(|receipt| &receipt.alerts);
+    for alert in alerts {
+        let words = harmless_line(&format!("! {}. {}", alert.what, alert.hint));
+        page.own(Look::Warn, &words);
+    }
+}
+
+fn facts(state: &State, gate: &Gate, page: &mut Page) {
+    if gate.card.facts.is_empty() {
+        return;
+    }
+    page.heading("Facts");
+    let name = |fact: &Fact| harmless_line(&fact.name).width();
+    let names = gate.card.facts.iter().map(name).filter(|width| *width <= NAME_MAX);
+    let column = names.max().unwrap_or(0);
+    for fact in &gate.card.facts {
+        self::fact(state, fact, column, page);
+    }
+}
+
+fn fact(state: &State, fact: &Fact, column: usize, page: &mut Page) {
+    let raw = match &fact.value {
+        serde_json::Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    let text = harmless(&raw).text;
+    let name = harmless_line(&fact.name);
+    let (look, mark) = match fact.verified {
+        true => (Look::Faint, ""),
+        false => (Look::Warn, " (only the asker says so)"),
+    };
+    let is_short = !text.contains('\n')
+        && mark.is_empty()
+        && name.width() <= NAME_MAX
+        && column + 4 + text.width() <= page.width;
+    if is_short {
+        let gap = " ".repeat(column.saturating_sub(name.width()) + 2);
+        let name = page.paint.span(look, format!("  {name}{gap}"));
+        page.lines.push(Line::from(vec![name, Span::raw(text.replace('\t', "    "))]));
+        return;
+    }
+    match prose::diff(&text) {
+        None => {
+            page.text(look, "  ", &format!("{name}{mark}"));
+            page.text(Look::Plain, "    ", &raw);
+        }
+        Some(diff) => {
+            let count = |part| diff.iter().filter(|line| line.part == part).count();
+            let (added, removed) = (count(prose::Part::Added), count(prose::Part::Removed));
+            let hidden = match state.hides_diffs {
+                true => format!(", hidden: {} shows it", shown(Action::Diff)),
+                false => String::new(),
+            };
+            let words = format!("{name}{mark}: +{added} -{removed}{hidden}");
+            page.text(look, "  ", &words);
+            if !state.hides_diffs {
+                diff.iter().for_each(|line| page.text(line.part.into(), "    ", &line.text));
+            }
+        }
+    }
+}
+
+/// What the asker says, in a frame: none of its lines can stand outside of it.
+fn says(gate: &Gate, page: &mut Page) {
+    if gate.card.narrative.is_empty() {
+        return;
+    }
+    let faint = page.paint.style(Look::Faint);
+    let inner = page.width.saturating_sub(4);
+    let title = fit(prose::who_says(gate), inner.saturating_sub(2));
+    let rule = "─".repeat((page.width).saturating_sub(title.width() + 5));
+    page.blank();
+    page.lines.push(Line::from(vec![
+        Span::styled("┌─ ", faint),
+        page.paint.span(Look::Strong, title),
+        Span::styled(format!(" {rule}┐"), faint),
+    ]));
+    for piece in lines_of(&gate.card.narrative, inner) {
+        let gap = " ".repeat(inner.saturating_sub(piece.width()));
+        page.lines.push(Line::from(vec![
+            Span::styled("│ ", faint),
+            Span::raw(piece),
+            Span::styled(format!("{gap} │"), faint),
+        ]));
+    }
+    let rule = "─".repeat(page.width.saturating_sub(2));
+    page.lines.push(Line::from(Span::styled(format!("└{rule}┘"), faint)));
+}
+
+/// What an answer takes, what comes without one, and what was not as it seems.
+fn conditions(state: &State, gate: &Gate, page: &mut Page) {
+    let mut words = prose::conditions(gate, state.now);
+    let card = &gate.card;
+    let spelt = harmless(&card.question).spelt_out + harmless(&card.narrative).spelt_out;
+    if spelt > 0 {
+        words.push(format!("{spelt} invisible or control characters are spelt out above"));
+    }
+    if words.is_empty() {
+        return;
+    }
+    page.blank();
+    words.iter().for_each(|words| page.own(Look::Warn, &format!("! {words}")));
+}
+
+fn answer(state: &State, gate: &Gate, page: &mut Page) {
+    if !state.is_mine(gate) {
+        page.blank();
+        page.own(Look::Faint, "It is not yours to answer; you may watch.");
+        return;
+    }
+    let draft = state.draft(gate);
+    page.heading("Your answer");
+    match &gate.card.shape {
+        Shape::Verdict => verdict(gate, &draft, page),
+        Shape::Text => written(&draft.text, "nothing written yet", page),
+        Shape::Choice { .. } => options(gate, &draft, page),
+        Shape::Form { schema } => form(schema, &draft, page),
+    }
+    if !draft.reason.is_empty() {
+        page.text(Look::Plain, "  ", &format!("with a word: {}", harmless_line(&draft.reason)));
+    }
+    let (yes, write) = match (&gate.card.shape, gate.opened.kind) {
+        (Shape::Verdict, Kind::Work) => ("it is done", "say what was done"),
+        (Shape::Verdict, _) if prose::arguments(gate).is_some() => {
+            ("approve", "change the arguments")
+        }
+        (Shape::Verdict, Kind::Escalation) => ("approve", "give direction"),
+        (Shape::Verdict, _) => ("approve", "add a word"),
+        (Shape::Text, _) => ("answer", "write"),
+        (Shape::Choice { .. }, _) => ("answer", "in words"),
+        (Shape::Form { .. }, _) => ("answer", "fill in"),
+    };
+    let deeds = [
+        (Action::Approve, yes),
+        (Action::Reject, "reject"),
+        (Action::Edit, write),
+        (Action::Snooze, "put off"),
+        (Action::Claim, "take"),
+        (Action::Delegate, "hand on"),
+    ];
+    let mut spans = vec![Span::raw("  ")];
+    let mut used = 2;
+    for (action, word) in deeds {
+        let key = shown(action);
+        let wide = key.width() + word.width() + 4;
+        if used + wide > page.width + 3 {
+            page.lines.push(Line::from(std::mem::replace(&mut spans, vec![Span::raw("  ")])));
+            used = 2;
+        }
+        used += wide;
+        spans.push(page.paint.span(Look::Strong, key));
+        spans.push(page.paint.span(Look::Faint, format!(" {word}   ")));
+    }
+    page.lines.push(Line::from(spans));
+}
+
+fn verdict(gate: &Gate, draft: &Draft, page: &mut Page) {
+    if let Some(arguments) = &draft.arguments {
+        page.text(Look::Warn, "  ", "a yes runs it with these arguments instead:");
+        let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
+        page.text(Look::Plain, "    ", &text);
+    }
+    if gate.opened.kind == Kind::Escalation && !draft.text.is_empty() {
+        written(&draft.text, "", page);
+    }
+}
+
+fn written(text: &str, empty: &str, page: &mut Page) {
+    match text.is_empty() {
+        true => page.text(Look::Faint, "  ", empty),
+        false => page.text(Look::Plain, "  ", text),
+    }
+}
+
+fn options(gate: &Gate, draft: &Draft, page: &mut Page) {
+    let Shape::Choice { options, multi, other } = &gate.card.shape else { return };
+    if *multi {
+        page.text(Look::Faint, "  ", "several may be picked");
+    }
+    for (at, option) in options.iter().enumerate() {
+        let is_picked = draft.picked.contains(&at);
+        let sign = match (multi, is_picked) {
+            (true, true) => "[x]",
+            (true, false) => "[ ]",
+            (false, true) => "(•)",
+            (false, false) => "( )",
+        };
+        let look = if is_picked { Look::Strong } else { Look::Plain };
+        let name = harmless_line(&option.name);
+        page.text(look, "  ", &format!("{:>2} {sign} {name}", at + 1));
+        if !option.consequence.is_empty() {
+            page.text(
+                Look::Faint,
+                "         ",
+                &format!("→ {}", harmless_line(&option.consequence)),
+            );
+        }
+    }
+    match (other, draft.other.is_empty()) {
+        (true, true) => page.text(Look::Faint, "  ", "or words of your own"),
+        (_, false) => page.text(Look::Strong, "  ", &format!("in your words: {}", draft.other)),
+        (false, true) => {}
+    }
+}
+
+/// What was filled in, or what is to be.
+fn form(schema: &serde_json::Value, draft: &Draft, page: &mut Page) {
+    let (look, value) = match &draft.form {
+        Some(form) => (Look::Plain, form),
+        None => (Look::Faint, schema),
+    };
+    if draft.form.is_none() {
+        page.text(Look::Faint, "  ", "nothing filled in yet; this is asked for (JSON Schema):");
+    }
+    page.text(look, "  ", &serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+fn way(state: &State, row: &Row, page: &mut Page) {
+    let gate = row.gate();
+    if let Some(receipt) = &row.receipt {
+        page.heading("Its way");
+        for step in &receipt.steps {
+            let when = prose::relative(step.at, state.now);
+            page.text(Look::Faint, "  ", &format!("{}, {when}", prose::step(step)));
+        }
+        let onward = prose::onward(receipt);
+        onward.iter().for_each(|line| page.text(Look::Plain, "  ", line));
+    }
+    page.blank();
+    let words = format!("card {} of this gate, digest {}", gate.revision, gate.digest.short());
+    page.own(Look::Faint, &words);
+}

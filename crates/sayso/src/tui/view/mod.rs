@@ -1,0 +1,263 @@
+//! What is on the screen: a function of the state, and nothing else.
+
+mod card;
+mod list;
+mod over;
+
+use super::keys::shown;
+use super::paint::{Look, Paint, fit};
+use super::state::{Mode, Pane, Row, State, View};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+use sayso_core::{Digest, GateId, Kind, Shape};
+use sayso_server::keys::Action;
+use unicode_width::UnicodeWidthStr;
+
+pub(super) use card::height as card_height;
+pub(super) use over::help_height;
+
+/// The least there must be.
+pub(crate) const SIZE_MIN: (u16, u16) = (60, 15);
+
+/// From here on there is room for two panes.
+const BOTH: u16 = 80;
+
+/// What is where.
+pub(super) struct Places {
+    head: Rect,
+    pub(super) body: Rect,
+    pub(super) list: Option<Rect>,
+    pub(super) card: Option<Rect>,
+    /// The column between the panes.
+    between: Option<u16>,
+    status: Rect,
+    keys: Rect,
+}
+
+impl Places {
+    /// So many rows of the list fit.
+    pub(super) fn rows_max(&self) -> usize {
+        usize::from(self.list.unwrap_or(self.body).height / list::ROW_LINES).max(1)
+    }
+}
+
+/// What is where; none where there is no room.
+pub(super) fn places(state: &State) -> Option<Places> {
+    let (width, height) = state.size;
+    if width < SIZE_MIN.0 || height < SIZE_MIN.1 {
+        return None;
+    }
+    let line = |y| Rect::new(0, y, width, 1);
+    let body = Rect::new(0, 2, width, height - 5);
+    let (list, card, between) = match (width >= BOTH, state.pane) {
+        (true, _) => {
+            let left = (width * 2 / 5).clamp(34, 60);
+            let right = Rect::new(left + 2, 2, width - left - 3, body.height);
+            (Some(Rect::new(0, 2, left, body.height)), Some(right), Some(left))
+        }
+        (false, Pane::List) => (Some(body), None, None),
+        (false, Pane::Card) => (None, Some(Rect::new(1, 2, width - 2, body.height)), None),
+    };
+    let (status, keys) = (line(height - 2), line(height - 1));
+    Some(Places { head: line(0), body, list, card, between, status, keys })
+}
+
+/// What a frame has on it that matters to whoever drew it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// The card, as it is shown.
+    pub(crate) card: Option<(GateId, Digest, bool)>,
+    /// Where somebody types.
+    pub(crate) cursor: Option<Position>,
+}
+
+/// Draws a state.
+pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
+    let Some(places) = places(state).filter(|_| (area.width, area.height) == state.size) else {
+        return too_small(area, to);
+    };
+    let paint = Paint { colour: state.colour };
+    head(state, paint, places.head, to);
+    let has_panes = matches!(state.mode, Mode::Look | Mode::Field(_));
+    frame(&places, has_panes, paint, to);
+    let mut drawn = Frame::default();
+    match &state.mode {
+        Mode::Help { scroll } => over::help(*scroll, paint, places.body, to),
+        Mode::Palette { typed, at } => {
+            drawn.cursor = Some(over::palette(typed, *at, paint, places.body, to));
+        }
+        Mode::Look | Mode::Field(_) => {
+            if let Some(area) = places.list {
+                list::draw(state, paint, area, to);
+            }
+            if let Some(area) = places.card {
+                drawn.card = card::draw(state, paint, area, to);
+            }
+        }
+    }
+    status(state, paint, places.status, to);
+    match &state.mode {
+        Mode::Field(field) => {
+            drawn.cursor = Some(over::field(field, paint, places.body, to));
+            over::field_keys(field, paint, places.keys, to);
+        }
+        Mode::Help { .. } => line("J K read on   any other key goes back", paint, places.keys, to),
+        Mode::Palette { .. } => {
+            line("Enter does it   ↑ ↓ another   Esc back", paint, places.keys, to);
+        }
+        Mode::Look => keys(state, paint, places.keys, to),
+    }
+    drawn
+}
+
+fn line(text: &str, paint: Paint, area: Rect, to: &mut Buffer) {
+    paint
+        .line(Look::Faint, format!(" {}", fit(text, usize::from(area.width) - 1)))
+        .render(area, to);
+}
+
+fn too_small(area: Rect, to: &mut Buffer) -> Frame {
+    let (columns, rows) = SIZE_MIN;
+    let words = [
+        format!("sayso needs {columns}x{rows};"),
+        format!("this is {}x{}.", area.width, area.height),
+        format!("{} ends", shown(Action::Quit)),
+    ];
+    for (y, words) in words.iter().enumerate().take(usize::from(area.height)) {
+        let place = Rect { y: area.y + u16::try_from(y).unwrap_or(0), height: 1, ..area };
+        Line::from(fit(words, usize::from(area.width))).render(place, to);
+    }
+    Frame::default()
+}
+
+/// Which space, which list, how many.
+fn head(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
+    let width = usize::from(area.width);
+    let open = state.list.rows.iter().filter(|row| row.gate().is_open() && !row.is_gone).count();
+    let more = if state.list.next.is_some() { "+" } else { "" };
+    let count = match (state.list.view, state.list.is_loaded) {
+        (_, false) => "…".to_owned(),
+        (View::Done, true) => String::new(),
+        (_, true) if open == 1 && more.is_empty() => "1 waits".to_owned(),
+        (_, true) => format!("{open}{more} wait"),
+    };
+    let tab = |view: &View| match *view == state.list.view {
+        true => format!("[{}]", view.title()),
+        false => format!(" {} ", view.title()),
+    };
+    let tabs: Vec<_> = View::ALL.iter().map(|view| (*view, tab(view))).collect();
+    let taken = tabs.iter().map(|(_, tab)| tab.width()).sum::<usize>() + count.width() + 11;
+    let mut spans = vec![paint.span(Look::Strong, " sayso ")];
+    spans.push(paint.span(Look::Name, fit(&state.space, width.saturating_sub(taken).min(24))));
+    spans.push(Span::raw(" "));
+    for (view, tab) in tabs {
+        let look = if view == state.list.view { Look::Strong } else { Look::Faint };
+        spans.push(paint.span(look, tab));
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + count.width() + 1))));
+    spans.push(paint.span(Look::Plain, count));
+    Line::from(spans).render(area, to);
+}
+
+/// The lines around the panes.
+fn frame(places: &Places, has_panes: bool, paint: Paint, to: &mut Buffer) {
+    let style = paint.style(Look::Faint);
+    let body = places.body;
+    let between = places.between.filter(|_| has_panes);
+    for x in 0..body.width {
+        let crossing = between == Some(x);
+        to.set_string(x, body.y - 1, if crossing { "┬" } else { "─" }, style);
+        to.set_string(x, body.bottom(), if crossing { "┴" } else { "─" }, style);
+    }
+    for y in body.top()..body.bottom() {
+        if let Some(x) = between {
+            to.set_string(x, y, "│", style);
+        }
+    }
+}
+
+/// What was said last, or what is held and how to take it back.
+fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
+    let width = usize::from(area.width).saturating_sub(2);
+    let held = state.held.as_ref().map(|held| {
+        let left = held.until.saturating_sub(state.clock).as_millis().div_ceil(1_000);
+        let back = shown(Action::Undo);
+        format!("{} in {left} s: {back} takes it back, leaving sends it", held.spoken.words)
+    });
+    let (look, words) = match (held, &state.away) {
+        (Some(held), _) => (Look::Warn, held),
+        (None, Some(away)) => (Look::Bad, away.clone()),
+        (None, None) if state.said.is_wrong => (Look::Bad, format!("! {}", state.said.words)),
+        (None, None) => (Look::Plain, state.said.words.clone()),
+    };
+    paint.line(look, format!(" {}", fit(&words, width))).render(area, to);
+}
+
+/// The keys that are of use now, as many as fit. Help and the way out are always there.
+fn keys(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
+    let ends = [(Action::Help, "help"), (Action::Quit, "end")];
+    let width_of = |(action, word): &(Action, &str)| shown(*action).width() + word.width() + 3;
+    let mut room = usize::from(area.width).saturating_sub(1);
+    room = room.saturating_sub(ends.iter().map(width_of).sum());
+    let mut spans = vec![Span::raw(" ")];
+    let mut push = |(action, word): (Action, &str)| {
+        spans.push(paint.span(Look::Strong, shown(action)));
+        spans.push(paint.span(Look::Faint, format!(" {word}  ")));
+    };
+    for hint in hints(state) {
+        let wide = width_of(&hint);
+        if wide > room {
+            break;
+        }
+        room -= wide;
+        push(hint);
+    }
+    ends.into_iter().for_each(&mut push);
+    Line::from(spans).render(area, to);
+}
+
+fn hints(state: &State) -> Vec<(Action, &'static str)> {
+    let is_narrow = state.size.0 < BOTH;
+    let mut hints = vec![];
+    if !state.marks.is_empty() {
+        hints.extend([(Action::Approve, "approve all"), (Action::Reject, "reject all")]);
+        hints.extend([(Action::Mark, "mark"), (Action::Back, "none")]);
+        return hints;
+    }
+    if state.held.is_some() {
+        hints.push((Action::Undo, "take back"));
+    }
+    let sees_card = !is_narrow || state.pane == Pane::Card;
+    let can_hear =
+        |row: &&Row| row.gate().is_open() && state.is_mine(row.gate()) && !state.is_going(row.id());
+    let open = state.here().filter(can_hear);
+    if let Some(row) = open.filter(|_| sees_card) {
+        let gate = row.gate();
+        hints.extend(match (&gate.card.shape, gate.opened.kind) {
+            (Shape::Verdict, Kind::Work) => vec![(Action::Approve, "done")],
+            (Shape::Verdict, _) => vec![(Action::Approve, "approve")],
+            (Shape::Choice { .. }, _) => {
+                vec![(Action::Choose, "pick"), (Action::Approve, "answer")]
+            }
+            (Shape::Text | Shape::Form { .. }, _) => {
+                vec![(Action::Edit, "write"), (Action::Approve, "answer")]
+            }
+        });
+        hints.push((Action::Reject, "reject"));
+    }
+    match (is_narrow, state.pane) {
+        (true, Pane::Card) => hints.push((Action::Back, "list")),
+        (true, Pane::List) => hints.push((Action::Open, "look")),
+        (false, _) => {}
+    }
+    hints.extend([(Action::Down, "next"), (Action::Up, "before"), (Action::NextView, "list")]);
+    hints.push((Action::ReadOn, "read on"));
+    if open.is_some() {
+        hints.extend([(Action::Snooze, "put off"), (Action::Mark, "mark")]);
+    }
+    hints.extend([(Action::Filter, "find"), (Action::Palette, "more")]);
+    hints
+}

@@ -1,0 +1,148 @@
+//! Every form of answer, by keys.
+
+use super::{GRACE, MOMENT, Terminal, ended, state};
+use crate::harness::{Ran, Who, everywhere, in_places};
+use serde_json::json;
+
+everywhere! {
+    /// An agent waits; a person approves; the agent goes on. Held first, and not done before the desk said so.
+    fn an_agent_that_waits_gets_its_answer(space: &Space) {
+        let waits = space.start(Who::Agent("coder"), &["ask", "Deploy?", "--verdict", "--wait"]);
+        let terminal = Terminal::open(space);
+        terminal.shows("Deploy?");
+        let (_, gate) = terminal.here().unwrap();
+        terminal.looks_at(&gate);
+        terminal.press(&["a"]);
+        terminal.shows(&format!("approving {gate} in "));
+        terminal.shows("z takes it back");
+        assert_eq!(state(space, &gate), "open");
+        terminal.shows("approved by");
+        assert_eq!(Ran::of(&waits.wait_with_output().unwrap()).ok(), "approved");
+        let shown = ended(space, &gate);
+        let steps = shown["receipt"].as_array().unwrap();
+        let step = steps.iter().find(|step| step["step"] == "answered").unwrap();
+        assert_eq!(step["door"], "tui", "{shown}");
+        assert!(steps.iter().any(|step| step["step"] == "seen" && step["door"] == "tui"), "{shown}");
+        terminal.press(&["q"]);
+        terminal.ended(0);
+        space.verify();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A text, a choice, a no with a reason, a form and a long text from an editor.
+    fn each_form(space: &Space) {
+        let text = space.ask("coder", &["Which port?"]);
+        let choice = space.ask("coder", &["Which browsers?", "--option", "Firefox", "--option", "Chrome=needs a driver", "--option", "Safari", "--multi"]);
+        let no = space.ask("coder", &["Delete it?", "--verdict"]);
+        let schema = r#"{"type":"object","required":["port"],"properties":{"port":{"type":"integer"}}}"#;
+        let form = space.ask("coder", &["Where does it listen?", "--schema", schema]);
+        let long = space.ask("coder", &["What is the plan?"]);
+        let editor = space.path().join("editor");
+        std::fs::write(&editor, "#!/bin/sh\ncase $1 in *.json) echo '{\"port\": 8080}' > \"$1\";; *) printf 'first\\nthen\\n' >> \"$1\";; esac\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&editor, mode).unwrap();
+        let line = format!("SAYSO_EDITOR={} sayso inbox", editor.display());
+        let terminal = Terminal::of(space, Who::Script, (120, 40), &line);
+        terminal.looks_at(&text);
+        terminal.press(&["a"]);
+        terminal.shows("write an answer first");
+        terminal.press(&["e"]);
+        terminal.write("8080");
+        terminal.press(&["Enter"]);
+        terminal.shows("kept; a answers with it");
+        assert_eq!(state(space, &text), "open");
+        terminal.press(&["a"]);
+        terminal.shows("answering");
+        terminal.press(&["j"]);
+        terminal.looks_at(&choice);
+        terminal.press(&["1", "3", "a"]);
+        terminal.shows(&format!("answering {choice}"));
+        terminal.press(&["j"]);
+        terminal.looks_at(&no);
+        terminal.press(&["r"]);
+        terminal.write("not on a Friday");
+        terminal.press(&["Enter"]);
+        terminal.shows(&format!("rejecting {no}"));
+        terminal.press(&["j"]);
+        terminal.looks_at(&form);
+        terminal.press(&["e"]);
+        terminal.shows("\"port\": 8080");
+        std::thread::sleep(MOMENT);
+        terminal.press(&["a"]);
+        terminal.shows(&format!("answering {form}"));
+        terminal.press(&["j"]);
+        terminal.looks_at(&long);
+        terminal.press(&["e", "Tab"]);
+        terminal.shows("then");
+        std::thread::sleep(MOMENT);
+        terminal.press(&["a"]);
+        terminal.shows(&format!("answering {long}"));
+        terminal.press(&["q"]);
+        terminal.ended(0);
+        assert_eq!(ended(space, &text)["answer"]["text"], "8080");
+        assert_eq!(ended(space, &choice)["answer"]["picked"], json!(["Firefox", "Safari"]));
+        assert_eq!(ended(space, &no)["answer"]["reason"], "not on a Friday");
+        assert_eq!(ended(space, &form)["answer"]["form"], json!({"port": 8080}));
+        assert_eq!(ended(space, &long)["answer"]["text"], "first\nthen");
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Taken back, nothing was said. Leaving sends what is held, and says so.
+    fn taken_back_and_left(space: &Space) {
+        let gate = space.ask("coder", &["Deploy?", "--verdict"]);
+        let terminal = Terminal::open(space);
+        terminal.looks_at(&gate);
+        terminal.press(&["a"]);
+        terminal.shows("leaving sends it");
+        terminal.press(&["z"]);
+        terminal.shows("taken back; nothing was sent");
+        std::thread::sleep(GRACE);
+        assert_eq!(state(space, &gate), "open");
+        terminal.press(&["a"]);
+        terminal.shows("approving");
+        terminal.press(&["q"]);
+        terminal.ended(0);
+        terminal.shows("approved by");
+        assert_eq!(ended(space, &gate)["verdict"], "approved");
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Put off, taken, handed on, several at once.
+    fn what_else_is_done_by_keys(space: &Space) {
+        let gates: Vec<_> = (1..=4).map(|n| space.ask("coder", &[&format!("Number {n}?"), "--verdict"])).collect();
+        let terminal = Terminal::open(space);
+        terminal.looks_at(&gates[0]);
+        terminal.press(&["c"]);
+        terminal.shows("is yours for half an hour");
+        terminal.press(&["h"]);
+        terminal.shows("for how long: 1h");
+        terminal.press(&["Enter"]);
+        terminal.shows("comes back");
+        terminal.press(&["j"]);
+        terminal.looks_at(&gates[1]);
+        terminal.press(&["@"]);
+        terminal.write("bob");
+        terminal.press(&["Enter"]);
+        terminal.shows("waits for bob in your place");
+        terminal.press(&["j", "x", "j", "x"]);
+        terminal.shows("2 marked");
+        terminal.press(&["a"]);
+        terminal.shows("approving 2 cards");
+        terminal.shows("2 answered");
+        for gate in &gates[2..] {
+            assert_eq!(ended(space, gate)["verdict"], "approved");
+        }
+        let first = space.show(&gates[0]);
+        assert_eq!(first["claimed_by"], crate::harness::user().as_str(), "{first}");
+        assert!(first["snoozed_until"].is_string(), "{first}");
+        assert_eq!(space.show(&gates[1])["delegations"][0]["to"], "bob");
+        terminal.press(&["q"]);
+        terminal.ended(0);
+    }
+}

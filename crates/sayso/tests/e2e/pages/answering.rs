@@ -1,0 +1,251 @@
+//! Answering from the page, in every form an answer has.
+
+use super::{Desk, PASSPHRASE, approval};
+use crate::api::text;
+use crate::governed::policy;
+use crate::harness::{Who, in_places, on_both};
+use crate::hooks::{event, hook};
+use serde_json::json;
+
+on_both! {
+    /// Somebody waits in a terminal; the answer comes from the page.
+    fn the_page_answers_who_waits_in_a_terminal(space: &Space) {
+        let desk = Desk::of(space);
+        let asking = space.start(Who::Agent("coder"), &["ask", "Which port?", "--wait"]);
+        desk.browser.says("Which port?");
+        desk.browser.click(".row a");
+        let handle = desk.browser.eval("document.querySelector('.row').dataset.handle");
+        desk.drawn(text(&handle));
+        desk.browser.press("e");
+        desk.browser.write("8080");
+        desk.browser.press("Escape");
+        desk.browser.press("a");
+        let output = asking.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "8080");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Yes; no with a reason; a choice; several and one's own words; a form.
+    fn every_form_of_answer(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let ask = |body: serde_json::Value| desk.server.ask("coder", body);
+
+        let yes = ask(approval("Deploy?"));
+        desk.look_at(&yes);
+        page.click("[data-do=approve]");
+        assert_eq!(desk.ended(&yes)["verdict"], "approved");
+
+        let no = ask(approval("Drop the table?"));
+        desk.look_at(&no);
+        page.press("r");
+        page.until("!!document.querySelector('dialog[open] input')");
+        page.write("Take a backup first");
+        page.press("Enter");
+        let ended = desk.ended(&no);
+        assert_eq!((&ended["verdict"], &ended["answer"]["reason"]), (&json!("rejected"), &json!("Take a backup first")));
+
+        let one = ask(json!({"question": "Where to?", "options": [{"name": "Postgres", "consequence": "one more table"}, {"name": "Redis"}]}));
+        desk.look_at(&one);
+        page.says("one more table");
+        page.press("2");
+        assert_eq!(desk.gate(&one)["state"], "open", "picking says nothing yet");
+        page.press("a");
+        assert_eq!(desk.ended(&one)["answer"]["picked"], json!(["Redis"]));
+
+        let many = ask(json!({"question": "Which?", "options": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "multi": true, "other": true}));
+        desk.look_at(&many);
+        page.press("1");
+        page.press("3");
+        page.fill("[name=other]", "and d");
+        page.press("Escape");
+        page.press("a");
+        let ended = desk.ended(&many);
+        assert_eq!((&ended["answer"]["picked"], &ended["answer"]["other"]), (&json!(["a", "c"]), &json!("and d")));
+
+        let form = ask(json!({"question": "Where and how many?", "form": "form", "schema": {
+            "type": "object", "required": ["zone", "count"],
+            "properties": {"zone": {"type": "string", "enum": ["eu", "us"]}, "count": {"type": "integer"}, "fast": {"type": "boolean"}}
+        }}));
+        desk.look_at(&form);
+        page.eval("document.querySelector('[data-field=zone]').value = 'eu'");
+        page.eval("document.querySelector('[data-field=fast]').value = 'true'");
+        page.press("a");
+        page.says("count is needed");
+        page.fill("[data-field=count]", "3");
+        page.press("Escape");
+        page.press("a");
+        assert_eq!(desk.ended(&form)["answer"]["form"], json!({"zone": "eu", "count": 3, "fast": true}));
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A call is let run with other arguments; what is no JSON is not sent.
+    fn a_call_runs_with_other_arguments(space: &Space) {
+        policy(space, "space", "rules:\n  - name: pushes\n    on: tool\n    match: {command: git push *}\n    then: ask\n");
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let body = event("PreToolUse", "Bash", &json!({"command": "git push --force"}));
+        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
+        call();
+        page.until("!!document.querySelector('.row')");
+        let handle = page.eval("document.querySelector('.row').dataset.handle");
+        page.click(".row a");
+        desk.drawn(text(&handle));
+        // What was captured is a fact, and stands apart from what the agent says.
+        page.says("sayso saw this itself");
+        page.press("e");
+        page.until("document.activeElement?.name === 'arguments'");
+        page.fill("[name=arguments]", "{");
+        page.press("Escape");
+        page.press("a");
+        page.says("the arguments are not JSON");
+        page.fill("[name=arguments]", r#"{"command": "git push --dry-run"}"#);
+        page.press("Escape");
+        page.press("a");
+        page.until("document.querySelector('.row').classList.contains('over')");
+        let said: serde_json::Value = serde_json::from_str(&call().stdout).unwrap();
+        assert_eq!(said["hookSpecificOutput"]["updatedInput"], json!({"command": "git push --dry-run"}));
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// What several must agree to: the first yes is one of them, and the card says what is still needed.
+    fn several_people_agree(space: &Space) {
+        policy(space, "space", "rules:\n  - name: payments\n    on: ask\n    match: {kind: approval}\n    then: ask\n    ask: {of: ann and bob}\n");
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", approval("Pay 4,000?"));
+        desk.go("inbox?view=groups");
+        desk.look_at(&gate);
+        page.says("it takes the say of");
+        page.press("a");
+        page.says("voted by ann");
+        assert_eq!(desk.gate(&gate)["state"], "open");
+        desk.server.answer("bob", &gate, json!({"verdict": "approved"})).is(200);
+        page.until("document.getElementById('card').dataset.open === 'false'");
+        assert_eq!(desk.ended(&gate)["verdict"], "approved");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// An answer can be taken back before it is sent, and is not shown as done before it is.
+    fn an_answer_can_be_taken_back(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", approval("Deploy?"));
+        desk.look_at(&gate);
+        page.press("a");
+        page.says("approving");
+        assert_eq!(page.eval("document.getElementById('card').dataset.open"), "true");
+        page.press("z");
+        page.says("taken back");
+        // Longer than it would have been held.
+        std::thread::sleep(std::time::Duration::from_secs(6));
+        assert_eq!(desk.gate(&gate)["state"], "open");
+        // Whoever leaves meant what they said.
+        page.press("a");
+        page.says("approving");
+        desk.go("tasks");
+        assert_eq!(desk.ended(&gate)["verdict"], "approved");
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Several of one risk at once; never one that is riskier among them.
+    fn several_at_once_if_they_are_alike(space: &Space) {
+        policy(space, "space", "rules:\n  - name: money\n    on: ask\n    match: {kind: review}\n    then: ask\n    ask: {risk: high}\n");
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let plain = [approval("One?"), approval("Two?")].map(|body| desk.server.ask("coder", body));
+        let risky = desk.server.ask("coder", json!({"question": "Pay?", "kind": "review"}));
+        desk.look_at(&plain[0]);
+        page.press("x");
+        desk.look_at(&risky);
+        page.press("x");
+        page.press("a");
+        page.says("differ in risk");
+        // What changes after it was marked is marked no more.
+        desk.server.post("coder", &format!("/gates/{}/revise", text(&plain[0]["id"])), json!({"question": "One, and all its data?"})).is(200);
+        page.says("is marked no more");
+        assert_eq!(page.eval("document.querySelectorAll('.row.marked').length"), 1);
+        desk.look_at(&plain[0]);
+        page.press("x");
+        desk.look_at(&risky);
+        page.press("x");
+        desk.look_at(&plain[1]);
+        page.press("x");
+        page.says("2 marked");
+        page.press("a");
+        page.says("approving 2 cards");
+        for gate in &plain {
+            assert_eq!(desk.ended(gate)["verdict"], "approved");
+        }
+        assert_eq!(desk.gate(&risky)["state"], "open");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Taking a card, giving it back, putting it off and handing it on.
+    fn what_else_can_be_done_with_a_card(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", approval("Deploy?"));
+        desk.look_at(&gate);
+        page.press("c");
+        page.says("ann is on it");
+        assert_eq!(desk.gate(&gate)["claimed_by"], "ann");
+        page.until("document.getElementById('card').dataset.claimed === 'true'");
+        page.press("c");
+        page.says("given back");
+        assert!(desk.gate(&gate)["claimed_by"].is_null());
+        page.press("@");
+        page.until("!!document.querySelector('dialog[open] input')");
+        page.write("bob");
+        page.press("Enter");
+        page.says("handed to bob");
+        assert_eq!(desk.gate(&gate)["delegations"][0]["to"], "bob");
+        page.press("h");
+        page.until("!!document.querySelector('dialog[open] input')");
+        page.press("Enter");
+        page.says("is put off");
+        assert!(desk.gate(&gate)["snoozed_until"].is_string());
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// What needs the passphrase asks for it, once, and then goes on.
+    fn a_passphrase_is_asked_for_when_it_is_needed(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let mut body = approval("Deploy?");
+        body["least_proof"] = json!("passphrase");
+        let gate = desk.server.ask("coder", body);
+        // The login itself showed it; that is over now.
+        desk.go("you");
+        page.click("#lock");
+        page.until("!document.getElementById('lock')");
+        desk.go("inbox");
+        desk.look_at(&gate);
+        page.press("a");
+        page.until("!!document.querySelector('dialog[open] input[type=password]')");
+        assert_eq!(desk.gate(&gate)["state"], "open");
+        page.write(PASSPHRASE);
+        page.press("Enter");
+        assert_eq!(desk.ended(&gate)["answer"]["proof"], "passphrase");
+    }
+}

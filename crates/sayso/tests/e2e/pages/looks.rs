@@ -1,0 +1,134 @@
+//! How pages look to everybody: in light and dark, narrow and wide, to the eye and to a screen reader.
+
+use super::{Desk, approval};
+use crate::api::text;
+use crate::harness::{Space, in_places};
+use serde_json::{Value, json};
+
+/// Every page there is, with something on it.
+fn pages(space: &Space, desk: &Desk) -> Vec<String> {
+    let epic = space.create(&["Checkout", "--type", "epic"]);
+    let task =
+        space.create(&["Greet people by their name", "--parent", &epic, "--label", "frontend"]);
+    let diff = "--- a/greet.sh\n+++ b/greet.sh\n@@ -1 +1,2 @@\n-echo hello\n+name=$1\n+echo \"hello $name\"\n";
+    let gate = desk.server.ask("coder", json!({
+        "question": "Deploy checkout 2.4.1 to production?", "kind": "approval", "task": task,
+        "context": "All **412 tests** pass.\n\n- error rate 0.02 %\n- see [the board](http://grafana.example)\n",
+        "facts": [{"name": "diff", "value": diff}, {"name": "command", "value": "./deploy --prod"}],
+        "deadline": "2h",
+    }));
+    let choice = desk.server.ask("coder", json!({"question": "Which database?", "options": [{"name": "PostgreSQL", "consequence": "one more table"}, {"name": "Redis"}], "other": true}));
+    let form = desk.server.ask("tester", json!({"question": "Where, and how many?", "form": "form", "schema": {"type": "object", "required": ["zone"], "properties": {"zone": {"type": "string", "enum": ["eu", "us"]}, "count": {"type": "integer"}}}}));
+    let done = desk.server.ask("tester", approval("Merge it?"));
+    desk.server.answer("bob", &done, json!({"verdict": "approved"})).is(200);
+    let gates =
+        [&gate, &choice, &form, &done].map(|gate| format!("gates/{}", text(&gate["handle"])));
+    let plain = [
+        "inbox",
+        "inbox?view=done",
+        "inbox?view=groups",
+        "tasks",
+        "tasks?view=board",
+        "live",
+        "agents",
+        "policy",
+        "audit",
+        "metrics",
+        "you",
+    ];
+    plain.map(Into::into).into_iter().chain(gates).chain([format!("tasks/{task}")]).collect()
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// axe finds nothing serious on any page, in light and in dark.
+    fn axe_finds_nothing_serious(space: &Space) {
+        let desk = Desk::of(space);
+        let file = std::env::var("SAYSO_TEST_AXE").expect("cargo xtask test names axe");
+        let axe = std::fs::read_to_string(file).unwrap();
+        let mut found = vec![];
+        let mut look = |path: &str, scheme: &str| {
+            desk.browser.call("Runtime.evaluate", json!({"expression": axe}));
+            let result = desk.browser.eval("axe.run().then((r) => { if (r.passes.length < 5) throw new Error('axe looked at nothing'); return r; }).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 120)).join(' | ')))");
+            found.extend(result.as_array().unwrap().iter().map(|one| format!("{path} {scheme}: {one}")));
+        };
+        let all = pages(space, &desk).into_iter().chain(["gates/gzzzzz".to_owned()]);
+        let all: Vec<_> = all.collect();
+        for scheme in ["light", "dark"] {
+            desk.browser.look(1280, 800, scheme);
+            for path in &all {
+                desk.go(path);
+                if path == "inbox" {
+                    desk.browser.press("j");
+                    desk.browser.until("!!document.getElementById('card')");
+                    // What is asked in between is looked at as well.
+                    for key in ["?", ":"] {
+                        desk.browser.press(key);
+                        desk.browser.until("!!document.querySelector('dialog[open]')");
+                        look(&format!("{path} and {key}"), scheme);
+                        desk.browser.press("Escape");
+                        desk.browser.until("!document.querySelector('dialog')");
+                    }
+                }
+                look(path, scheme);
+            }
+        }
+        desk.log_out();
+        for scheme in ["light", "dark"] {
+            desk.browser.look(1280, 800, scheme);
+            desk.browser.go(&format!("{}/login", desk.origin));
+            look("login", scheme);
+        }
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// On the narrowest of phones nothing has to be pushed sideways, and all of it can be used.
+    fn a_phone_is_wide_enough(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let all = pages(space, &desk);
+        page.look(320, 640, "dark");
+        for path in &all {
+            desk.go(path);
+            let fits = page.eval("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+            assert_eq!(fits, true, "{path}: {}", page.eval("[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest('.scroll, pre')).map((e) => e.outerHTML.slice(0, 90)).slice(0, 5).join('\\n')"));
+        }
+        // A card opens on a page of its own there, and is answered there.
+        let gate: Value = desk.server.ask("coder", approval("On the phone?"));
+        desk.go("inbox");
+        page.click(&format!(".row[data-handle={}] a", text(&gate["handle"])));
+        page.until("location.pathname.includes('/gates/')");
+        desk.drawn(text(&gate["handle"]));
+        page.click("[data-do=approve]");
+        assert_eq!(desk.ended(&gate)["verdict"], "approved");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// All of it by keyboard alone: what can be pressed can be reached, and is seen to be.
+    fn a_keyboard_is_enough(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", approval("By keyboard?"));
+        desk.go(&format!("gates/{}", text(&gate["handle"])));
+        desk.drawn(text(&gate["handle"]));
+        let is_there = "document.activeElement?.dataset?.do === 'approve'";
+        for _ in 0..40 {
+            page.press("Tab");
+            if page.eval(is_there) == true {
+                break;
+            }
+        }
+        assert_eq!(page.eval(is_there), true);
+        assert_ne!(page.eval("getComputedStyle(document.activeElement).outlineStyle"), "none");
+        page.press("Enter");
+        page.says("Enter says nothing here");
+        page.press(" ");
+        page.says("approving");
+    }
+}
