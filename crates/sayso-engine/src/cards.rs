@@ -199,7 +199,8 @@ impl LocalDesk {
     /// just that and that this person may answer. All of it counts together, or nothing does.
     pub fn answer_card(&self, actor: &Actor, say: Say) -> Result<Vec<Gate>> {
         self.look_before_locking(actor, say.gate, &say.answer, &say.digest)?;
-        self.submit(actor, move |batch| answer(batch, &say))
+        let foresight = gates::of_ending(say.gate);
+        self.submit_foreseen(actor, foresight, move |batch| answer(batch, &say))
     }
 
     /// Answers several cards, each by itself: one that is refused stands in no other's way.

@@ -15,7 +15,7 @@ use crate::{
     TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
-use sayso_core::flow::Flow;
+use sayso_core::flow::{Claim, Flow};
 use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
 use sayso_core::message::Message;
 use sayso_core::run::{Holder, How, Run, Spent};
@@ -312,6 +312,9 @@ desk! {
 
         /// Starts a flow. It is there when this returns, whatever happens next.
         fn start_flow(new: NewFlow) -> Flow, Operators;
+        /// Starts a flow and holds it from its first moment on, for whoever goes on with it at once. Whether it
+        /// does: a flow that was there already is only found.
+        fn lead_flow(new: NewFlow, claim: Claim) -> (Flow, bool), Operators;
         /// Goes on with a flow: what its steps gave, whom they ask, what was heard, where it leads. All of it
         /// counts, or nothing does.
         fn go_on(id: FlowId, go_on: GoOn) -> Flow, Operators;

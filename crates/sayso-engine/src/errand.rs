@@ -58,6 +58,11 @@ impl LocalDesk {
 }
 
 impl Part {
+    /// By what it is found again.
+    pub(crate) fn key(&self) -> &ReplyKey {
+        &self.key
+    }
+
     /// What came of it when it was done before.
     pub(crate) fn before<T: DeserializeOwned>(
         &self,

@@ -9,7 +9,7 @@ use sayso_core::flow::{Advance, Claim, Command, Event, Flow, Heard, How, Started
 use sayso_core::gate::{self, Ending, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{Actor, Answer, AtEnd, Code, FlowId, GateId, Refusal, TaskId, Timestamp};
-use sayso_store::{FlowFilter, Handles, Page};
+use sayso_store::{FlowFilter, Foresight, Handles, Page};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,6 +46,23 @@ pub struct GoOn {
     pub position: u32,
     /// What has happened, in order.
     pub steps: Vec<FlowStep>,
+}
+
+impl GoOn {
+    /// What it looks at.
+    fn foresight(&self, flow: FlowId) -> Foresight {
+        let begun = Foresight::default().flow(flow);
+        self.steps.iter().fold(begun, |all, step| match step {
+            FlowStep::Ask { ask, .. } => all.and(gates::of_ask(ask)),
+            FlowStep::Hear { gate, .. } => all.gate(*gate),
+            FlowStep::Complete { .. }
+            | FlowStep::HearOtherwise { .. }
+            | FlowStep::Move { .. }
+            | FlowStep::Keep { .. }
+            | FlowStep::LetGo
+            | FlowStep::End { .. } => all,
+        })
+    }
 }
 
 /// A step of a flow, as whoever leads it has it.
@@ -117,42 +134,31 @@ pub enum FlowStep {
 impl LocalDesk {
     /// Starts a flow. It is there when this returns, whatever happens next.
     pub fn start_flow(&self, actor: &Actor, new: NewFlow) -> Result<Flow> {
-        self.submit(actor, move |batch| {
-            batch.check_space_is_there()?;
-            if let Some(task) = new.task {
-                batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+        let foresight = Foresight::default().new_flow(new.id);
+        self.submit_foreseen(actor, foresight, move |batch| {
+            start(batch, &new)?;
+            flow_in(batch, new.id)
+        })
+    }
+
+    /// Starts a flow and holds it from its first moment on, for whoever goes on with it at once. Whether it
+    /// does: a flow that was there already is only found.
+    pub fn lead_flow(&self, actor: &Actor, new: NewFlow, claim: Claim) -> Result<(Flow, bool)> {
+        let foresight = Foresight::default().new_flow(new.id);
+        self.submit_foreseen(actor, foresight, move |batch| {
+            let is_new = start(batch, &new)?;
+            if is_new {
+                let (position, steps) = (flow_in(batch, new.id)?.position, vec![]);
+                let take = Advance { claim: claim.clone(), position, steps };
+                batch.on_flow(new.id, &Command::Advance(take))?;
             }
-            let handle = match batch.flow(new.id)? {
-                Some(flow) => flow.started.handle.clone(),
-                None => {
-                    batch.check_is_free(&flow_stream(new.id))?;
-                    batch.free_handle(Handles::Flows, |len| new.id.handle(len))?
-                }
-            };
-            let NewFlow { id, workflow, version, definition, title, task, phase, state } =
-                new.clone();
-            let (space, launcher) = (batch.space, batch.actor.name.clone());
-            let started = Started {
-                id,
-                space,
-                handle,
-                workflow,
-                version,
-                definition,
-                title,
-                task,
-                phase,
-                state,
-                launcher,
-            };
-            batch.on_flow(id, &Command::Start(Box::new(started)))?;
-            flow_in(batch, id)
+            Ok((flow_in(batch, new.id)?, is_new))
         })
     }
 
     /// Goes on with a flow: what its steps gave, whom they ask, what was heard, where it leads.
     pub fn go_on(&self, actor: &Actor, id: FlowId, go_on: GoOn) -> Result<Flow> {
-        self.submit(actor, move |batch| {
+        self.submit_foreseen(actor, go_on.foresight(id), move |batch| {
             batch.check_space_is_there()?;
             self::go_on(batch, id, &go_on)
         })
@@ -178,7 +184,7 @@ impl LocalDesk {
     /// A flow, folded from the log.
     pub fn flow(&self, id: FlowId) -> Result<Flow> {
         let space = self.space;
-        self.read(|read| {
+        self.look(|read| {
             let found = load::flow(read, id)?.filter(|(flow, _)| flow.started.space == space);
             Ok(found.map(|(flow, _)| flow).ok_or_else(|| not_found("flow", &id))?)
         })
@@ -230,6 +236,37 @@ impl LocalDesk {
             }
         }
     }
+}
+
+/// Starts a flow, unless it is there. Whether it was not.
+fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
+    batch.check_space_is_there()?;
+    if let Some(task) = new.task {
+        batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+    }
+    let handle = match batch.flow(new.id)? {
+        Some(flow) => flow.started.handle.clone(),
+        None => {
+            batch.check_is_free(&flow_stream(new.id))?;
+            batch.free_handle(Handles::Flows, |len| new.id.handle(len))?
+        }
+    };
+    let NewFlow { id, workflow, version, definition, title, task, phase, state } = new.clone();
+    let (space, launcher) = (batch.space, batch.actor.name.clone());
+    let started = Started {
+        id,
+        space,
+        handle,
+        workflow,
+        version,
+        definition,
+        title,
+        task,
+        phase,
+        state,
+        launcher,
+    };
+    batch.on_flow(id, &Command::Start(Box::new(started)))
 }
 
 /// Goes on with a flow in a batch that may do other things, too.

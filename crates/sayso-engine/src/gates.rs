@@ -1,7 +1,7 @@
 //! What can be done with gates.
 
 use crate::batch::{Batch, not_found};
-use crate::{Error, LocalDesk, Result, clock, lifecycle, load, nudges, policy};
+use crate::{Error, LocalDesk, Result, clock, lifecycle, load, notices, nudges, policy};
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
@@ -9,7 +9,7 @@ use sayso_core::{
     Timestamp, Verdict,
 };
 use sayso_policy::{Demands, Ruling};
-use sayso_store::{GateFilter, Handles, Page, Topic};
+use sayso_store::{Foresight, GateFilter, Handles, Page, Topic};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -85,13 +85,13 @@ pub enum Waited {
 impl LocalDesk {
     /// Asks. The gate is there when this returns, whatever happens next.
     pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit(actor, move |batch| open(batch, &ask))
+        self.submit_foreseen(actor, of_ask(&ask), move |batch| open(batch, &ask))
     }
 
     /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then it
     /// is that gate. So whoever was cut off while they waited asks again and gets the answer.
     pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit(actor, move |batch| match asked_before(batch, &ask)? {
+        self.submit_foreseen(actor, of_ask(&ask), move |batch| match asked_before(batch, &ask)? {
             Some(gate) => Ok(gate),
             None => open(batch, &ask),
         })
@@ -117,7 +117,8 @@ impl LocalDesk {
         if actor.role != Role::Human || cards.is_empty() {
             return Ok(());
         }
-        let noted = self.submit(actor, move |batch| {
+        let foresight = cards.iter().fold(Foresight::default(), |all, (id, _)| all.gate(*id));
+        let noted = self.submit_foreseen(actor, foresight, move |batch| {
             for (id, digest) in &cards {
                 batch.on_gate(*id, &Command::See { digest: digest.clone() })?;
             }
@@ -149,7 +150,7 @@ impl LocalDesk {
     pub fn answer(&self, actor: &Actor, id: GateId, answer: Answer, digest: &str) -> Result<Gate> {
         let digest = digest.to_owned();
         self.look_before_locking(actor, id, &answer, &digest)?;
-        self.submit(actor, move |batch| {
+        self.submit_foreseen(actor, of_ending(id), move |batch| {
             let answer = with_notes(batch, id, answer.clone())?;
             answer_one(batch, id, answer, &digest)
         })
@@ -183,7 +184,7 @@ impl LocalDesk {
     /// Takes a gate back.
     pub fn withdraw(&self, actor: &Actor, id: GateId, reason: &str) -> Result<Gate> {
         let reason = reason.to_owned();
-        self.submit(actor, move |batch| withdraw(batch, id, &reason))
+        self.submit_foreseen(actor, of_ending(id), move |batch| withdraw(batch, id, &reason))
     }
 
     /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
@@ -219,7 +220,7 @@ impl LocalDesk {
     }
 
     fn on_gate(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
-        self.submit(actor, move |batch| {
+        self.submit_foreseen(actor, Foresight::default().gate(id), move |batch| {
             batch.on_gate(id, &command)?;
             gate_in(batch, id)
         })
@@ -309,6 +310,20 @@ impl LocalDesk {
             self.read(|read| Ok(read.deliveries_under_way(self.space, &actor.name, limit)?))?;
         ids.into_iter().map(|id| self.gate(id)).collect()
     }
+}
+
+/// What opening a gate looks at.
+pub(crate) fn of_ask(ask: &Ask) -> Foresight {
+    let foresight = Foresight::default().new_gate(ask.id);
+    match ask.task {
+        Some(task) => foresight.task(task),
+        None => foresight,
+    }
+}
+
+/// What an answer looks at.
+pub(crate) fn of_ending(gate: GateId) -> Foresight {
+    Foresight::default().ending_gate(gate, notices::OF_ONE_GATE_MAX)
 }
 
 /// Answers a gate and lets its task go on accordingly.

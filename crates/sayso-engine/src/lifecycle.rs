@@ -474,10 +474,15 @@ pub(crate) fn stationed(
     agent: &str,
 ) -> Result<Option<Stationed>> {
     let setting = read.setting(space, SettingKind::Station.as_str(), agent)?;
-    let Some(body) = setting.and_then(|setting| setting.body) else { return Ok(None) };
+    stationed_at(agent, setting.and_then(|setting| setting.body).as_deref())
+}
+
+/// The same, from what is set of it.
+pub(crate) fn stationed_at(agent: &str, body: Option<&str>) -> Result<Option<Stationed>> {
+    let Some(body) = body else { return Ok(None) };
     let unreadable =
         |e| sayso_store::Error::Other(format!("where {agent} runs is unreadable: {e}"));
-    Ok(Some(serde_json::from_str(&body).map_err(unreadable)?))
+    Ok(Some(serde_json::from_str(body).map_err(unreadable)?))
 }
 
 /// Sets where an agent runs, or that it does not.

@@ -29,17 +29,21 @@ pub(crate) fn flow_stream(id: FlowId) -> String {
 /// checked against the audit: an ending that was written into the database by hand is not acted on. It needs
 /// no transaction: events and row come together, and an entry of the audit never changes.
 pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
-    let (rows, view) = read.gate_rows(&gate_stream(id), id)?;
+    let kept = read.gate_rows(&gate_stream(id), id)?;
     let mut gate = None;
-    for row in &rows {
+    for row in &kept.events {
         let was_open = gate.as_ref().is_none_or(Gate::is_open);
         gate = gate::apply(gate, &event(row)?, row.at);
         if let Some(ended) = gate.as_ref().filter(|g| was_open && !g.is_open()) {
-            check_is_covered(read, ended.opened.space, row)?;
+            let space = ended.opened.space;
+            match kept.entries.iter().find(|entry| entry.seq == row.audit) {
+                Some(entry) => check_covers(space, Some(entry), row)?,
+                None => check_is_covered(read, space, row)?,
+            }
         }
     }
-    let gate = gate.map(|gate| (gate, rows.len() as u64));
-    if !is_view(gate.as_ref(), view.as_ref())? {
+    let gate = gate.map(|gate| (gate, kept.events.len() as u64));
+    if !is_view(gate.as_ref(), kept.view.as_ref())? {
         return Err(tampered(&gate_stream(id), "its events do not make its row"));
     }
     Ok(gate)
@@ -113,6 +117,10 @@ pub(crate) fn event<T: DeserializeOwned>(row: &EventRow) -> Result<T> {
 /// Whether the audit entry an event names is whole and covers it.
 pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventRow) -> Result<()> {
     let entry = read.audit_after(space, row.audit.saturating_sub(1), 1)?.into_iter().next();
+    check_covers(space, entry.as_ref(), row)
+}
+
+fn check_covers(space: SpaceId, entry: Option<&Sealed>, row: &EventRow) -> Result<()> {
     let mark = Mark::of(&row.stream, row.version, &row.body);
     let covers = |sealed: &Sealed| {
         sealed.seq == row.audit
@@ -120,7 +128,7 @@ pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventR
                 .next(sealed)
                 .is_ok_and(|entry| entry.events.contains(&mark))
     };
-    if entry.as_ref().is_some_and(covers) {
+    if entry.is_some_and(covers) {
         return Ok(());
     }
     Err(tampered(&row.stream, &format!("the audit does not know event {}", row.version)))

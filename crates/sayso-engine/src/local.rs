@@ -7,7 +7,7 @@ use crate::settings::Rules;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
-use sayso_store::{Place, Read, Store};
+use sayso_store::{Foresight, Place, Read, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -107,11 +107,31 @@ impl LocalDesk {
         T: Serialize + DeserializeOwned + Send + 'static,
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
     {
+        self.submit_foreseen(actor, Foresight::default(), work)
+    }
+
+    /// The same, by somebody who knows what it is going to look at.
+    pub(crate) fn submit_foreseen<T, F>(
+        &self,
+        actor: &Actor,
+        foresight: Foresight,
+        work: F,
+    ) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
+    {
         let (tried, part) = (Tried::default(), self.next_part());
+        let foresight = Foresight::of(self.space).and(foresight);
+        let foresight = match &part {
+            Some(part) => foresight.reply(part.key().clone()),
+            None => foresight,
+        };
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.submit_once(actor, work.clone(), tried.clone(), part.clone()) {
+            let (foresight, part) = (foresight.clone(), part.clone());
+            match self.submit_once(actor, foresight, work.clone(), tried.clone(), part) {
                 Err(Error::Store(error))
                     if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
                 {
@@ -129,6 +149,7 @@ impl LocalDesk {
     fn submit_once<T, F>(
         &self,
         actor: &Actor,
+        foresight: Foresight,
         work: F,
         tried: Tried<T>,
         part: Option<Part>,
@@ -138,7 +159,7 @@ impl LocalDesk {
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
     {
         let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
-        let outcome = self.store.write(move |write| {
+        let outcome = self.store.write_foreseen(foresight, move |write| {
             let mut batch = Batch::begin(&desk, &actor, write)?;
             if trying.has_counted(&mut batch)? {
                 return Ok(Ok(()));

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How many notices of one gate are looked at.
-const OF_ONE_GATE_MAX: usize = 1_000;
+pub(crate) const OF_ONE_GATE_MAX: usize = 1_000;
 
 /// How much of a question stands in a notice: enough to know it, too little to hold a document.
 const TITLE_CHARS_MAX: usize = 120;

@@ -5,7 +5,7 @@
 //! same. Whichever sayso runs next on the agent's machine types it.
 
 use crate::batch::Batch;
-use crate::{Desk, Keeper, LocalDesk, Result, lifecycle};
+use crate::{Desk, Error, Keeper, LocalDesk, Result, SettingKind, Stationed, lifecycle};
 use sayso_agents::Where;
 use sayso_core::gate::Gate;
 use sayso_core::{GateId, Role};
@@ -38,7 +38,7 @@ struct Nudge {
 
 /// Notes that an agent is to be nudged, if it lives in a terminal. `about` names what there is to hear.
 pub(crate) fn nudge(batch: &mut Batch<'_, '_>, agent: &str, about: &str) -> Result<()> {
-    let Some(at) = lifecycle::stationed(batch.write, batch.space, agent)? else { return Ok(()) };
+    let Some(at) = stationed(batch, agent)? else { return Ok(()) };
     if !matches!(at.place, Where::Tmux { .. }) {
         return Ok(());
     }
@@ -48,6 +48,16 @@ pub(crate) fn nudge(batch: &mut Batch<'_, '_>, agent: &str, about: &str) -> Resu
     let (id, channel) = (format!("nudge/{about}"), format!("{CHANNEL}{}", at.host));
     batch.notices.push(Notice { id, space: batch.space, channel, body, attempts: 0 });
     Ok(())
+}
+
+/// Where an agent runs, from what is kept of the settings. Rules that cannot be read keep nobody from hearing
+/// what there is to hear.
+fn stationed(batch: &mut Batch<'_, '_>, agent: &str) -> Result<Option<Stationed>> {
+    match batch.desk.rules(batch.write) {
+        Ok(rules) => lifecycle::stationed_at(agent, rules.one(SettingKind::Station, agent)),
+        Err(Error::Refused(_)) => lifecycle::stationed(batch.write, batch.space, agent),
+        Err(error) => Err(error),
+    }
 }
 
 /// The same for whoever asked, when its gate has ended by somebody else.

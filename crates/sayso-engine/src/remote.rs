@@ -578,6 +578,7 @@ sent_as_they_are! {
     Vec<crate::Change>, crate::Scope, sayso_core::gate::Action, crate::NewRun,
     sayso_core::run::How, sayso_core::run::Spent, crate::Settlement, Option<crate::SettingKind>,
     sayso_policy::Request, crate::Say, Vec<crate::Say>, sayso_core::FlowId, crate::NewFlow, crate::GoOn,
+    sayso_core::flow::Claim,
 }
 
 /// Reads what a call is made with.

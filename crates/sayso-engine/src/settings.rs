@@ -134,6 +134,12 @@ impl Rules {
         Ok(Self { seq, settings, policies })
     }
 
+    /// What is set under a name.
+    pub(crate) fn one(&self, kind: SettingKind, name: &str) -> Option<&str> {
+        let is_it = |s: &&Setting| s.kind == kind.as_str() && s.name == name;
+        self.settings.iter().find(is_it).and_then(|setting| setting.body.as_deref())
+    }
+
     /// Everything of a kind, read from JSON.
     pub(crate) fn of<T: DeserializeOwned>(&self, kind: SettingKind) -> Vec<(&str, T)> {
         let all = self.settings.iter().filter(|setting| setting.kind == kind.as_str());

@@ -69,7 +69,8 @@ impl Write<'_> {
         let started = &flow.started;
         let gate = flow.waits_for().next().map(|(_, gate)| gate.to_string());
         let held_until = flow.hold.as_ref().map(|hold| hold.until.as_micros());
-        self.exec(
+        self.exec_about(
+            &[&format!("flow/{}", started.id), &started.handle],
             sql,
             args![
                 &started.id.to_string(),

@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod figures;
 mod flows;
+mod foresight;
 mod inbox;
 mod outbox;
 mod page;
@@ -32,6 +33,7 @@ mod writer;
 
 pub use error::{Error, Result};
 pub use figures::{WaitingGates, WaitingNotices};
+pub use foresight::Foresight;
 pub use outbox::{Notice, Told, UnderWay};
 pub use page::{FlowFilter, GateFilter, Page, TaskFilter, TaskRow};
 pub use passkeys::{Ceremony, Passkey};

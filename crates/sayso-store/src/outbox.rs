@@ -97,11 +97,7 @@ impl Read<'_> {
 
     /// Everything that was to be told under ids that begin like this, settled or not.
     pub fn notices_under(&mut self, beginning: &str, limit: usize) -> Result<Vec<Told>> {
-        let sql = format!(
-            "SELECT {COLUMNS}, settled_at FROM outbox WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
-        );
-        // Ids are compared byte by byte, so everything that begins like this lies before its successor.
-        let (from, to) = (format!("{beginning}/"), format!("{beginning}0"));
+        let (sql, [from, to]) = under(beginning);
         let rows = self.conn.query(&sql, args![&from, &to, rows_max(limit)])?;
         let told = |row: &Row| {
             let settled_at = row.maybe_int(7).map(Timestamp::from_micros);
@@ -109,6 +105,25 @@ impl Read<'_> {
         };
         rows.iter().map(told).collect()
     }
+
+    pub(crate) fn notices_under_early(&mut self, beginning: &str, limit: usize) -> Result<()> {
+        let (sql, [from, to]) = under(beginning);
+        self.conn.ask_early(&[beginning], &sql, args![&from, &to, rows_max(limit)])
+    }
+}
+
+/// Finds the notices whose ids begin like this.
+fn under(beginning: &str) -> (String, [String; 2]) {
+    let sql = format!(
+        "SELECT {COLUMNS}, settled_at FROM outbox WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
+    );
+    // Ids are compared byte by byte, so everything that begins like this lies before its successor.
+    (sql, [format!("{beginning}/"), format!("{beginning}0")])
+}
+
+/// What a notice is about: what its id begins with.
+fn beginning(id: &str) -> &str {
+    id.split('/').next().unwrap_or(id)
 }
 
 impl Write<'_> {
@@ -117,7 +132,9 @@ impl Write<'_> {
         let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
                    VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
         let Notice { id, space, channel, body, .. } = notice;
-        self.exec(sql, args![id, &space.to_string(), channel, body, due_at.as_micros()])
+        let space = space.to_string();
+        let args = args![id, &space, channel, body, due_at.as_micros()];
+        self.exec_about(&[beginning(id)], sql, args)
     }
 
     /// Takes notices of a space that are due on one of these channels. They come back at
@@ -179,7 +196,7 @@ impl Write<'_> {
     pub fn drop_notice(&mut self, id: &str, why: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = ?3 \
                    WHERE id = ?1 AND settled_at IS NULL";
-        self.exec(sql, args![id, at.as_micros(), why])
+        self.exec_about(&[beginning(id)], sql, args![id, at.as_micros(), why])
     }
 
     /// Looks at so many notices behind this id, and takes away those that were settled before a moment, unless their

@@ -4,6 +4,7 @@
 //! waits for is kept until somebody waits for something, and all of it is sent before the first answer is
 //! read. The server does them in order, one after the other, as if each had been waited for.
 
+use crate::foresight::Question;
 use crate::postgres::{in_full, silent};
 use crate::tx::Arg;
 use crate::{Error, Result};
@@ -15,7 +16,7 @@ use tokio_postgres::{Client, Config, Connection, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The most statements that are kept before they are sent.
-const KEPT_MAX: usize = 64;
+const KEPT_MAX: usize = 512;
 
 /// How the library fails.
 pub(crate) type PgError = tokio_postgres::Error;
@@ -47,7 +48,8 @@ pub(crate) struct Came {
 
 pub(crate) struct Pipe {
     client: Client,
-    kept: Vec<Step>,
+    /// Steps, and what is asked early with them.
+    kept: Vec<(Step, Option<Question>)>,
     /// Reads and writes the connection whenever somebody waits, in their thread.
     runtime: Runtime,
 }
@@ -66,33 +68,37 @@ impl Pipe {
         Ok(Self { client, kept: vec![], runtime })
     }
 
-    /// Keeps a step until somebody waits.
-    pub(crate) fn keep(&mut self, step: Step) -> std::result::Result<(), PgError> {
-        self.kept.push(step);
-        match self.kept.len() >= KEPT_MAX {
-            true => self.send().map(drop),
-            false => Ok(()),
-        }
+    /// Keeps a step until somebody waits. Whether it is time to send what is kept.
+    pub(crate) fn keep(&mut self, step: Step) -> bool {
+        self.kept.push((step, None));
+        self.kept.len() >= KEPT_MAX
+    }
+
+    /// The same for a step whose rows are the answer to something that is asked early.
+    pub(crate) fn keep_for(&mut self, step: Step, question: Question) -> bool {
+        self.kept.push((step, Some(question)));
+        self.kept.len() >= KEPT_MAX
     }
 
     /// Does what was kept and then this, and says what came of this.
     pub(crate) fn step(&mut self, step: Step) -> std::result::Result<Came, PgError> {
-        self.kept.push(step);
-        Ok(self.send()?.pop().unwrap_or_default())
+        self.keep(step);
+        Ok(self.send()?.pop().map(|(_, came)| came).unwrap_or_default())
     }
 
-    /// Does all that was kept, in order. What failed first is what went wrong: the server does nothing
-    /// behind it.
-    pub(crate) fn send(&mut self) -> std::result::Result<Vec<Came>, PgError> {
-        let steps = std::mem::take(&mut self.kept);
+    /// Does all that was kept, in order, and says what came of each. What failed first is what went wrong: the
+    /// server does nothing behind it.
+    pub(crate) fn send(&mut self) -> std::result::Result<Vec<(Option<Question>, Came)>, PgError> {
+        let kept = std::mem::take(&mut self.kept);
         let client = &self.client;
-        let all = steps.iter().map(|step| Box::pin(step.run(client)) as Going<'_>).collect();
-        self.runtime.block_on(together(all)).into_iter().collect()
+        let all = kept.iter().map(|(step, _)| Box::pin(step.run(client)) as Going<'_>).collect();
+        let came = self.runtime.block_on(together(all));
+        kept.into_iter().zip(came).map(|((_, question), came)| Ok((question, came?))).collect()
     }
 
     /// Whether nothing but the beginning of a transaction is kept, and nothing of it was sent.
     pub(crate) fn has_only_begun(&self) -> bool {
-        matches!(self.kept.as_slice(), [Step::Batch(_)])
+        matches!(self.kept.as_slice(), [(Step::Batch(_), None)])
     }
 
     /// Lets go of what was kept.
@@ -180,21 +186,22 @@ impl Value {
 type Going<'a> = Pin<Box<dyn Future<Output = std::result::Result<Came, PgError>> + Send + 'a>>;
 
 /// Runs them all. A statement is sent when it is polled for the first time, so all are on their way, in
-/// order, before anything comes back.
+/// order, before anything comes back. It comes back in that order, so nobody else is asked before the first.
 async fn together(mut those: Vec<Going<'_>>) -> Vec<std::result::Result<Came, PgError>> {
-    let mut came: Vec<_> = those.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        let mut is_done = true;
-        for (one, came) in those.iter_mut().zip(&mut came) {
-            if came.is_none() {
-                match one.as_mut().poll(context) {
-                    Poll::Ready(done) => *came = Some(done),
-                    Poll::Pending => is_done = false,
-                }
-            }
-        }
-        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    let mut early = poll_fn(|context| {
+        let first = |one: &mut Going<'_>| match one.as_mut().poll(context) {
+            Poll::Ready(done) => Some(done),
+            Poll::Pending => None,
+        };
+        Poll::Ready(those.iter_mut().map(first).collect::<Vec<_>>())
     })
     .await;
-    came.into_iter().flatten().collect()
+    let mut came = Vec::with_capacity(those.len());
+    for (one, early) in those.into_iter().zip(early.drain(..)) {
+        came.push(match early {
+            Some(done) => done,
+            None => one.await,
+        });
+    }
+    came
 }

@@ -1,5 +1,6 @@
 //! PostgreSQL: one database, many machines.
 
+use crate::foresight::{About, Early, question};
 use crate::pipe::{Came, PgError, Pipe, Step, Value};
 use crate::tls::{self, Way};
 use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
@@ -34,6 +35,8 @@ pub(crate) struct Postgres {
     pipe: Pipe,
     statements: HashMap<String, Statement>,
     place: String,
+    /// What was asked before it is needed, in this transaction.
+    early: Early,
     /// The first error of this transaction; what failed once is not committed.
     failed: Option<Error>,
     /// The library notices late, or never, that a connection is gone.
@@ -54,7 +57,8 @@ fn connect(url: &str) -> Result<Postgres> {
         let set = pipe.step(Step::Batch(SESSION.into()));
         set.map_err(|e| failure(&e, place)).map(|_| pipe)
     })?;
-    Ok(Postgres { pipe, statements: HashMap::new(), place, failed: None, is_lost: false })
+    let (statements, early) = Default::default();
+    Ok(Postgres { pipe, statements, place, early, failed: None, is_lost: false })
 }
 
 /// A bare connection that listens.
@@ -169,11 +173,29 @@ impl Postgres {
     }
 
     fn keep(&mut self, step: Step) -> Result<()> {
-        self.pipe.keep(step).map_err(|e| failure(&e, &self.place))
+        match self.pipe.keep(step) {
+            true => self.send().map(drop),
+            false => Ok(()),
+        }
     }
 
     fn step(&mut self, step: Step) -> Result<Came> {
-        self.pipe.step(step).map_err(|e| failure(&e, &self.place))
+        self.pipe.keep(step);
+        Ok(self.send()?.unwrap_or_default())
+    }
+
+    /// Sends all that was kept, and says what came of the last of it. Whatever was asked early has its answer
+    /// then.
+    fn send(&mut self) -> Result<Option<Came>> {
+        let came = self.pipe.send().map_err(|e| failure(&e, &self.place))?;
+        let mut last = None;
+        for (question, came) in came {
+            if let Some(question) = &question {
+                self.early.came(question, came.rows.iter().map(row).collect());
+            }
+            last = Some(came);
+        }
+        Ok(last)
     }
 
     fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
@@ -181,8 +203,29 @@ impl Postgres {
         if holds_nul(args) {
             return Ok(vec![]);
         }
+        let question = question(sql, args);
+        if self.early.has(&question) {
+            if self.early.answer(&question).is_none() {
+                self.send()?;
+            }
+            if let Some(rows) = self.early.answer(&question) {
+                return Ok(rows);
+            }
+        }
         let step = Step::Query(self.statement(sql)?, Value::all(args));
         Ok(self.step(step)?.rows.iter().map(row).collect())
+    }
+
+    fn early(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        let question = question(sql, args);
+        if holds_nul(args) || !self.early.note(&question, about) {
+            return Ok(());
+        }
+        let step = Step::Query(self.statement(sql)?, Value::all(args));
+        match self.pipe.keep_for(step, question) {
+            true => self.send().map(drop),
+            false => Ok(()),
+        }
     }
 
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
@@ -270,11 +313,18 @@ impl Tx for Postgres {
     }
 
     fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+        self.early.forget();
         let result = self.exec_step(sql, args).and_then(|step| self.step(step));
         self.note(result).map(|came| came.count)
     }
 
-    fn later(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+    fn ask_early(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        let result = self.early(about, sql, args);
+        self.note(result)
+    }
+
+    fn later(&mut self, about: About<'_>, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        self.early.doubt(about);
         let result = self.exec_step(sql, args).and_then(|step| self.keep(step));
         self.note(result)
     }
@@ -285,6 +335,7 @@ impl Tx for Postgres {
     }
 
     fn batch(&mut self, sql: &str) -> Result<()> {
+        self.early.forget();
         let result = self.step(Step::Batch(sql.into()));
         self.note(result).map(drop)
     }
@@ -294,6 +345,7 @@ impl Conn for Postgres {
     /// Reads see one moment; writes read what was committed when they hold the space's lock. The server
     /// hears of it with the first statement.
     fn begin(&mut self, intent: Intent) -> Result<()> {
+        self.early.forget();
         (self.failed, self.is_lost) = (None, self.is_lost || self.has_hung_up());
         if self.is_lost {
             return Err(silent("the connection was lost"));

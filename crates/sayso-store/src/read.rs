@@ -2,6 +2,7 @@
 
 use crate::page::{GateFilter, Page};
 use crate::tx::{Arg, Conn, Dialect, Row, args};
+use crate::write::Handles;
 use crate::{Error, Result};
 use sayso_core::audit::{Head, Sealed};
 use sayso_core::gate::Gate;
@@ -65,8 +66,17 @@ impl ViewRow {
     }
 }
 
-/// What is kept of a gate: its events and its view.
-pub type GateRows = (Vec<EventRow>, Option<ViewRow>);
+/// What is kept of a gate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GateRows {
+    /// Its events, from the first.
+    pub events: Vec<EventRow>,
+    /// Its view.
+    pub view: Option<ViewRow>,
+    /// Entries of the audit from the moment at which the view says it ended: where somebody checks the
+    /// ending, they most likely need one of these.
+    pub entries: Vec<AuditRow>,
+}
 
 /// One entry of the audit as it was written.
 pub type AuditRow = Sealed;
@@ -116,6 +126,16 @@ pub struct Token {
 const TOKEN_COLUMNS: &str = "id, space, handle, hash, role, name, task, run, launcher, \
                              created_at, expires_at, revoked_at, scopes";
 
+const EVENTS: &str =
+    "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY version";
+
+const GATE_ROWS: &str = "\
+    SELECT 0, version, 0, 0, body, '', '' FROM gates WHERE id = ?2 UNION ALL \
+    SELECT 1, version, audit, at, body, '', '' FROM events WHERE stream = ?1 UNION ALL \
+    SELECT 2, a.seq, 0, 0, a.body, a.prev, a.hash FROM gates g \
+      JOIN events e ON e.stream = ?1 AND e.at = g.ended_at \
+      JOIN audit a ON a.space = e.space AND a.seq = e.audit WHERE g.id = ?2 ORDER BY 1, 2";
+
 impl<'a> Read<'a> {
     pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
         Self { conn, settings: None }
@@ -135,20 +155,30 @@ impl<'a> Read<'a> {
 
     /// The events of a stream, from the first.
     pub fn events(&mut self, stream: &str) -> Result<Vec<EventRow>> {
-        let sql = "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY version";
-        Ok(self.conn.query(sql, args![stream])?.iter().map(event).collect())
+        Ok(self.conn.query(EVENTS, args![stream])?.iter().map(event).collect())
+    }
+
+    pub(crate) fn events_early(&mut self, stream: &str) -> Result<()> {
+        self.conn.ask_early(&[stream], EVENTS, args![stream])
     }
 
     /// The events of a gate's stream, and its view: see [`Read::gate_view`]. One statement, so that both
     /// are of one moment also where there is no transaction.
     pub fn gate_rows(&mut self, stream: &str, id: GateId) -> Result<GateRows> {
-        let sql = "SELECT 0, version, 0, 0, body FROM gates WHERE id = ?2 UNION ALL \
-                   SELECT 1, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY 1, 2";
-        let rows = self.conn.query(sql, args![stream, &id.to_string()])?;
-        let (views, events): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.int(0) == 0);
-        let view = |row: &Row| ViewRow { version: row.int(1) as u64, body: row.text(4).into() };
-        let event = |row: &Row| EventRow { stream: stream.to_owned(), ..event(row) };
-        Ok((events.iter().map(event).collect(), views.first().map(view)))
+        let rows = self.conn.query(GATE_ROWS, args![stream, &id.to_string()])?;
+        let mut kept = GateRows::default();
+        for row in &rows {
+            match row.int(0) {
+                0 => kept.view = Some(view(row)),
+                1 => kept.events.push(EventRow { stream: stream.to_owned(), ..event(row) }),
+                _ => kept.entries.push(entry(row)?),
+            }
+        }
+        Ok(kept)
+    }
+
+    pub(crate) fn gate_rows_early(&mut self, stream: &str, id: GateId) -> Result<()> {
+        self.conn.ask_early(&[stream], GATE_ROWS, args![stream, &id.to_string()])
     }
 
     /// Events of all streams of a space in the order of their keys, behind a given one.
@@ -334,9 +364,22 @@ impl<'a> Read<'a> {
     }
 
     /// Whether a handle is taken. `table` is one of ours, never a caller's text.
-    pub(crate) fn is_taken(&mut self, table: &str, space: SpaceId, handle: &str) -> Result<bool> {
-        let sql = format!("SELECT 1 FROM {table} WHERE space = ?1 AND handle = ?2");
-        Ok(self.one(&sql, args![&space.to_string(), handle])?.is_some())
+    pub(crate) fn is_taken(
+        &mut self,
+        table: Handles,
+        space: SpaceId,
+        handle: &str,
+    ) -> Result<bool> {
+        Ok(self.one(&table.find(), args![&space.to_string(), handle])?.is_some())
+    }
+
+    pub(crate) fn is_taken_early(
+        &mut self,
+        table: Handles,
+        space: SpaceId,
+        handle: &str,
+    ) -> Result<()> {
+        self.conn.ask_early(&[handle], &table.find(), args![&space.to_string(), handle])
     }
 
     /// Messages, oldest first: those of one recipient or of all, unread or all, behind a given one.
@@ -579,6 +622,19 @@ fn event(row: &Row) -> EventRow {
         at: Timestamp::from_micros(row.int(3)),
         body: row.text(4).into(),
     }
+}
+
+fn view(row: &Row) -> ViewRow {
+    ViewRow { version: row.int(1) as u64, body: row.text(4).into() }
+}
+
+fn entry(row: &Row) -> Result<AuditRow> {
+    Ok(Sealed {
+        seq: row.int(1) as u64,
+        prev: json(&format!("{:?}", row.text(5)))?,
+        hash: json(&format!("{:?}", row.text(6)))?,
+        body: row.text(4).into(),
+    })
 }
 
 fn sealed(row: &Row) -> Result<AuditRow> {

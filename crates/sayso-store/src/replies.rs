@@ -26,15 +26,23 @@ pub struct Reply {
     pub body: String,
 }
 
+const REPLY: &str = "SELECT digest, body FROM replies \
+                     WHERE space = ?1 AND credential = ?2 AND request = ?3 AND part = ?4";
+
 impl Read<'_> {
     /// What came of a write, if it counted.
     pub fn reply(&mut self, space: SpaceId, key: &ReplyKey) -> Result<Option<Reply>> {
-        let sql = "SELECT digest, body FROM replies \
-                   WHERE space = ?1 AND credential = ?2 AND request = ?3 AND part = ?4";
         let ReplyKey { credential, request, part } = key;
         let row =
-            self.one(sql, args![&space.to_string(), credential, request, i64::from(*part)])?;
+            self.one(REPLY, args![&space.to_string(), credential, request, i64::from(*part)])?;
         Ok(row.map(|row| Reply { digest: row.text(0).into(), body: row.text(1).into() }))
+    }
+
+    pub(crate) fn reply_early(&mut self, space: SpaceId, key: &ReplyKey) -> Result<()> {
+        let ReplyKey { credential, request, part } = key;
+        let space = space.to_string();
+        let args = args![&space, credential, request, i64::from(*part)];
+        self.conn.ask_early(&[request], REPLY, args)
     }
 }
 
@@ -50,12 +58,14 @@ impl Write<'_> {
     ) -> Result<()> {
         let space = space.to_string();
         let sql = "DELETE FROM replies WHERE space = ?1 AND at < ?2";
-        self.exec(sql, args![&space, forget.as_micros()])?;
+        // Whoever was told so early what came of a call from so long ago may go by it: it did come of it.
+        self.exec_about(&[], sql, args![&space, forget.as_micros()])?;
         let sql = "INSERT INTO replies (space, credential, request, part, digest, body, at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let ReplyKey { credential, request, part } = key;
         let Reply { digest, body } = reply;
         let (part, at) = (i64::from(*part), at.as_micros());
-        self.exec(sql, args![&space, credential, request, part, digest, body, at])
+        let args = args![&space, credential, request, part, digest, body, at];
+        self.exec_about(&[request], sql, args)
     }
 }

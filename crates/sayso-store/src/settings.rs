@@ -52,6 +52,8 @@ pub struct Tally {
     pub denied: u64,
 }
 
+const LAST_SETTING: &str = "SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1";
+
 const COLUMNS: &str = "kind, name, seq, set_by, set_at, body";
 
 impl Read<'_> {
@@ -60,10 +62,15 @@ impl Read<'_> {
         if let Some((_, seq)) = self.settings.filter(|(of, _)| *of == space) {
             return Ok(seq);
         }
-        let sql = "SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1";
-        let seq = self.one(sql, args![&space.to_string()])?.map_or(0, |row| row.int(0) as u64);
+        let row = self.one(LAST_SETTING, args![&space.to_string()])?;
+        let seq = row.map_or(0, |row| row.int(0) as u64);
         self.settings = Some((space, seq));
         Ok(seq)
+    }
+
+    /// It is about whatever may be set: whoever sets something does not say what that is about.
+    pub(crate) fn settings_seq_early(&mut self, space: SpaceId) -> Result<()> {
+        self.conn.ask_early(&[], LAST_SETTING, args![&space.to_string()])
     }
 
     /// Reads it again next time: something was set, or somebody else may have set something.
@@ -175,13 +182,13 @@ impl Write<'_> {
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
         let RequestRow { id, at, agent, ruling, verdict, body } = request;
         let (space, at) = (space.to_string(), at.as_micros());
-        self.exec(sql, args![id, &space, at, agent, ruling, verdict.as_deref(), body])
+        self.exec_about(&[], sql, args![id, &space, at, agent, ruling, verdict.as_deref(), body])
     }
 
     /// Notes what people said of a request.
     pub fn settle_request(&mut self, id: &str, verdict: Verdict) -> Result<()> {
         let sql = "UPDATE requests SET verdict = ?2 WHERE id = ?1 AND verdict IS NULL";
-        self.exec(sql, args![id, verdict.as_str()])
+        self.exec_about(&[], sql, args![id, verdict.as_str()])
     }
 }
 

@@ -1,6 +1,7 @@
 //! The store: reads, writes, and who is woken by them.
 
 use crate::explain::Explaining;
+use crate::foresight::Foresight;
 use crate::tx::{Conn, Intent};
 use crate::watch::{self, Announcer, Topic, Watch};
 use crate::writer::{Group, Job};
@@ -95,9 +96,18 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
+        self.write_foreseen(Foresight::default(), work)
+    }
+
+    /// The same, by somebody who knows what it is going to look at.
+    pub fn write_foreseen<T, F>(&self, foresight: Foresight, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+    {
         match &self.group {
-            Some(group) => group.submit(work),
-            None => self.write_alone(Intent::Write, work),
+            Some(group) => group.submit(foresight, work),
+            None => self.write_alone(Intent::Write, foresight, work),
         }
     }
 
@@ -110,17 +120,17 @@ impl Store {
     {
         match &self.group {
             // It waits together with the others.
-            Some(group) => group.submit(work),
-            None => self.write_alone(Intent::Note, work),
+            Some(group) => group.submit(Foresight::default(), work),
+            None => self.write_alone(Intent::Note, Foresight::default(), work),
         }
     }
 
-    fn write_alone<T, F>(&self, intent: Intent, work: F) -> Result<T>
+    fn write_alone<T, F>(&self, intent: Intent, foresight: Foresight, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
-        let (mut job, reply) = Job::new(work);
+        let (mut job, reply) = Job::new(foresight, work);
         self.with_transaction(intent, |conn| {
             let topics = crate::writer::commit(conn, std::slice::from_mut(&mut job))?;
             self.announcer.announce(&topics);

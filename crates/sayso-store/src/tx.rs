@@ -1,5 +1,6 @@
 //! The small transaction trait all SQL is written over: two column types, numbered placeholders.
 
+use crate::foresight::About;
 use crate::{Error, Result};
 
 /// Which SQL is spoken. Branches on it are few, and each says why.
@@ -78,8 +79,14 @@ pub(crate) trait Tx {
 
     /// Runs a statement of which nobody needs to know how many rows it touched. It may run, and fail, any
     /// time before the next one of which somebody does, or the commit.
-    fn later(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+    fn later(&mut self, _about: About<'_>, sql: &str, args: &[Arg<'_>]) -> Result<()> {
         self.exec(sql, args).map(drop)
+    }
+
+    /// Asks what a query is going to ask, so that its rows are there by then; `about` names what they are
+    /// about. Where a question has no way to travel, nothing is gained by asking early.
+    fn ask_early(&mut self, _about: &[&str], _sql: &str, _args: &[Arg<'_>]) -> Result<()> {
+        Ok(())
     }
 
     /// Runs a query and returns its rows.

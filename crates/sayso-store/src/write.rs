@@ -1,7 +1,8 @@
 //! Writing: events, their audit entry, views, deliveries and notices, all in one transaction.
 
+use crate::foresight::{About, Foresight};
 use crate::read::Read;
-use crate::tx::{Conn, Dialect, args};
+use crate::tx::{Arg, Conn, Dialect, args};
 use crate::watch::{Topic, payload};
 use crate::{Result, Space, Token};
 use sayso_core::audit::{self, Entry, Head, Mark};
@@ -11,7 +12,7 @@ use sayso_core::run::{self, Run};
 use sayso_core::task::Task;
 use sayso_core::{Digest, GateId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
 /// A transaction that writes. It reads, too, and sees what it wrote.
@@ -41,6 +42,9 @@ pub struct Delivery<'a> {
     pub state: &'a str,
 }
 
+/// Takes the turn of a space on PostgreSQL.
+const TURN: &str = "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1 FOR UPDATE";
+
 impl<'a> Deref for Write<'a> {
     type Target = Read<'a>;
     fn deref(&self) -> &Read<'a> {
@@ -65,7 +69,11 @@ impl<'a> Write<'a> {
         for (space, Turn { head, has_moved, .. }) in std::mem::take(&mut self.turns) {
             if has_moved {
                 let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
-                self.exec(sql, args![&space.to_string(), head.seq as i64, head.hash.as_str()])?;
+                self.exec_about(
+                    &[],
+                    sql,
+                    args![&space.to_string(), head.seq as i64, head.hash.as_str()],
+                )?;
             }
         }
         self.topics.sort_unstable();
@@ -73,14 +81,33 @@ impl<'a> Write<'a> {
         if self.read.conn.dialect() == Dialect::Postgres && !self.topics.is_empty() {
             let channel = crate::postgres::CHANNEL;
             let payload = payload(&self.topics);
-            self.exec("SELECT pg_notify(?1, ?2)", args![channel, &payload])?;
+            self.exec_about(&[], "SELECT pg_notify(?1, ?2)", args![channel, &payload])?;
         }
         Ok(self.topics)
     }
 
+    /// Asks early what writes are going to look at: their turns first, for what is read counts from there on.
+    pub(crate) fn foresee<'f>(&mut self, all: impl Iterator<Item = &'f Foresight>) -> Result<()> {
+        if self.read.conn.dialect() == Dialect::Sqlite {
+            return Ok(());
+        }
+        let all: Vec<_> = all.collect();
+        // In one order, so that two who take the same turns do not wait for each other.
+        let spaces: BTreeSet<_> = all.iter().filter_map(|foresight| foresight.space).collect();
+        for space in spaces {
+            self.read.conn.ask_early(&[], TURN, args![&space.to_string()])?;
+        }
+        all.iter().try_for_each(|foresight| foresight.ask(&mut self.read))
+    }
+
     /// Writes, now or together with what is written next.
-    pub(crate) fn exec(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<()> {
-        self.read.conn.later(sql, args)
+    pub(crate) fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        self.read.conn.later(About::Anything, sql, args)
+    }
+
+    /// The same for what is about these, and about nothing else that is ever asked early: see [`Foresight`].
+    pub(crate) fn exec_about(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        self.read.conn.later(About::These(about), sql, args)
     }
 
     /// Writes now, and says how many rows that touched.
@@ -114,9 +141,7 @@ impl<'a> Write<'a> {
         let sql = match self.read.conn.dialect() {
             // The transaction holds the lock of the whole file already.
             Dialect::Sqlite => "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1",
-            Dialect::Postgres => {
-                "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1 FOR UPDATE"
-            }
+            Dialect::Postgres => TURN,
         };
         let row = self.read.one(sql, args![&space.to_string()])?;
         let row = row.ok_or_else(|| crate::Error::Missing(format!("space {space}")))?;
@@ -124,7 +149,7 @@ impl<'a> Write<'a> {
         let head = Head { seq: row.int(0) as u64, hash };
         let is_deleted = row.maybe_int(2).is_some();
         // What was read of it before counts no more.
-        self.read.forget_settings();
+        self.read.settings = None;
         self.turns.insert(space, Turn { head: head.clone(), has_moved: false, is_deleted });
         Ok(head)
     }
@@ -147,12 +172,12 @@ impl<'a> Write<'a> {
         for (stream, version, body) in events {
             let sql = "INSERT INTO events (stream, version, space, audit, at, body) \
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            self.exec(sql, args![stream, *version as i64, &id, seq, at, body])?;
+            self.exec_about(&[stream], sql, args![stream, *version as i64, &id, seq, at, body])?;
             self.topics.extend(topic_of(stream));
         }
         let sql = "INSERT INTO audit (space, seq, prev, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)";
         let (prev, hash) = (sealed.prev.as_str(), sealed.hash.as_str());
-        self.exec(sql, args![&id, seq, prev, hash, &sealed.body])?;
+        self.exec_about(&[], sql, args![&id, seq, prev, hash, &sealed.body])?;
         self.topics.push(Topic::Space(space));
         let seq = sealed.seq;
         if let Some(turn) = self.turns.get_mut(&space) {
@@ -173,7 +198,8 @@ impl<'a> Write<'a> {
                      same = excluded.same";
         let task = opened.task.map(|t| t.to_string());
         let same = gate.is_open().then(|| gate.same()).flatten();
-        self.exec(
+        self.exec_about(
+            &[&format!("gate/{}", opened.id), &opened.handle],
             sql,
             args![
                 &opened.id.to_string(),
@@ -206,7 +232,7 @@ impl<'a> Write<'a> {
                    ON CONFLICT (gate, asker) DO UPDATE SET state = excluded.state, at = excluded.at";
         let Delivery { gate, asker, state } = delivery;
         let (gate, space) = (gate.to_string(), space.to_string());
-        self.exec(sql, args![&gate, *asker, &space, *state, at.as_micros()])
+        self.exec_about(&[], sql, args![&gate, *asker, &space, *state, at.as_micros()])
     }
 
     /// Writes the view of a task, and of those whose turn depends on it.
@@ -223,7 +249,8 @@ impl<'a> Write<'a> {
                      workable_at = excluded.workable_at, updated_at = excluded.updated_at, \
                      version = excluded.version, body = excluded.body";
         let parent = task.parent.map(|p| p.to_string());
-        self.exec(
+        self.exec_about(
+            &[&format!("task/{id}"), &task.handle],
             sql,
             args![
                 &id,
@@ -252,9 +279,13 @@ impl<'a> Write<'a> {
             return Ok(());
         }
         let id = task.id.to_string();
-        self.exec("DELETE FROM labels WHERE task = ?1", args![&id])?;
+        self.exec_about(&[], "DELETE FROM labels WHERE task = ?1", args![&id])?;
         for label in &task.labels {
-            self.exec("INSERT INTO labels (label, task) VALUES (?1, ?2)", args![label, &id])?;
+            self.exec_about(
+                &[],
+                "INSERT INTO labels (label, task) VALUES (?1, ?2)",
+                args![label, &id],
+            )?;
         }
         Ok(())
     }
@@ -264,10 +295,10 @@ impl<'a> Write<'a> {
             return Ok(());
         }
         let id = task.id.to_string();
-        self.exec("DELETE FROM dependencies WHERE task = ?1", args![&id])?;
+        self.exec_about(&[], "DELETE FROM dependencies WHERE task = ?1", args![&id])?;
         for on in &task.blocked_by {
             let sql = "INSERT INTO dependencies (task, on_task) VALUES (?1, ?2)";
-            self.exec(sql, args![&id, &on.to_string()])?;
+            self.exec_about(&[], sql, args![&id, &on.to_string()])?;
         }
         self.count_blockers("id = ?1", task.id)
     }
@@ -296,7 +327,7 @@ impl<'a> Write<'a> {
     fn count_children(&mut self, parent: TaskId) -> Result<()> {
         let sql = "UPDATE tasks SET open_children = (SELECT count(*) FROM tasks c \
                      WHERE c.parent = ?1 AND c.is_over = 0) WHERE id = ?1";
-        self.exec(sql, args![&parent.to_string()])
+        self.exec_about(&[], sql, args![&parent.to_string()])
     }
 
     fn count_blockers(&mut self, whose: &str, task: TaskId) -> Result<()> {
@@ -305,7 +336,7 @@ impl<'a> Write<'a> {
                JOIN tasks b ON b.id = d.on_task WHERE d.task = tasks.id AND b.is_over = 0) \
              WHERE {whose}"
         );
-        self.exec(&sql, args![&task.to_string()])
+        self.exec_about(&[], &sql, args![&task.to_string()])
     }
 
     /// Writes the view of a run.
@@ -428,7 +459,7 @@ impl<'a> Write<'a> {
         use sayso_core::id::{HANDLE_LEN_MAX, HANDLE_LEN_MIN};
         for len in HANDLE_LEN_MIN..HANDLE_LEN_MAX {
             let handle = of_length(len);
-            if !self.read.is_taken(table.name(), space, &handle)? {
+            if !self.read.is_taken(table, space, &handle)? {
                 return Ok(handle);
             }
         }
@@ -452,6 +483,11 @@ pub enum Handles {
 }
 
 impl Handles {
+    /// Finds the row with a handle.
+    pub(crate) fn find(self) -> String {
+        format!("SELECT 1 FROM {} WHERE space = ?1 AND handle = ?2", self.name())
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Handles::Gates => "gates",

@@ -1,5 +1,6 @@
 //! Group commit: what many threads write at once shares one transaction and one sync.
 
+use crate::foresight::Foresight;
 use crate::tx::{Conn, Intent};
 use crate::watch::{Announcer, Topic};
 use crate::{Error, Place, Result, Write};
@@ -10,7 +11,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 const GROUP_SIZE_MAX: usize = 256;
 
 /// A write that waits for its turn, and the way back to whoever asked for it.
-pub(crate) struct Job(Box<dyn AnyJob>);
+pub(crate) struct Job {
+    work: Box<dyn AnyJob>,
+    foresight: Foresight,
+}
 
 trait AnyJob: Send {
     fn run(&mut self, write: &mut Write<'_>) -> Result<()>;
@@ -38,17 +42,17 @@ impl<T: Send, F: FnMut(&mut Write<'_>) -> Result<T> + Send> AnyJob for TypedJob<
 }
 
 impl Job {
-    pub(crate) fn new<T, F>(work: F) -> (Self, Receiver<Result<T>>)
+    pub(crate) fn new<T, F>(foresight: Foresight, work: F) -> (Self, Receiver<Result<T>>)
     where
         T: Send + 'static,
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
         let (reply, receiver) = channel();
-        (Self(Box::new(TypedJob { work, result: None, reply })), receiver)
+        (Self { work: Box::new(TypedJob { work, result: None, reply }), foresight }, receiver)
     }
 
     pub(crate) fn finish(self, committed: Result<()>) {
-        self.0.finish(committed);
+        self.work.finish(committed);
     }
 }
 
@@ -66,8 +70,9 @@ pub(crate) fn commit(conn: &mut dyn Conn, jobs: &mut [Job]) -> Result<Vec<Topic>
 
 fn run(conn: &mut dyn Conn, jobs: &mut [Job]) -> Result<Vec<Topic>> {
     let mut write = Write::new(conn);
+    write.foresee(jobs.iter().map(|job| &job.foresight))?;
     for job in jobs {
-        job.0.run(&mut write)?;
+        job.work.run(&mut write)?;
     }
     write.close()
 }
@@ -92,12 +97,12 @@ impl Group {
         Ok(Self { queue })
     }
 
-    pub(crate) fn submit<T, F>(&self, work: F) -> Result<T>
+    pub(crate) fn submit<T, F>(&self, foresight: Foresight, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
-        let (job, reply) = Job::new(work);
+        let (job, reply) = Job::new(foresight, work);
         let gone = || Error::Other("the writer has ended".into());
         self.queue.send(job).map_err(|_| gone())?;
         reply.recv().map_err(|_| gone())?

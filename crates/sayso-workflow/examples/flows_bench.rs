@@ -63,10 +63,8 @@ async fn once(
     think: Duration,
 ) -> f64 {
     let began = Instant::now();
-    let flow = inbox.begin(workflow, key, 0).await.unwrap();
-    let Outcome::Waits(questions) = flow.run(HumanInput::Park).await.unwrap() else {
-        panic!("it asks")
-    };
+    let (flow, outcome) = inbox.run(workflow, key, 0, HumanInput::Park).await.unwrap();
+    let Outcome::Waits(questions) = outcome else { panic!("it asks") };
     let asked = began.elapsed();
     tokio::time::sleep(think).await;
     let again = Instant::now();
@@ -152,13 +150,11 @@ async fn round_trips(inbox: &Inbox, desk: &Desk, wanted: &Wanted) -> serde_json:
 async fn parked(inbox: &Inbox, count: usize) -> serde_json::Value {
     let (workflow, tag) = (workflow(), std::process::id());
     for n in 0..50 {
-        let flow = inbox.begin(&workflow, &format!("{tag} warm {n}"), 0).await.unwrap();
-        flow.run(HumanInput::Park).await.unwrap();
+        inbox.run(&workflow, &format!("{tag} warm {n}"), 0, HumanInput::Park).await.unwrap();
     }
     let before = memory_kb();
     for n in 0..count {
-        let flow = inbox.begin(&workflow, &format!("{tag} {n}"), 0).await.unwrap();
-        flow.run(HumanInput::Park).await.unwrap();
+        inbox.run(&workflow, &format!("{tag} {n}"), 0, HumanInput::Park).await.unwrap();
     }
     let more = memory_kb().saturating_sub(before);
     json!({"flows": count, "more_kb": more, "bytes_per_gate": more * 1024 / count.max(1)})

@@ -7,7 +7,7 @@ use crate::handler::HumanInput;
 use crate::plan::Plan;
 use crate::walk::{Walked, walk};
 use crate::{Error, Events, Result, State, Workflow};
-use sayso_core::flow::{self, How};
+use sayso_core::flow::{self, Claim, How};
 use sayso_core::gate::{Card, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{
@@ -21,6 +21,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// For how long a flow is held without a word.
+const LEASE: Duration = Duration::from_secs(30);
 
 /// How many flows are looked at at a time.
 const READY_AT_A_TIME: usize = 100;
@@ -76,12 +79,51 @@ impl Inbox {
     where
         S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let id = self.flow_id(workflow.name(), key);
+        let new = self.new_flow(workflow, key, state)?;
+        let id = new.id;
+        let begun = self.on_desk(move |desk, asker| {
+            or_as_it_began(desk, &new, desk.start_flow(asker, new.clone()))
+        });
+        let handle = begun.await?.started.handle;
+        Ok(Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle })
+    }
+
+    /// Begins a flow and goes on with it as far as it goes: [`Inbox::begin`] and [`Flow::run`], with a write
+    /// less. Nobody else takes it in between.
+    pub async fn run<S>(
+        &self,
+        workflow: &Workflow<S>,
+        key: &str,
+        state: S,
+        input: impl Into<HumanInput>,
+    ) -> Result<(Flow<S>, Outcome<S>)>
+    where
+        S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let new = self.new_flow(workflow, key, state)?;
+        let (id, claim) = (new.id, self.claim(None));
+        let led = self.on_desk(move |desk, asker| {
+            let led = desk.lead_flow(asker, new.clone(), claim);
+            let is_new = led.as_ref().is_ok_and(|(_, is_new)| *is_new);
+            let found = or_as_it_began(desk, &new, led.map(|(flow, _)| flow))?;
+            Ok((found, is_new))
+        });
+        let (found, is_new) = led.await?;
+        let handle = found.started.handle.clone();
+        let flow = Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle };
+        let outcome = flow.walk(&input.into(), is_new.then_some(found)).await?;
+        Ok((flow, outcome))
+    }
+
+    fn new_flow<S>(&self, workflow: &Workflow<S>, key: &str, state: S) -> Result<NewFlow>
+    where
+        S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
         let written = serde_json::to_value(State::begin(state));
         let state =
             written.map_err(|e| Error::Handler { by: "serde".into(), why: e.to_string() })?;
-        let new = NewFlow {
-            id,
+        Ok(NewFlow {
+            id: self.flow_id(workflow.name(), key),
             workflow: workflow.name().to_owned(),
             version: workflow.inner.version().to_owned(),
             definition: None,
@@ -89,14 +131,23 @@ impl Inbox {
             task: None,
             phase: workflow.first().to_owned(),
             state,
+        })
+    }
+
+    /// The right to go on with a flow that nobody holds, or that was held by somebody who is dead.
+    pub(crate) fn claim(&self, before: Option<&flow::Flow>) -> Claim {
+        let holder = self.holder();
+        let is_gone = |flow: &&flow::Flow| {
+            flow.hold.as_ref().is_some_and(|hold| worker::is_gone(&hold.holder, &holder))
         };
-        let begun = self.on_desk(move |desk, asker| match desk.flow(id) {
-            // One that is under way may have been begun with another version.
-            Ok(flow) if flow.started.version != new.version => Ok(flow),
-            _ => desk.start_flow(asker, new.clone()),
-        });
-        let handle = begun.await?.started.handle;
-        Ok(Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle })
+        let dead = before.filter(is_gone).map(|flow| flow.fence);
+        Claim::Take { holder, until: self.lease(), dead }
+    }
+
+    /// Until when we hold a flow without another word.
+    pub(crate) fn lease(&self) -> Timestamp {
+        let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
+        self.now().plus_micros(micros)
     }
 
     /// A flow that was begun earlier.
@@ -200,6 +251,19 @@ impl Inbox {
     }
 }
 
+/// A flow that was just begun or, where one was begun under its id with another version of the workflow, that
+/// one: whether ours goes on with it is for whoever goes on to say.
+fn or_as_it_began(
+    desk: &Desk,
+    new: &NewFlow,
+    begun: sayso_engine::Result<flow::Flow>,
+) -> sayso_engine::Result<flow::Flow> {
+    begun.or_else(|error| match desk.flow(new.id) {
+        Ok(flow) if flow.started.version != new.version => Ok(flow),
+        _ => Err(error),
+    })
+}
+
 /// An id that is made from a name, and so is always the same. Its time only orders ids; one that is derived
 /// belongs to no moment.
 pub(crate) fn derived(name: &str) -> GateId {
@@ -280,9 +344,12 @@ where
 
     /// Goes on as far as it goes. After a crash, run it again.
     pub async fn run(&self, input: impl Into<HumanInput>) -> Result<Outcome<S>> {
+        self.walk(&input.into(), None).await
+    }
+
+    async fn walk(&self, input: &HumanInput, led: Option<flow::Flow>) -> Result<Outcome<S>> {
         let plan: Arc<dyn Plan> = self.workflow.inner.clone();
-        let walked = walk(&self.inbox, plan, self.id, &input.into()).await?;
-        match walked {
+        match walk(&self.inbox, plan, self.id, input, led).await? {
             Walked::Elsewhere => Ok(Outcome::Elsewhere),
             Walked::Waits(flow) => Ok(Outcome::Waits(self.waiting(&flow).await?)),
             Walked::Ended(flow) => {

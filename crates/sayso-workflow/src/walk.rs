@@ -10,8 +10,7 @@ use crate::plan::{Lead, Plan, Worked};
 use crate::{Error, Human, Inbox, Result};
 use sayso_core::flow::{self, Claim, Event, Flow};
 use sayso_core::gate::Gate;
-use sayso_core::{Code, FlowId, GateId, Timestamp};
-use sayso_engine::worker::is_gone;
+use sayso_core::{Code, FlowId, GateId};
 use sayso_engine::{FlowStep, GoOn, heard_at};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +19,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
-
-/// For how long a flow is held without a word.
-const LEASE: Duration = Duration::from_secs(30);
 
 /// How often a word is given.
 const WORD_EVERY: Duration = Duration::from_secs(10);
@@ -41,20 +37,24 @@ pub enum Walked {
     Elsewhere,
 }
 
-/// Goes on with a flow as far as it goes.
+/// Goes on with a flow as far as it goes; `led` is the flow, where we hold it already.
 pub(crate) async fn walk(
     inbox: &Inbox,
     plan: Arc<dyn Plan>,
     id: FlowId,
     input: &HumanInput,
+    mut led: Option<Flow>,
 ) -> Result<Walked> {
     loop {
         let woken = inbox.when_something_happens().await?;
-        let flow = inbox.on_desk(move |desk, _| desk.flow(id)).await?;
+        let fence = led.as_ref().map(|flow| flow.fence);
+        let flow = match led.take() {
+            Some(flow) => flow,
+            None => inbox.on_desk(move |desk, _| desk.flow(id)).await?,
+        };
         check_version(&*plan, &flow)?;
         let (position, pending) = (flow.position, vec![]);
-        let mut path =
-            Path { inbox, plan: plan.clone(), input, flow, position, pending, fence: None };
+        let mut path = Path { inbox, plan: plan.clone(), input, flow, position, pending, fence };
         match path.walk().await {
             Err(error) if is_overtaken(&error) => {}
             Err(error) => {
@@ -328,7 +328,7 @@ impl Path<'_> {
             match tokio::time::timeout(WORD_EVERY, &mut work).await {
                 Ok(done) => return Ok(done),
                 Err(_) => {
-                    let until = self.lease();
+                    let until = self.inbox.lease();
                     self.go_on(vec![FlowStep::Keep { until }]).await?;
                 }
             }
@@ -382,15 +382,7 @@ impl Path<'_> {
         if let Some(fence) = self.fence {
             return Claim::Held(fence);
         }
-        let holder = self.inbox.holder();
-        let before = self.flow.hold.as_ref();
-        let is_dead = before.is_some_and(|hold| is_gone(&hold.holder, &holder));
-        Claim::Take { holder, until: self.lease(), dead: is_dead.then_some(self.flow.fence) }
-    }
-
-    fn lease(&self) -> Timestamp {
-        let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
-        self.inbox.now().plus_micros(micros)
+        self.inbox.claim(Some(&self.flow))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::world::{World, actor, ann, at, gate_ids};
 use sayso_core::gate::Command;
 use sayso_core::{GateId, Kind, Role, Timestamp};
-use sayso_store::{GateFilter, Store};
+use sayso_store::{GateFilter, GateRows, Store};
 
 fn filter(limit: usize) -> GateFilter {
     GateFilter { limit, ..Default::default() }
@@ -24,10 +24,14 @@ pub(crate) fn a_view_follows_its_gate(world: &World) {
     assert_eq!(bodies.iter().map(|e| e.version).collect::<Vec<_>>(), [1, 2, 3, 4]);
     // Both at once are the same as each.
     let rows = |id| world.store.look(|read| read.gate_rows(&format!("gate/{id}"), id)).unwrap();
-    let (events, row) = rows(id);
-    assert_eq!(events, bodies);
-    assert_eq!(row.map(|row| (row.gate().unwrap(), row.version)), view());
-    assert_eq!(rows(unknown), (vec![], None));
+    let kept = rows(id);
+    assert_eq!(kept.events, bodies);
+    assert_eq!(kept.view.map(|row| (row.gate().unwrap(), row.version)), view());
+    // The entry of the ending comes with them, as it was written.
+    let (space, ending) = (world.space, bodies[1].audit);
+    let entry = world.store.read(|read| read.audit_after(space, ending - 1, 1)).unwrap();
+    assert_eq!(kept.entries, entry);
+    assert_eq!(rows(unknown), GateRows::default());
 }
 
 pub(crate) fn a_look_sees_what_was_committed_last(world: &World) {

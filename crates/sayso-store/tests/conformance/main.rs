@@ -9,6 +9,7 @@
 mod crowd;
 mod files;
 mod finding;
+mod foresight;
 mod gates;
 mod inbox;
 mod log;
@@ -68,6 +69,10 @@ exercise_everywhere! {
         pages_have_no_gaps_and_no_doubles
         what_is_put_off_is_left_out
         open_gates_are_counted_up_to_a_limit;
+    foresight:
+        a_gate_is_as_it_was_left
+        a_handle_that_was_free_is_taken_on_the_way
+        everything_else_is_seen_as_it_is_then;
     inbox:
         gates_that_ask_the_same_are_found_while_they_wait
         what_waits_is_listed_by_kind_and_asker

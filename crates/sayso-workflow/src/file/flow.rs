@@ -91,7 +91,7 @@ impl Inbox {
         };
         let version = flow.started.version.clone();
         let filed = Filed { definition, version, crew };
-        walk(self, Arc::new(filed), flow.started.id, input).await
+        walk(self, Arc::new(filed), flow.started.id, input, None).await
     }
 }
 
