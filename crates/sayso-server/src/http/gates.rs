@@ -2,6 +2,7 @@
 
 use super::health::blocking;
 use super::paging::{limit, page};
+use super::parking::Woken;
 use super::passkeys::{self, Touched};
 use super::problem::Failed;
 use super::route::{Asked, Nothing, Table, Verb};
@@ -14,15 +15,12 @@ use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{
     Actor, Answer, Approvers, AtEnd, Choice, Code, Content, GateId, Kind, Refusal, Shape, Timestamp,
 };
-use sayso_engine::{
-    Ask, Demands, Desk, GateFilter, InboxFilter, Listening, Result, Say, SayOutcome,
-};
+use sayso_engine::{Ask, Demands, Desk, GateFilter, InboxFilter, Result, Say, SayOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// The longest a request is held.
@@ -179,23 +177,22 @@ async fn show(
 ) -> std::result::Result<wire::Gate, Failed> {
     let [name] = asked.names;
     let hold = asked.query.wait.as_deref().map_or(Ok(Duration::ZERO), when::span)?;
-    let until = Instant::now() + hold.min(HOLD_MAX);
+    let until = knock.parking.until(hold.min(HOLD_MAX));
     let knock = Arc::new(knock);
     let first = knock.clone();
     let find = move || {
         let at = first.enter()?;
-        at.with_gate(&name, |id| look(&at, id))
+        let Some(id) = first.parking.gate() else { return at.with_gate(&name, |id| look(&at, id)) };
+        // What the name meant when it came: a task that has its answer waits for nothing any more.
+        visit::note_gate(id);
+        look(&at, id)
     };
     let (mut gate, mut woken) = blocking(find).await?;
     while gate.is_open() && Instant::now() < until && !knock.hall.is_ending() {
         let id = gate.opened.id;
         // Nobody needs it while nothing happens, and many may wait.
         drop(gate);
-        tokio::select! {
-            _ = woken.bell => {}
-            () = tokio::time::sleep_until(until) => {}
-            () = knock.hall.ending() => {}
-        }
+        knock.parking.wait(&knock.hall, &woken, Some(id), until).await;
         // Whoever lost their credential while they waited hears nothing any more.
         let again = knock.clone();
         (gate, woken) = blocking(move || look(&again.enter()?, id)).await?;
@@ -203,20 +200,11 @@ async fn show(
     Ok(on_the_wire(&gate))
 }
 
-/// Says when something has happened to a gate, for as long as it is kept.
-struct Woken {
-    bell: oneshot::Receiver<()>,
-    _listening: Listening,
-}
-
 /// Listens first and looks second: what happens in between wakes, too.
-fn look(at: &Visitor, id: GateId) -> Result<(Box<Gate>, Woken)> {
-    let (wake, bell) = oneshot::channel();
-    let listening = at.room.waits.listen(id, move || {
-        let _ = wake.send(());
-    });
+fn look(at: &Visitor, id: GateId) -> Result<(Box<Gate>, Arc<Woken>)> {
+    let woken = Woken::by(&at.room.waits, id);
     let gate = at.desk.gate_for(&at.actor, id)?;
-    Ok((Box::new(gate), Woken { bell, _listening: listening }))
+    Ok((Box::new(gate), woken))
 }
 
 /// A question to a person.

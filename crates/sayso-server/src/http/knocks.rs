@@ -1,16 +1,12 @@
 //! Wrong credentials, counted by where they come from. Whoever tries many is answered later each time; whoever has
 //! a right one is never kept waiting, so nobody keeps others out from the same address.
 
-use super::PlainListener;
-use super::tls::TlsListener;
 use axum::body::Body;
-use axum::extract::connect_info::{ConnectInfo, Connected};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::middleware::Next;
 use axum::response::Response;
-use axum::serve::IncomingStream;
 use sayso_core::guessing::pause_micros;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -28,19 +24,7 @@ const ADDRESSES_MAX: usize = 4_096;
 
 /// The address somebody comes from.
 #[derive(Clone, Copy)]
-pub(super) struct Peer(IpAddr);
-
-impl Connected<IncomingStream<'_, TlsListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TlsListener>) -> Self {
-        Self(stream.remote_addr().ip())
-    }
-}
-
-impl Connected<IncomingStream<'_, PlainListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, PlainListener>) -> Self {
-        Self(stream.remote_addr().ip())
-    }
-}
+pub(super) struct Peer(pub(super) IpAddr);
 
 /// Wrong credentials, by address.
 #[derive(Default)]

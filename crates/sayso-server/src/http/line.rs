@@ -3,6 +3,7 @@
 
 use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
+use super::parking::{Parking, Woken};
 use super::problem::Failed;
 use super::session::known;
 use super::visit;
@@ -40,13 +41,14 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
 async fn call(
     State(hall): State<Arc<Hall>>,
     Path((space, call)): Path<(String, String)>,
+    parking: Parking,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let (secret, name) = (Credential::of_program(&headers), call.clone());
     let answer = match call.as_str() {
-        "wait" => wait(hall, space, secret, body).await,
-        "changes" => changes(hall, space, secret, body).await,
+        "wait" => wait(hall, space, secret, body, parking).await,
+        "changes" => changes(hall, space, secret, body, parking).await,
         "log_in" | "join" => blocking(move || let_in(&hall, &space, &call, &body)).await,
         _ => blocking(move || take(&hall, &space, secret.as_ref(), &call, &body)).await,
     };
@@ -96,34 +98,31 @@ async fn wait(
     space: String,
     secret: Option<Credential>,
     body: Bytes,
+    parking: Parking,
 ) -> std::result::Result<String, Failed> {
     let Handed { with: (id, hold), .. }: Handed<(GateId, Duration)> = read(&body)?;
     visit::note_gate(id);
-    let until = Instant::now() + hold.min(HOLD_MAX);
+    let parking = parking.with(&body);
+    let until = parking.until(hold.min(HOLD_MAX));
     loop {
-        let (wake, woken) = tokio::sync::oneshot::channel();
         let (hall_here, space, secret) = (hall.clone(), space.clone(), secret.clone());
         // Whoever lost their credential while they waited hears nothing any more.
         let look = move || {
             let (room, caller) = hall_here.enter(&space, secret.as_ref())?;
             // Listens first and looks second: what happens in between wakes, too.
-            let listening = room.waits.listen(id, move || {
-                let _ = wake.send(());
-            });
-            Ok((room.desk.gate_for(&caller.actor, id)?, listening))
+            let woken = Woken::by(&room.waits, id);
+            Ok((room.desk.gate_for(&caller.actor, id)?, woken))
         };
-        let (gate, _listening) = blocking(look).await?;
+        let (gate, woken) = blocking(look).await?;
         if !gate.is_open() {
             return Ok(written(&Waited::Ended(Box::new(gate)))?);
         }
-        if Instant::now() >= until {
+        if Instant::now() >= until || hall.is_ending() {
             return Ok(written(&Waited::TimedOut(Box::new(gate)))?);
         }
-        tokio::select! {
-            _ = woken => {}
-            () = tokio::time::sleep_until(until) => {}
-            () = hall.ending() => return Ok(written(&Waited::TimedOut(Box::new(gate)))?),
-        }
+        // Nobody needs it while nothing happens, and many may wait.
+        drop(gate);
+        parking.wait(&hall, &woken, None, until).await;
     }
 }
 
@@ -133,25 +132,20 @@ async fn changes(
     space: String,
     secret: Option<Credential>,
     body: Bytes,
+    parking: Parking,
 ) -> std::result::Result<String, Failed> {
     let Handed { with: (seen, hold), .. }: Handed<(Option<u64>, Duration)> = read(&body)?;
-    let until = Instant::now() + hold.min(HOLD_MAX);
+    let parking = parking.with(&body);
+    let until = parking.until(hold.min(HOLD_MAX));
     loop {
         let (room, _) = enter(&hall, &space, &secret).await?;
-        let (wake, woken) = tokio::sync::oneshot::channel();
-        let _listening = room.waits.listen_to_all(move || {
-            let _ = wake.send(());
-        });
+        let woken = Woken::by_all(&room.waits);
         let changes = blocking(move || room.desk.changes(seen)).await?;
         let is_news = seen != Some(changes.seen);
-        if is_news || Instant::now() >= until {
+        if is_news || Instant::now() >= until || hall.is_ending() {
             return Ok(written::<Changes>(&changes)?);
         }
-        tokio::select! {
-            _ = woken => {}
-            () = tokio::time::sleep_until(until) => {}
-            () = hall.ending() => return Ok(written::<Changes>(&changes)?),
-        }
+        parking.wait(&hall, &woken, None, until).await;
     }
 }
 

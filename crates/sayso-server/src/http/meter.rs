@@ -1,6 +1,7 @@
 //! What this one process has served since it was started. What the store knows is read from there.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,6 +11,16 @@ pub(super) const STEPS_MS: [u64; 10] = [1, 5, 25, 100, 250, 500, 1_000, 2_500, 1
 pub(super) struct Meter {
     started_at: SystemTime,
     routes: Mutex<Routes>,
+    parked: AtomicUsize,
+}
+
+/// A request that is parked, counted for as long as this is kept.
+pub(super) struct Parked<'m>(&'m AtomicUsize);
+
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// By method and template, of which there is a fixed number.
@@ -28,7 +39,8 @@ pub(super) struct Served {
 
 impl Meter {
     pub(super) fn new() -> Self {
-        Self { started_at: SystemTime::now(), routes: Mutex::default() }
+        let (routes, parked) = Default::default();
+        Self { started_at: SystemTime::now(), routes, parked }
     }
 
     pub(super) fn note(&self, method: &'static str, route: &str, status: u16, took: Duration) {
@@ -41,6 +53,17 @@ impl Meter {
         }
         served.count += 1;
         served.took += took;
+    }
+
+    /// Counts a request that is parked.
+    pub(super) fn park(&self) -> Parked<'_> {
+        self.parked.fetch_add(1, Ordering::Relaxed);
+        Parked(&self.parked)
+    }
+
+    /// How many are.
+    pub(super) fn parked(&self) -> usize {
+        self.parked.load(Ordering::Relaxed)
     }
 
     /// All of it, as it is now.

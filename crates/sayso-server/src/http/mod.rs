@@ -20,12 +20,15 @@ mod metrics;
 mod openapi;
 mod pages;
 mod paging;
+mod parking;
 mod passkeys;
 mod policy;
 mod problem;
 mod prometheus;
+mod rewind;
 mod route;
 mod runs;
+mod serving;
 mod session;
 mod tasks;
 mod tls;
@@ -45,23 +48,18 @@ pub use tls::TlsFiles;
 pub(crate) use traces::Parent;
 pub use traces::TracesTo;
 
-use crate::mcp::{cannot_start, told_to_end};
+use crate::mcp::cannot_start;
 use axum::Router;
-use axum::extract::connect_info::Connected;
 use axum::middleware;
 use axum::routing::get;
-use axum::serve::{IncomingStream, Listener};
 use sayso_engine::{Channel, LocalDesk, Result};
+use serving::{PlainListener, until_told};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tls::TlsListener;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
-
-/// How long whoever is being served gets to be served to the end.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// How many calls may wait for the store at one time; the others queue.
 const BLOCKING_THREADS: usize = 64;
@@ -139,71 +137,21 @@ impl Listening {
         let traces = traces.map(|to| traces::Traces::start(to, version));
         let has_tls = self.acceptor.is_some();
         let hall = Hall::open(desk, version, telling, traces, output, is_ending, has_tls)?;
-        let app = app(hall, guard::Guard::new(hosts));
+        let app = app(hall.clone(), guard::Guard::new(hosts));
         let served = runtime.block_on(async move {
             let socket =
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
             match self.acceptor {
-                Some(acceptor) => until_told(TlsListener::new(socket, acceptor), app, ending).await,
-                None => until_told(PlainListener(socket), app, ending).await,
+                Some(acceptor) => {
+                    until_told(TlsListener::new(socket, acceptor), hall, app, ending).await;
+                }
+                None => until_told(PlainListener::new(socket), hall, app, ending).await,
             }
+            Ok(())
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
         tracing::info!("ended");
         served
-    }
-}
-
-/// Takes connections without TLS.
-struct PlainListener(tokio::net::TcpListener);
-
-impl Listener for PlainListener {
-    type Io = TcpStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
-        let (connection, from) = Listener::accept(&mut self.0).await;
-        at_once(&connection);
-        (connection, from)
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-}
-
-/// An answer is sent when it is there, and not when the one before it has arrived.
-fn at_once(connection: &TcpStream) {
-    let _ = connection.set_nodelay(true);
-}
-
-/// Serves until the process is told to end.
-async fn until_told<L: Listener>(
-    listener: L,
-    app: Router,
-    ending: watch::Sender<bool>,
-) -> Result<()>
-where
-    L::Addr: std::fmt::Debug,
-    for<'a> knocks::Peer: Connected<IncomingStream<'a, L>>,
-{
-    let over = async move {
-        told_to_end().await;
-        tracing::info!("told to end");
-        // Whoever waits is let go; what they wait for stays.
-        let _ = ending.send(true);
-        ending
-    };
-    let (told, is_told) = tokio::sync::oneshot::channel();
-    // Made into a service once: a bare router would be made anew, with all its routes, for every connection,
-    // and be kept as long as that.
-    let app = app.into_make_service_with_connect_info::<knocks::Peer>();
-    let serve = axum::serve(listener, app).with_graceful_shutdown(async move {
-        let _ = told.send(over.await);
-    });
-    tokio::select! {
-        served = serve.into_future() => served.map_err(|e| cannot_start(&e)),
-        () = async { let _kept = is_told.await; tokio::time::sleep(DRAIN).await } => Ok(()),
     }
 }
 

@@ -155,6 +155,10 @@ impl Page {
     }
 
     fn process(&mut self, hall: &Hall) {
+        let help =
+            "Held requests of which this process keeps nothing but the socket and their bytes.";
+        self.about("sayso_parked", "gauge", help);
+        self.line("sayso_parked", &[], hall.meter().parked());
         let routes = hall.meter().read();
         let name = "sayso_http_requests_total";
         self.about(name, "counter", "Requests this process has served.");

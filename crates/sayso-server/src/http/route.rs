@@ -4,6 +4,7 @@
 use super::hall::Hall;
 use super::health::blocking;
 use super::openapi::{Described, Schemas, Shapes};
+use super::parking::Parking;
 use super::problem::Failed;
 use super::session;
 use super::visitor::{Errand, Knock, Visitor};
@@ -180,7 +181,8 @@ pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     let asked = Asked { names, query, body: read(&bytes)? };
     let errand = errand(&parts, &bytes)?;
     let credential = session::credential(&hall, &parts, &space);
-    Ok((Knock { hall, space, credential, errand }, asked))
+    let parking = Parking::of(&parts).with(&bytes);
+    Ok((Knock { hall, space, credential, errand, parking }, asked))
 }
 
 /// The name somebody gave to what they want done. Looking needs none.

@@ -1,6 +1,7 @@
 //! TLS of our own: connections come out of their handshake one by one, and none that dawdles holds up another.
 //! A certificate that was renewed counts without a restart.
 
+use super::serving::at_once;
 use axum::serve::Listener;
 use sayso_core::{Code, Refusal};
 use sayso_engine::Result;
@@ -98,7 +99,7 @@ impl Listener for TlsListener {
         loop {
             tokio::select! {
                 (stream, from) = Listener::accept(&mut self.socket) => {
-                    super::at_once(&stream);
+                    at_once(&stream);
                     self.shake_hands(stream, from);
                 }
                 done = self.handshakes.join_next(), if !self.handshakes.is_empty() => {

@@ -4,6 +4,7 @@
 //! and so may be a secret.
 
 use super::hall::Hall;
+use super::parking::{Arrival, Came};
 use super::traces::{Parent, Span};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -14,7 +15,6 @@ use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, GateId};
 use sayso_engine::World;
 use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime};
 
 /// Names a request, in the response and in the log.
 const REQUEST_ID: &str = "x-request-id";
@@ -66,10 +66,12 @@ pub(super) fn note_call(call: String) {
 /// Serves a request and notes what came of it.
 pub(super) async fn watch(
     State(hall): State<Arc<Hall>>,
-    request: Request<Body>,
+    mut request: Request<Body>,
     next: Next,
 ) -> Response {
-    let (began, began_at) = (Instant::now(), SystemTime::now());
+    // One that was parked is served a second time, and is still the one that came.
+    let came = request.extensions().get().and_then(Arrival::came).unwrap_or_else(Came::now);
+    request.extensions_mut().insert(came);
     let method = name_of(request.method());
     let template = request.extensions().get::<MatchedPath>();
     let template = template.map_or_else(|| "none".to_owned(), |path| path.as_str().to_owned());
@@ -86,8 +88,8 @@ pub(super) async fn watch(
         status: response.status().as_u16(),
         actor: "nobody".into(),
         gate: None,
-        began_at,
-        took: began.elapsed(),
+        began_at: came.began_at,
+        took: came.began.elapsed(),
     });
     hall.meter().note(method, &span.route, span.status, span.took);
     let id = format!("{id:016x}");

@@ -2,6 +2,7 @@
 //! who somebody is: the credential says so.
 
 use super::hall::{Credential, Hall, Room};
+use super::parking::Parking;
 use super::{visit, when};
 use sayso_core::run::Run;
 use sayso_core::{Actor, Code, Deed, GateId, Refusal, TaskId, Timestamp};
@@ -14,9 +15,10 @@ use webauthn_rs::prelude::Webauthn;
 pub(super) struct Knock {
     pub(super) hall: Arc<Hall>,
     pub(super) space: String,
-    /// Their credential, and nothing else of the request: whoever is held keeps as little as possible.
     pub(super) credential: Option<Credential>,
     pub(super) errand: Option<Errand>,
+    /// How they wait, if they have to.
+    pub(super) parking: Parking,
 }
 
 /// What somebody wants done once, however often they ask for it.

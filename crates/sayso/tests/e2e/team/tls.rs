@@ -72,6 +72,14 @@ fn a_team_works_over_tls_with_an_authority_of_its_own() {
     let gate = ann.run(Who::Script, &["ask", "Ship it?", "--verdict"]).ok();
     ann.run(Who::Terminal, &["approve", &gate]).says("by ann with passphrase").ok();
     ann.run(Who::Script, &["wait", &gate]).says("approved by ann").ok();
+    // Whoever waits hears, though their connection was taken apart meanwhile.
+    let gate = ann.run(Who::Script, &["ask", "And this?", "--verdict"]).ok();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| ann.run(Who::Script, &["wait", &gate]));
+        std::thread::sleep(Duration::from_secs(1));
+        ann.run(Who::Terminal, &["approve", &gate]).ok();
+        waiter.join().unwrap().says("approved by ann").ok();
+    });
 
     // Or in the environment, which counts before them.
     let file = ann.path().join("team.pem");

@@ -1,0 +1,311 @@
+//! Parking: a request that waits keeps its socket, its own bytes and what it waits for, and nothing else.
+//!
+//! What HTTP keeps for a connection is most of what somebody who waits would cost. So a request that is held
+//! offers to be parked, and its connection is taken apart. When something happens it is served anew from its
+//! own bytes: read, let in by its credential, and looked at like any other. So nothing that was true when it
+//! came is believed later. An offer that is not taken changes nothing: then the request waits where it is.
+
+use super::hall::Hall;
+use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::http::Version;
+use axum::http::header::{EXPECT, TRANSFER_ENCODING, UPGRADE};
+use axum::http::request::Parts;
+use sayso_core::GateId;
+use sayso_engine::{Listening, Waits};
+use std::convert::Infallible;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::time::Instant;
+
+/// The longest request that is kept. A longer one is not parked: it would cost what parking saves.
+const REQUEST_BYTES_MAX: usize = 4 * 1024;
+
+/// When a request came, for the first time if it was parked since.
+#[derive(Clone, Copy)]
+pub(super) struct Came {
+    pub(super) began: Instant,
+    pub(super) began_at: SystemTime,
+}
+
+impl Came {
+    pub(super) fn now() -> Self {
+        Self { began: Instant::now(), began_at: SystemTime::now() }
+    }
+}
+
+/// What a request waited for while it was parked. It says what to look at, and not what may be seen.
+#[derive(Clone, Copy)]
+pub(super) struct Ticket {
+    came: Came,
+    /// What its name meant when it came. None where the request says it by itself.
+    gate: Option<GateId>,
+    until: Instant,
+}
+
+/// Says when something has happened, for as long as it is kept.
+pub(super) struct Woken {
+    bell: Arc<Notify>,
+    _listening: Listening,
+}
+
+impl Woken {
+    /// When something has happened to a gate.
+    pub(super) fn by(waits: &Waits, gate: GateId) -> Arc<Self> {
+        Self::new(|bell| waits.listen(gate, move || bell.notify_one()))
+    }
+
+    /// When something has happened in the space.
+    pub(super) fn by_all(waits: &Waits) -> Arc<Self> {
+        Self::new(|bell| waits.listen_to_all(move || bell.notify_one()))
+    }
+
+    fn new(listen: impl FnOnce(Arc<Notify>) -> Listening) -> Arc<Self> {
+        let bell = Arc::new(Notify::new());
+        Arc::new(Self { _listening: listen(bell.clone()), bell })
+    }
+
+    /// Ends when it has. Whoever stops waiting leaves it to the next who does.
+    pub(super) async fn heard(&self) {
+        self.bell.notified().await;
+    }
+}
+
+/// A request that offers to be parked, or is.
+pub(super) struct Parked {
+    pub(super) request: Bytes,
+    pub(super) ticket: Ticket,
+    pub(super) woken: Arc<Woken>,
+}
+
+impl Parked {
+    /// Ends when it is to be served again, as far as it is up to what it waits for.
+    pub(super) async fn is_due(&self) {
+        tokio::select! {
+            () = self.woken.heard() => {}
+            () = tokio::time::sleep_until(self.ticket.until) => {}
+        }
+    }
+}
+
+/// Where a connection and the request it serves meet: one of them offers, the other one takes.
+pub(super) struct Spot {
+    is_flushed: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Whether the next request may be parked.
+    may_park: bool,
+    /// Of the first request, which was parked before.
+    ticket: Option<Ticket>,
+    /// Room at work, for the first request until it is answered or waits.
+    room: Option<OwnedSemaphorePermit>,
+    is_at_work: bool,
+    offered: Option<Parked>,
+}
+
+impl Spot {
+    pub(super) fn new(
+        may_park: bool,
+        ticket: Option<Ticket>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Arc<Self> {
+        let state = State { may_park, ticket, room, is_at_work: false, offered: None };
+        Arc::new(Self { is_flushed: AtomicBool::new(true), state: Mutex::new(state) })
+    }
+
+    /// Notes whether all that was written is gone.
+    pub(super) fn note_flushed(&self, is_flushed: bool) {
+        self.is_flushed.store(is_flushed, Ordering::Relaxed);
+    }
+
+    /// The offer there is. None is taken while an earlier answer is still on its way out.
+    pub(super) fn take(&self) -> Option<Parked> {
+        match self.is_flushed.load(Ordering::Relaxed) {
+            true => self.state().offered.take(),
+            false => None,
+        }
+    }
+
+    /// A request is there: what it is told of itself.
+    pub(super) fn begin(self: &Arc<Self>) -> Arrival {
+        let mut state = self.state();
+        state.is_at_work = true;
+        let may_park = std::mem::replace(&mut state.may_park, true);
+        Arrival { spot: self.clone(), may_park, ticket: state.ticket.take() }
+    }
+
+    /// It is answered.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        (state.is_at_work, state.room) = (false, None);
+    }
+
+    /// It waits, and whoever waits is not at work.
+    fn offer(&self, parked: Option<Parked>) {
+        let mut state = self.state();
+        (state.offered, state.room) = (parked, None);
+    }
+
+    /// Whoever has not said all of what they want keeps no room from those who have.
+    pub(super) fn leave_unless_at_work(&self) {
+        let mut state = self.state();
+        if !state.is_at_work {
+            state.room = None;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What goes along with a request from the connection it came by.
+#[derive(Clone)]
+pub(super) struct Arrival {
+    spot: Arc<Spot>,
+    may_park: bool,
+    ticket: Option<Ticket>,
+}
+
+impl Arrival {
+    /// When the request came.
+    pub(super) fn came(&self) -> Option<Came> {
+        self.ticket.map(|ticket| ticket.came)
+    }
+}
+
+/// How a request waits: where it is, or parked if its connection can.
+#[derive(Clone)]
+pub(super) struct Parking {
+    came: Came,
+    ticket: Option<Ticket>,
+    spot: Option<Arc<Spot>>,
+    /// Its own bytes, if it may be parked.
+    request: Option<Bytes>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Parking {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
+}
+
+impl Parking {
+    /// Of a request without its body.
+    pub(super) fn of(parts: &Parts) -> Self {
+        let came = parts.extensions.get().copied().unwrap_or_else(Came::now);
+        let Some(Arrival { spot, may_park, ticket }) = parts.extensions.get() else {
+            return Self { came, ticket: None, spot: None, request: None };
+        };
+        let request = if *may_park { written(parts) } else { None };
+        let (ticket, spot) = (*ticket, Some(spot.clone()));
+        Self { came, ticket, spot, request: request.map(Bytes::from) }
+    }
+
+    /// The same with the body that came with it.
+    pub(super) fn with(mut self, body: &[u8]) -> Self {
+        let is_short = |head: &Bytes| head.len() + body.len() <= REQUEST_BYTES_MAX;
+        if !body.is_empty() {
+            let head = self.request.take().filter(is_short);
+            self.request = head.map(|head| [&head, body].concat().into());
+        }
+        self
+    }
+
+    /// Until when it waits. Whoever was parked waits no longer than they said when they came.
+    pub(super) fn until(&self, hold: Duration) -> Instant {
+        self.ticket.map_or_else(|| Instant::now() + hold, |ticket| ticket.until)
+    }
+
+    /// What it waited for.
+    pub(super) fn gate(&self) -> Option<GateId> {
+        self.ticket.and_then(|ticket| ticket.gate)
+    }
+
+    /// Waits until something has happened, the time is over or the server ends. Its connection may be taken
+    /// apart meanwhile: then this never returns, and the request is served again.
+    pub(super) async fn wait(
+        &self,
+        hall: &Hall,
+        woken: &Arc<Woken>,
+        gate: Option<GateId>,
+        until: Instant,
+    ) {
+        let ticket = Ticket { came: self.came, gate, until };
+        let parked = |request| Parked { request, ticket, woken: woken.clone() };
+        self.offer(self.request.clone().map(parked));
+        tokio::select! {
+            () = woken.heard() => {}
+            () = tokio::time::sleep_until(until) => {}
+            () = hall.ending() => {}
+        }
+        // What was not taken is not there any more: the bell has rung.
+        self.offer(None);
+    }
+
+    fn offer(&self, parked: Option<Parked>) {
+        if let Some(spot) = &self.spot {
+            spot.offer(parked);
+        }
+    }
+}
+
+/// A request as it came, up to its body. None of one that could not be read again the same way.
+fn written(parts: &Parts) -> Option<Vec<u8>> {
+    let Parts { method, uri, version, headers, .. } = parts;
+    let is_known = matches!(*version, Version::HTTP_10 | Version::HTTP_11);
+    let says_more = [TRANSFER_ENCODING, EXPECT, UPGRADE].iter().any(|it| headers.contains_key(it));
+    if !is_known || says_more {
+        return None;
+    }
+    let mut request = vec![];
+    write!(request, "{method} {uri} {version:?}\r\n").ok()?;
+    for (name, value) in headers {
+        write!(request, "{name}:").ok()?;
+        request.extend_from_slice(value.as_bytes());
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"\r\n");
+    (request.len() <= REQUEST_BYTES_MAX).then_some(request)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn check(headers: &[(&str, &str)], expected: Option<&str>) {
+        let mut request = Request::get("/v1/spaces/s/gates/g?wait=60s");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let found = written(&parts).map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(found.as_deref(), expected, "{headers:?}");
+    }
+
+    #[test]
+    fn a_request_is_written_as_it_came() {
+        let line = "GET /v1/spaces/s/gates/g?wait=60s HTTP/1.1\r\n";
+        check(&[], Some(&format!("{line}\r\n")));
+        let headers = [("Host", "here"), ("cookie", "a"), ("accept", ""), ("cookie", "b")];
+        let expected = format!("{line}host:here\r\ncookie:a\r\ncookie:b\r\naccept:\r\n\r\n");
+        check(&headers, Some(&expected));
+    }
+
+    #[test]
+    fn what_could_be_read_otherwise_is_not_written() {
+        check(&[("transfer-encoding", "chunked")], None);
+        check(&[("expect", "100-continue")], None);
+        check(&[("upgrade", "h2c")], None);
+        check(&[("x-long", &"x".repeat(REQUEST_BYTES_MAX))], None);
+    }
+}
