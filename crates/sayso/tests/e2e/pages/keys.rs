@@ -201,3 +201,33 @@ in_places! {
         page.says("approving");
     }
 }
+
+in_places! {
+    [sqlite: Sqlite]
+    /// What is pressed right after a question was closed counts, although the focus is still in that question.
+    fn no_key_is_lost_behind_a_question(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", approval("Deploy?"));
+        desk.look_at(&gate);
+        page.eval("document.activeElement.blur()");
+        // All of it before the browser draws: a field of the palette, then a button of the help, then the list.
+        let seen = page.eval(
+            "(() => { \
+                const seen = []; \
+                const press = (key) => { \
+                    const at = document.activeElement; \
+                    seen.push(at.closest('dialog') ? at.localName : 'page'); \
+                    at.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true})); \
+                }; \
+                const shut = () => document.querySelector('dialog[open]').close(); \
+                press(':'); shut(); press('?'); shut(); press('Enter'); \
+                seen.push(document.getElementById('pane').contains(document.activeElement)); \
+                return seen; \
+            })()",
+        );
+        assert_eq!(seen, json!(["page", "input", "button", true]));
+        page.until("!document.querySelector('dialog')");
+        desk.is_content();
+    }
+}
