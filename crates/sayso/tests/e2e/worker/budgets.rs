@@ -54,7 +54,7 @@ everywhere! {
         let task = space.create(&["Ask while you work"]);
         let mut worker = space.start(Who::Script, &["work", "--max-time", "1h"]);
         let gate = until(|| space.gates(&task).pop());
-        std::thread::sleep(Duration::from_secs(8));
+        std::thread::sleep(Duration::from_secs(10));
         assert_eq!(space.state(&task), "awaiting_input", "longer than a turn may take, and still there");
         space.ann(&["respond", &gate, "that one"]).ok();
         assert!(worker.wait().unwrap().success());
