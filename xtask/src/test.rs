@@ -39,7 +39,12 @@ pub(crate) fn here(words: &[String]) -> Outcome {
 /// nextest, or cargo's own runner where nextest is not installed.
 fn runner(words: &[String]) -> Command {
     let mut command = if works(&mut cargo(&["nextest", "--version"])) {
-        cargo(&["nextest", "run", "--locked"])
+        let mut command = cargo(&["nextest", "run", "--locked"]);
+        // Examples hold no tests, and take their time to be linked; lint has looked at them.
+        if words.is_empty() {
+            command.arg("--tests");
+        }
+        command
     } else {
         // Everything but doc tests, which run on their own.
         cargo(&["test", "--locked", "--tests"])

@@ -58,14 +58,16 @@ addEventListener("keydown", (event) => {
   const key = (event.ctrlKey || event.metaKey ? "Ctrl+" : "") + event.key;
   const found = KEYS.find((one) => one.keys.includes(key));
   if (!found || !actions[found.name] || event.altKey) return;
-  if (isTyping(event.target)) {
-    if (event.key === "Escape") event.target.blur();
+  // A question that was just closed holds the focus until the next frame; what is pressed then is for the page.
+  const target = event.target.closest?.("dialog") ? document.body : event.target;
+  if (isTyping(target)) {
+    if (event.key === "Escape") target.blur();
     if (key !== "Ctrl+k") return;
   }
   // A key that is held down says it once.
   if (event.repeat && found.speaks) return;
   // Enter on something that can be pressed presses that, and nothing else.
-  if (found.name === "open" && (!inbox || event.target.closest("button, summary, a:not(.row a)"))) return;
+  if (found.name === "open" && (!inbox || target.closest?.("button, summary, a:not(.row a)"))) return;
   if (found.speaks && !many() && !card.mayHear()) return;
   event.preventDefault();
   actions[found.name](event.key);

@@ -7,7 +7,7 @@
 use sayso_core::{Actor, Door, Level, Proof, Role};
 use sayso_engine::{LocalDesk, NewToken, Place, World};
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
@@ -490,6 +490,19 @@ pub fn fresh_database() -> (String, String) {
     client.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
     let (base, _) = server.rsplit_once('/').unwrap();
     (format!("{base}/{name}"), name)
+}
+
+/// Reads what a command prints until these words are there, and returns it; the rest can be read on.
+#[track_caller]
+pub fn shows(child: &mut Child, words: &str) -> String {
+    let (mut said, out) = (vec![], child.stdout.as_mut().unwrap());
+    while !String::from_utf8_lossy(&said).contains(words) {
+        let mut some = [0; 1_024];
+        let count = out.read(&mut some).unwrap();
+        assert!(count > 0, "nothing of {words:?} in: {}", String::from_utf8_lossy(&said));
+        said.extend_from_slice(&some[..count]);
+    }
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 fn quote(word: &str) -> String {

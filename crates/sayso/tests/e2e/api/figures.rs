@@ -1,6 +1,6 @@
 //! What Prometheus reads: figures of the store and of the process, for those who may read the space.
 
-use super::{Reply, Server, text};
+use super::{PATIENCE, Reply, Server, text};
 use crate::harness::{Who, on_both};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -22,6 +22,20 @@ fn value(page: &str, name: &str, labels: &[&str]) -> f64 {
     found[0].rsplit(' ').next().unwrap().parse().unwrap()
 }
 
+/// Waits until the server says that it holds so many requests, and no more than that.
+#[track_caller]
+pub fn held(server: &Server, count: usize) {
+    let began = Instant::now();
+    loop {
+        let now = value(&scrape(server, "", Some("ann")).body, "sayso_held", &[]);
+        if now == count as f64 {
+            return;
+        }
+        assert!(now < count as f64 && began.elapsed() < PATIENCE, "{now} instead of {count}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 on_both! {
     fn what_is_told(space: &Space) {
         space.mint("auditor", "watcher");
@@ -31,11 +45,12 @@ on_both! {
         let first = server.ask("coder", json!({"question": "Ship?", "form": "verdict"}));
         let second = server.ask("coder", json!({"question": "And that?", "form": "verdict"}));
         server.ask("coder", json!({"question": "Which?"}));
-        server.ask("coder", json!({"question": "Now?", "deadline": "1s"}));
+        let short = server.ask("coder", json!({"question": "Now?", "deadline": "2s"}));
         server.answer("ann", &first, json!({"verdict": "approved"})).is(200);
         let no = json!({"verdict": "rejected", "reason": "no"});
         server.answer("ann", &second, no).is(200);
-        std::thread::sleep(Duration::from_millis(2_500));
+        let over = server.get("coder", &format!("/gates/{}?wait=60s", text(&short["id"]))).is(200);
+        assert_eq!(over["state"], "expired");
         server.get("ann", "/gates/nothing").refused(404, "SAY001");
 
         let reply = scrape(&server, "", Some("watcher"));
@@ -88,9 +103,7 @@ on_both! {
         let path = format!("/gates/{}?wait=30s", text(&gate["id"]));
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| server.get("coder", &path).is(200));
-            std::thread::sleep(Duration::from_millis(700));
-            let page = scrape(&server, "", Some("ann")).body;
-            assert_eq!(value(&page, "sayso_held", &[]), 1.0);
+            held(&server, 1);
             space.run(Who::Human("ann"), &["respond", text(&gate["handle"]), "80"]).ok();
             waiter.join().unwrap();
         });

@@ -1,5 +1,6 @@
 //! Waiting: a request is held until the gate has ended, and no thread with it.
 
+use super::figures::held;
 use super::{Server, text};
 use crate::harness::{Who, on_both};
 use serde_json::{Value, json};
@@ -75,7 +76,7 @@ on_both! {
             stream.write_all(&request).unwrap();
             stream
         }).collect();
-        std::thread::sleep(Duration::from_secs(2));
+        held(&server, WAITERS);
         let threads = std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap().count();
         assert!(threads < WAITERS / 2 + 20, "{threads} threads for {WAITERS} waiters");
         server.answer("ann", &gate, json!({"verdict": "approved"})).is(200);
@@ -95,7 +96,7 @@ on_both! {
         let path = format!("/v1/spaces/{}/gates/{}?wait=60s", server.space, text(&gate["id"]));
         let mut waiter = server.connect();
         waiter.write_all(&server.request("GET", &path, Some(server.secret("coder")), None)).unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        held(&server, 1);
         assert!(server.stop());
         let mut reply = String::new();
         waiter.read_to_string(&mut reply).unwrap();

@@ -105,7 +105,6 @@ fn at_the_terminal() {
     crate::worker::budgets::until(|| {
         space.show(&gate)["seen"].as_array().filter(|seen| !seen.is_empty()).cloned()
     });
-    std::thread::sleep(std::time::Duration::from_millis(300));
     child.stdin.as_mut().unwrap().write_all(b"approve\n").unwrap();
     let ran = crate::harness::Ran::of(&child.wait_with_output().unwrap());
     ran.says("Ship it?").says("done").exits(0);

@@ -72,12 +72,12 @@ everywhere! {
     /// that nobody answered.
     fn what_silence_approves_comes_home(space: &Space) {
         let project = Project::new(space, &turns(&[&writes("a.txt", "a", UNSURE)]), "  land: merge");
-        policy(space, "admin", &POLICY.replace("{of: bob}", "{risk: low, deadline: 1s, at_end: approve}"));
+        policy(space, "admin", &POLICY.replace("{of: bob}", "{risk: low, deadline: 6s, at_end: approve}"));
         let task = space.create(&["Make a"]);
         project.work(&[]).ok();
         let gate = space.gate(&task);
         space.ann(&["show", &gate]).says("it is a YES").ok();
-        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        std::thread::sleep(std::time::Duration::from_millis(6_100));
         project.work(&[]).says("merged into main").ok();
         assert_eq!(space.state(&task), "closed");
         let card = space.show(&gate);

@@ -43,11 +43,11 @@ rules:
   - name: asks
     on: ask
     then: ask
-    ask: {of: ann, remind: [1s], escalate: [{after: 2s, of: bob}], deadline: 4s, at_end: escalate}
+    ask: {of: ann, remind: [1s], escalate: [{after: 4s, of: bob}], deadline: 8s, at_end: escalate}
 ");
         let gate = space.ask("coder", &["Ship?", "--verdict"]);
         space.run(Who::Human("bob"), &["approve", &gate]).refused("SAY013");
-        std::thread::sleep(Duration::from_millis(2_100));
+        std::thread::sleep(Duration::from_millis(4_100));
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| space.ann(&["inbox"]).ok());
@@ -140,11 +140,11 @@ everywhere! {
 everywhere! {
     /// Those who are asked can put it off, claim it and give it more time; the asker cannot.
     fn people_handle_their_time(space: &Space) {
-        let gate = space.ask("coder", &["Ship?", "--verdict", "--deadline", "2s"]);
+        let gate = space.ask("coder", &["Ship?", "--verdict", "--deadline", "5s"]);
         space.coder(&["extend", &gate, "2h"]).exits(5);
         space.coder(&["snooze", &gate, "2h"]).exits(5);
         space.ann(&["extend", &gate, "2h"]).says("has time until").ok();
-        std::thread::sleep(Duration::from_millis(2_100));
+        std::thread::sleep(Duration::from_millis(5_100));
         assert_eq!(space.show(&gate)["state"], "open");
         space.ann(&["extend", &gate, "1h"]).refused("more time than that already");
         space.ann(&["claim", &gate]).says("is yours until").ok();
@@ -152,9 +152,9 @@ everywhere! {
         space.ann(&["claim", &gate, "--release"]).ok();
         space.run(Who::Human("bob"), &["claim", &gate]).ok();
         space.run(Who::Human("bob"), &["show", &gate]).says("bob is on it").ok();
-        space.ann(&["snooze", &gate, "1s"]).says("comes back").ok();
+        space.ann(&["snooze", &gate, "4s"]).says("comes back").ok();
         space.ann(&["inbox"]).says("nothing waits for you").ok();
-        std::thread::sleep(Duration::from_millis(1_100));
+        std::thread::sleep(Duration::from_millis(4_100));
         space.ann(&["inbox"]).says(&gate).ok();
         assert_eq!(times(space, "gate.woken"), 1);
         space.ann(&["snooze", &gate, "yesterday"]).refused("SAY038");

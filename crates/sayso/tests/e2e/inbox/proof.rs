@@ -9,9 +9,11 @@ in_places! {
     /// What was typed before there was anything to see is dropped, and so is what comes with the first frame.
     fn what_was_typed_ahead_is_dropped(space: &Space) {
         let gate = space.ask("coder", &["Deploy?", "--verdict"]);
-        let terminal = Terminal::of(space, Who::Script, (120, 40), "sleep 2; sayso inbox");
+        let line = "until test -e typed; do sleep 0.1; done; sayso inbox";
+        let terminal = Terminal::of(space, Who::Script, (120, 40), line);
         terminal.write("aaaaqraaaa");
         terminal.press(&["a", "Enter", "a"]);
+        std::fs::write(space.path().join("typed"), "").unwrap();
         terminal.shows("Your answer");
         std::thread::sleep(GRACE);
         let screen = terminal.screen();

@@ -2,9 +2,8 @@
 
 use super::{Fleet, until};
 use crate::governed::times;
-use crate::harness::{Ran, Who, everywhere};
+use crate::harness::{Ran, Who, everywhere, shows};
 use std::io::Write;
-use std::time::Duration;
 
 const ECHOES: &str = r#"program: sh, args: [-c, "printf 'red \\033[31mhot\\033[0m\\n'; echo $SAYSO_TOKEN > echo.secret; echo $$ > echo.starts; while read line; do echo heard $line; done"]"#;
 
@@ -43,7 +42,8 @@ everywhere! {
         let pid = fleet.started("echo", 1)[0];
         let mut terminal = space.start(Who::Terminal, &["agent", "attach", "echo"]);
         let mut keys = terminal.stdin.take().unwrap();
-        std::thread::sleep(Duration::from_millis(1_000));
+        // What the agent wrote is on the screen: now keys are for it.
+        shows(&mut terminal, "hot");
         keys.write_all(b"hello\r").unwrap();
         keys.flush().unwrap();
         until("it has heard it", || space.ann(&["agent", "logs", "echo", "--screen"]).stdout.contains("heard hello"));

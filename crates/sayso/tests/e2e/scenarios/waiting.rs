@@ -49,8 +49,8 @@ everywhere! {
         let child = space.start(Who::Agent("coder"), &["ask", "Which port?", "--wait"]);
         let gate = asked(space);
         sleep(Duration::from_millis(300));
-        let answered = Instant::now();
         space.ann(&["respond", &gate, "8080\nand 8081"]).ok();
+        let answered = Instant::now();
         let ran = ended(child).exits(0);
         assert!(answered.elapsed() < AT_ONCE, "it took {:?}", answered.elapsed());
         assert_eq!(ran.stdout, "8080\nand 8081\n");

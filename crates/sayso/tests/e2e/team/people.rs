@@ -60,7 +60,7 @@ for_teams! {
         let words = |ran: Ran| ran.said().split_once("error[").unwrap().1.to_owned();
         let unknown = words(log_in(&ann, "nobody", "wrong horse").refused("SAY039"));
         let mut counted = 0;
-        while counted < 6 {
+        while counted < 7 {
             let known = words(log_in(&ann, "ann", "wrong horse"));
             if known.starts_with("SAY054") {
                 std::thread::sleep(std::time::Duration::from_millis(200));
@@ -74,7 +74,7 @@ for_teams! {
         right.refused("SAY054").says("wait").exits(4);
         // Those who are in stay in, and the pause ends by itself.
         ann.run(Who::Terminal, &["people", "list"]).ok();
-        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        std::thread::sleep(std::time::Duration::from_millis(4_100));
         log_in(&ann, "ann", "correct horse").exits(0);
     }
 }

@@ -2,8 +2,11 @@
 
 use super::budgets::until;
 use super::{COMPLETE, Project, says, turns, writes};
-use crate::harness::{Backend, Ran, Space, Who, everywhere};
+use crate::harness::{Backend, Ran, Space, Who, everywhere, shows};
 use std::io::Write;
+
+/// What was typed before this is dropped.
+const PROMPT: &str = "Your answer (";
 
 const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?</promise>";
 
@@ -13,12 +16,11 @@ everywhere! {
         let project = Project::new(space, &turns(&[&says(ASKS), &writes("c.txt", "x", COMPLETE)]), "");
         project.write("door.md", "---\nthreshold: 4\n---\n# Paint the door\n\nThe green one.\n");
         let mut child = space.start(Who::Terminal, &["run", "door.md"]);
+        assert!(shows(&mut child, PROMPT).contains("Which colour?"));
         let task = until(|| task(space));
-        until(|| space.gates(&task).pop());
-        std::thread::sleep(std::time::Duration::from_millis(700));
         let stdin = child.stdin.as_mut().unwrap();
         stdin.write_all(b"a calm blue\n").unwrap();
-        let ran = Ran::of(&child.wait_with_output().unwrap()).says("Which colour?").says("closed").exits(0);
+        let ran = Ran::of(&child.wait_with_output().unwrap()).says("closed").exits(0);
         assert!(ran.said().contains("a calm blue"));
         let prompts = project.prompts(&task);
         assert!(prompts[0].contains("The green one.") && prompts[0].contains("4 (often)"), "{}", prompts[0]);
@@ -52,18 +54,18 @@ fn interrupted_and_run_again_it_is_the_same_question() {
     let project = Project::new(&space, &turns(&[&says(ASKS), &says(COMPLETE)]), "");
     project.write("door.md", "# Paint the door\n");
     let mut child = space.start(Who::Terminal, &["run", "door.md"]);
+    shows(&mut child, PROMPT);
     let task = until(|| task(&space));
     let gate = until(|| space.gates(&task).pop());
-    std::thread::sleep(std::time::Duration::from_millis(700));
     child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
     let ran = Ran::of(&child.wait_with_output().unwrap());
     // The shell that `script` runs it in ends with a code of its own when it is interrupted, too.
     ran.says("stays open").says("[awaiting_input]");
     assert_eq!(space.gates(&task), std::slice::from_ref(&gate));
     let mut child = space.start(Who::Terminal, &["run", "door.md"]);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(shows(&mut child, PROMPT).contains("Which colour?"));
     child.stdin.as_mut().unwrap().write_all(b"green\n").unwrap();
-    Ran::of(&child.wait_with_output().unwrap()).says("Which colour?").exits(0);
+    Ran::of(&child.wait_with_output().unwrap()).exits(0);
     assert_eq!(space.state(&task), "closed");
     assert_eq!(project.endings(&task), ["asked", "completed"]);
     let all = space.show(&task)["questions"].as_array().unwrap().len();
