@@ -73,11 +73,11 @@ fn a_team_works_over_tls_with_an_authority_of_its_own() {
     ann.run(Who::Terminal, &["approve", &gate]).says("by ann with passphrase").ok();
     ann.run(Who::Script, &["wait", &gate]).says("approved by ann").ok();
     // Whoever waits hears, though their connection was taken apart meanwhile.
-    let gate = ann.run(Who::Script, &["ask", "And this?", "--verdict"]).ok();
+    let second = ann.run(Who::Script, &["ask", "And this?", "--verdict"]).ok();
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| ann.run(Who::Script, &["wait", &gate]));
+        let waiter = scope.spawn(|| ann.run(Who::Script, &["wait", &second]));
         std::thread::sleep(Duration::from_secs(1));
-        ann.run(Who::Terminal, &["approve", &gate]).ok();
+        ann.run(Who::Terminal, &["approve", &second]).ok();
         waiter.join().unwrap().says("approved by ann").ok();
     });
 
