@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::gates::{self, Ask};
 use crate::local::is_worth_another_look;
 use crate::policy::{TITLE_CHARS_MAX, because};
-use crate::{Error, LocalDesk, Result};
+use crate::{Error, LocalDesk, Result, captured};
 use sayso_core::gate::{Card, Command, Ending, Fact, Gate, Held};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Content, Digest, GateId, Kind, Shape, Timestamp, Verdict};
@@ -301,7 +301,14 @@ fn as_answered(
     };
     // What a person changed goes through the policy again: they may have missed what it forbids.
     if let Some(arguments) = &arguments {
-        let changed = with_arguments(call, arguments);
+        let changed = match captured(&call.tool, arguments, call.root.as_deref()) {
+            Ok(changed) => changed,
+            Err(Error::Refused(why)) => {
+                let reason = format!("What it was changed to cannot be judged: {}.", why.message);
+                return Ok(CallRuling::denied(reason));
+            }
+            Err(failure) => return Err(failure),
+        };
         let again = Request { subject: Subject::Tool(changed), ..request.clone() };
         let ruling = batch.rule(&again)?;
         if ruling.effect == Effect::Deny {
@@ -319,15 +326,6 @@ fn edited(content: &Content) -> Option<Value> {
         Content::Arguments(arguments) => Some(arguments.clone()),
         Content::None | Content::Text(_) | Content::Choice { .. } | Content::Form(_) => None,
     }
-}
-
-/// The call as it would be with other arguments.
-fn with_arguments(call: &ToolCall, arguments: &Value) -> ToolCall {
-    let command = call.command.as_ref().map(|before| {
-        let text = arguments.get("command").and_then(Value::as_str);
-        text.map_or_else(|| before.clone(), str::to_owned)
-    });
-    ToolCall { arguments: arguments.clone(), command, ..call.clone() }
 }
 
 pub(crate) fn why_not(gate: &Gate) -> CallRuling {

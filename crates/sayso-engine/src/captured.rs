@@ -30,7 +30,12 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
     };
     let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
     let is_shell = SHELLS.contains(&tool);
-    let command = text("command").or_else(|| text("cmd")).filter(|_| is_shell);
+    let named = (text("command"), text("cmd"));
+    // Which of them the client would run is its own affair, so neither can be judged.
+    if is_shell && matches!(&named, (Some(one), Some(other)) if one != other) {
+        return Err(wrong("it names two commands").into());
+    }
+    let command = named.0.or(named.1).filter(|_| is_shell);
     if is_shell && command.is_none() {
         return Err(wrong("it runs a command and does not say which").into());
     }

@@ -53,8 +53,8 @@ function dialog(title, body, buttons) {
   return made;
 }
 
-// A line of text, or null when nobody wants to say anything.
-export function ask(title, { label = "", value = "", type = "text", go = "Go on" } = {}) {
+// A line of text, or null when nobody wants to say anything. What has to be meant is not said by Enter.
+export function ask(title, { label = "", value = "", type = "text", go = "Go on", careful = false } = {}) {
   return new Promise((answer) => {
     const input = element("input");
     input.type = type;
@@ -65,8 +65,15 @@ export function ask(title, { label = "", value = "", type = "text", go = "Go on"
     const yes = element("button", go, "main");
     const no = element("button", "Leave it");
     no.type = "button";
-    const made = dialog(title, [wrap], [yes, no]);
+    const hint = element("p", "", "faint");
+    hint.setAttribute("role", "status");
+    const made = dialog(title, [wrap, hint], [yes, no]);
     let said = null;
+    made.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !careful || event.target === no) return;
+      event.preventDefault();
+      hint.textContent = "Enter says nothing here; press the button with the space bar, or with the mouse";
+    });
     made.querySelector("form").addEventListener("submit", () => (said = input.value));
     no.addEventListener("click", () => made.close());
     made.addEventListener("close", () => answer(said));

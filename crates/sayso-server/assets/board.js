@@ -12,7 +12,8 @@ export async function refresh() {
   const address = new URL(location.href);
   address.searchParams.set("part", place.dataset.part);
   const found = await part(address.pathname + address.search);
-  const head = place.querySelector(":scope > h1");
+  // A heading of the page's own stays; one that belongs to the part comes with it.
+  const head = found.some((one) => one.nodeName === "H1") ? null : place.querySelector(":scope > h1");
   const read = new Map([...place.querySelectorAll(".output")].map((one) => [one.dataset.run, whereIn(one)]));
   place.replaceChildren(...(head ? [head] : []), ...found);
   toEnd(read);
@@ -49,11 +50,24 @@ function on(id, event, work) {
 place?.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-act]");
   if (!button) return;
+  const { flow } = button.closest("[data-flow]")?.dataset ?? {};
+  if (flow) return cancel(flow).catch(wrong);
   const { agent } = button.closest("[data-agent]").dataset;
   const reason = await ask(`${button.textContent} ${agent}`, { label: "Why", go: button.textContent });
   if (reason === null) return;
   call("POST", `/agents/${encodeURIComponent(agent)}/${button.dataset.act}`, { reason }).then((said) => say(said.what), wrong);
 });
+
+// Takes a flow back, and what it asked with it. That cannot be undone, so Enter does not do it.
+async function cancel(flow) {
+  const reason = await ask(`Cancel flow ${flow}`, { label: "Why", go: "Cancel the flow", careful: true });
+  if (reason === null) return;
+  await call("POST", `/flows/${encodeURIComponent(flow)}/cancel`, { reason });
+  say(`flow ${flow} is cancelled`);
+  // The button that was pressed is gone, and nobody is in the middle of anything.
+  document.activeElement?.blur();
+  await refresh();
+}
 
 on("verify", "click", async () => {
   const badge = document.getElementById("verified");

@@ -242,6 +242,8 @@ pub struct Task {
     pub blockers: u64,
     /// How many of its children are not closed yet.
     pub open_children: u64,
+    /// The handle of the flow that leads it, while that goes on.
+    pub flow: Option<String>,
     /// The gate that opens when an agent says it is complete.
     pub requires: Option<String>,
     /// The kinds of the gates it waits for.
@@ -566,6 +568,7 @@ impl Task {
             blocked_by: task.blocked_by.iter().map(ToString::to_string).collect(),
             blockers: row.blockers,
             open_children: row.open_children,
+            flow: row.flow.clone(),
             requires: task.requires.map(|k| k.to_string()),
             awaiting: task.waits_for.values().map(ToString::to_string).collect(),
             gates: gates.iter().filter(|g| g.is_open()).map(|g| Gate::of(g, time)).collect(),

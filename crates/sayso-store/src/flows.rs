@@ -22,8 +22,10 @@ impl Read<'_> {
         if let Some(workflow) = &filter.workflow {
             query.and("workflow = ?", workflow.into());
         }
-        if !filter.all {
-            query.plain("is_over = 0");
+        match (filter.over, filter.all) {
+            (true, _) => query.plain("is_over = 1"),
+            (false, true) => {}
+            (false, false) => query.plain("is_over = 0"),
         }
         if let Some(after) = &after {
             let last = "(SELECT started_at FROM flows WHERE id = ?)";
@@ -60,14 +62,15 @@ impl Write<'_> {
     /// Writes the view of a flow.
     pub fn put_flow(&mut self, flow: &Flow, version: u64) -> Result<()> {
         let sql = "INSERT INTO flows (id, space, handle, workflow, standing, is_over, gate, held_until, \
-                     started_at, version, body) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+                     started_at, version, body, task) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
                    ON CONFLICT (id) DO UPDATE SET standing = excluded.standing, \
                      is_over = excluded.is_over, gate = excluded.gate, \
                      held_until = excluded.held_until, version = excluded.version, \
                      body = excluded.body";
         let started = &flow.started;
         let gate = flow.waits_for().next().map(|(_, gate)| gate.to_string());
+        let task = started.task.map(|task| task.to_string());
         let held_until = flow.hold.as_ref().map(|hold| hold.until.as_micros());
         self.exec_about(
             &[&format!("flow/{}", started.id), &started.handle],
@@ -84,6 +87,7 @@ impl Write<'_> {
                 flow.started_at.as_micros(),
                 version as i64,
                 &crate::write::text(flow)?,
+                task.as_deref(),
             ],
         )
     }

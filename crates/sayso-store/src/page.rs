@@ -46,6 +46,9 @@ pub struct GateFilter {
 pub struct FlowFilter {
     /// Also those that are over.
     pub all: bool,
+    /// Only those that are over.
+    #[serde(default)]
+    pub over: bool,
     /// Only walks through this workflow.
     pub workflow: Option<String>,
     /// Goes on behind this flow.
@@ -61,7 +64,7 @@ pub struct TaskFilter {
     pub statuses: Vec<Status>,
     /// All of them, whatever their state, but for those that were deleted.
     pub all: bool,
-    /// Only those a worker may take at this moment.
+    /// Only those that somebody may take at this moment; what a flow leads is not free.
     pub ready_at: Option<Timestamp>,
     /// Only those that wait for a person; with kinds, only for one of these.
     pub awaiting: Option<Vec<Kind>>,
@@ -92,4 +95,7 @@ pub struct TaskRow {
     pub blockers: u64,
     /// How many of its children are not over.
     pub open_children: u64,
+    /// The handle of the flow that leads it, while that goes on.
+    #[serde(default)]
+    pub flow: Option<String>,
 }

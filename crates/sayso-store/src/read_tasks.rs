@@ -7,10 +7,16 @@ use crate::tx::{Row, args};
 use sayso_core::task::{Status, Task};
 use sayso_core::{SpaceId, TaskId};
 
-const COLUMNS: &str = "SELECT body, blockers, open_children, version FROM tasks";
+const COLUMNS: &str = "SELECT body, blockers, open_children, version, \
+                         (SELECT f.handle FROM flows f WHERE f.task = tasks.id AND f.is_over = 0 \
+                            ORDER BY f.started_at DESC LIMIT 1) FROM tasks";
 
 /// What `tasks_ready` is an index of; a query must say it in the same words.
 const IS_READY: &str = "workable_at IS NOT NULL AND blockers = 0 AND open_children = 0";
+
+/// A flow that goes on says itself when its task is worked on.
+const IS_FREE: &str =
+    "NOT EXISTS (SELECT 1 FROM flows f WHERE f.task = tasks.id AND f.is_over = 0)";
 
 impl Read<'_> {
     /// A task with its version.
@@ -32,6 +38,7 @@ impl Read<'_> {
         }
         if let Some(now) = filter.ready_at {
             query.plain(IS_READY);
+            query.plain(IS_FREE);
             query.and("workable_at <= ?", now.as_micros().into());
         } else if filter.all {
             query.plain("status <> 'deleted'");
@@ -123,5 +130,6 @@ const UNDER: &str = "id IN (WITH RECURSIVE under(id) AS ( \
 
 fn task_row(row: &Row) -> Result<TaskRow> {
     let task: Task = json(row.text(0))?;
-    Ok(TaskRow { task, blockers: row.int(1) as u64, open_children: row.int(2) as u64 })
+    let (blockers, open_children) = (row.int(1) as u64, row.int(2) as u64);
+    Ok(TaskRow { task, blockers, open_children, flow: row.maybe_text(4).map(str::to_owned) })
 }

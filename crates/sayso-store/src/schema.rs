@@ -40,6 +40,7 @@ migrations! {
     "0005_replies",
     "0006_passkeys",
     "0007_flows",
+    "0008_led_tasks",
 }
 
 /// A database that knows which schema it has.

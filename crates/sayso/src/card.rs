@@ -6,6 +6,7 @@ use crate::when;
 use sayso_core::gate::{Delegation, Delivery, Gate, Receipt, Stage, Step, WENT_ON};
 use sayso_core::text::{harmless, harmless_line, shorten};
 use sayso_core::{Role, Shape, Timestamp, Verdict};
+use sayso_engine::worker::FLOW;
 use sayso_engine::{Asked, TaskRow};
 use sayso_server::prose::{self, conditions, hurry};
 
@@ -256,10 +257,13 @@ pub(crate) fn task_row(out: &Out, row: &TaskRow) -> String {
     )
 }
 
+/// Who leads it, and its labels; that of the flow says no more than its name does.
 fn labels(out: &Out, row: &TaskRow) -> String {
-    let shown: String =
-        row.task.labels.iter().map(|label| format!(" #{}", harmless_line(label))).collect();
-    out.paint(Look::Faint, &shown)
+    let led = row.flow.as_ref().map(|flow| format!("  led by flow {flow}")).unwrap_or_default();
+    let is_told = |label: &&String| row.flow.is_none() || !label.starts_with(FLOW);
+    let labels = row.task.labels.iter().filter(is_told);
+    let shown: String = labels.map(|label| format!(" #{}", harmless_line(label))).collect();
+    out.paint(Look::Faint, &format!("{led}{shown}"))
 }
 
 /// What a waiting task asks, below its row.

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
+use crate::mortal;
 use crate::who;
 use crate::work::attend::Attendant;
 use crate::work::{self, View, Wanted};
@@ -123,7 +124,7 @@ impl<'a> Leader<'a> {
         loop {
             let mut wake = self.desk.follow()?;
             let flow = self.desk.flow(id)?;
-            let walk = inbox.walk_file(&flow, crew.clone(), &input);
+            let walk = mortal::walk(inbox.walk_file(&flow, crew.clone(), &input));
             let Some(walked) = block_on(walk, &leaves)? else {
                 return Ok(Walked::Waits(self.desk.flow(id)?));
             };

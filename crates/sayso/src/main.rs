@@ -15,6 +15,7 @@ mod fleet;
 mod flows;
 mod generate;
 mod log;
+mod mortal;
 mod out;
 mod reach;
 mod telemetry;

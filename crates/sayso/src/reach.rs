@@ -2,7 +2,7 @@
 
 use crate::config::{self, Home, Location};
 use crate::exit::{Failure, Result};
-use crate::{telemetry, who};
+use crate::{mortal, telemetry, who};
 use sayso_core::{Actor, Code, Digest};
 use sayso_engine::{Desk, RemoteDesk, World};
 use sayso_server::client::{HttpLine, check_address};
@@ -41,8 +41,8 @@ pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<D
         }
     };
     let desk = match how {
-        How::Usual => Desk::open(place, space, World::real())?,
-        How::Shared => Desk::open_shared(place, space, World::real())?,
+        How::Usual => Desk::open(place, space, mortal::world())?,
+        How::Shared => Desk::open_shared(place, space, mortal::world())?,
         How::Kept => Desk::open_kept(place, space, World::real())?,
     };
     Ok(desk.with_channels(location.reaches()))

@@ -81,7 +81,8 @@ fn list(at: &Visitor, asked: Asked<0, ListFlows, Nothing>) -> Result<wire::Page<
     check_may_look(at)?;
     let ListFlows { all, workflow, after, limit: most } = asked.query;
     let after = after.map(|name| at.desk.find_flow(&name)).transpose()?;
-    let found = at.desk.flows(&FlowFilter { all, workflow, after, limit: limit(most)? })?;
+    let found =
+        at.desk.flows(&FlowFilter { all, over: false, workflow, after, limit: limit(most)? })?;
     let last = found.items.last().map(|flow| flow.started.id.to_string());
     let items = found.items.iter().map(|flow| wire::Flow::of(flow, &rfc3339)).collect();
     Ok(wire::Page { items, next: last.filter(|_| found.more) })
@@ -101,7 +102,7 @@ fn cancel(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Flow> 
 }
 
 /// What others do is not an agent's to see.
-fn check_may_look(at: &Visitor) -> Result<()> {
+pub(super) fn check_may_look(at: &Visitor) -> Result<()> {
     Ok(at.actor.check(Deed::Read, "see flows")?)
 }
 

@@ -2,9 +2,11 @@
 //! pages. How it looks is the surface's own.
 
 mod diff;
+mod flow;
 mod gate;
 
 pub use diff::{DiffLine, Part, diff};
+pub use flow::flow_event;
 pub use gate::{
     arguments, askers, conditions, denied, ending_in_words, haste, how_to_answer, hurry, onward,
     silence, step, who_says,

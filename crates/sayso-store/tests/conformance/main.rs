@@ -85,6 +85,7 @@ exercise_everywhere! {
         neighbours_may_come_in_any_order
         a_deferred_task_is_ready_at_its_time
         a_task_that_waits_for_a_person_is_not_ready
+        what_a_flow_leads_is_not_ready_while_it_goes_on
         filters_by_what_tasks_are
         filters_by_what_they_wait_for
         what_is_under_an_epic

@@ -4,8 +4,8 @@ use crate::site::Site;
 use crate::world::{World, at};
 use sayso_core::message::Message;
 use sayso_core::task::Status;
-use sayso_core::{GateId, Kind, MessageId, Role, RunId, TaskId, TokenId};
-use sayso_store::{GateFilter, Result, TaskFilter, Write};
+use sayso_core::{FlowId, GateId, Kind, MessageId, Role, RunId, TaskId, TokenId};
+use sayso_store::{FlowFilter, GateFilter, Result, TaskFilter, Write};
 
 /// The plan of everything `work` asks for.
 fn plan(world: &World, work: impl FnOnce(&mut Write<'_>) -> Result<()>) -> String {
@@ -107,7 +107,10 @@ fn lists_of_tasks() {
     };
     let filter = TaskFilter { limit: 50, ..Default::default() };
     let some = Some(TaskId::mint(at(0), 1));
-    assert_in_order(&plan(TaskFilter { ready_at: Some(at(1)), ..filter.clone() }), "tasks_ready");
+    let ready = plan(TaskFilter { ready_at: Some(at(1)), ..filter.clone() });
+    assert_in_order(&ready, "tasks_ready");
+    // Whether a flow leads one is looked up for the few that are shown.
+    assert!(ready.matches("SEARCH f USING INDEX flows_task (task=?)").count() >= 4, "{ready}");
     assert_in_order(&plan(filter.clone()), "tasks_live");
     assert_in_order(&plan(TaskFilter { all: true, ..filter.clone() }), "tasks_all");
     assert_in_order(&plan(TaskFilter { blocked: true, ..filter.clone() }), "tasks_live");
@@ -121,6 +124,25 @@ fn lists_of_tasks() {
     assert_searches(&plan(TaskFilter { label: Some("ui".into()), ..filter.clone() }), "labels");
     assert_in_order(&plan(TaskFilter { parent: some, ..filter.clone() }), "tasks_parent");
     assert_searches(&plan(TaskFilter { under: some, ..filter }), "tasks_parent");
+}
+
+#[test]
+fn lists_of_flows() {
+    let world = World::new(Site::sqlite());
+    let space = world.space;
+    let plan = |filter: FlowFilter| {
+        let paged = FlowFilter { after: Some(FlowId::mint(at(0), 1)), ..filter.clone() };
+        plan(&world, move |write| {
+            write.flows(space, &filter)?;
+            write.flows(space, &paged).map(drop)
+        })
+    };
+    let filter = FlowFilter { limit: 50, ..Default::default() };
+    assert_in_order(&plan(filter.clone()), "flows_live");
+    assert_in_order(&plan(FlowFilter { over: true, ..filter.clone() }), "flows_over");
+    assert_in_order(&plan(FlowFilter { all: true, ..filter.clone() }), "flows_all");
+    let workflow = Some(String::from("release"));
+    assert_in_order(&plan(FlowFilter { all: true, workflow, ..filter }), "flows_of");
 }
 
 #[test]
@@ -255,6 +277,8 @@ fn postgres_has_an_index_for_every_list() {
         write.tasks(space, &TaskFilter { awaiting: Some(vec![Kind::Input]), ..tasks.clone() })?;
         write.tasks(space, &TaskFilter { statuses: vec![Status::Failed], ..tasks.clone() })?;
         write.tasks(space, &TaskFilter { under: after, ..tasks })?;
+        write.flows(space, &FlowFilter { limit: 9, ..Default::default() })?;
+        write.flows(space, &FlowFilter { over: true, limit: 9, ..Default::default() })?;
         write.find(space, "g7k")?;
         write.waiting(space, &[], None, 9)?;
         write.gates_asking(space, "x", 9)?;

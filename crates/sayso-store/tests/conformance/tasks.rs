@@ -1,9 +1,10 @@
 //! The views of tasks: what is ready, what waits, what is part of what.
 
 use crate::world::{World, at, ids};
+use sayso_core::flow::{self, Event, Flow, How, Started};
 use sayso_core::task::{Command, Edit, Status};
-use sayso_core::{Kind, TaskId};
-use sayso_store::TaskFilter;
+use sayso_core::{FlowId, Kind, TaskId};
+use sayso_store::{FlowFilter, TaskFilter};
 use std::collections::BTreeSet;
 
 fn filter() -> TaskFilter {
@@ -267,4 +268,65 @@ pub(crate) fn circles_are_seen(world: &World) {
     assert!(above(b, a));
     let loops = ids(&world.tasks(TaskFilter { under: Some(a), ..filter() }));
     assert_eq!(loops.len(), 3);
+}
+
+/// A flow that works on a task, as it begins.
+pub(crate) fn led(world: &World, task: Option<TaskId>) -> Flow {
+    let (at, id) = (world.tick(), FlowId::mint(world.tick(), world.chance()));
+    let started = Started {
+        id,
+        space: world.space,
+        handle: id.handle(4),
+        workflow: "release".into(),
+        version: "1".into(),
+        definition: None,
+        title: "1.2".into(),
+        task,
+        phase: "build".into(),
+        state: Default::default(),
+        launcher: "ann".into(),
+    };
+    let flow = flow::apply(None, &Event::Started(Box::new(started)), at).unwrap();
+    put(world, &flow, 1);
+    flow
+}
+
+fn put(world: &World, flow: &Flow, version: u64) {
+    let flow = flow.clone();
+    world.write(move |write| write.put_flow(&flow, version));
+}
+
+fn end(world: &World, flow: &Flow) {
+    let ended = Event::Ended { how: How::Cancelled, note: String::new(), state: None };
+    put(world, &flow::apply(Some(flow.clone()), &ended, world.tick()).unwrap(), 2);
+}
+
+pub(crate) fn what_a_flow_leads_is_not_ready_while_it_goes_on(world: &World) {
+    let [free, task] = [world.task(|_| ()).id, world.task(|_| ()).id];
+    assert_eq!(world.ready(), [free, task]);
+    let first = led(world, Some(task));
+    led(world, None);
+    assert_eq!(world.ready(), [free]);
+    assert_eq!(world.row(task).flow.as_deref(), Some(first.started.handle.as_str()));
+    assert_eq!(world.row(free).flow, None);
+    assert_eq!(ids(&world.tasks(filter())), [free, task], "lists have it");
+    // The one that began last is named; it is free when none goes on with it.
+    let second = led(world, Some(task));
+    assert_eq!(world.row(task).flow, Some(second.started.handle.clone()));
+    end(world, &second);
+    assert_eq!(
+        (world.ready(), world.row(task).flow),
+        (vec![free], Some(first.started.handle.clone()))
+    );
+    end(world, &first);
+    assert_eq!((world.ready(), world.row(task).flow), (vec![free, task], None));
+    let flows = |filter: FlowFilter| {
+        let page = world.store.read(|read| read.flows(world.space, &filter)).unwrap();
+        page.items.into_iter().map(|flow| flow.started.id).collect::<Vec<_>>()
+    };
+    let over = FlowFilter { over: true, limit: 9, ..FlowFilter::default() };
+    assert_eq!(flows(over.clone()), [second.started.id, first.started.id]);
+    assert_eq!(flows(FlowFilter { after: Some(second.started.id), ..over }), [first.started.id]);
+    assert_eq!(flows(FlowFilter { limit: 9, ..FlowFilter::default() }).len(), 1);
+    assert_eq!(flows(FlowFilter { all: true, limit: 9, ..FlowFilter::default() }).len(), 3);
 }

@@ -292,11 +292,14 @@ pub(super) fn report_waiting(context: &Context<'_>, gate: &Gate, how: &str) -> R
 fn task_went(row: &TaskRow) -> String {
     let task = &row.task;
     let handle = &task.handle;
-    match task.shown_state(row.blockers > 0) {
-        "awaiting_input" => format!("task {handle} waits for {} more", task.waits_for.len()),
-        "closed" => format!("task {handle} is closed"),
-        "open" => format!("task {handle} returned to 'open' and will be picked up by a worker"),
-        state => format!("task {handle} is {state}"),
+    match (task.shown_state(row.blockers > 0), &row.flow) {
+        ("awaiting_input", _) => format!("task {handle} waits for {} more", task.waits_for.len()),
+        ("closed", _) => format!("task {handle} is closed"),
+        ("open", Some(flow)) => format!("task {handle} returned to 'open': flow {flow} leads it"),
+        ("open", None) => {
+            format!("task {handle} returned to 'open' and will be picked up by a worker")
+        }
+        (state, _) => format!("task {handle} is {state}"),
     }
 }
 

@@ -140,6 +140,9 @@ fn about(context: &Context<'_>, desk: &Desk, row: &TaskRow) -> Result<()> {
         harmless_line(&task.sort),
         harmless_line(&task.created_by)
     ));
+    if let Some(flow) = &row.flow {
+        faint(format!("led by flow {flow}; see: sayso flow show {flow}"));
+    }
     if let Some(parent) = task.parent {
         for (_, handle, _) in desk.task_names(&[parent])? {
             faint(format!("part of {handle}"));

@@ -1,4 +1,4 @@
-//! `sayso validate`: everything that is wrong with settings, task files, roles and policies.
+//! `sayso validate`: everything that is wrong with settings, task files, roles, policies and workflows.
 
 use super::mistakes::Report;
 use super::policy::files::{self, read_text};
@@ -9,6 +9,7 @@ use crate::fleet;
 use crate::work::{ROLE_BYTES_MAX, roles, task_file};
 use sayso_core::{Code, Exit};
 use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake};
+use sayso_workflow::file::{self as workflow, Definition, Unread};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -16,17 +17,22 @@ use std::path::{Path, PathBuf};
 const READ_BYTES_MAX: usize = 1024 * 1024;
 /// The most files that are found by themselves.
 const FILES_MAX: usize = 10_000;
+/// Where in a project workflows are looked for.
+const WORKFLOW_PLACES: [&str; 3] = ["", "flows", "workflows"];
 
-/// Check settings, task files, roles and policies, and name file, line and fix of every mistake.
+/// Check settings, task files, roles, policies and workflows, and name file, line and fix of every mistake.
 ///
 /// Without FILE it looks at what it finds in the project: `.sayso/config.yaml`, `.sayso/roles/*.md`,
-/// `policy.yaml` beside `.sayso` or in it, `fleet.yaml`, and `tasks/*.md`. Given files are told apart by their names:
-/// `config.yaml` in `.sayso` is settings, `.md` in a folder `roles` is a role, any other `.md` a task,
-/// `fleet*.yaml` a fleet, any other `.yaml` a policy of the space. Nothing is changed. What is in force is checked by `policy check`.
+/// `policy.yaml` beside `.sayso` or in it, `fleet.yaml`, `tasks/*.md`, and the workflows beside `.sayso`, in `flows` and in
+/// `workflows`. A `.yaml` that says `workflow:` at its left edge is a workflow, whatever its name is. Given files are
+/// otherwise told apart by their names: `config.yaml` in `.sayso` is settings, `.md` in a folder `roles` is a role, any other
+/// `.md` a task, `fleet*.yaml` a fleet, any other `.yaml` a policy of the space. Nothing is changed. What is in force is
+/// checked by `policy check`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso validate
-  sayso validate tasks/*.md policy.yaml")]
+  sayso validate tasks/*.md policy.yaml
+  sayso validate release.yaml")]
 pub(crate) struct Args {
     /// The files to look at.
     #[arg(value_name = "FILE")]
@@ -41,6 +47,7 @@ enum Sort {
     Task,
     Policy,
     Fleet,
+    Workflow,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -67,7 +74,7 @@ fn shown(path: &Path, start: &Path) -> String {
     path.strip_prefix(start).unwrap_or(path).display().to_string()
 }
 
-/// What a given file is, by its name.
+/// What a given file is: by its name, and a workflow by what is in it.
 fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -75,12 +82,13 @@ fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
         (Some(config::FOLDER), _) if name == "config.yaml" => Sort::Settings,
         (Some("roles"), Some("md")) => Sort::Role,
         (_, Some("md")) => Sort::Task,
+        (_, Some("yaml" | "yml")) if is_workflow(&path) => Sort::Workflow,
         (_, Some("yaml" | "yml")) if name.starts_with("fleet") => Sort::Fleet,
         (_, Some("yaml" | "yml")) => Sort::Policy,
         _ => {
             let what = format!("it cannot be told what {} is", path.display());
             return Err(Failure::new(Code::BadValue, what)
-                .hint("name tasks and roles .md, policies, fleets and settings .yaml"));
+                .hint("name tasks and roles .md, policies, fleets, workflows and settings .yaml"));
         }
     };
     Ok((sort, path))
@@ -100,19 +108,48 @@ fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
         add(Sort::Policy, folder.join("policy.yaml"));
         texts_in(&folder.join("roles"))?.into_iter().for_each(|path| add(Sort::Role, path));
     }
-    add(Sort::Policy, project.join("policy.yaml"));
-    add(Sort::Fleet, project.join("fleet.yaml"));
+    for (sort, name) in [(Sort::Policy, "policy.yaml"), (Sort::Fleet, "fleet.yaml")] {
+        let path = project.join(name);
+        // It is found with the others below.
+        if !is_workflow(&path) {
+            add(sort, path);
+        }
+    }
     texts_in(&project.join("tasks"))?.into_iter().for_each(|path| add(Sort::Task, path));
+    for place in WORKFLOW_PLACES {
+        let found = files_in(&project.join(place), &["yaml", "yml"])?;
+        found
+            .into_iter()
+            .filter(|path| is_workflow(path))
+            .for_each(|path| add(Sort::Workflow, path));
+    }
     Ok(files)
+}
+
+/// Whether a file says that it is a workflow. Its other lines may be as wrong as they like.
+fn is_workflow(path: &Path) -> bool {
+    let Ok(text) = read_text(path, READ_BYTES_MAX) else { return false };
+    text.lines().any(|line| {
+        let keys = ["workflow", "\"workflow\"", "'workflow'"];
+        let rest =
+            keys.iter().find_map(|key| line.trim_start_matches('\u{feff}').strip_prefix(key));
+        rest.is_some_and(|rest| rest.trim_start().starts_with(':'))
+    })
 }
 
 /// The `.md` files of a folder, by name.
 fn texts_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    files_in(folder, &["md"])
+}
+
+/// The files of a folder with one of these endings, by name.
+fn files_in(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(vec![]) };
     let mut paths = vec![];
     for entry in entries.take(FILES_MAX) {
         let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "md") {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if endings.contains(&ending) {
             paths.push(path);
         }
     }
@@ -150,6 +187,7 @@ impl World {
             Sort::Role => ROLE_BYTES_MAX,
             Sort::Task => task_file::FILE_BYTES_MAX,
             Sort::Fleet => fleet::FILE_BYTES_MAX,
+            Sort::Workflow => workflow::FILE_BYTES_MAX as u64,
             // Says so itself.
             Sort::Policy => FILE_BYTES_MAX as u64 + text.len() as u64,
         };
@@ -168,10 +206,47 @@ impl World {
                 task_file::mistakes(file, &text, self.roles.as_ref(), self.agents.as_ref())
             }
             Sort::Fleet => fleet::mistakes(path, file, &text),
+            Sort::Workflow => self.in_workflow(path, file),
             Sort::Policy => {
                 sayso_policy::mistakes([(Layer::Space, file, text.as_str())], &self.known)
             }
         }
+    }
+}
+
+impl World {
+    /// What is wrong with a workflow: as it is read for a flow, and with the names of roles and agents in it.
+    fn in_workflow(&self, path: &Path, file: &str) -> Vec<Mistake> {
+        let definition = match Definition::load(path) {
+            Ok(definition) => definition,
+            Err(Unread::File { why, .. }) => {
+                return vec![mistake(file, why, "see that it is there and can be read".into())];
+            }
+            Err(Unread::Mistakes(mistakes)) => {
+                return mistakes
+                    .into_iter()
+                    .map(|one| Mistake { file: file.into(), ..one })
+                    .collect();
+            }
+        };
+        let mut mistakes = vec![];
+        for phase in &definition.phases {
+            let named = [("role", &phase.role, &self.roles), ("agent", &phase.agent, &self.agents)];
+            for (sort, name, known) in named {
+                let (Some(name), Some(known)) = (name, known) else { continue };
+                if known.contains(name) {
+                    continue;
+                }
+                let all: Vec<_> = known.iter().map(String::as_str).collect();
+                let (what, fix) = (
+                    format!("there is no {sort} {name:?}"),
+                    format!("take one of {}", all.join(", ")),
+                );
+                let line = Some(phase.line);
+                mistakes.push(Mistake { file: file.into(), line, what, fix });
+            }
+        }
+        mistakes
     }
 }
 

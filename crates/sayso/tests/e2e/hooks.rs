@@ -166,6 +166,43 @@ everywhere! {
     }
 }
 
+everywhere! {
+    /// What was changed is judged as what it is now: by the name the client has for its command, and by its paths.
+    fn a_changed_call_is_judged_as_it_is_now(space: &Space) {
+        let forbids = "rules:\n  - {name: pushes, on: tool, match: {command: git push *}, then: ask}\n  \
+                       - {name: edits, on: tool, match: {tool: Edit}, then: ask}\n  \
+                       - {name: removals, on: tool, match: {command: rm *}, then: deny}\n  \
+                       - {name: secrets, on: tool, match: {path: \"**/.env\"}, then: deny}\n";
+        policy(space, "space", forbids);
+        let mut changed = 0;
+        for (client, tool, asked, fine, wrong) in [
+            ("codex", "exec_command", json!({"cmd": "git push --force"}), json!({"cmd": "git push origin"}), json!({"cmd": "rm -rf x"})),
+            ("claude-code", "Edit", json!({"file_path": "/p/a.txt"}), json!({"file_path": "/p/b.txt"}), json!({"file_path": "/p/.env"})),
+            ("codex", "exec_command", json!({"cmd": "git push"}), json!({"cmd": "git push -n"}), json!({"cmd": "git push", "command": "rm -rf x"})),
+            ("codex", "exec_command", json!({"cmd": "git push -q"}), json!({"cmd": "git push -v"}), json!({"workdir": "/"})),
+        ] {
+            let body = event("PreToolUse", tool, &asked);
+            let call = || hook(space, "coder", client, "PreToolUse", &body, "0s");
+            let answer = |arguments: &Value| {
+                call();
+                let open = space.ann(&["inbox", "--json"]).json();
+                let gate = open["items"][0]["handle"].as_str().unwrap().to_owned();
+                space.ann(&["answer", &gate, "--arguments", &arguments.to_string()]).ok();
+            };
+            answer(&fine);
+            let said = call().said();
+            assert!(!said.contains("it was changed to"), "{tool} {fine}: {said}");
+            answer(&wrong);
+            let (decision, reason) = understood(client, &call());
+            assert_eq!(decision, "deny", "{tool} {wrong}");
+            assert!(reason.contains("it was changed to"), "{tool} {wrong}: {reason}");
+            changed += 1;
+        }
+        assert_eq!(changed, 4);
+        space.verify();
+    }
+}
+
 /// Whatever is wrong, the call does not run, and the text says why.
 #[test]
 fn everything_that_goes_wrong_blocks() {

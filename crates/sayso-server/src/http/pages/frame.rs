@@ -27,9 +27,10 @@ pub(super) struct Place {
     pub(super) is_here: bool,
 }
 
-const PLACES: [(&str, &str); 7] = [
+const PLACES: [(&str, &str); 8] = [
     ("inbox", "Inbox"),
     ("tasks", "Tasks"),
+    ("flows", "Flows"),
     ("live", "Live"),
     ("agents", "Agents"),
     ("policy", "Policy"),

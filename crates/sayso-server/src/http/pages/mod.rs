@@ -7,6 +7,7 @@ mod assets;
 mod audit;
 mod card;
 mod entry;
+mod flows;
 mod frame;
 mod gate;
 mod inbox;
@@ -48,6 +49,8 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
         .route("/s/{space}/gates/{gate}", page(gate::page))
         .route("/s/{space}/tasks", page(tasks::page))
         .route("/s/{space}/tasks/{task}", page(tasks::one))
+        .route("/s/{space}/flows", page(flows::page))
+        .route("/s/{space}/flows/{flow}", page(flows::one))
         .route("/s/{space}/live", page(live::page))
         .route("/s/{space}/agents", page(agents::page))
         .route("/s/{space}/policy", page(policy::page))

@@ -80,6 +80,8 @@ struct TaskView {
     depth: usize,
     open_children: u64,
     blockers: u64,
+    /// The flow that leads it.
+    flow: Option<String>,
 }
 
 impl TaskView {
@@ -99,6 +101,7 @@ impl TaskView {
             depth: depth.min(DEPTH_MAX),
             open_children: row.open_children,
             blockers: row.blockers,
+            flow: row.flow.clone(),
         }
     }
 }
@@ -194,16 +197,16 @@ struct TaskPart {
 }
 
 /// A question that was asked, and what came of it.
-struct Question {
-    handle: String,
-    kind: &'static str,
-    question: String,
-    asker: String,
-    asked: Moment,
-    is_open: bool,
-    answer: String,
-    ending: String,
-    ended: Option<Moment>,
+pub(super) struct Question {
+    pub(super) handle: String,
+    pub(super) kind: &'static str,
+    pub(super) question: String,
+    pub(super) asker: String,
+    pub(super) asked: Moment,
+    pub(super) is_open: bool,
+    pub(super) answer: String,
+    pub(super) ending: String,
+    pub(super) ended: Option<Moment>,
 }
 
 /// Something that happened to the task.
@@ -257,7 +260,7 @@ fn closed_because(task: &Task) -> Option<String> {
     })
 }
 
-fn question(gate: &Gate, now: sayso_core::Timestamp) -> Question {
+pub(super) fn question(gate: &Gate, now: sayso_core::Timestamp) -> Question {
     let answer = gate.answer().map(|(answer, _)| answer.as_text()).unwrap_or_default();
     Question {
         handle: gate.handle().to_owned(),

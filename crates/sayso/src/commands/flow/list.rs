@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let out = context.out;
     let after = args.paging.after.as_deref().map(|typed| desk.find_flow(typed)).transpose()?;
     let (all, workflow, limit) = (args.all, args.workflow.clone(), args.paging.limit);
-    let page = desk.flows(&FlowFilter { all, workflow, after, limit })?;
+    let page = desk.flows(&FlowFilter { all, over: false, workflow, after, limit })?;
     let last = page.items.last().map(|flow| flow.started.handle.clone());
     let next = last.filter(|_| page.more);
     if out.json {

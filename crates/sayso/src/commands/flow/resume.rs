@@ -4,10 +4,10 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::flows::{Leader, definition_of};
 use clap_complete::ArgValueCompleter;
-use sayso_core::flow::Flow;
-use sayso_core::{Code, Exit};
+use sayso_core::flow::{Flow, How};
+use sayso_core::{Actor, Code, Exit};
 use sayso_engine::worker::holder;
-use sayso_engine::{Desk, is_held};
+use sayso_engine::{Desk, FlowFilter, GateFilter, is_held};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,7 +20,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Go on with a flow, or with all that can.
 ///
-/// A flow goes on with the text of the workflow it began with, whatever became of the file since.
+/// A flow goes on with the text of the workflow it began with, whatever became of the file since. One that is done, and
+/// whose leader died before the work was brought home, is brought home.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso flow resume f7k2            go on with one
@@ -44,9 +45,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     if let Some(typed) = &args.flow {
-        let (desk, _) = context.sit_down_to_look()?;
+        let (desk, actor) = context.sit_down_to_look()?;
         let flow = desk.flow(desk.find_flow(typed)?)?;
-        if let Some(ending) = &flow.ending {
+        if let Some(ending) = &flow.ending
+            && !is_left_behind(&desk, &actor, &flow)?
+        {
             let message = format!("flow {} is {}", flow.started.handle, ending.how.as_str());
             return Err(
                 Failure::new(Code::WrongState, message).hint("begin another: sayso flow run FILE")
@@ -61,12 +64,14 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
 
 /// Goes on with everything that can, one after the other.
 fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
+    let (desk, actor) = context.sit_down_to_look()?;
     let mut wake = desk.follow()?;
+    let mut left = left_behind(&desk, &actor)?;
     let mut leaders: [Option<Leader<'_>>; 2] = [None, None];
     let (mut count, mut worst) = (0, Exit::Ok);
     loop {
-        let ready = ready(&desk)?;
+        let mut ready = ready(&desk)?;
+        ready.append(&mut left);
         let has_work = !ready.is_empty();
         for flow in ready {
             let Ok(definition) = definition_of(&flow) else { continue };
@@ -123,4 +128,28 @@ fn ready(desk: &Desk) -> Result<Vec<Flow>> {
         }
     }
     Ok(ready)
+}
+
+/// Flows that are done and whose work is not home: whoever led them died in between.
+fn left_behind(desk: &Desk, actor: &Actor) -> Result<Vec<Flow>> {
+    let filter = FlowFilter { over: true, limit: READY_AT_A_TIME, ..FlowFilter::default() };
+    let mut left = vec![];
+    for flow in desk.flows(&filter)?.items {
+        if is_left_behind(desk, actor, &flow)? {
+            left.push(flow);
+        }
+    }
+    Ok(left)
+}
+
+fn is_left_behind(desk: &Desk, actor: &Actor, flow: &Flow) -> Result<bool> {
+    let (Some(ending), Some(task)) = (&flow.ending, flow.started.task) else { return Ok(false) };
+    let is_over = ending.how != How::Done || desk.task(task)?.task.status.is_over();
+    if is_over {
+        return Ok(false);
+    }
+    // Where people were asked about the work since, it is theirs to say what becomes of it.
+    let filter = GateFilter { task: Some(task), limit: READY_AT_A_TIME, ..GateFilter::default() };
+    let asked = desk.gates(actor, filter)?.items;
+    Ok(asked.iter().all(|gate| gate.opened_at < ending.at))
 }

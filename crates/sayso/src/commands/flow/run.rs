@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::flows::Leader;
+use crate::mortal;
 use crate::work::task_file::TaskFile;
 use sayso_core::{Code, Digest, Exit, FlowId, TaskId, Timestamp};
 use sayso_engine::NewTask;
@@ -94,7 +95,8 @@ impl Begun<'_> {
                 let input = self.input.clone();
                 let new = NewFileFlow { id, title, input, task };
                 let inbox = Inbox::with_actor(desk.clone(), actor.clone());
-                let begun = block_on(inbox.begin_file(self.definition, new), &|| false)?;
+                let begin = mortal::walk(inbox.begin_file(self.definition, new));
+                let begun = block_on(begin, &|| false)?;
                 let Some(flow) = begun.transpose()? else { return Ok(Exit::Error) };
                 context.out.remark(&format!("flow {} begins", flow.started.handle));
                 self.leader.lead(id, self.args.wait)?
@@ -121,12 +123,17 @@ impl Begun<'_> {
             desk.edit_task(actor, id, edit)?;
             return Ok(Some(id));
         }
+        let id = task_of(flow);
+        // Whoever began it before us may have died in between.
+        if desk.task(id).is_ok() {
+            return Ok(Some(id));
+        }
         let (body, labels, requires) = match file {
             Some((_, file)) => (file.body.clone(), file.labels(), file.requires()),
             None => (self.definition.about.clone(), BTreeSet::new(), None),
         };
         let new = NewTask {
-            id: desk.new_task_id(),
+            id,
             title: title.to_owned(),
             body,
             sort: "task".into(),
@@ -168,9 +175,18 @@ fn sequence(context: &Context<'_>, begun: &Begun<'_>, patterns: &[String]) -> Re
 /// The flow a key stands for: always the same in the same space.
 fn keyed(desk: &sayso_engine::Desk, workflow: &str, key: &str) -> FlowId {
     let name = format!("file\n{}\n{workflow}\n{key}", desk.space());
+    FlowId::mint(Timestamp::from_micros(0), chance(&name))
+}
+
+/// The task that is made for a flow: whoever dies between the two makes no second one.
+fn task_of(flow: FlowId) -> TaskId {
+    TaskId::mint(Timestamp::from_micros(0), chance(&format!("task\n{flow}")))
+}
+
+/// What a name comes to where chance is wanted.
+fn chance(name: &str) -> u128 {
     let digest = Digest::of_bytes(name.as_bytes());
-    let chance = u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default();
-    FlowId::mint(Timestamp::from_micros(0), chance)
+    u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default()
 }
 
 fn title(

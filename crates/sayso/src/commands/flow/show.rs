@@ -7,16 +7,11 @@ use crate::flows::definition_of;
 use crate::out::{Look, Out};
 use crate::when;
 use clap_complete::ArgValueCompleter;
-use sayso_core::flow::{Event, Heard};
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::flow::Event;
 use sayso_core::{Exit, Timestamp};
-use sayso_engine::Desk;
-use sayso_server::wire;
+use sayso_server::{prose, wire};
 use sayso_workflow::file::picture;
 use serde_json::Value;
-
-/// How much of what a step gave is shown in a line.
-const OUTPUT_CHARS_MAX: usize = 100;
 
 /// Where a flow stands, and what happened on the way.
 #[derive(clap::Args)]
@@ -48,8 +43,13 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     }
     out.line("");
     for (at, event) in &history {
-        if let Some(words) = in_words(&desk, event)? {
-            line(out, *at, desk.now(), &words);
+        let asked = match event {
+            Event::Asked { gate, .. } => Some(desk.gate(*gate)?),
+            _ => None,
+        };
+        if let Some(words) = prose::flow_event(event, asked.as_ref()) {
+            let at_gate = asked.map(|gate| format!(" ({})", gate.handle())).unwrap_or_default();
+            line(out, *at, desk.now(), &format!("{words}{at_gate}"));
         }
     }
     if let Some(state) = state(&flow.state) {
@@ -61,54 +61,6 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
 
 fn line(out: &Out, at: Timestamp, now: Timestamp, words: &str) {
     out.line(&format!("{}  {words}", out.paint(Look::Faint, &when::relative(at, now))));
-}
-
-/// What happened, in words; none for what only says who goes on with it.
-fn in_words(desk: &Desk, event: &Event) -> Result<Option<String>> {
-    Ok(Some(match event {
-        Event::Started(started) => {
-            format!(
-                "begun by {} in {}",
-                harmless_line(&started.launcher),
-                harmless_line(&started.phase)
-            )
-        }
-        Event::Completed { output, .. } => format!("done: {}", brief(output)),
-        Event::Asked { gate, .. } => {
-            let gate = desk.gate(*gate)?;
-            format!("asked at {}: {}", gate.handle(), harmless_line(&gate.card.question))
-        }
-        Event::Heard { heard, .. } => said(heard),
-        Event::Moved { to, .. } => format!("to {}", harmless_line(to)),
-        Event::Ended { how, note, .. } => format!("{} {}", how.as_str(), harmless_line(note)),
-        Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => {
-            return Ok(None);
-        }
-    }))
-}
-
-fn said(heard: &Heard) -> String {
-    let by = harmless_line(&heard.by);
-    match &heard.answer {
-        Some(answer) => {
-            let reason = answer.reason.as_deref().map(harmless_line);
-            let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-            let text = harmless_line(&answer.as_text());
-            match heard.gate {
-                Some(_) => format!("{by} said {text}{reason}"),
-                // Nobody saw who it was.
-                None => format!("{text}{reason}, by way of {by}"),
-            }
-        }
-        None => format!("ended without an answer: {}", heard.ended),
-    }
-}
-
-/// What a step gave, in a line.
-fn brief(output: &Value) -> String {
-    let text = ["summary", "text"].iter().find_map(|key| output.get(key).and_then(Value::as_str));
-    let text = text.map_or_else(|| output.to_string(), str::to_owned);
-    shorten(&harmless_line(&text), OUTPUT_CHARS_MAX)
 }
 
 fn state(state: &Value) -> Option<String> {

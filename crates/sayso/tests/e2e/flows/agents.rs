@@ -84,3 +84,32 @@ everywhere! {
         assert_eq!(project.read("work.txt").as_deref(), Some("x\nx\n"));
     }
 }
+
+everywhere! {
+    /// What a flow leads is not offered as free work while the flow goes on; every list says who leads it.
+    fn a_task_that_a_flow_leads_is_not_free(space: &Space) {
+        let project = Project::new(space, &turns(&[&writes("PLAN.md", "first", COMPLETE)]), "  land: merge");
+        project.write("pipeline.yaml", PIPELINE);
+        let free = space.create(&["Free work", "--priority", "4"]);
+        begin(space, &["pipeline.yaml", "--key", "door"]).exits(7);
+        let led = flow(space);
+        let (handle, task) = (led["handle"].as_str().unwrap(), led["task"].as_str().unwrap());
+        // Answered, it waits for nobody: only its flow may go on with it.
+        space.ann(&["approve", &gate(space)]).says(&format!("flow {handle} leads it")).ok();
+        assert_eq!(space.state(task), "open");
+        let ready = space.ann(&["ready", "--json"]).json();
+        let ready: Vec<_> = ready["items"].as_array().unwrap().iter().map(|row| row["handle"].clone()).collect();
+        assert_eq!(ready, [free.as_str()]);
+        assert_eq!(space.ann(&["next", "--json"]).json()["handle"], free.as_str());
+        assert_eq!(space.show(task)["flow"], handle);
+        for list in [&["list"][..], &["tree"], &["show", task]] {
+            space.ann(list).says(&format!("led by flow {handle}")).exits(0);
+        }
+        assert_eq!(space.show(&free)["flow"], serde_json::Value::Null);
+        // Taken back, it is somebody's to look at again.
+        space.ann(&["flow", "cancel", handle, "later"]).ok();
+        assert_ne!(space.ann(&["next", "--json"]).json()["handle"], free.as_str());
+        assert_eq!(space.ann(&["ready", "--json"]).json()["items"].as_array().unwrap().len(), 2);
+        space.verify();
+    }
+}

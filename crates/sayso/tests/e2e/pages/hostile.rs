@@ -1,7 +1,7 @@
 //! What agents write to deceive is inert and visible.
 
 use super::Desk;
-use crate::harness::in_places;
+use crate::harness::{Space, in_places};
 use serde_json::{Value, json};
 
 /// Texts that would do something, if anything let them.
@@ -30,11 +30,12 @@ in_places! {
         }));
         let task = space.create(&[HOSTILE[0], "--label", "x"]);
         space.run(crate::harness::Who::Agent("coder"), &["note", &task, &all]).ok();
-        for place in [format!("gates/{}", gate["handle"].as_str().unwrap()), "inbox".into(), "live".into(), "tasks".into(), format!("tasks/{task}"), "audit".into()] {
+        let flow = hostile_flow(space);
+        for place in ["flows".into(), format!("flows/{flow}"), format!("gates/{}", gate["handle"].as_str().unwrap()), "inbox".into(), "live".into(), "tasks".into(), format!("tasks/{task}"), "audit".into()] {
             desk.go(&place);
             std::thread::sleep(std::time::Duration::from_millis(200));
             assert_ne!(page.eval("document.title.includes('owned')"), true, "{place}");
-            assert_eq!(page.eval("document.querySelectorAll('img, iframe, object, svg:not(.plot), [onload], [onerror], [onfocus], [onmouseover], a[href^=\"javascript\"]').length"), 0, "{place}");
+            assert_eq!(page.eval("document.querySelectorAll('img, iframe, object, svg:not(.plot):not(.picture > svg), .picture :is(a, image, use, script, style, foreignObject), [onload], [onerror], [onfocus], [onmouseover], a[href^=\"javascript\"]').length"), 0, "{place}");
             assert_eq!(page.eval("document.querySelectorAll('main script').length"), 0, "{place}");
             let text = page.text();
             assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}') && !text.contains('\u{200b}'), "{place}");
@@ -57,6 +58,30 @@ in_places! {
         assert_eq!(desk.ended(&gate)["answer"]["picked"], json!([HOSTILE[7]]));
         desk.is_content();
     }
+}
+
+/// A flow with such texts wherever one can be: its title, conditions, questions, outputs and state.
+fn hostile_flow(space: &Space) -> String {
+    let phases = json!([
+        {"name": "a", "run": "cat hostile.txt", "set": {"said": "output.text"},
+         "ask": {"approval": "{{ output.text }}", "context": "{{ output.text }}"},
+         "next": [{"if": format!("approved && {} != ''", json!(HOSTILE[0])), "to": "b"}, {"if": "!approved", "to": "a"}, {"to": "end"}]},
+        {"name": "b", "run": "cat hostile.txt", "ask": {"approval": "{{ state.said }}"}},
+    ]);
+    std::fs::write(space.path().join("hostile.txt"), HOSTILE.join("\n")).unwrap();
+    std::fs::write(
+        space.path().join("hostile.yaml"),
+        json!({"workflow": "hostile", "phases": phases}).to_string(),
+    )
+    .unwrap();
+    let ran = space
+        .run(
+            crate::harness::Who::Script,
+            &["flow", "run", "hostile.yaml", "--key", &HOSTILE.join(" "), "--json"],
+        )
+        .exits(7);
+    let flow: Value = serde_json::from_str(&ran.stdout).unwrap();
+    flow["handle"].as_str().unwrap().to_owned()
 }
 
 in_places! {

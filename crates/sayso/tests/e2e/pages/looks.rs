@@ -23,12 +23,18 @@ fn pages(space: &Space, desk: &Desk) -> Vec<String> {
     desk.server.answer("bob", &done, json!({"verdict": "approved"})).is(200);
     let gates =
         [&gate, &choice, &form, &done].map(|gate| format!("gates/{}", text(&gate["handle"])));
+    let done = super::flows::begin(space, "2.4.0");
+    desk.server
+        .post("ann", &format!("/flows/{done}/cancel"), json!({"reason": "too early"}))
+        .is(200);
+    let flow = super::flows::begin(space, "2.4.1");
     let plain = [
         "inbox",
         "inbox?view=done",
         "inbox?view=groups",
         "tasks",
         "tasks?view=board",
+        "flows",
         "live",
         "agents",
         "policy",
@@ -36,7 +42,12 @@ fn pages(space: &Space, desk: &Desk) -> Vec<String> {
         "metrics",
         "you",
     ];
-    plain.map(Into::into).into_iter().chain(gates).chain([format!("tasks/{task}")]).collect()
+    plain
+        .map(Into::into)
+        .into_iter()
+        .chain(gates)
+        .chain([format!("tasks/{task}"), format!("flows/{flow}"), format!("flows/{done}")])
+        .collect()
 }
 
 in_places! {

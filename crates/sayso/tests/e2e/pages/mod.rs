@@ -5,6 +5,7 @@ mod browser;
 mod demo;
 mod entry;
 mod fatigue;
+mod flows;
 mod hostile;
 mod installed;
 mod keys;

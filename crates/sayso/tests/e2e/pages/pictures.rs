@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The pages that are pictured by their own name.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("tasks", "tasks"),
     ("board", "tasks?view=board"),
+    ("flows", "flows"),
     ("live", "live"),
     ("agents", "agents"),
     ("policy", "policy"),
@@ -40,6 +41,8 @@ in_places! {
         }
         desk.go(&format!("tasks/{}", shown.task));
         take("task");
+        desk.go(&format!("flows/{}", shown.flow));
+        take("flow");
         desk.go(&format!("gates/{}", shown.gate));
         desk.drawn(&shown.gate);
         take("gate");
@@ -83,6 +86,7 @@ fn look(desk: &Desk, shown: &Shown, folder: &Path) {
         ("inbox-done".to_owned(), "inbox?view=done".to_owned()),
         ("inbox-groups".to_owned(), "inbox?view=groups".to_owned()),
         ("task".to_owned(), format!("tasks/{}", shown.task)),
+        ("flow".to_owned(), format!("flows/{}", shown.flow)),
     ];
     for (name, path) in plain.into_iter().chain(more).chain(gates) {
         for (width, height) in [(320, 640), (768, 1024), (1280, 800), (1920, 1080)] {
@@ -98,6 +102,7 @@ fn look(desk: &Desk, shown: &Shown, folder: &Path) {
 
 /// What there is to look at.
 struct Shown {
+    flow: String,
     task: String,
     gate: String,
     choice: String,
@@ -147,6 +152,7 @@ fn fill(space: &Space, desk: &Desk) -> Shown {
     let waiting = space.ann(&["inbox", "--json"]).json();
     let is_call = |card: &&Value| card["kind"] == "tool";
     let call = handle(waiting["items"].as_array().unwrap().iter().find(is_call).unwrap());
+    let flow = flows(space);
     let mut done = String::new();
     for (question, verdict) in [
         ("Merge the fix?", "approved"),
@@ -158,5 +164,25 @@ fn fill(space: &Space, desk: &Desk) -> Shown {
         desk.server.answer("bob", &gate, said).is(200);
         done = handle(&gate);
     }
-    Shown { task, gate: handle(&gate), choice: handle(&choice), form: handle(&form), call, done }
+    let (gate, choice, form) = (handle(&gate), handle(&choice), handle(&form));
+    Shown { flow, task, gate, choice, form, call, done }
+}
+
+/// A flow that is done, one that was taken back, and one at its second question, which is named.
+fn flows(space: &Space) -> String {
+    let answer = |flow: &str, verb: &[&str]| {
+        let shown = space.ann(&["flow", "show", flow, "--json"]).json();
+        let gate = shown["waits_for"][0].as_str().unwrap();
+        space.ann(&[&[verb[0], gate], &verb[1..]].concat()).ok();
+        space.run(crate::harness::Who::Script, &["flow", "resume", flow]).exits_not(1);
+    };
+    let done = super::flows::begin(space, "2.3.9");
+    answer(&done, &["approve"]);
+    answer(&done, &["choose", "eu"]);
+    let taken_back = super::flows::begin(space, "2.4.0");
+    space.ann(&["flow", "cancel", &taken_back, "superseded by 2.4.1"]).ok();
+    let flow = super::flows::begin(space, "2.4.1");
+    answer(&flow, &["reject", "the notes are missing"]);
+    answer(&flow, &["approve"]);
+    flow
 }

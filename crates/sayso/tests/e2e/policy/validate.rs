@@ -1,4 +1,4 @@
-//! `validate`: settings, task files, roles and policies, every mistake at once.
+//! `validate`: settings, task files, roles, policies and workflows, every mistake at once.
 
 use super::{data, fits, write};
 use crate::harness::{Backend, Ran, Space, Who};
@@ -74,4 +74,63 @@ fn given_files_are_told_apart_by_their_names() {
     validate(&space, &[".sayso/config.yaml"]).exits(2).never_says("secret");
     validate(&space, &["nothing.md"]).exits(2).says("there is no file");
     validate(&space, &["a.txt"]).exits(2).refused("SAY038");
+}
+
+/// A workflow is known by what is in it, wherever it is and whatever it is called.
+#[test]
+fn workflows_are_looked_at_too() {
+    let space = Space::bare(Backend::Sqlite);
+    let phases = "phases:\n  - name: a\n    run: 'true'\n";
+    write(&space, "release.yaml", &format!("workflow: release\n{phases}"));
+    write(&space, "notes.yaml", "just: notes\n");
+    write(
+        &space,
+        "flows/fleet.yml",
+        &format!("about: x\n'workflow': y\n{phases}    nxt: b\n    next: b\n"),
+    );
+    write(
+        &space,
+        "workflows/policy.yaml",
+        "workflow: z\nphases:\n  - name: a\n    prompt_file: gone.md\n  - name: b\n    \
+         prompt: Do it.\n    role: wizard\n",
+    );
+    write(
+        &space,
+        "flows/roles.yaml",
+        "workflow: r\nphases:\n  - {name: a, prompt: Do it., role: wizard}\n",
+    );
+    write(&space, "elsewhere/broken.yaml", "workflow: [\n");
+    let ran = validate(&space, &[]).exits(2).refused("SAY049");
+    let expected = [
+        "flows/fleet.yml:6: a phase has no key `nxt`\n    write `next`",
+        "flows/fleet.yml:7: `next`: there is no phase `b`",
+        "flows/roles.yaml:3: there is no role \"wizard\"\n    take one of ",
+        "workflows/policy.yaml:4: `gone.md` cannot be read",
+    ];
+    for says in expected {
+        assert!(ran.stdout.contains(says), "{says}:\n{}", ran.stdout);
+    }
+    assert!(
+        !ran.stdout.contains("notes.yaml") && !ran.stdout.contains("release.yaml"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stderr.contains("4 mistakes in 5 files"), "{}", ran.stderr);
+    fits("mistakes", &data(&validate(&space, &["--json"])));
+    validate(&space, &["release.yaml"]).says("1 file, no mistakes").ok();
+    validate(&space, &["elsewhere/broken.yaml"]).exits(2).says("elsewhere/broken.yaml:");
+    validate(&space, &["notes.yaml"]).exits(2).says("notes.yaml:1: ");
+}
+
+/// What is shipped to begin with is fine.
+#[test]
+fn the_examples_have_no_mistakes() {
+    let space = Space::bare(Backend::Sqlite);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flows");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|e| e == "yaml")).collect();
+    assert!(files.len() >= 8, "{files:?}");
+    let names: Vec<_> = files.iter().map(|path| path.to_str().unwrap()).collect();
+    validate(&space, &names).says(&format!("{} files, no mistakes", names.len())).ok();
 }

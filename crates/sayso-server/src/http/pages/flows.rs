@@ -1,0 +1,274 @@
+//! Flows: those under way and those that are over, and one with its picture, what was asked and what happened.
+
+use super::super::flows::check_may_look;
+use super::super::route::{Asked, Nothing};
+use super::card::Moment;
+use super::frame::Frame;
+use super::tasks::{Question, question};
+use super::{Html, Onlooker};
+use crate::prose;
+use askama::Template;
+use sayso_core::flow::{Event, Flow};
+use sayso_core::gate::Gate;
+use sayso_core::text::{harmless, harmless_line, shorten};
+use sayso_core::{Deed, GateId, Timestamp};
+use sayso_engine::{FlowFilter, FlowHistory, GateFilter, Result};
+use sayso_workflow::file::{Definition, picture};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// So many flows are in a list.
+const FLOWS_MAX: usize = 100;
+
+/// So many questions of a task are looked through for what its agent waits for.
+const GATES_MAX: usize = 50;
+
+/// So much of a flow's history is shown: its end.
+const HAPPENED_MAX: usize = 500;
+
+/// Which part of a page.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    part: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "flows.html")]
+struct FlowsPage {
+    frame: Frame,
+    body: FlowsPart,
+}
+
+#[derive(Template)]
+#[template(path = "flows_body.html")]
+struct FlowsPart {
+    base: String,
+    lists: Vec<List>,
+}
+
+struct List {
+    title: &'static str,
+    empty: &'static str,
+    rows: Vec<FlowView>,
+    is_cut: bool,
+}
+
+/// A flow in a list, and at the head of its page.
+struct FlowView {
+    handle: String,
+    workflow: String,
+    title: String,
+    standing: &'static str,
+    phase: String,
+    waits: Vec<Wait>,
+    note: String,
+    began: Moment,
+    ended: Option<Moment>,
+}
+
+/// What a flow waits for.
+struct Wait {
+    handle: String,
+    question: String,
+    asked: Moment,
+}
+
+pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+    check_may_look(at)?;
+    let frame = at.frame("flows")?;
+    let live = list(at, "Under way", "No flow is under way.", false)?;
+    let over = list(at, "Over", "None is over yet.", true)?;
+    let body = FlowsPart { base: frame.base.clone(), lists: vec![live, over] };
+    match asked.query.part {
+        Some(_) => Html::of(&body),
+        None => Html::of(&FlowsPage { frame, body }),
+    }
+}
+
+impl FlowsPart {
+    /// Whether there never was one.
+    fn is_empty(&self) -> bool {
+        self.lists.iter().all(|list| list.rows.is_empty())
+    }
+}
+
+fn list(at: &Onlooker, title: &'static str, empty: &'static str, over: bool) -> Result<List> {
+    let filter = FlowFilter { over, limit: FLOWS_MAX, ..FlowFilter::default() };
+    let found = at.desk.flows(&filter)?;
+    let rows = found.items.iter().map(|flow| view(at, flow)).collect::<Result<_>>()?;
+    Ok(List { title, empty, rows, is_cut: found.more })
+}
+
+fn view(at: &Onlooker, flow: &Flow) -> Result<FlowView> {
+    let now = at.desk.now();
+    let waits = waits_for(at, flow)?;
+    let standing = match flow.is_live() && !waits.is_empty() {
+        true => "waiting",
+        false => flow.standing(),
+    };
+    let note = flow.ending.as_ref().map(|ending| harmless_line(&ending.note));
+    Ok(FlowView {
+        handle: flow.started.handle.clone(),
+        workflow: harmless_line(&flow.started.workflow),
+        title: shorten(&harmless_line(&flow.started.title), 200),
+        standing,
+        phase: harmless_line(&flow.phase),
+        waits: waits.iter().map(|gate| wait(gate, now)).collect(),
+        note: shorten(&note.unwrap_or_default(), 300),
+        began: Moment::of(flow.started_at, now),
+        ended: flow.ending.as_ref().map(|ending| Moment::of(ending.at, now)),
+    })
+}
+
+/// The open questions a flow waits for: its own, or those of the agent that works for it.
+fn waits_for(at: &Onlooker, flow: &Flow) -> Result<Vec<Gate>> {
+    if !flow.is_live() {
+        return Ok(vec![]);
+    }
+    let mut gates = vec![];
+    for (_, gate) in flow.waits_for() {
+        gates.push(at.desk.gate(gate)?);
+    }
+    if let (Some(task), true) = (flow.started.task, gates.is_empty()) {
+        let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
+        gates = at.desk.gates(&at.actor, filter)?.items;
+    }
+    gates.retain(Gate::is_open);
+    Ok(gates)
+}
+
+fn wait(gate: &Gate, now: Timestamp) -> Wait {
+    Wait {
+        handle: gate.handle().to_owned(),
+        question: shorten(&harmless_line(&gate.card.question), 300),
+        asked: Moment::of(gate.opened_at, now),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "flow.html")]
+struct FlowPage {
+    frame: Frame,
+    body: FlowPart,
+}
+
+#[derive(Template)]
+#[template(path = "flow_body.html")]
+struct FlowPart {
+    base: String,
+    flow: FlowView,
+    version: String,
+    begun_by: String,
+    task: Option<(String, String)>,
+    /// What to type so that it goes on, where nobody does.
+    go_on: Option<String>,
+    may_cancel: bool,
+    /// SVG, made here and nowhere else.
+    picture: Option<String>,
+    questions: Vec<Question>,
+    happened: Vec<Happened>,
+    is_cut: bool,
+    state: String,
+}
+
+/// Something that happened to a flow.
+struct Happened {
+    when: Moment,
+    what: String,
+    gate: Option<String>,
+}
+
+pub(super) fn one(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Html> {
+    check_may_look(at)?;
+    let id = at.desk.find_flow(&asked.names[0])?;
+    let (flow, history) = (at.desk.flow(id)?, at.desk.flow_history(id)?);
+    let frame = at.frame("flows")?;
+    let body = flow_part(at, &flow, &history, frame.base.clone())?;
+    match asked.query.part {
+        Some(_) => Html::of(&body),
+        None => Html::of(&FlowPage { frame, body }),
+    }
+}
+
+fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) -> Result<FlowPart> {
+    let (started, now) = (&flow.started, at.desk.now());
+    let gates = asked_in(at, history)?;
+    let mut asked: Vec<_> = gates.values().collect();
+    asked.sort_by_key(|gate| gate.opened_at);
+    let task = started.task.map(|task| at.desk.task(task)).transpose()?;
+    let shown = history.len().saturating_sub(HAPPENED_MAX);
+    Ok(FlowPart {
+        base,
+        flow: view(at, flow)?,
+        version: harmless_line(&started.version),
+        begun_by: harmless_line(&started.launcher),
+        task: task.map(|row| (row.task.handle, harmless_line(&row.task.title))),
+        go_on: go_on(at, flow)?,
+        may_cancel: flow.is_live() && at.actor.may(Deed::Operate),
+        picture: drawn(flow, history),
+        questions: asked.into_iter().map(|gate| question(gate, now)).collect(),
+        happened: history[shown..].iter().filter_map(|one| happened(one, &gates, now)).collect(),
+        is_cut: shown > 0,
+        state: carried(flow),
+    })
+}
+
+/// The questions a flow has asked.
+fn asked_in(at: &Onlooker, history: &FlowHistory) -> Result<BTreeMap<GateId, Gate>> {
+    let mut gates = BTreeMap::new();
+    for (_, event) in history {
+        if let Event::Asked { gate, .. } = event {
+            gates.insert(*gate, at.desk.gate(*gate)?);
+        }
+    }
+    Ok(gates)
+}
+
+/// The picture of a flow; none where only the program knows its workflow.
+fn drawn(flow: &Flow, history: &FlowHistory) -> Option<String> {
+    let definition = Definition::of(flow).ok()??;
+    let (graph, standing) = picture(&definition, flow, history);
+    Some(graph.svg(&standing))
+}
+
+/// How a flow goes on that waits for nobody and that nobody holds.
+fn go_on(at: &Onlooker, flow: &Flow) -> Result<Option<String>> {
+    let is_held = flow.hold.as_ref().is_some_and(|hold| hold.until > at.desk.now());
+    let is_idle = flow.is_live() && !is_held && waits_for(at, flow)?.is_empty();
+    let is_filed = flow.started.definition.is_some();
+    Ok((is_idle && is_filed).then(|| format!("sayso flow resume {}", flow.started.handle)))
+}
+
+fn happened(
+    (at, event): &(Timestamp, Event),
+    gates: &BTreeMap<GateId, Gate>,
+    now: Timestamp,
+) -> Option<Happened> {
+    let gate = match event {
+        Event::Asked { gate, .. } => gates.get(gate),
+        Event::Heard { heard, .. } => heard.gate.and_then(|gate| gates.get(&gate)),
+        Event::Started(_)
+        | Event::Completed { .. }
+        | Event::Moved { .. }
+        | Event::Ended { .. }
+        | Event::Taken { .. }
+        | Event::Kept { .. }
+        | Event::LetGo
+        | Event::Unknown => None,
+    };
+    let what = prose::flow_event(event, gate)?;
+    let gate = gate.map(|gate| gate.handle().to_owned());
+    Some(Happened { when: Moment::of(*at, now), what, gate })
+}
+
+/// What a flow carries along, as text.
+fn carried(flow: &Flow) -> String {
+    let own = flow.state.get("state").unwrap_or(&flow.state);
+    let is_empty = own.is_null() || own.as_object().is_some_and(serde_json::Map::is_empty);
+    match is_empty {
+        true => String::new(),
+        false => harmless(&serde_json::to_string_pretty(own).unwrap_or_default()).text,
+    }
+}

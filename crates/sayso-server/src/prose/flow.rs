@@ -1,0 +1,52 @@
+//! What is said of a flow.
+
+use sayso_core::flow::{Event, Heard};
+use sayso_core::gate::Gate;
+use sayso_core::text::{harmless_line, shorten};
+use serde_json::Value;
+
+/// How much of what a step gave is told in a line.
+const OUTPUT_CHARS_MAX: usize = 100;
+
+/// What happened to a flow; none for what only says who goes on with it. `asked` is the gate of a question.
+pub fn flow_event(event: &Event, asked: Option<&Gate>) -> Option<String> {
+    Some(match event {
+        Event::Started(started) => {
+            let (by, phase) = (harmless_line(&started.launcher), harmless_line(&started.phase));
+            format!("begun by {by} in {phase}")
+        }
+        Event::Completed { output, .. } => format!("done: {}", brief(output)),
+        Event::Asked { .. } => match asked {
+            Some(gate) => format!("asked: {}", harmless_line(&gate.card.question)),
+            None => "asked".into(),
+        },
+        Event::Heard { heard, .. } => said(heard),
+        Event::Moved { to, .. } => format!("to {}", harmless_line(to)),
+        Event::Ended { how, note, .. } => {
+            format!("{} {}", how.as_str(), harmless_line(note)).trim_end().to_owned()
+        }
+        Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => return None,
+    })
+}
+
+fn said(heard: &Heard) -> String {
+    let by = harmless_line(&heard.by);
+    let Some(answer) = &heard.answer else {
+        return format!("ended without an answer: {}", heard.ended);
+    };
+    let reason = answer.reason.as_deref().map(harmless_line);
+    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let text = harmless_line(&answer.as_text());
+    match heard.gate {
+        Some(_) => format!("{by} said {text}{reason}"),
+        // Nobody saw who it was.
+        None => format!("{text}{reason}, by way of {by}"),
+    }
+}
+
+/// What a step gave, in a line.
+fn brief(output: &Value) -> String {
+    let text = ["summary", "text"].iter().find_map(|key| output.get(key).and_then(Value::as_str));
+    let text = text.map_or_else(|| output.to_string(), str::to_owned);
+    shorten(&harmless_line(&text), OUTPUT_CHARS_MAX)
+}

@@ -1,0 +1,2 @@
+-- Flows from before say it in their view.
+UPDATE flows SET task = json_extract(body, '$.started.task');
