@@ -15,6 +15,7 @@ use std::time::Duration;
 const PLACE: &str = "SAYSO_KILLED_PLACE";
 const SPACE: &str = "SAYSO_KILLED_SPACE";
 const AT: &str = "SAYSO_KILLED_AT";
+const AT_ONCE: &str = "SAYSO_KILLED_AT_ONCE";
 
 /// Kills the process when it is looked at for the n-th time: each time it waited for something.
 struct DieAt<F> {
@@ -58,6 +59,13 @@ fn five_phases() -> Workflow<Vec<String>> {
         .unwrap()
 }
 
+/// How the program begins its flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    BeginAndRun,
+    AtOnce,
+}
+
 fn place_of(site: &Site) -> String {
     match &site.place {
         Place::Sqlite(path) => path.display().to_string(),
@@ -77,6 +85,9 @@ fn the_program() {
     let inbox = Inbox::at(place, &std::env::var(SPACE).unwrap(), "bot").unwrap();
     let looks_left = std::env::var(AT).unwrap().parse().unwrap();
     let work = Box::pin(async move {
+        if std::env::var(AT_ONCE).is_ok() {
+            return inbox.run(&five_phases(), "k", vec![], HumanInput::Park).await.unwrap().1;
+        }
         let flow = inbox.begin(&five_phases(), "k", vec![]).await.unwrap();
         flow.run(HumanInput::Park).await.unwrap()
     });
@@ -85,8 +96,11 @@ fn the_program() {
 }
 
 /// Starts the program. Whether it came through.
-fn start(site: &Site, at: u64) -> bool {
+fn start(site: &Site, way: Way, at: u64) -> bool {
     let mut program = Command::new(std::env::current_exe().unwrap());
+    if way == Way::AtOnce {
+        program.env(AT_ONCE, "1");
+    }
     program.args(["--exact", "killed::the_program", "--nocapture"]);
     program.env(PLACE, place_of(site)).env(SPACE, &site.space).env(AT, at.to_string());
     let output = program.output().unwrap();
@@ -109,14 +123,14 @@ fn people(site: &Site) -> usize {
 
 /// Kills the program at its n-th look, in the first, second or third part of its way; then lets it come to
 /// its end. Whether it was killed at all.
-fn killed_at(site: &Site, part: usize, at: u64) -> bool {
+fn killed_at(site: &Site, way: Way, part: usize, at: u64) -> bool {
     let mut was_killed = false;
     for now in 0..10 {
         let at = if now == part { at } else { u64::MAX };
-        let came_through = start(site, at);
+        let came_through = start(site, way, at);
         was_killed |= !came_through;
         if !came_through {
-            assert!(start(site, u64::MAX), "it goes on after it was killed at {at}");
+            assert!(start(site, way, u64::MAX), "it goes on after it was killed at {at}");
         }
         if people(site) == 0 {
             break;
@@ -153,19 +167,19 @@ fn check(site: &Site, what: &str) {
 }
 
 /// Kills at every look of each part, until a part comes through without being killed.
-fn everywhere(make: fn() -> Site, stride: u64) -> u64 {
+fn everywhere(make: fn() -> Site, way: Way) -> u64 {
     let mut kills = 0;
     for part in 0..3 {
         let mut at = 0;
         loop {
             let site = make();
-            let was_killed = killed_at(&site, part, at);
+            let was_killed = killed_at(&site, way, part, at);
             check(&site, &format!("part {part}, look {at}"));
             if !was_killed {
                 break;
             }
             kills += 1;
-            at += stride;
+            at += 1;
         }
     }
     kills
@@ -173,12 +187,24 @@ fn everywhere(make: fn() -> Site, stride: u64) -> u64 {
 
 #[test]
 fn at_every_point_on_sqlite() {
-    let kills = everywhere(Site::sqlite, 1);
+    let kills = everywhere(Site::sqlite, Way::BeginAndRun);
     assert!(kills >= 15, "only {kills} kills");
 }
 
 #[test]
 fn at_every_point_on_postgres() {
-    let kills = everywhere(Site::postgres, 1);
+    let kills = everywhere(Site::postgres, Way::BeginAndRun);
     assert!(kills >= 15, "only {kills} kills");
+}
+
+#[test]
+fn at_every_point_begun_and_run_at_once_on_sqlite() {
+    let kills = everywhere(Site::sqlite, Way::AtOnce);
+    assert!(kills >= 12, "only {kills} kills");
+}
+
+#[test]
+fn at_every_point_begun_and_run_at_once_on_postgres() {
+    let kills = everywhere(Site::postgres, Way::AtOnce);
+    assert!(kills >= 12, "only {kills} kills");
 }

@@ -342,6 +342,30 @@ on_both! {
 }
 
 on_both! {
+    /// Begun and run at once it is the flow that `begin` would have found, whoever comes first.
+    fn begun_and_run_at_once(site: &Site) {
+        let (one, two) = (site.inbox(), site.inbox());
+        block_on(async {
+            let (flow, outcome) = one.run(&yes_or_no(), "1.2", 1, HumanInput::Park).await.unwrap();
+            let Outcome::Waits(questions) = outcome else { panic!("it asks: {outcome:?}") };
+            // Somebody else finds it, and asks nobody again.
+            let (same, outcome) = two.run(&yes_or_no(), "1.2", 1, HumanInput::Park).await.unwrap();
+            assert_eq!(same.id(), flow.id());
+            assert!(matches!(outcome, Outcome::Waits(again) if again == questions));
+            assert_eq!(site.open().len(), 1);
+            let other = two.run(&yes_or_no(), "1.2", 7, HumanInput::Park).await;
+            assert_eq!(other.err().map(|e| e.code()), Some(Code::Clash));
+            site.answer(&site.open()[0], Answer::approved());
+            let outcome = flow.run(HumanInput::Park).await.unwrap();
+            assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+            let (_, outcome) = one.run(&yes_or_no(), "1.2", 1, HumanInput::Park).await.unwrap();
+            assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+        });
+        site.verify();
+    }
+}
+
+on_both! {
     /// Two who go on with one flow do its steps once: the second waits for the first.
     fn two_at_one_flow(site: &Site) {
         let runs = Arc::new(AtomicU32::new(0));
