@@ -1,5 +1,5 @@
 //! What a ruling costs, for goal P10: with 10, 100 and 1,000 rules, and a replay of 100,000 requests.
-//! Run it with `cargo run --release -p sayso-policy --example bench`.
+//! Run it with `cargo run --release -p sayso-policy --example policy_bench`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
