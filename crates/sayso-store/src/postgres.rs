@@ -216,7 +216,7 @@ impl Postgres {
         Ok(self.step(step)?.rows.iter().map(row).collect())
     }
 
-    fn early(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
+    fn ask_ahead(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
         let question = question(sql, args);
         if holds_nul(args) || !self.early.note(&question, about) {
             return Ok(());
@@ -319,7 +319,7 @@ impl Tx for Postgres {
     }
 
     fn ask_early(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
-        let result = self.early(about, sql, args);
+        let result = self.ask_ahead(about, sql, args);
         self.note(result)
     }
 

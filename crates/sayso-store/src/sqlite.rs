@@ -147,8 +147,12 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.execute_batch("PRAGMA trusted_schema = OFF")
 }
 
+/// After this long somebody has waited longer than others do, and asks more often than they.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Waits in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
-/// starves a process that many others race with.
+/// starves a process that many others race with. So do steps that only grow: whoever comes anew asks more
+/// often than whoever has waited, and there is always somebody new.
 fn wait_a_turn(tries: i32) -> bool {
     thread_local! {
         static BEGAN: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) };
@@ -156,10 +160,12 @@ fn wait_a_turn(tries: i32) -> bool {
     if tries == 0 {
         BEGAN.set(Some(Instant::now()));
     }
-    let tries = u64::try_from(tries).unwrap_or_default();
-    std::thread::sleep(Duration::from_micros(200 + 100 * tries.min(48)));
     // By the clock: on a busy machine each pause is longer than it was meant to be.
-    BEGAN.get().is_some_and(|began| began.elapsed() < Duration::from_secs(BUSY_SECONDS_MAX))
+    let waited = BEGAN.get().map_or(Duration::MAX, |began| began.elapsed());
+    let tries = u64::try_from(tries).unwrap_or_default();
+    let step = if waited < PATIENCE { tries.min(48) } else { 0 };
+    std::thread::sleep(Duration::from_micros(200 + 100 * step));
+    waited < Duration::from_secs(BUSY_SECONDS_MAX)
 }
 
 fn check_version() -> Result<()> {

@@ -45,9 +45,11 @@ fn crowd(backend: Backend, rounds: u64) {
                 })
             })
             .collect();
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        // All of them first: a server that is not told to end would keep a failure waiting for ever.
+        let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
         is_over.store(true, Relaxed);
         server.join().unwrap();
+        written.into_iter().for_each(|writer| writer.unwrap());
     });
     let (served, slowest) = (served.load(Relaxed), slowest.into_inner().unwrap());
     let commands = WRITERS * rounds * 3;
