@@ -7,6 +7,7 @@
 mod address;
 mod audit;
 mod away;
+mod backup;
 mod batch;
 mod calendar;
 mod calls;
@@ -57,6 +58,7 @@ mod world;
 pub use address::Reachable;
 pub use audit::{ExportError, Report, verify_export};
 pub use away::Away;
+pub use backup::BackedUp;
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;

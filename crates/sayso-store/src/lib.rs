@@ -5,6 +5,7 @@
 //! one transaction, so that events, views, deliveries, outbox and audit entry are there together or
 //! not at all; a *watch* only shortens the wait for something that is a row anyway.
 
+mod draft;
 mod error;
 mod explain;
 mod figures;

@@ -1,12 +1,12 @@
 //! SQLite: one file, many processes. Every write takes its lock at the start and waits its turn.
 
-use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts};
-use crate::{Error, Place, Result, schema};
+use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, args, check_texts};
+use crate::{Error, Place, Result, draft, schema};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a writer waits for others before it gives up.
@@ -57,33 +57,35 @@ pub(crate) fn open(path: &Path) -> Result<Sqlite> {
 pub(crate) fn create(path: &Path) -> Result<Sqlite> {
     refuse_links(path)?;
     if !path.exists() {
-        make(path)?;
+        draft::make(path, make)?;
     }
     open(path)
 }
 
-/// Makes a database under another name and then gives it its own: whoever finds it finds all of it,
-/// though several make it at once or one is killed half-way.
-fn make(path: &Path) -> Result<()> {
-    let draft = draft(path);
-    let made = make_draft(&draft).and_then(|()| give_name(&draft, path));
-    for suffix in ["", "-journal", "-wal", "-shm"] {
-        let mut left = draft.clone().into_os_string();
-        left.push(suffix);
-        let _ = std::fs::remove_file(left);
+/// Writes all that the database has at one moment into a new file, readable by its owner alone. Others go on
+/// meanwhile.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let taken = || Error::Other(format!("{} is there already", to.display()));
+    if to.exists() {
+        return Err(taken());
     }
-    made
+    let is_ours = draft::make(to, |draft| {
+        let mut private = std::fs::OpenOptions::new();
+        let made = private.write(true).create_new(true).mode(0o600).open(draft);
+        made.map_err(|e| Error::Other(format!("{}: {e}", to.display())))?;
+        let name = draft
+            .to_str()
+            .ok_or_else(|| Error::Other(format!("{}: its name is not UTF-8 text", to.display())))?;
+        open(from)?.exec("VACUUM INTO ?1", args![name])?;
+        let mut copy = connect(draft, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        // The copy is to be used like the original.
+        copy.batch("PRAGMA journal_mode = WAL")?;
+        copy.close_whole()
+    })?;
+    is_ours.then_some(()).ok_or_else(taken)
 }
 
-/// A name beside the database that nobody else has.
-fn draft(path: &Path) -> PathBuf {
-    let chance = RandomState::new().build_hasher().finish();
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{chance:016x}.new"));
-    path.with_file_name(name)
-}
-
-fn make_draft(draft: &Path) -> Result<()> {
+fn make(draft: &Path) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -91,29 +93,7 @@ fn make_draft(draft: &Path) -> Result<()> {
     sqlite.batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
     schema::migrate(&mut sqlite)?;
     sqlite.batch("PRAGMA journal_mode = WAL")?;
-    // This once everything has to be in the file itself: a WAL would keep its old name.
-    let Sqlite { conn, place, .. } = sqlite;
-    let closed = conn
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
-        .and_then(|_| conn.close().map_err(|(_, error)| error));
-    closed.map_err(|e| failure(&e, &place))
-}
-
-/// Gives a draft its name, unless somebody was faster; then theirs is the database.
-fn give_name(draft: &Path, path: &Path) -> Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    let is_taken = |e: &std::io::Error| e.kind() == std::io::ErrorKind::AlreadyExists;
-    let named = std::fs::hard_link(draft, path).or_else(|e| {
-        if is_taken(&e) {
-            return Err(e);
-        }
-        // Some shared folders have no links.
-        Ok(renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE)?)
-    });
-    match named {
-        Err(e) if !is_taken(&e) => Err(Error::Other(format!("{}: {e}", path.display()))),
-        _ => Ok(()),
-    }
+    sqlite.close_whole()
 }
 
 /// A database in memory.
@@ -227,6 +207,15 @@ impl Sqlite {
             self.is_durable = is_durable;
         }
         self.exec("BEGIN IMMEDIATE", &[]).map(drop)
+    }
+
+    /// Closes it with everything in the file itself: a WAL would keep the name the file has now.
+    fn close_whole(self) -> Result<()> {
+        let Sqlite { conn, place, .. } = self;
+        let closed = conn
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+            .and_then(|_| conn.close().map_err(|(_, error)| error));
+        closed.map_err(|e| failure(&e, &place))
     }
 
     fn pragma(&mut self, name: &str) -> Result<i64> {

@@ -165,6 +165,17 @@ impl Store {
         })
     }
 
+    /// Writes all that is here at one moment into a new file, while others go on. Only what SQLite keeps in a
+    /// file: other databases have ways of their own.
+    pub fn copy_to(&self, file: &std::path::Path) -> Result<()> {
+        match &self.place {
+            Place::Sqlite(from) => sqlite::copy(from, file),
+            Place::Memory | Place::Postgres(_) => {
+                Err(Error::Other(format!("{} is not in a file of ours", self.place)))
+            }
+        }
+    }
+
     /// How the database goes about what `work` asks for, statement by statement. Nothing of it
     /// counts. For tests.
     #[doc(hidden)]

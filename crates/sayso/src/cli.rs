@@ -219,6 +219,8 @@ pub(crate) enum Command {
     Lock(c::lock::Args),
     /// The audit: list, verify, export.
     Audit(c::audit::Args),
+    /// Copy the store into a file, and check the copy.
+    Backup(c::backup::Args),
     /// Check that everything is in order, and say how safe it is.
     Doctor(c::doctor::Args),
     /// Shell completions, with live ids.

@@ -149,6 +149,7 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("tally", schema_for!(wire::Tally)),
         ("audit", schema_for!(Vec<wire::AuditEntry>)),
         ("audit-verified", schema_for!(wire::Verified)),
+        ("backup", schema_for!(commands::backup::Copied)),
         ("doctor", schema_for!(commands::doctor::Report)),
         ("init", schema_for!(commands::init::Made)),
         ("login", schema_for!(commands::login::LoggedIn)),

@@ -131,24 +131,24 @@ fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
 }
 
 /// Shows how far a long check is, to a person who waits for it.
-struct Progress {
+pub(super) struct Progress {
     began: Instant,
     shown: bool,
 }
 
 impl Progress {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { began: Instant::now(), shown: std::io::stderr().is_terminal() }
     }
 
-    fn show(&self, rows: u64) {
+    pub(super) fn show(&self, rows: u64) {
         if self.shown && self.began.elapsed() > Duration::from_secs(1) {
             use std::io::Write;
             let _ = write!(std::io::stderr(), "\rchecking… {rows} rows");
         }
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         if self.shown && self.began.elapsed() > Duration::from_secs(1) {
             use std::io::Write;
             let _ = write!(std::io::stderr(), "\r\x1b[K");

@@ -7,6 +7,7 @@ pub(crate) mod approve;
 pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod away;
+pub(crate) mod backup;
 pub(crate) mod choose;
 pub(crate) mod claim;
 pub(crate) mod close;
@@ -133,6 +134,7 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Unlock(args) => unlock::run(args, &context),
         Command::Lock(args) => lock::run(args, &context),
         Command::Audit(args) => audit::run(args, &context),
+        Command::Backup(args) => backup::run(args, &context),
         Command::Doctor(args) => doctor::run(args, &context),
         Command::Completions(args) => completions::run(args, &context),
         Command::Man(args) => man::run(args, &context),

@@ -438,11 +438,7 @@ impl Space {
 impl Drop for Space {
     fn drop(&mut self) {
         if let Some(name) = &self.database {
-            // A test that failed half-way may have left connections behind.
-            let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
-            if let Ok(mut client) = postgres::Client::connect(&server(), postgres::NoTls) {
-                let _ = client.batch_execute(&sql);
-            }
+            drop_database(name);
         }
     }
 }
@@ -490,6 +486,14 @@ pub fn fresh_database() -> (String, String) {
     client.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
     let (base, _) = server.rsplit_once('/').unwrap();
     (format!("{base}/{name}"), name)
+}
+
+/// Removes it. A test that failed half-way may have left connections behind.
+pub fn drop_database(name: &str) {
+    let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+    if let Ok(mut client) = postgres::Client::connect(&server(), postgres::NoTls) {
+        let _ = client.batch_execute(&sql);
+    }
 }
 
 /// Reads what a command prints until these words are there, and returns it; the rest can be read on.

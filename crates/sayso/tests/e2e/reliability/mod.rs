@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was counted is to be read")]
 
 mod again;
+mod backup;
 mod broken;
 mod crowd;
 mod disk;

@@ -147,11 +147,13 @@ impl Drop for Server {
 }
 
 /// Where the programs of the server are: Debian keeps them beside its library, by version.
-fn programs() -> PathBuf {
+pub(super) fn programs() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let debian = versions.map(|version| version.path().join("bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let has_all = |folder: &PathBuf| ["initdb", "pg_ctl"].iter().all(|p| folder.join(p).exists());
+    let has_all = |folder: &PathBuf| {
+        ["initdb", "pg_ctl", "pg_dump", "psql"].iter().all(|p| folder.join(p).exists())
+    };
     let found = debian.chain(std::env::split_paths(&path)).find(has_all);
     found.unwrap_or_else(|| Path::new("/usr/bin").to_owned())
 }

@@ -1,0 +1,83 @@
+//! `sayso backup`: all that is in the store, in a file of its own, checked.
+
+use super::audit::Progress;
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use sayso_core::{Code, Exit};
+use sayso_engine::{BackedUp, Desk, LocalDesk, Place};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Write everything that is in the store into a new file, while others go on, and check the copy.
+///
+/// For SQLite. The copy is the store at one moment, with every space in it; the audit of each is verified in the copy.
+/// To go back to it, end what works with the store, put the file where the store was, remove the files with
+/// `-wal` and `-shm` behind that name, and run `sayso audit verify`. What was begun after the copy is unknown
+/// then, and its tokens count no more.
+///
+/// PostgreSQL has its own: pg_dump --schema sayso.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso backup /backups/shop-monday.db
+  sayso --store /backups/shop-monday.db --space shop inbox    look at a copy")]
+pub(crate) struct Args {
+    /// Where to; nothing may be there yet.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// A copy that was made.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Copied {
+    /// Where it is.
+    file: String,
+    /// How large it is, in bytes.
+    bytes: u64,
+    /// How many spaces it has.
+    spaces: usize,
+    /// How many entries of the audit were verified in it.
+    entries: u64,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (desk, actor) = context.sit_down_to_look()?;
+    let local = here(&desk)?;
+    let file = context.globals.dir.as_deref().map_or(args.file.clone(), |dir| dir.join(&args.file));
+    if file.exists() {
+        let why = format!("{} is there already", file.display());
+        return Err(Failure::new(Code::BadValue, why).hint("name a file that is not there yet"));
+    }
+    let progress = Progress::new();
+    let BackedUp { spaces, entries } = local.back_up(&actor, &file, |rows| progress.show(rows))?;
+    progress.end();
+    let bytes = std::fs::metadata(&file)?.len();
+    let copied = Copied { file: file.display().to_string(), bytes, spaces, entries };
+    let out = context.out;
+    if out.json {
+        out.json(&copied);
+        return Ok(Exit::Ok);
+    }
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let Copied { file, bytes, spaces, entries } = copied;
+    let spaces = if spaces == 1 { "1 space".to_owned() } else { format!("{spaces} spaces") };
+    let size = bytes.div_ceil(1024);
+    out.line(&format!("{tick} {file}: {spaces}, {size} KB, {entries} entries of the audit hold"));
+    Ok(Exit::Ok)
+}
+
+/// The desk, if its store is a file here.
+fn here(desk: &Desk) -> Result<&LocalDesk> {
+    let no = |why: &str, hint: &str| Err(Failure::new(Code::BadValue, why).hint(hint));
+    match (desk.local(), desk.place()) {
+        (Some(local), Some(Place::Sqlite(_))) => Ok(local),
+        (Some(_), _) => no(
+            "PostgreSQL makes its backups itself",
+            "everything is in one schema: pg_dump --schema sayso; after a restore run: sayso audit verify",
+        ),
+        (None, _) => no(
+            "a backup is made where the store is, and that is behind a server",
+            "run it on the server's machine, in the folder of the space",
+        ),
+    }
+}
