@@ -120,12 +120,10 @@ for_teams! {
             refused(ask(&liar));
         }
         // A hook that cannot ask denies.
-        let mut hook = ann.command(Who::Script, &["--store", &gone, "hook", "claude-code"]);
         let call = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"session_id":"s"}"#;
-        let mut hook = hook.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped()).spawn().unwrap();
-        hook.stdin.take().unwrap().write_all(call.as_bytes()).unwrap();
-        assert_eq!(hook.wait_with_output().unwrap().status.code(), Some(2));
+        let hook = ["--store", &gone, "hook", "claude-code", "PreToolUse", "--hold", "0s"];
+        let ran = ann.run_with_input(Who::Script, &hook, call).exits(2);
+        assert!(ran.stderr.contains("sayso blocked this") && ran.stdout.is_empty(), "{ran:?}");
     }
 }
 
