@@ -45,6 +45,7 @@
 //! - A flow goes on with the version of the workflow it began with, or with one that says it
 //!   [goes on](Workflow::goes_on_from) with that version. Anything else is refused, and the flow stays as it is.
 
+mod agent;
 mod error;
 mod event;
 pub mod file;
@@ -61,6 +62,7 @@ mod workflow;
 
 mod blocking;
 
+pub use agent::{Agent, Turned, Turning};
 pub use blocking::{block_on, blocking};
 pub use error::{Error, Result};
 pub use event::{Event, Events};

@@ -2,6 +2,7 @@
 //! on SQLite and PostgreSQL, with people who answer and processes that die.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod agents;
 mod cases;
 mod examples;
 mod inbox;
