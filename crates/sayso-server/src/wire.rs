@@ -10,7 +10,7 @@ mod run;
 
 pub use agent::{Agent, AgentOutcome, AgentRunning, Order, outlook};
 pub use away::{Away, Delegation};
-pub use flow::{Flow, FlowDetail, FlowEvent, events as flow_events};
+pub use flow::{Flow, FlowDetail, FlowEvent, GateOf, events as flow_events};
 pub use metrics::{Metrics, OfRule, Stretch, ToAnswer};
 pub use passkey::Passkey;
 pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};

@@ -88,7 +88,7 @@ impl Event {
 }
 
 /// The name of a question of a flow: always the same for the same place in it.
-pub(crate) fn question_id(flow: FlowId, position: u32, item: u32) -> GateId {
+pub fn question_id(flow: FlowId, position: u32, item: u32) -> GateId {
     crate::inbox::derived(&format!("{flow}\n{position}\n{item}"))
 }
 

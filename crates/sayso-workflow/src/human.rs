@@ -164,7 +164,7 @@ impl Human {
 }
 
 /// The names of the options of a question.
-pub(crate) fn options(shape: &Shape) -> Vec<String> {
+pub fn options(shape: &Shape) -> Vec<String> {
     match shape {
         Shape::Choice { options, .. } => options.iter().map(|o| o.name.clone()).collect(),
         Shape::Verdict | Shape::Text | Shape::Form { .. } => vec![],

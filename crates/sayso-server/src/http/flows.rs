@@ -17,6 +17,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
+use sayso_core::flow::Event;
 use sayso_core::{Deed, FlowId};
 use sayso_engine::{FlowFilter, Result};
 use schemars::JsonSchema;
@@ -91,7 +92,8 @@ fn list(at: &Visitor, asked: Asked<0, ListFlows, Nothing>) -> Result<wire::Page<
 fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::FlowDetail> {
     check_may_look(at)?;
     let id = at.desk.find_flow(&asked.names[0])?;
-    Ok(wire::FlowDetail::of(&at.desk.flow(id)?, &at.desk.flow_history(id)?, &rfc3339))
+    let (flow, history) = (at.desk.flow(id)?, at.desk.flow_history(id)?);
+    Ok(wire::FlowDetail::of(&flow, &history, &|gate| at.desk.gate(gate).ok(), &rfc3339))
 }
 
 fn cancel(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Flow> {
@@ -141,9 +143,10 @@ async fn look(
     blocking(move || {
         let at = knock.enter()?;
         check_may_look(&at)?;
-        let mut events = wire::flow_events(&at.desk.flow_history(flow)?, &rfc3339);
-        let is_over = events.last().is_some_and(|event| event.event == "flow:ended");
-        Ok((events.split_off(seen.min(events.len())), is_over))
+        let history = at.desk.flow_history(flow)?;
+        let is_over = history.iter().any(|(_, event)| matches!(event, Event::Ended { .. }));
+        let gate_of = |gate| at.desk.gate(gate).ok();
+        Ok((wire::flow_events(flow, &history, seen, &gate_of, &rfc3339), is_over))
     })
     .await
 }

@@ -2,6 +2,8 @@
 
 use super::Clock;
 use sayso_core::flow::{Event, Flow as CoreFlow};
+use sayso_core::gate::Gate;
+use sayso_core::{FlowId, GateId};
 use sayso_engine::FlowHistory;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,47 +87,165 @@ pub struct FlowEvent {
     pub event: String,
     /// The phase it happened in.
     pub phase: String,
-    /// The question it is about: the full id of the gate.
+    /// The name of the question: the same when it is asked and when something came of it.
+    pub id: Option<String>,
+    /// The full id of the gate, where it was asked through the inbox.
     pub gate: Option<String>,
     /// Which piece of the work, where there are several.
     pub item: u32,
+    /// What is asked.
+    pub prompt: Option<String>,
+    /// The names of the options there are.
+    pub options: Vec<String>,
     /// What the step gave, what was said, or how it ended.
     pub value: Value,
 }
 
+/// Finds the gate of a question, for whoever may see it.
+pub type GateOf<'a> = &'a dyn Fn(GateId) -> Option<Gate>;
+
 impl FlowDetail {
     /// A flow with its history on the wire.
-    pub fn of(flow: &CoreFlow, history: &FlowHistory, time: Clock<'_>) -> Self {
-        Self { flow: Flow::of(flow, time), events: events(history, time) }
+    pub fn of(
+        flow: &CoreFlow,
+        history: &FlowHistory,
+        gate_of: GateOf<'_>,
+        time: Clock<'_>,
+    ) -> Self {
+        let events = events(flow.started.id, history, 0, gate_of, time);
+        Self { flow: Flow::of(flow, time), events }
     }
 }
 
-/// What happened to a flow. Who goes on with it just now is nobody else's business.
-pub fn events(history: &FlowHistory, time: Clock<'_>) -> Vec<FlowEvent> {
-    let mut phase = String::new();
-    let mut told = vec![];
+/// What happened to a flow, behind the first `seen` events. Who goes on with it just now is nobody else's business.
+pub fn events(
+    flow: FlowId,
+    history: &FlowHistory,
+    seen: usize,
+    gate_of: GateOf<'_>,
+    time: Clock<'_>,
+) -> Vec<FlowEvent> {
+    let (mut place, mut told) = (Place { flow, phase: String::new(), position: 0 }, vec![]);
     for (at, event) in history {
-        match event {
-            Event::Started(started) => phase = started.phase.clone(),
-            Event::Moved { to, .. } => phase = to.clone(),
-            _ => {}
-        }
-        let (name, gate, item, value) = match event {
-            Event::Started(_) => ("flow:started", None, 0, Value::Null),
-            Event::Completed { item, output, .. } => {
-                ("agent:completed", None, *item, output.clone())
-            }
-            Event::Asked { item, gate } => ("input:requested", Some(*gate), *item, Value::Null),
-            Event::Heard { item, heard, .. } => {
-                let said = serde_json::to_value(heard).unwrap_or_default();
-                ("input:received", heard.gate, *item, said)
-            }
-            Event::Moved { .. } => ("phase:entered", None, 0, Value::Null),
-            Event::Ended { how, .. } => ("flow:ended", None, 0, how.as_str().into()),
-            Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => continue,
-        };
-        let (at, gate) = (time(*at), gate.map(|gate| gate.to_string()));
-        told.push(FlowEvent { at, event: name.into(), phase: phase.clone(), gate, item, value });
+        place.enter(event);
+        let events = place.told(event);
+        told.extend(events.into_iter().map(|event| FlowEvent { at: time(*at), ..event }));
     }
-    told
+    let mut behind = told.split_off(seen.min(told.len()));
+    for event in behind.iter_mut().filter(|event| event.event == REQUESTED) {
+        let gate = event.gate.as_deref().and_then(|gate| gate.parse().ok()).and_then(gate_of);
+        if let Some(Gate { card, .. }) = gate {
+            event.options = sayso_workflow::options_of(&card.shape);
+            event.prompt = Some(card.question);
+        }
+    }
+    behind
+}
+
+const REQUESTED: &str = "input:requested";
+
+/// Where a flow stands while its history is told.
+struct Place {
+    flow: FlowId,
+    phase: String,
+    position: u32,
+}
+
+impl Place {
+    fn enter(&mut self, event: &Event) {
+        match event {
+            Event::Started(started) => self.phase = started.phase.clone(),
+            Event::Moved { to, .. } => {
+                (self.phase, self.position) = (to.clone(), self.position + 1)
+            }
+            Event::Completed { .. }
+            | Event::Asked { .. }
+            | Event::Heard { .. }
+            | Event::Ended { .. }
+            | Event::Taken { .. }
+            | Event::Kept { .. }
+            | Event::LetGo
+            | Event::Unknown => {}
+        }
+    }
+
+    fn told(&self, event: &Event) -> Vec<FlowEvent> {
+        match event {
+            Event::Started(_) => vec![self.event("flow:started")],
+            Event::Completed { item, output, .. } => {
+                let value = output.clone();
+                vec![FlowEvent { item: *item, value, ..self.event("agent:completed") }]
+            }
+            Event::Asked { item, gate } => vec![self.asked(*item, Some(*gate))],
+            Event::Heard { item, heard, .. } => {
+                let asked = self.asked(*item, heard.gate);
+                let value = serde_json::to_value(heard).unwrap_or_default();
+                let (id, gate) = (asked.id.clone(), asked.gate.clone());
+                let event = self.event("input:received");
+                let received = FlowEvent { id, gate, item: *item, value, ..event };
+                // What was asked by a way of the program's own is known when something came of it.
+                let prompt = Some(heard.question.clone());
+                let before = heard.gate.is_none().then_some(FlowEvent { prompt, ..asked });
+                before.into_iter().chain([received]).collect()
+            }
+            Event::Moved { .. } => vec![self.event("phase:entered")],
+            Event::Ended { how, .. } => {
+                vec![FlowEvent { value: how.as_str().into(), ..self.event("flow:ended") }]
+            }
+            Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => vec![],
+        }
+    }
+
+    fn asked(&self, item: u32, gate: Option<GateId>) -> FlowEvent {
+        let id =
+            gate.unwrap_or_else(|| sayso_workflow::question_id(self.flow, self.position, item));
+        let (id, gate) = (Some(id.to_string()), gate.map(|gate| gate.to_string()));
+        FlowEvent { id, gate, item, ..self.event(REQUESTED) }
+    }
+
+    fn event(&self, name: &str) -> FlowEvent {
+        FlowEvent {
+            at: String::new(),
+            event: name.into(),
+            phase: self.phase.clone(),
+            id: None,
+            gate: None,
+            item: 0,
+            prompt: None,
+            options: vec![],
+            value: Value::Null,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sayso_core::flow::Heard;
+    use sayso_core::{Answer, Timestamp};
+
+    /// What a program asked by a way of its own has a name, too, in the request and in what came of it; and
+    /// whoever has some events gets those behind them.
+    #[test]
+    fn a_request_and_its_answer_have_one_name() {
+        let flow = FlowId::mint(Timestamp::from_micros(1), 1);
+        let heard = Heard {
+            gate: None,
+            answer: Some(Answer::approved()),
+            by: "terminal".into(),
+            question: "Ship it?".into(),
+            ended: "answered".into(),
+        };
+        let moved = Event::Moved { to: "ship".into(), state: None };
+        let heard = Event::Heard { item: 2, heard: Box::new(heard), state: None };
+        let history: FlowHistory =
+            [moved, heard].map(|event| (Timestamp::from_micros(2), event)).into();
+        let told = |seen| events(flow, &history, seen, &|_| None, &|_| String::new());
+        let [entered, asked, received] = told(0).try_into().unwrap();
+        assert_eq!((entered.event.as_str(), entered.id), ("phase:entered", None));
+        assert_eq!((asked.event.as_str(), asked.prompt.as_deref()), (REQUESTED, Some("Ship it?")));
+        let own = sayso_workflow::question_id(flow, 1, 2).to_string();
+        assert_eq!((asked.id, received.id), (Some(own.clone()), Some(own)));
+        assert_eq!((received.event.as_str(), told(2).len()), ("input:received", 1));
+    }
 }

@@ -27,7 +27,12 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let id = desk.find_flow(&args.flow)?;
     let (flow, history) = (desk.flow(id)?, desk.flow_history(id)?);
     if out.json {
-        out.json(&wire::FlowDetail::of(&flow, &history, &when::rfc3339));
+        out.json(&wire::FlowDetail::of(
+            &flow,
+            &history,
+            &|gate| desk.gate(gate).ok(),
+            &when::rfc3339,
+        ));
         return Ok(Exit::Ok);
     }
     out.line(&super::row(out, &flow, desk.now()));

@@ -327,6 +327,7 @@ fn flows(story: &Story, space: &crate::harness::Space) {
         (&asked["event"], &asked["gate"]),
         (&json!("input:requested"), &shown["waits_for"][0])
     );
+    assert_eq!((&asked["id"], &asked["prompt"]), (&asked["gate"], &json!("Ship it?")));
     // A card on a screen is noted.
     let gate = text(&shown["waits_for"][0]);
     let digest = story.seen("ann", "showGate", &[gate], "")["digest"].clone();
