@@ -600,10 +600,15 @@ fn check_ended(gate: &Gate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// An agent may take note of its own answers only: it could make another's disappear.
+/// Whoever may ask may take note of the answer. An agent does so with its own only: it could make another's
+/// disappear.
 fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
+    let is_own = is_asker_or_follows(gate, actor);
+    if is_own && actor.may(Deed::Ask) {
+        return Ok(());
+    }
     actor.check(Deed::Track, "take note of answers")?;
-    if actor.role == Role::Agent && !is_asker_or_follows(gate, actor) {
+    if actor.role == Role::Agent && !is_own {
         check_asker(gate, actor, "acknowledge")?;
     }
     Ok(())
