@@ -6,6 +6,7 @@
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
+use crate::out::Out;
 use rustix::process::{getsid, getuid};
 use sayso_core::{Actor, Code, Deed, Door, Level, Proof, Refusal, Role};
 use sayso_engine::Desk;
@@ -178,6 +179,17 @@ pub(crate) fn token() -> Result<Option<String>> {
         return secret_in(Path::new(&path)).map(Some);
     }
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
+}
+
+/// Says so if everybody on this machine can read the token in reach.
+pub(crate) fn warn_of_open_token(out: &Out) {
+    use std::os::unix::fs::MetadataExt;
+    let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) else { return };
+    let Ok(found) = std::fs::metadata(&path) else { return };
+    if found.is_file() && found.mode() & 0o004 != 0 {
+        let shown = Path::new(&path).display();
+        out.remark(&format!("note: every user can read the token in {shown}; chmod 600 {shown}"));
+    }
 }
 
 pub(crate) fn secret_in(file: &Path) -> Result<String> {

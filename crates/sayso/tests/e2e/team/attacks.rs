@@ -38,6 +38,7 @@ for_teams! {
             let said = post(&headers);
             assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {said}");
             assert!(said.contains("application/problem+json") && said.contains("SAY0"), "{said}");
+            assert!(said.contains("\"hint\""), "{said}");
             assert!(said.to_lowercase().contains("x-frame-options: deny"), "{said}");
             assert!(!said.to_lowercase().contains("access-control-allow"), "{said}");
         }
@@ -231,6 +232,9 @@ fn beyond_this_machine() {
     };
     serve(&["--listen", "0.0.0.0:0"]).refused("SAY038").says("TLS").exits(2);
     serve(&["--listen", "[::]:0"]).refused("SAY038");
+    // Where another listens it says so.
+    let taken = team.server.url.strip_prefix("http://").unwrap();
+    serve(&["--listen", taken]).exits(1).says(taken).says("something listens there already");
     // Nor does a program send a credential there.
     let machine = team.machine();
     for store in ["http://sayso.example", "http://10.0.0.1:7411", "http://127.0.0.1@evil.example"] {

@@ -2,6 +2,8 @@
 
 use super::{for_teams, join, log_in};
 use crate::harness::{Ran, Server, Space, Who, shows, user};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 for_teams! {
     /// Whoever starts a server at a terminal is shown a code for the first admin. Another start takes nothing
@@ -199,6 +201,10 @@ for_teams! {
         ann.run(Who::Holder(&file), &["audit", "list"]).refused("SAY037");
         let tokens = ann.run(Who::Terminal, &["token", "list", "--json"]).json();
         assert_eq!(tokens["items"][0]["scopes"], serde_json::json!(["read"]));
+        // One that everybody can read is told of.
+        ann.run(Who::Holder(&file), &["inbox"]).never_says("every user").ok();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        ann.run(Who::Holder(&file), &["inbox"]).says("every user can read the token").ok();
         ann.run(Who::Terminal, &["token", "list"]).says("only to read").ok();
         ann.run(Who::Terminal, &["audit", "list"]).says("human for tv, only to read").ok();
         let wrong = ["token", "create", "--role", "human", "--name", "x", "--scope", "everything"];
@@ -237,7 +243,7 @@ for_teams! {
         let gate = ann.run(Who::Script, &["ask", "Ship it?", "--verdict"]).ok();
         let delegate = |to: &str| ann.run(Who::Terminal, &["delegate", &gate, "--to", to]);
         let away = |to: &str| ann.run(Who::Terminal, &["away", "--until", "3d", "--to", to]);
-        delegate("bbo").refused("SAY038").exits(2).says("nobody here is called").says("did you mean bob?");
+        delegate("bobb").refused("SAY038").exits(2).says("nobody here is called").says("did you mean bob?");
         delegate("zacharias").refused("SAY038").says("there are: ann, bob");
         delegate("coder").refused("SAY038").says("is an agent");
         away("coder").refused("SAY038").says("is an agent");

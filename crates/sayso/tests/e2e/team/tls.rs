@@ -59,6 +59,16 @@ fn a_team_works_over_tls_with_an_authority_of_its_own() {
     let with = [("SAYSO_CA_FILE", other.to_str().unwrap())];
     ann.run(Who::With(&with), &["list"]).refused("SAY023").says("is not trusted").exits(9);
 
+    // Without TLS to where it is spoken, and the other way round.
+    let plain = format!("http://127.0.0.1:{}", team.port());
+    ann.run(Who::Script, &["--store", &plain, "list"]).refused("SAY023").says("try https://");
+    let home = Space::bare(Backend::Sqlite);
+    let bare = Server::start(home.path(), &[]);
+    let secret = bare.url.replace("http://", "https://");
+    ann.run(Who::Script, &["--store", &secret, "list"])
+        .refused("SAY023")
+        .says("begins with http://");
+
     // In the settings, from the folder of their file.
     let settings = ann.path().join(".sayso/config.yaml");
     let text = std::fs::read_to_string(&settings).unwrap();
