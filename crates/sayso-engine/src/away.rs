@@ -5,10 +5,14 @@ use crate::settings::Rules;
 use crate::{Change, LocalDesk, Result, SettingKind};
 use sayso_core::gate::{Absent, Command, Gate, check_deputy};
 use sayso_core::{Actor, Code, Deed, GateId, Proof, Refusal, Role, Timestamp};
+use sayso_store::Read;
 use serde::{Deserialize, Serialize};
 
 /// The longest somebody is away in one go; whoever is away for longer says so again.
 const AWAY_MICROS_MAX: i64 = 366 * 24 * 60 * 60 * 1_000_000;
+
+/// How many names a refusal shows.
+const NAMES_SHOWN_MAX: usize = 10;
 
 /// That somebody is away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +30,10 @@ pub struct Away {
 impl LocalDesk {
     /// Hands a gate, and those that ask the same, to somebody who answers it in the actor's place.
     pub fn delegate(&self, actor: &Actor, id: GateId, to: &str, reason: &str) -> Result<Gate> {
+        // Whoever may not hand anything on is told that, and not who is here.
+        if actor.may(Deed::Answer) {
+            self.read(|read| self.check_stand_in(read, to))?;
+        }
         let (to, reason) = (to.to_owned(), reason.to_owned());
         self.on_card(actor, id, Command::Delegate { to, reason })
     }
@@ -37,6 +45,9 @@ impl LocalDesk {
             batch.actor.check(Deed::Answer, "be away")?;
             let away = Away { until, to: to.clone(), proof: batch.actor.proof };
             check(&batch.actor.name, &away, batch.at)?;
+            if let Some(to) = &to {
+                batch.desk.check_stand_in(batch.write, to)?;
+            }
             let body = serde_json::to_string(&away)
                 .map_err(|e| sayso_store::Error::Other(e.to_string()))?;
             let name = batch.actor.name.clone();
@@ -60,10 +71,33 @@ impl LocalDesk {
         Ok(rules.away(self.now()))
     }
 
+    /// Whether this is somebody who can answer for another: never an agent, and where people are known by
+    /// name, one of them. What was handed to nobody would wait for nobody.
+    fn check_stand_in(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
+        let known = self.names(read)?;
+        if known.is_agent(name) {
+            let message = format!("{name} is an agent, and no agent answers for a person");
+            return Err(Refusal::new(Code::BadValue, message).hint("name a person").into());
+        }
+        if known.people.is_empty() || known.is_person(name) {
+            return Ok(());
+        }
+        let message = format!("nobody here is called {name:?}");
+        let here = || known.people.iter().map(String::as_str);
+        let hint = match sayso_policy::nearest(name, here()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => {
+                let shown: Vec<_> = here().take(NAMES_SHOWN_MAX).collect();
+                format!("there are: {}; see sayso people list", shown.join(", "))
+            }
+        };
+        Err(Refusal::new(Code::BadValue, message).hint(hint).into())
+    }
+
     /// The actor, with those they stand in for.
     pub(crate) fn speaking(
         &self,
-        read: &mut sayso_store::Read<'_>,
+        read: &mut Read<'_>,
         actor: &Actor,
         at: Timestamp,
     ) -> Result<Actor> {

@@ -166,7 +166,7 @@ impl<'w, 'c> Batch<'w, 'c> {
                 event.name(),
                 gate.handle(),
                 Some((gate.revision, &gate)),
-                event_reason(event),
+                &event_reason(event),
             );
             let effects = gate::effects(&gate, event).into_iter();
             self.effects.extend(effects.map(|effect| (id, gate.revision, effect)));
@@ -431,11 +431,21 @@ fn advance<T>(
     Ok((after.ok_or_else(bug).map_err(Error::Store)?, version))
 }
 
-fn event_reason(event: &gate::Event) -> &str {
+/// What an entry says beside the event's name: why, and what nobody could tell from who acted.
+fn event_reason(event: &gate::Event) -> String {
     match event {
-        gate::Event::Answered { answer, .. } => answer.reason.as_deref().unwrap_or_default(),
-        gate::Event::Withdrawn { reason, .. } => reason,
-        _ => "",
+        gate::Event::Voted { answer, by } | gate::Event::Answered { answer, by } => {
+            let place = match by.stands_for.is_empty() {
+                true => None,
+                false => Some(format!("stands in for {}", by.stands_for.join(", "))),
+            };
+            let parts: Vec<_> = place.into_iter().chain(answer.reason.clone()).collect();
+            parts.join("; ")
+        }
+        gate::Event::Delegated { to, reason, .. } if reason.is_empty() => format!("to {to}"),
+        gate::Event::Delegated { to, reason, .. } => format!("to {to}; {reason}"),
+        gate::Event::Withdrawn { reason, .. } => reason.clone(),
+        _ => String::new(),
     }
 }
 

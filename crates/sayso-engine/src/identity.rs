@@ -73,7 +73,8 @@ impl LocalDesk {
                 revoked_at: None,
                 scopes: new.scopes.clone(),
             };
-            let what = format!("{} for {}", token.role.as_str(), token.name);
+            let only = scopes_in_words(token.scopes.as_ref());
+            let what = format!("{} for {}{only}", token.role.as_str(), token.name);
             batch.about("token.minted", &token.handle, None, &what);
             batch.write.add_token(&token)?;
             Ok(token)
@@ -314,6 +315,13 @@ fn check_may_mint(actor: &Actor) -> Result<()> {
             .into());
     }
     Ok(())
+}
+
+/// What a credential is limited to, behind what it is.
+pub fn scopes_in_words(scopes: Option<&BTreeSet<Deed>>) -> String {
+    let names =
+        |scopes: &BTreeSet<Deed>| scopes.iter().map(|deed| deed.as_str()).collect::<Vec<_>>();
+    scopes.map_or_else(String::new, |scopes| format!(", only to {}", names(scopes).join(", ")))
 }
 
 pub(crate) fn check_token_name(name: &str) -> Result<()> {

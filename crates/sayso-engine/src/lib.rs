@@ -74,7 +74,7 @@ pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, heard_at, is_held};
 pub use follower::Follower;
 pub use gates::{Ask, Waited};
 pub use happened::Happened;
-pub use identity::{Minted, NewToken};
+pub use identity::{Minted, NewToken, scopes_in_words};
 pub use keeper::{Carried, Keeper, Settled};
 pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
 pub use load::History;

@@ -6,13 +6,14 @@ use crate::identity::{
     check_token_name, digest_of, lost_secret, new_browser_secret, new_secret, passphrase_hash,
     secret_beginning, unhashed,
 };
-use crate::{LocalDesk, Minted, Result, Token};
+use crate::{LocalDesk, Minted, Result, SettingKind, Token};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
 use sayso_core::guessing::pause_micros;
 use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
-use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey};
+use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey, Read};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// How long a code lets somebody in.
 const CODE_MICROS: i64 = 24 * 3_600 * 1_000_000;
@@ -32,9 +33,6 @@ const TOKENS_MAX: usize = 10_000;
 /// More people than this do not belong to one space.
 const PEOPLE_MAX: usize = 10_000;
 
-/// Who invites the first person of a space: the server that found nobody there.
-const SERVER: &str = "server";
-
 /// A hash of nothing anybody could type, so that a name that is not known takes as long as one that is.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2F5c28gaGFzIG5vIG9uZQ$\
                       Y3OBZ6sRzS2Vd9sV4bYkXv3LQK0sWb1tP0b0l8ZcQxE";
@@ -48,22 +46,41 @@ pub struct Invited {
     pub expires_at: Timestamp,
 }
 
+/// Who is called what.
+pub(crate) struct Names {
+    /// People who were let in.
+    pub(crate) people: BTreeSet<String>,
+    /// People who have a token, or of whom something is set.
+    others: BTreeSet<String>,
+    agents: BTreeSet<String>,
+}
+
+impl Names {
+    pub(crate) fn is_person(&self, name: &str) -> bool {
+        self.people.contains(name) || self.others.contains(name)
+    }
+
+    pub(crate) fn is_agent(&self, name: &str) -> bool {
+        self.agents.contains(name) && !self.is_person(name)
+    }
+}
+
 impl LocalDesk {
     /// Invites a person. Whoever looks after the space does this, or its owner at the store's own terminal.
     pub fn invite(&self, actor: &Actor, name: &str, is_admin: bool) -> Result<Invited> {
-        check_token_name(name)?;
         self.check(actor, Deed::Govern, "invite people")?;
+        self.read(|read| self.check_person_name(read, name))?;
         self.make_invitation(actor, Some(name), is_admin)
     }
 
-    /// The code for whoever is to look after a space that nobody looks after yet. None if somebody does. A
-    /// new one takes the place of the one before.
-    pub fn first_code(&self) -> Result<Option<Invited>> {
+    /// The code for whoever is to look after a space that nobody looks after yet, for the person who starts
+    /// its server. None if somebody does. All that were given out count until one of them was used.
+    pub fn first_code(&self, actor: &Actor) -> Result<Option<Invited>> {
         if self.has_admin()? {
             return Ok(None);
         }
-        let server = Actor::new(Role::Service, SERVER, Proof::None, self.level(), Door::Http);
-        self.make_invitation(&server, None, true).map(Some)
+        self.check(actor, Deed::Govern, "have the code of the first admin")?;
+        self.make_invitation(actor, None, true).map(Some)
     }
 
     fn make_invitation(
@@ -77,9 +94,6 @@ impl LocalDesk {
         let made = hash.clone();
         let (kept, expires_at) = self.submit(actor, move |batch| {
             batch.check_space_is_there()?;
-            if batch.actor.name == SERVER {
-                batch.write.drop_invitations(batch.space, SERVER, batch.at)?;
-            }
             let invitation = Invitation {
                 hash: hash.clone(),
                 space: batch.space,
@@ -100,6 +114,42 @@ impl LocalDesk {
         Ok(Invited { code, expires_at })
     }
 
+    /// Whether a person can be called this. Where a person and an agent had one name, the record could not say
+    /// which of the two it was.
+    fn check_person_name(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
+        check_token_name(name)?;
+        if name.contains('/') || !name.starts_with(char::is_alphanumeric) {
+            return Err(Refusal::new(
+                Code::BadValue,
+                format!("{name:?} cannot be a person's name"),
+            )
+            .hint("take letters, digits, dashes, dots and underscores, and begin with a letter")
+            .into());
+        }
+        match self.names(read)?.is_agent(name) {
+            true => Err(Refusal::new(Code::BadValue, format!("an agent is called {name}"))
+                .hint("take another name for the person")
+                .into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Who is called what in this space.
+    pub(crate) fn names(&self, read: &mut Read<'_>) -> Result<Names> {
+        let people = read.people(self.space, PEOPLE_MAX)?;
+        let people = people.into_iter().map(|known| known.name).collect();
+        let mut others = self.names_set(read, SettingKind::Person)?;
+        let mut agents = self.names_set(read, SettingKind::Agent)?;
+        for token in read.tokens(self.space, None, TOKENS_MAX)?.items {
+            match token.role {
+                Role::Human if token.revoked_at.is_none() => others.insert(token.name),
+                Role::Agent => agents.insert(token.name),
+                _ => false,
+            };
+        }
+        Ok(Names { people, others, agents })
+    }
+
     /// Lets somebody in by a code: they set their passphrase and are logged in. The code is used up.
     pub fn join(&self, code: &str, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
         // Codes are long enough that nobody guesses one; trying takes as long as for a passphrase.
@@ -113,11 +163,14 @@ impl LocalDesk {
                 let is_meant = i.name.as_ref().is_none_or(|meant| *meant == name);
                 i.space == batch.space && i.used_at.is_none() && batch.at < i.expires_at && is_meant
             };
+            let people = batch.write.people(batch.space, PEOPLE_MAX)?;
+            let is_settled = people.iter().any(|known| known.is_admin);
+            let bad_code = || if is_settled { bad_code() } else { bad_first_code() };
             let invitation = invitation.filter(is_good).ok_or_else(bad_code)?;
-            check_token_name(&name)?;
-            // Nobody takes another's name by a code that names nobody.
+            batch.desk.check_person_name(batch.write, &name)?;
+            // By a code that names nobody, nobody takes another's name, and nobody is the first after another.
             let is_known = batch.write.passphrase(batch.space, &name)?.is_some();
-            if is_known && invitation.name.is_none() {
+            if (is_known || is_settled) && invitation.name.is_none() {
                 return Err(bad_code().into());
             }
             if !batch.write.use_invitation(&code, batch.at)? {
@@ -268,7 +321,7 @@ impl LocalDesk {
     }
 
     /// Whether anybody looks after the space.
-    fn has_admin(&self) -> Result<bool> {
+    pub fn has_admin(&self) -> Result<bool> {
         Ok(self.people()?.iter().any(|known| known.is_admin))
     }
 
@@ -378,6 +431,14 @@ pub fn bad_code() -> Refusal {
         "the code is not known here, was used, is too old, or is for another name",
     )
     .hint("ask for a new one: sayso people invite NAME")
+}
+
+/// The same where nobody could make another one.
+fn bad_first_code() -> Refusal {
+    bad_code().hint(
+        "nobody looks after this space yet; a person gets a code at a terminal of the server's machine: \
+         sayso people invite NAME --admin",
+    )
 }
 
 /// The one answer to a passkey that does not count.

@@ -361,6 +361,23 @@ pub struct Caller {
     pub version: String,
 }
 
+/// A call as it completes "may not …".
+fn in_words(call: &str) -> String {
+    let words = match call {
+        "mint" | "check_may_mint" => "make tokens",
+        "tokens" => "list tokens",
+        "revoke" => "revoke tokens",
+        "invite" => "invite people",
+        "dismiss_person" => "send people away",
+        "set" => "set policies, people and agents",
+        "forget" => "forget what was remembered",
+        "delete_space" => "delete the space",
+        "delete_agent" => "delete agents",
+        other => return other.replace('_', " "),
+    };
+    words.to_owned()
+}
+
 impl Caller {
     /// Who presents this secret, at this door.
     pub fn by(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
@@ -391,7 +408,7 @@ impl Caller {
     }
 
     pub(crate) fn check(&self, desk: &LocalDesk, guard: Guard, call: &str) -> Result<()> {
-        let what = || call.replace('_', " ");
+        let what = || in_words(call);
         match guard {
             Guard::Anyone => Ok(()),
             Guard::Readers => desk.check(&self.actor, Deed::Read, &what()),

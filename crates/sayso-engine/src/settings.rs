@@ -187,6 +187,17 @@ impl LocalDesk {
         check(&together(before, after))
     }
 
+    /// What things of a kind are called, whatever else is set.
+    pub(crate) fn names_set(
+        &self,
+        read: &mut Read<'_>,
+        kind: SettingKind,
+    ) -> Result<BTreeSet<String>> {
+        let all = read.settings(self.space, SETTINGS_MAX)?.into_iter();
+        let is_one = |s: &Setting| s.kind == kind.as_str() && s.body.is_some();
+        Ok(all.filter(is_one).map(|setting| setting.name).collect())
+    }
+
     /// What holds now: kept from last time unless something was set since.
     pub(crate) fn rules(&self, read: &mut Read<'_>) -> Result<Arc<Rules>> {
         let seq = read.settings_seq(self.space)?;

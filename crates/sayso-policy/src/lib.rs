@@ -80,7 +80,7 @@ pub use check::{Known, mistakes};
 pub use demands::{Demands, Effect, Escalation, Hours};
 pub use formula::{Flaw, Formula, Values, Variable};
 pub use glob::Paths;
-pub use mistake::Mistake;
+pub use mistake::{Mistake, nearest};
 pub use parse::milliseconds;
 pub use policy::{FILE_BYTES_MAX, Layer, Policy, RULES_MAX, TESTS_MAX, Test, TestOutcome};
 pub use preset::Preset;

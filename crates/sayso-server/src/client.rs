@@ -118,7 +118,22 @@ impl HttpLine {
     }
 
     fn away(&self, error: &Error) -> String {
-        format!("{} cannot be reached: {error}", self.server)
+        format!("{} cannot be reached: {error}{}", self.server, self.other_scheme(error))
+    }
+
+    /// Something is there and what it says cannot be read: one of the two speaks TLS, and the other does not.
+    fn other_scheme(&self, error: &Error) -> &'static str {
+        let kind = match error {
+            Error::Io(error) => Some(error.kind()),
+            _ => None,
+        };
+        let is_gibberish = matches!(error, Error::Protocol(_) | Error::Http(_) | Error::Rustls(_))
+            || matches!(kind, Some(ErrorKind::InvalidData | ErrorKind::UnexpectedEof));
+        match (is_gibberish, self.server.starts_with("https://")) {
+            (false, _) => "",
+            (true, true) => "; if it speaks no TLS, its address begins with http://",
+            (true, false) => "; if it speaks TLS, try https://",
+        }
     }
 
     /// Something answers there, and nothing it says counts.

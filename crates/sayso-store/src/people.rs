@@ -141,18 +141,6 @@ impl Write<'_> {
         Ok(self.count(sql, args![hash, at.as_micros()])? > 0)
     }
 
-    /// Takes back the invitations of somebody that were not used. How many there were.
-    pub fn drop_invitations(
-        &mut self,
-        space: SpaceId,
-        invited_by: &str,
-        at: Timestamp,
-    ) -> Result<u64> {
-        let sql = "UPDATE invitations SET used_at = ?3 \
-                   WHERE space = ?1 AND invited_by = ?2 AND used_at IS NULL";
-        self.count(sql, args![&space.to_string(), invited_by, at.as_micros()])
-    }
-
     /// Counts a guess.
     pub fn put_guesses(&mut self, space: SpaceId, name: &str, guesses: Guesses) -> Result<()> {
         let sql = "INSERT INTO guesses (space, name, failures, until) VALUES (?1, ?2, ?3, ?4) \

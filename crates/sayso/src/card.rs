@@ -10,6 +10,7 @@ use sayso_engine::worker::FLOW;
 use sayso_engine::{Asked, TaskRow};
 use sayso_server::prose::{self, conditions, hurry};
 
+use sayso_server::prose::signed;
 pub(crate) use sayso_server::prose::{ending_in_words, how_to_answer, onward};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -206,8 +207,7 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
         receipt(&harmless_line(&format!("handed by {from} to {to}{why}")), *at);
     }
     for vote in &gate.votes {
-        let by = harmless_line(&vote.by.name);
-        receipt(&format!("{} by {by}", vote.answer.verdict), vote.by.at);
+        receipt(&format!("{} by {}", vote.answer.verdict, signed(&vote.by)), vote.by.at);
     }
     if let Some(ending) = &gate.ending {
         receipt(&ending_in_words(gate), ending.at());

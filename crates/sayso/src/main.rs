@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         false => cli,
     };
     let out = out::Out::new(&cli.globals);
+    who::warn_of_open_token(&out);
     match commands::run(cli, &out) {
         Ok(code) => exit::code(code),
         Err(failure) => exit::failure(&failure, &out),

@@ -108,6 +108,15 @@ pub(crate) fn login(server: &str, space: &str) -> Result<Option<Login>> {
     serde_json::from_str(&text).map(Some).map_err(|e| unreadable(&path, &e))
 }
 
+/// The login of this user, where there is exactly one. What cannot be read is none: it only helps a hint.
+pub(crate) fn only_login() -> Option<Login> {
+    let folder = std::fs::read_dir(config::user_folder()?.join("logins")).ok()?;
+    let mut files = folder.flatten().map(|entry| entry.path());
+    let mut files = files.by_ref().filter(|path| path.extension().is_some_and(|e| e == "json"));
+    let (only, None) = (files.next()?, files.next()) else { return None };
+    serde_json::from_str(&std::fs::read_to_string(only).ok()?).ok()
+}
+
 /// Keeps a login where only its owner can read it.
 pub(crate) fn keep_login(login: &Login) -> Result<PathBuf> {
     let path = login_file(&login.server, &login.space)?;

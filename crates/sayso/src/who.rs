@@ -5,7 +5,8 @@
 //! user that hides. `doctor` says so.
 
 use crate::context::Context;
-use crate::exit::Result;
+use crate::exit::{Failure, Result};
+use crate::out::Out;
 use rustix::process::{getsid, getuid};
 use sayso_core::{Actor, Code, Deed, Door, Level, Proof, Refusal, Role};
 use sayso_engine::Desk;
@@ -106,13 +107,7 @@ pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
 pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
     let actor = holder(desk)?;
     if let Some(sign) = sign_here().filter(|_| actor.role != Role::Agent) {
-        let refusal = Refusal::new(
-            Code::NotHuman,
-            format!("an agent ({}) is at work here, seen by {}", sign.agent, sign.seen),
-        )
-        .hint("a person does it at a terminal of their own, outside of any agent");
-        desk.note_refusal(&agent(desk.level(), &sign), &refusal);
-        return Err(refusal.into());
+        return Err(refuse_agent(desk, &sign, ""));
     }
     if (actor.role, actor.proof) == (Role::Service, Proof::None) {
         let refusal = Refusal::new(Code::NoPerson, "there is no terminal with a person at it")
@@ -121,6 +116,24 @@ pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
         return Err(refusal.into());
     }
     Ok(actor)
+}
+
+/// Whether no agent is at work here, where somebody without a name of their own has something done; `what`
+/// completes "it may not …".
+pub(crate) fn check_no_agent(desk: &Desk, what: &str) -> Result<()> {
+    match sign_here() {
+        Some(sign) => Err(refuse_agent(desk, &sign, &format!(": it may not {what}"))),
+        None => Ok(()),
+    }
+}
+
+/// A refusal to the agent that is at work here. It is written down as the agent's.
+fn refuse_agent(desk: &Desk, sign: &Sign, what: &str) -> Failure {
+    let message = format!("an agent ({}) is at work here, seen by {}{what}", sign.agent, sign.seen);
+    let refusal = Refusal::new(Code::NotHuman, message)
+        .hint("a person does it at a terminal of their own, outside of any agent");
+    desk.note_refusal(&agent(desk.level(), sign), &refusal);
+    refusal.into()
 }
 
 /// Whether this is one who may say yes, before anything else is looked at; `what` completes "may
@@ -166,6 +179,17 @@ pub(crate) fn token() -> Result<Option<String>> {
         return secret_in(Path::new(&path)).map(Some);
     }
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
+}
+
+/// Says so if everybody on this machine can read the token in reach.
+pub(crate) fn warn_of_open_token(out: &Out) {
+    use std::os::unix::fs::MetadataExt;
+    let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) else { return };
+    let Ok(found) = std::fs::metadata(&path) else { return };
+    if found.is_file() && found.mode() & 0o004 != 0 {
+        let shown = Path::new(&path).display();
+        out.remark(&format!("note: every user can read the token in {shown}; chmod 600 {shown}"));
+    }
 }
 
 pub(crate) fn secret_in(file: &Path) -> Result<String> {

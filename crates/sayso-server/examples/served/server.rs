@@ -2,6 +2,8 @@
 
 use crate::Options;
 use crate::http::Http;
+use sayso_core::{Actor, Door, Level, Proof, Role};
+use sayso_engine::{LocalDesk, Place, World};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -50,7 +52,7 @@ impl Server {
         let said = || std::fs::read_to_string(&log).unwrap_or_default();
         assert!(!address.is_empty(), "the server did not start: {}", said());
         let listened = began.elapsed();
-        let (agent, person) = tokens(&dir, &address, &said());
+        let (agent, person) = tokens(options, &dir, &address);
         Self { child, address, agent, person, listened, began }
     }
 
@@ -120,12 +122,12 @@ fn init(options: &Options, dir: &Path) {
 }
 
 /// The credentials of the space: whoever comes first looks after it and makes one for an agent.
-fn tokens(dir: &Path, address: &str, said: &str) -> (String, String) {
+fn tokens(options: &Options, dir: &Path, address: &str) -> (String, String) {
     let file = dir.join("tokens.json");
     if let Ok(text) = std::fs::read_to_string(&file) {
         return serde_json::from_str(&text).expect("tokens");
     }
-    let code = said.split_once("--code ").expect("a code").1.trim();
+    let code = first_code(options, dir);
     let join = json!({"with": [code, "ann", "correct horse"]}).to_string();
     let joined = Http::connect(address, "").call("POST", "/line/bench/join", &join);
     let person = text(&joined, "secret");
@@ -134,6 +136,17 @@ fn tokens(dir: &Path, address: &str, said: &str) -> (String, String) {
     let both = (text(&made, "secret"), person);
     std::fs::write(file, json!(both).to_string()).expect("tokens");
     both
+}
+
+/// A server shows its first code at a terminal only, so it is made at the store.
+fn first_code(options: &Options, dir: &Path) -> String {
+    let place = match options.is_postgres() {
+        true => Place::Postgres(options.text("pg", "")),
+        false => Place::Sqlite(dir.join(".sayso/sayso.db")),
+    };
+    let desk = LocalDesk::open(place, "bench", World::real()).expect("the store");
+    let person = Actor::new(Role::Human, "bench", Proof::Tty, Level::S0, Door::Cli);
+    desk.first_code(&person).expect("a code").expect("nobody looks after it").code
 }
 
 pub(crate) fn text(of: &Value, key: &str) -> String {

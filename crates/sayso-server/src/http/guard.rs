@@ -50,12 +50,12 @@ impl Guard {
         }
         let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
         if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            return Err(refused("a page of another site sent this"));
+            return Err(foreign());
         }
         if let Some(origin) = text(headers, &header::ORIGIN) {
             let from = origin.split_once("://").map(|(_, from)| from);
             if !from.is_some_and(|from| from.eq_ignore_ascii_case(host)) {
-                return Err(refused("a page of another site sent this"));
+                return Err(foreign());
             }
         }
         check_is_json(headers)
@@ -94,6 +94,11 @@ pub(super) async fn look(
 
 fn refused(why: &str) -> Refusal {
     Refusal::new(Code::NotAllowed, why)
+}
+
+fn foreign() -> Refusal {
+    refused("a page of another site sent this")
+        .hint("pages do this from the server's own address; programs send neither Origin nor Sec-Fetch-Site")
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {

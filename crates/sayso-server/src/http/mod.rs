@@ -42,8 +42,8 @@ mod words;
 pub use api::document;
 pub use hall::Hall;
 pub(crate) use line::LINE_HEADER;
-pub(crate) use problem::PROBLEM_JSON;
 pub use problem::Problem;
+pub(crate) use problem::{Failed, PROBLEM_JSON};
 pub use tls::TlsFiles;
 pub(crate) use traces::Parent;
 pub use traces::TracesTo;
@@ -52,8 +52,10 @@ use crate::mcp::cannot_start;
 use axum::Router;
 use axum::middleware;
 use axum::routing::get;
-use sayso_engine::{Channel, LocalDesk, Result};
+use sayso_core::{Code, Refusal};
+use sayso_engine::{Channel, Error, LocalDesk, Result};
 use serving::{PlainListener, until_told};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,9 +108,23 @@ pub struct Listening {
 /// Takes an address.
 pub fn listen(setup: Setup) -> Result<Listening> {
     let acceptor = setup.tls.clone().map(tls::acceptor).transpose()?;
-    let socket = TcpListener::bind(setup.address).map_err(|e| cannot_start(&e))?;
+    let socket = TcpListener::bind(setup.address).map_err(|e| cannot_listen(setup.address, &e))?;
     socket.set_nonblocking(true).map_err(|e| cannot_start(&e))?;
     Ok(Listening { setup, socket, acceptor })
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Error {
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "something listens there already, maybe another server; take another place with --listen"
+        }
+        ErrorKind::PermissionDenied => {
+            "ports below 1024 take more rights than this account has; take another with --listen"
+        }
+        _ => "name an address of this machine with --listen",
+    };
+    let message = format!("nothing can be served at {address}: {error}");
+    Refusal::new(Code::Failure, message).hint(hint).into()
 }
 
 impl Listening {

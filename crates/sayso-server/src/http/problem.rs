@@ -75,7 +75,7 @@ pub(super) fn status(code: Code) -> StatusCode {
 }
 
 /// An error on its way out.
-pub(super) struct Failed(pub(super) Error);
+pub(crate) struct Failed(pub(crate) Error);
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {

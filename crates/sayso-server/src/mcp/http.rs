@@ -1,10 +1,11 @@
 //! MCP over HTTP: streamable, on loopback unless said otherwise, and only with an agent's token.
 
 use super::{Agents, Setup, Who, cannot_start, known, runtime};
+use crate::http::Failed;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Method, StatusCode, request::Parts};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -117,7 +118,7 @@ async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next
     let desk = porter.desk.clone();
     match tokio::task::spawn_blocking(move || known(&desk, &secret)).await {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => return not_let_in(&error),
+        Ok(Err(error)) => return Failed(error).into_response(),
         Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
     let session = named(request.headers());
@@ -138,14 +139,6 @@ async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next
 /// The conversation of a request or an answer.
 fn named(headers: &HeaderMap) -> Option<String> {
     headers.get(SESSION)?.to_str().ok().map(str::to_owned)
-}
-
-fn not_let_in(error: &sayso_engine::Error) -> Response {
-    let status = match error {
-        sayso_engine::Error::Refused(_) => StatusCode::UNAUTHORIZED,
-        sayso_engine::Error::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (status, [(WWW_AUTHENTICATE, "Bearer")], super::in_words(error)).into_response()
 }
 
 fn secret(header: Option<&axum::http::HeaderValue>) -> Option<String> {

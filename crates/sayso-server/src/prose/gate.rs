@@ -1,7 +1,7 @@
 //! What is said of a gate.
 
 use super::relative;
-use sayso_core::gate::{Ending, Fact, Gate, Receipt, Step};
+use sayso_core::gate::{Ending, Fact, Gate, Receipt, Signature, Step};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
 use sayso_engine::Asked;
@@ -129,7 +129,7 @@ pub fn ending_in_words(gate: &Gate) -> String {
             let why = answer.reason.as_deref().map(|r| format!(" ({})", harmless_line(r)));
             format!(
                 "{said} by {} with {}{}",
-                harmless_line(&by.name),
+                signed(by),
                 by.proof.as_str(),
                 why.unwrap_or_default()
             )
@@ -145,6 +145,15 @@ pub fn ending_in_words(gate: &Gate) -> String {
             format!("withdrawn by {} ({})", harmless_line(by), harmless_line(reason))
         }
         Some(Ending::Superseded { by, .. }) => format!("replaced by gate {by}"),
+    }
+}
+
+/// Who answered, and in whose place.
+pub fn signed(by: &Signature) -> String {
+    let name = harmless_line(&by.name);
+    match by.stands_for.is_empty() {
+        true => name,
+        false => format!("{name} (in the place of {})", harmless_line(&by.stands_for.join(", "))),
     }
 }
 

@@ -120,10 +120,16 @@ fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> 
         reach::open_server(server, name, authorities.as_deref())?;
     }
     write_settings(folder, name, Some(server))?;
-    tell(context, folder, server, name, false);
-    if !context.out.json && !is_known {
-        context.out.remark("  get in first:   sayso login");
+    if is_known || context.out.json {
+        tell(context, folder, server, name, false);
+        return Ok(Exit::Ok);
     }
+    // Nobody is told what is there before they have shown who they are.
+    let (out, name) = (context.out, context.out.paint(Look::Name, name));
+    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    out.line(&format!("{tick} this folder is set to space {name} of {server}"));
+    out.remark("  get in first:   sayso login");
+    out.remark("  whether there is such a space shows then");
     Ok(Exit::Ok)
 }
 

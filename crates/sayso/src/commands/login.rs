@@ -52,7 +52,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let line = Arc::new(HttpLine::to(&server, &space, authorities.as_deref())?);
     let secret = match &args.token_file {
         Some(file) => who::secret_in(file)?,
-        None => as_person(&args, context, &line)?,
+        None => {
+            as_person(&args, context, &line).map_err(|failure| tried(failure, &server, &space))?
+        }
     };
     let desk = RemoteDesk::reach(line, Some(secret.clone()), World::real())?;
     let (name, role) = (desk.holder().name.clone(), desk.holder().role.as_str().to_owned());
@@ -69,6 +71,18 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let tick = context.out.paint(Look::Good, context.out.icon("✓", "ok:"));
     context.out.line(&format!("{tick} logged in to space {space} of {server} as {role} {name}"));
     Ok(Exit::Ok)
+}
+
+/// Whether the space is there is told to nobody who is not let in, so the name that was tried is said.
+fn tried(failure: Failure, server: &str, space: &str) -> Failure {
+    let is_about_them = matches!(failure.code, Code::Passphrase | Code::BadCode);
+    match is_about_them {
+        true => Failure {
+            message: format!("{} (at space {space} of {server})", failure.message),
+            ..failure
+        },
+        false => failure,
+    }
 }
 
 /// A person types their passphrase. No agent does that for them.

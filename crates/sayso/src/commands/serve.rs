@@ -12,6 +12,7 @@ use crate::{who, work};
 use sayso_core::{Code, Exit, Level};
 use sayso_engine::{Desk, Invited, LocalDesk};
 use sayso_server::http::{self, Output, Setup, Telling, TlsFiles};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -80,23 +81,24 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     allow_many_connections();
     let desk = reach::open(&location, How::Shared)?;
     let pace = Some(args.asks_per_minute).filter(|most| *most > 0);
-    let desk = desk.local().cloned().ok_or_else(no_store)?.with_level(args.level).with_pace(pace);
+    let desk = desk.local().cloned().ok_or_else(no_store)?;
+    if args.level > Level::S0 {
+        // It is stamped on every verdict, so it is a person's word.
+        who::check_no_agent(&Desk::from(desk.clone()), "say how well a store is guarded")?;
+    }
+    let desk = desk.with_level(args.level).with_pace(pace);
     let version = env!("CARGO_PKG_VERSION");
     let telling =
         Telling { channels: courier::channels(&location)?, pages: location.pages.clone() };
-    let (first, space) = (desk.first_code()?, location.space.clone());
+    let (first, space) = (first(&desk)?, location.space.clone());
     let output = output(context, location);
     let hosts = args.host;
     let entry = entry(&desk, args.listen);
     let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces, output };
     let listening = http::listen(setup)?;
     let url = listening.url();
-    if let Some(first) = first {
-        context.out.remark(&format!(
-            "nobody looks after space {space} yet. Whoever does types, within a day:\n  \
-             sayso --store {url} --space {space} login --name YOU --code {}",
-            first.code
-        ));
+    if let Some(said) = first.said(&space, &url) {
+        context.out.remark(&said);
     }
     if let Some(Invited { code, .. }) = entry {
         // Passkeys are for names, and this is the name that loopback has.
@@ -109,6 +111,52 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     context.out.line(&url);
     listening.serve()?;
     Ok(Exit::Ok)
+}
+
+/// How somebody comes to look after the space.
+enum First {
+    /// Somebody does.
+    Settled,
+    /// By the code that the person who starts the server is shown.
+    Code(Invited),
+    /// By a code that a person gets at a terminal, since none is seen here; or that, and what is seen instead.
+    Elsewhere(Option<Failure>),
+}
+
+/// The code of the first to look after the space is shown to a person at a terminal, and to nobody else: it
+/// makes whoever reads it one who answers. What is printed without a terminal ends in logs that others read.
+fn first(desk: &LocalDesk) -> Result<First> {
+    if desk.has_admin()? {
+        return Ok(First::Settled);
+    }
+    let at = Desk::from(desk.clone());
+    if let Err(agent) = who::check_no_agent(&at, "have the code of the first admin") {
+        return Ok(First::Elsewhere(Some(agent)));
+    }
+    if !who::has_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(First::Elsewhere(None));
+    }
+    let (person, is_locked) = who::person_at_hand(&at)?;
+    let code = if is_locked { None } else { desk.first_code(&person)? };
+    Ok(code.map_or(First::Elsewhere(None), First::Code))
+}
+
+impl First {
+    /// What whoever starts the server is told.
+    fn said(self, space: &str, url: &str) -> Option<String> {
+        let nobody = format!("nobody looks after space {space} yet.");
+        let how = "A person gets a code at a terminal of their own here, with the same --store if you \
+                   gave one:\n  sayso people invite YOU --admin";
+        match self {
+            First::Settled => None,
+            First::Code(Invited { code, .. }) => Some(format!(
+                "{nobody} Whoever does types, within a day:\n  \
+                 sayso --store {url} --space {space} login --name YOU --code {code}"
+            )),
+            First::Elsewhere(None) => Some(format!("{nobody} {how}")),
+            First::Elsewhere(Some(agent)) => Some(format!("{}; {nobody} {how}", agent.message)),
+        }
+    }
 }
 
 /// Where a person starts it for themselves at their terminal, their browser is let in by a code.

@@ -9,7 +9,7 @@ use crate::{when, who};
 use clap::Subcommand;
 use clap_complete::ArgValueCompleter;
 use sayso_core::{Actor, Code, Deed, Exit, Role};
-use sayso_engine::{Desk, NewToken, Token};
+use sayso_engine::{Desk, NewToken, Token, scopes_in_words};
 use sayso_server::wire;
 use std::fs::File;
 use std::io::Write;
@@ -176,7 +176,9 @@ fn list(context: &Context<'_>) -> Result<Exit> {
         };
         let handle = out.paint(Look::Name, &card::pad(&token.handle, 7));
         let role = card::pad(token.role.as_str(), 9);
-        out.line(&format!("{handle} {role} {}  made by {}, {state}", token.name, token.launcher));
+        let only = scopes_in_words(token.scopes.as_ref());
+        let (name, launcher) = (&token.name, &token.launcher);
+        out.line(&format!("{handle} {role} {name}  made by {launcher}, {state}{only}"));
     }
     Ok(Exit::Ok)
 }

@@ -9,6 +9,7 @@ pub(crate) use work::{AgentFile, Work, agents};
 
 use crate::cli::Globals;
 use crate::exit::{Failure, Result};
+use crate::reach;
 use sayso_core::Code;
 use sayso_engine::{Keeper, Place};
 use serde::Deserialize;
@@ -266,8 +267,15 @@ fn no_space(start: &Path, has_store: bool) -> Failure {
         return Failure::new(Code::NoSpace, "the store is known, but not which space of it")
             .hint("add: --space NAME");
     }
+    let hint = match reach::only_login() {
+        Some(login) => format!(
+            "for the space you are logged in to: sayso init --store {} --name {}",
+            login.server, login.space
+        ),
+        None => "make one with: sayso init".into(),
+    };
     Failure::new(Code::NoSpace, format!("there is no space in {} or above it", start.display()))
-        .hint("make one with: sayso init")
+        .hint(hint)
 }
 
 #[cfg(test)]

@@ -177,14 +177,6 @@ impl Server {
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
-
-    /// The code for whoever comes first.
-    #[track_caller]
-    pub fn first_code(&self) -> String {
-        let said = self.said();
-        let (_, code) = said.split_once("--code ").unwrap_or_else(|| panic!("no code in {said:?}"));
-        code.trim().to_owned()
-    }
 }
 
 impl Drop for Server {
@@ -287,6 +279,13 @@ impl Space {
             &["token", "create", "--role", role, "--name", name, "--out", file],
         )
         .ok();
+    }
+
+    /// A code for whoever is to look after the space, made at a terminal of the store.
+    pub fn first_code(&self, name: &str) -> String {
+        let args = ["people", "invite", name, "--admin", "--json"];
+        let code = self.run(Who::Terminal, &args).json();
+        code["code"].as_str().unwrap().to_owned()
     }
 
     /// Takes back somebody's token.

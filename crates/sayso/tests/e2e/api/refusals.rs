@@ -1,7 +1,7 @@
 //! What is refused, and that it is told and written down (F, M).
 
 use super::{Server, text};
-use crate::harness::{Space, on_both};
+use crate::harness::{Backend, Space, Who, drop_database, on_both};
 use serde_json::{Value, json};
 
 on_both! {
@@ -47,6 +47,52 @@ on_both! {
         assert_eq!(answers, 1);
         space.verify();
     }
+}
+
+on_both! {
+    /// An agent learns nothing of what others ask, by whichever way it looks: not whose it is, nor whether it ended.
+    fn of_others_nothing_is_learnt(space: &Space) {
+        let server = Server::of(space);
+        let asked = server.ask("coder", json!({"question": "Why?"}));
+        let path = format!("/gates/{}", text(&asked["id"]));
+        let looks = || {
+            let tries = ["delivered", "acknowledged"].map(|deed| {
+                let said = server.post("tester", &format!("{path}/{deed}"), json!({})).refused(403, "SAY037");
+                text(&said["detail"]).to_owned()
+            });
+            server.get("tester", &path).refused(403, "SAY037");
+            assert!(tries.iter().all(|said| !said.contains("coder")), "{tries:?}");
+            tries
+        };
+        let before = looks();
+        server.answer("ann", &asked, json!({"verdict": "approved", "text": "So."})).is(200);
+        assert_eq!(looks(), before);
+        let listed = |who: &str, asker: &str| {
+            let page = server.get(who, &format!("/gates?ended=true&asker={asker}")).is(200);
+            page["items"].as_array().unwrap().len()
+        };
+        assert_eq!([listed("coder", "coder"), listed("tester", "tester")], [1, 0]);
+        assert_eq!([listed("tester", "coder"), listed("coder", "tester")], [0, 0]);
+    }
+}
+
+/// Whoever has shown nothing of themselves learns that the store does not answer, and not where it is.
+#[test]
+fn why_it_is_not_ready_is_for_the_log() {
+    let space = Space::bare(Backend::Postgres);
+    let mut command = space.command(Who::Script, &["serve", "--listen", "127.0.0.1:0"]);
+    let log = space.path().join("log");
+    let server = Server::run(&space, command.stderr(std::fs::File::create(&log).unwrap()));
+    let ready = || server.raw(&server.request("GET", "/health/ready", None, None));
+    assert_eq!(ready().status, 200);
+    let name = space.store.as_ref().unwrap().rsplit('/').next().unwrap();
+    drop_database(name);
+    let told = ready();
+    assert_eq!(told.status, 503, "{told:?}");
+    assert!(told.body.contains("the store does not answer"), "{told:?}");
+    assert!(!told.body.contains(name) && !told.body.contains("postgres"), "{told:?}");
+    let logged = std::fs::read_to_string(log).unwrap();
+    assert!(logged.contains("not ready") && logged.contains(name), "{logged}");
 }
 
 on_both! {

@@ -35,7 +35,7 @@ fn only_agents(space: &Space, server: Server) {
     assert_eq!(list(Some(&coder)), 200);
     assert_eq!(list(None), 401);
     assert_eq!(list(Some("sayso_a_0000")), 401);
-    assert_eq!(list(Some(&token(space, "ann"))), 401, "a person's token is not for programs");
+    assert_eq!(list(Some(&token(space, "ann"))), 403, "a person's token is not for programs");
     let body = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}";
     assert_eq!(server.post(Some(&coder), "evil.example", "", body).0, 403);
     assert!((400..500).contains(&server.post(Some(&coder), &server.address, "", "{").0));

@@ -38,6 +38,7 @@ for_teams! {
             let said = post(&headers);
             assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {said}");
             assert!(said.contains("application/problem+json") && said.contains("SAY0"), "{said}");
+            assert!(said.contains("\"hint\""), "{said}");
             assert!(said.to_lowercase().contains("x-frame-options: deny"), "{said}");
             assert!(!said.to_lowercase().contains("access-control-allow"), "{said}");
         }
@@ -158,6 +159,67 @@ fn liar(said: &'static str) -> String {
     format!("http://{address}")
 }
 
+for_teams! {
+    /// An agent that starts a server has no code from it and does not say how well it is guarded: it would be the
+    /// first to look after the space, and answer its own questions.
+    fn an_agent_starts_it(team: &Team) {
+        let serve = ["serve", "--listen", "127.0.0.1:0"];
+        let marked = Who::With(&[("CLAUDECODE", "1")]);
+        // By its environment; and where that is clean, by what is above it, with a terminal or without.
+        let line = format!("env -u CLAUDECODE '{SAYSO}' serve --listen 127.0.0.1:0");
+        let mut below = team.home.command(marked, &[]);
+        let mut plain = Command::new("sh");
+        plain.args(["-c", &format!("{line}; true")]);
+        let mut fake = Command::new("script");
+        fake.args(["-qec", &line, "/dev/null"]);
+        for command in [&mut plain, &mut fake] {
+            command.current_dir(team.home.path()).env_clear();
+            command.envs(below.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        }
+        below.args(serve);
+        let mut looked_at = 0;
+        for command in [&mut below, &mut plain, &mut fake] {
+            let said = said_at_start(command);
+            assert!(said.contains("an agent (claude-code) is at work here"), "{said}");
+            assert!(said.contains("nobody looks after") && !said.contains("code="), "{said}");
+            assert!(!said.contains("--code"), "{said}");
+            looked_at += 1;
+        }
+        assert_eq!(looked_at, 3);
+        team.home.run(marked, &["serve", "--listen", "127.0.0.1:0", "--level", "S2"])
+            .refused("SAY010").exits(5).says("how well a store is guarded");
+        team.home.run(marked, &["people", "invite", "eve", "--admin"]).refused("SAY010");
+        team.home.run(marked, &["token", "create", "--role", "human", "--name", "eve"]).refused("SAY010");
+        // Each attempt is in the audit as the agent's, and no code is.
+        let audit = team.home.run(Who::Terminal, &["audit", "list", "--json"]).json();
+        let entries = audit.as_array().unwrap();
+        let of_agent = |e: &&serde_json::Value| e["actor"] == "claude-code" && e["outcome"] == "refused";
+        assert_eq!(entries.iter().filter(of_agent).count(), 6, "{audit}");
+        assert!(entries.iter().all(|entry| entry["action"] != "person.invited"), "{audit}");
+    }
+}
+
+/// What a server says until it listens; then it is ended, with what is around it.
+fn said_at_start(command: &mut Command) -> String {
+    use std::os::unix::process::CommandExt;
+    use std::process::Stdio;
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    command.stdin(Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = command.process_group(0).spawn().unwrap();
+    // Nobody else holds the other end, so that the reading ends with the server.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut said, mut some) = (String::new(), [0; 1_024]);
+    while !said.lines().any(|line| line.starts_with("http://127.0.0.1:")) {
+        let count = reader.read(&mut some).unwrap();
+        assert!(count > 0, "it ended: {said}");
+        said += &String::from_utf8_lossy(&some[..count]);
+    }
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+    let _ = child.wait();
+    said
+}
+
 /// A server that others could reach in the clear does not start.
 #[test]
 fn beyond_this_machine() {
@@ -168,6 +230,9 @@ fn beyond_this_machine() {
     };
     serve(&["--listen", "0.0.0.0:0"]).refused("SAY038").says("TLS").exits(2);
     serve(&["--listen", "[::]:0"]).refused("SAY038");
+    // Where another listens it says so.
+    let taken = team.server.url.strip_prefix("http://").unwrap();
+    serve(&["--listen", taken]).exits(1).says(taken).says("something listens there already");
     // Nor does a program send a credential there.
     let machine = team.machine();
     for store in ["http://sayso.example", "http://10.0.0.1:7411", "http://127.0.0.1@evil.example"] {

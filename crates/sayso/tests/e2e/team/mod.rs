@@ -34,10 +34,10 @@ impl Team {
         machine
     }
 
-    /// A machine at which somebody has logged in by the code the server printed.
+    /// A machine at which somebody has logged in who looks after the space from now on.
     fn first(&self, name: &str) -> Space {
         let machine = self.machine();
-        let code = self.server.first_code();
+        let code = self.home.first_code(name);
         join(&machine, name, &code, "correct horse").exits(0).says("logged in");
         machine
     }

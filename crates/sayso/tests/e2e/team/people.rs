@@ -1,15 +1,53 @@
 //! How people get in, and what they may do there.
 
 use super::{for_teams, join, log_in};
-use crate::harness::{Ran, Server, Who};
+use crate::harness::{Ran, Server, Space, Who, shows, user};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 for_teams! {
-    /// The first one gets in by the code on the server's terminal, and invites the others.
+    /// Whoever starts a server at a terminal is shown a code for the first admin. Another start takes nothing
+    /// from it; once somebody looks after the space, none of them counts any more.
+    fn the_first_code(team: &Team) {
+        let start = || {
+            let mut server = team.home.start(Who::Terminal, &["serve", "--listen", "127.0.0.1:0"]);
+            let said = shows(&mut server, "/login#");
+            let (_, rest) = said.split_once("--code ").expect("a code");
+            let code = rest.split_whitespace().next().unwrap().to_owned();
+            (server, code)
+        };
+        let (mut one, first) = start();
+        let (mut two, second) = start();
+        assert_ne!(first, second);
+        let ann = team.machine();
+        join(&ann, "ann", "0000-0000-0000-0000", "correct horse").refused("SAY055")
+            .says("nobody looks after this space yet").says("people invite NAME --admin");
+        join(&ann, "ann", &first, "correct horse").exits(0).says("logged in");
+        join(&team.machine(), "eve", &first, "correct horse").refused("SAY055").exits(4);
+        join(&team.machine(), "eve", &second, "correct horse").refused("SAY055").exits(4)
+            .never_says("nobody looks after");
+        // Who started it is who gave the code out.
+        let audit = ann.run(Who::Terminal, &["audit", "list", "--json"]).json();
+        let invited = audit.as_array().unwrap().iter().filter(|e| e["action"] == "person.invited");
+        let by: Vec<_> = invited.map(|entry| (entry["actor"].clone(), entry["proof"].clone())).collect();
+        let person = (user().into(), "tty".into());
+        assert_eq!(by, [person.clone(), person]);
+        for server in [&mut one, &mut two] {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}
+
+for_teams! {
+    /// A server without a terminal shows no code, since its log is read by others; a person gets one at a terminal
+    /// of the store, and invites the others.
     fn the_first_and_the_others(team: &Team) {
+        let said = team.server.said();
+        assert!(said.contains("nobody looks after") && said.contains("people invite YOU --admin"), "{said}");
+        assert!(!said.contains("--code"), "{said}");
         let ann = team.first("ann");
         ann.run(Who::Terminal, &["people", "list"]).says("ann  looks after the space").ok();
-        // It was used, and there is somebody now: no new one is made.
-        join(&team.machine(), "eve", &team.server.first_code(), "correct horse").refused("SAY055").exits(4);
         let second = Server::start(team.home.path(), &[]);
         assert!(second.said().is_empty(), "{}", second.said());
 
@@ -163,7 +201,85 @@ for_teams! {
         ann.run(Who::Holder(&file), &["audit", "list"]).refused("SAY037");
         let tokens = ann.run(Who::Terminal, &["token", "list", "--json"]).json();
         assert_eq!(tokens["items"][0]["scopes"], serde_json::json!(["read"]));
+        // One that everybody can read is told of.
+        ann.run(Who::Holder(&file), &["inbox"]).never_says("every user").ok();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        ann.run(Who::Holder(&file), &["inbox"]).says("every user can read the token").ok();
+        ann.run(Who::Terminal, &["token", "list"]).says("only to read").ok();
+        ann.run(Who::Terminal, &["audit", "list"]).says("human for tv, only to read").ok();
         let wrong = ["token", "create", "--role", "human", "--name", "x", "--scope", "everything"];
         ann.run(Who::Terminal, &wrong).says("answer, ask, track").exits(2);
+    }
+}
+
+for_teams! {
+    /// Whoever may ask hears the answer, and takes note of it.
+    fn who_asks_hears(team: &Team) {
+        let ann = team.first("ann");
+        for (role, name) in [("service", "job"), ("agent", "coder")] {
+            let file = ann.token(name);
+            let path = file.to_str().unwrap();
+            let make = ["token", "create", "--role", role, "--name", name, "--scope", "ask", "--out", path];
+            ann.run(Who::Terminal, &make).ok();
+            let gate = ann.run(Who::Holder(&file), &["ask", "Ship it?", "--verdict"]).ok();
+            ann.run(Who::Terminal, &["approve", &gate]).ok();
+            ann.run(Who::Holder(&file), &["wait", &gate]).exits(0).says("approved by ann");
+            assert_eq!(ann.run(Who::Terminal, &["show", &gate, "--json"]).json()["delivery"]["state"], "acknowledged");
+            // Only to its own, and nothing else.
+            let other = ann.run(Who::Script, &["ask", "And this?", "--verdict"]).ok();
+            ann.run(Who::Terminal, &["approve", &other]).ok();
+            ann.run(Who::Holder(&file), &["wait", &other]).exits_not(0);
+            ann.run(Who::Holder(&file), &["create", "A task"]).refused("SAY037");
+        }
+    }
+}
+
+for_teams! {
+    /// Nobody stands in for another who is not there, and no agent does; a name is a person's or an agent's.
+    fn who_can_stand_in(team: &Team) {
+        let ann = team.first("ann");
+        let bob = team.invited(&ann, "bob");
+        team.token(&ann, "agent", "coder");
+        let gate = ann.run(Who::Script, &["ask", "Ship it?", "--verdict"]).ok();
+        let delegate = |to: &str| ann.run(Who::Terminal, &["delegate", &gate, "--to", to]);
+        let away = |to: &str| ann.run(Who::Terminal, &["away", "--until", "3d", "--to", to]);
+        delegate("bobb").refused("SAY038").exits(2).says("nobody here is called").says("did you mean bob?");
+        delegate("zacharias").refused("SAY038").says("there are: ann, bob");
+        delegate("coder").refused("SAY038").says("is an agent");
+        away("coder").refused("SAY038").says("is an agent");
+        away("nobody-knows").refused("SAY038").says("nobody here is called");
+        delegate("bob").ok();
+        bob.run(Who::Terminal, &["approve", &gate]).says("approved by bob (in the place of ann) with passphrase").ok();
+        ann.run(Who::Terminal, &["show", &gate]).says("approved by bob (in the place of ann)").ok();
+        let audit = ann.run(Who::Terminal, &["audit", "list", "--json"]).json();
+        let reason = |action: &str| {
+            let all = audit.as_array().unwrap();
+            all.iter().find(|entry| entry["action"] == action).unwrap()["reason"].clone()
+        };
+        assert_eq!([reason("gate.delegated"), reason("gate.answered")], ["to bob", "stands in for ann"]);
+
+        for name in ["../x", ".x", "a/b"] {
+            ann.run(Who::Terminal, &["people", "invite", name]).refused("SAY038").says("a person's name");
+        }
+        ann.run(Who::Terminal, &["people", "invite", "coder"]).refused("SAY038").says("an agent is called coder");
+        bob.run(Who::Terminal, &["people", "invite", "eve"]).refused("SAY037").says("bob may not invite people");
+        bob.run(Who::Terminal, &["token", "list"]).refused("SAY037").says("bob may not list tokens");
+    }
+}
+
+for_teams! {
+    /// What a machine says of a server before anybody has logged in there is not more than it knows.
+    fn a_space_that_is_not_there(team: &Team) {
+        let machine = Space::empty();
+        let init = ["init", "--name", "nosuch", "--store", &team.server.url];
+        machine.run(Who::Script, &init).exits(0).says("is set to space nosuch").never_says("already there");
+        log_in(&machine, "ann", "correct horse").refused("SAY039").says("space nosuch of http");
+        join(&machine, "ann", "0000-0000-0000-0000", "correct horse").refused("SAY055").says("space nosuch of http");
+        // Who logged in somewhere is told how another folder gets to it.
+        let ann = team.first("ann");
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut list = ann.command(Who::Terminal, &["people", "list"]);
+        let said = ann.finish(list.current_dir(elsewhere.path())).refused("SAY020");
+        said.says(&format!("sayso init --store {} --name {}", team.server.url, team.name));
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// A server with a certificate of an authority of its own.
 struct Guarded {
-    _home: Space,
+    home: Space,
     authority: Authority,
     server: Server,
     name: String,
@@ -28,7 +28,7 @@ impl Guarded {
             &["--host", "localhost", "--tls-cert", certificate, "--tls-key", key],
         );
         let name = home.path().file_name().unwrap().to_str().unwrap().to_owned();
-        Self { _home: home, authority, server, name }
+        Self { home: home, authority, server, name }
     }
 
     fn machine(&self) -> Space {
@@ -49,7 +49,7 @@ fn a_team_works_over_tls_with_an_authority_of_its_own() {
     let team = Guarded::start("0.0.0.0:0");
     assert!(team.server.url.starts_with("https://localhost:"), "{}", team.server.url);
     let ann = team.machine();
-    let code = team.server.first_code();
+    let code = team.home.first_code("ann");
 
     let told = join(&ann, "ann", &code, "correct horse").refused("SAY023").exits(9);
     told.says("is not trusted").says("SAYSO_CA_FILE").never_says(&code);
@@ -58,6 +58,16 @@ fn a_team_works_over_tls_with_an_authority_of_its_own() {
     std::fs::write(&other, Authority::new().pem).unwrap();
     let with = [("SAYSO_CA_FILE", other.to_str().unwrap())];
     ann.run(Who::With(&with), &["list"]).refused("SAY023").says("is not trusted").exits(9);
+
+    // Without TLS to where it is spoken, and the other way round.
+    let plain = format!("http://127.0.0.1:{}", team.port());
+    ann.run(Who::Script, &["--store", &plain, "list"]).refused("SAY023").says("try https://");
+    let home = Space::bare(Backend::Sqlite);
+    let bare = Server::start(home.path(), &[]);
+    let secret = bare.url.replace("http://", "https://");
+    ann.run(Who::Script, &["--store", &secret, "list"])
+        .refused("SAY023")
+        .says("begins with http://");
 
     // In the settings, from the folder of their file.
     let settings = ann.path().join(".sayso/config.yaml");
