@@ -40,6 +40,8 @@ pub struct Flow {
     pub ended_at: Option<String>,
     /// Why it ended, in words.
     pub note: String,
+    /// Why it did not go on when somebody last tried. It can be tried again.
+    pub stuck: Option<String>,
 }
 
 impl Flow {
@@ -62,6 +64,7 @@ impl Flow {
             started_at: time(flow.started_at),
             ended_at: flow.ending.as_ref().map(|ending| time(ending.at)),
             note: flow.ending.as_ref().map(|ending| ending.note.clone()).unwrap_or_default(),
+            stuck: flow.stuck.as_ref().map(|stuck| stuck.why.clone()),
         }
     }
 }
@@ -81,7 +84,8 @@ pub struct FlowDetail {
 pub struct FlowEvent {
     /// When.
     pub at: String,
-    /// flow:started, agent:completed, input:requested, input:received, phase:entered or flow:ended.
+    /// flow:started, agent:completed, input:requested, input:received, phase:entered, flow:stuck or
+    /// flow:ended.
     pub event: String,
     /// The phase it happened in.
     pub phase: String,
@@ -89,7 +93,7 @@ pub struct FlowEvent {
     pub gate: Option<String>,
     /// Which piece of the work, where there are several.
     pub item: u32,
-    /// What the step gave, what was said, or how it ended.
+    /// What the step gave, what was said, why it did not go on, or how it ended.
     pub value: Value,
 }
 
@@ -122,6 +126,7 @@ pub fn events(history: &FlowHistory, time: Clock<'_>) -> Vec<FlowEvent> {
             }
             Event::Moved { .. } => ("phase:entered", None, 0, Value::Null),
             Event::Ended { how, .. } => ("flow:ended", None, 0, how.as_str().into()),
+            Event::Stuck { why } => ("flow:stuck", None, 0, why.as_str().into()),
             Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => continue,
         };
         let (at, gate) = (time(*at), gate.map(|gate| gate.to_string()));
