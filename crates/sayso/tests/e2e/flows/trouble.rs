@@ -53,7 +53,7 @@ on_both! {
         space.run(Who::Terminal, &["flow", "run", "sub/seq.yaml"]).exits(0);
         assert_eq!(log(space), "x\nx\n");
         // What is typed is meant from where it is typed.
-        begin(space, &["sub/seq.yaml", "--tasks", "tasks"]).refused("SAY046").exits(2);
+        begin(space, &["sub/seq.yaml", "--tasks", "tasks"]).refused("SAY001").exits(3);
         begin(space, &["sub/seq.yaml", "--tasks", "sub/tasks"]).exits(0);
         assert_eq!(log(space), "x\nx\nx\nx\n");
     }
@@ -113,8 +113,9 @@ on_both! {
             ("if", "    ask:\n      approval: Go?\n      if: output.json.b > 1\n", "on line 7"),
             ("next", "    next:\n      - {if: output.json.b > 1, to: end}\n      - {to: end}\n", "on line 6"),
         ];
+        write(space, "a.json", "{\"a\": 1}\n");
         for (key, text, line) in after {
-            write(space, "w.yaml", &format!("workflow: w\nphases:\n  - name: a\n    run: echo '{{\"a\": 1}}' | tee -a log.txt\n{text}"));
+            write(space, "w.yaml", &format!("workflow: w\nphases:\n  - name: a\n    run: cat a.json | tee -a log.txt\n{text}"));
             begin(space, &["w.yaml", "--key", key]).says(line).says("keeps the text").exits(1);
             let flow = &flows(space)[0];
             assert_eq!(flow["standing"], "failed", "{flow}");
