@@ -3,12 +3,13 @@
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, flow_stream};
-use crate::worker::is_gone;
-use crate::{LocalDesk, Result};
+use crate::worker::{FLOW, is_gone};
+use crate::{Error, LocalDesk, Result, tasks};
 use sayso_core::flow::{Advance, Claim, Command, Event, Flow, Heard, How, Started, Step};
 use sayso_core::gate::{self, Ending, Gate};
 use sayso_core::run::Holder;
-use sayso_core::{Actor, Answer, AtEnd, Code, FlowId, GateId, Refusal, TaskId, Timestamp};
+use sayso_core::task::{self, Edit, Status};
+use sayso_core::{Actor, Answer, AtEnd, Code, Digest, FlowId, GateId, Refusal, TaskId, Timestamp};
 use sayso_store::{FlowFilter, Foresight, Handles, Page};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,6 +60,7 @@ impl GoOn {
             | FlowStep::HearOtherwise { .. }
             | FlowStep::Move { .. }
             | FlowStep::Keep { .. }
+            | FlowStep::Stuck { .. }
             | FlowStep::LetGo
             | FlowStep::End { .. } => all,
         })
@@ -103,6 +105,9 @@ pub enum FlowStep {
         question: String,
         /// What came of it.
         answer: Answer,
+        /// Whether more is to be asked after it.
+        #[serde(default)]
+        more: bool,
         /// What the flow carries along from now on, if that changed.
         state: Option<Value>,
     },
@@ -117,6 +122,11 @@ pub enum FlowStep {
     Keep {
         /// And will say so again before this.
         until: Timestamp,
+    },
+    /// Whoever holds it cannot go on.
+    Stuck {
+        /// Why, in words.
+        why: String,
     },
     /// Whoever holds it lets it go.
     LetGo,
@@ -164,7 +174,8 @@ impl LocalDesk {
         })
     }
 
-    /// Takes a flow back; what it asked is withdrawn with it.
+    /// Takes a flow back; what it and its agents asked is withdrawn with it, and the task that was made for it
+    /// is closed.
     pub fn cancel_flow(&self, actor: &Actor, id: FlowId, reason: &str) -> Result<Flow> {
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
@@ -176,6 +187,7 @@ impl LocalDesk {
                         gates::withdraw(batch, gate, &reason)?;
                     }
                 }
+                put_task_away(batch, id)?;
             }
             flow_in(batch, id)
         })
@@ -288,11 +300,55 @@ pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Resu
             | FlowStep::HearOtherwise { .. }
             | FlowStep::Move { .. }
             | FlowStep::Keep { .. }
+            | FlowStep::Stuck { .. }
             | FlowStep::LetGo
             | FlowStep::End { .. } => {}
         }
     }
+    let is_done = flow_in(batch, id)?.ending.is_some_and(|ending| ending.how == How::Done);
+    // What is done is brought home first, by whoever led it.
+    if !is_done {
+        put_task_away(batch, id)?;
+    }
     flow_in(batch, id)
+}
+
+/// The task that is made for a flow: whoever dies between the two makes no second one.
+pub fn task_of_flow(flow: FlowId) -> TaskId {
+    let digest = Digest::of_bytes(format!("task\n{flow}").as_bytes());
+    let chance = u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default();
+    TaskId::mint(Timestamp::from_micros(0), chance)
+}
+
+/// A flow has ended without being done: what its agents asked is withdrawn, and its task is nobody's work. One
+/// that was made for it is closed; another one is what it was before. What was done stays on the branch.
+fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
+    let flow = flow_in(batch, id)?;
+    let (Some(ending), Some(task)) = (&flow.ending, flow.started.task) else { return Ok(()) };
+    let Some(led) = batch.task(task)?.cloned() else { return Ok(()) };
+    let why =
+        format!("its flow {} is {}: {}", flow.started.handle, ending.how.as_str(), ending.note);
+    let why = why.trim_end_matches([':', ' ']);
+    for gate in led.waits_for.keys() {
+        if gate_in(batch, *gate)?.opened_at >= flow.started_at {
+            batch.begin_entry();
+            gates::withdraw(batch, *gate, why)?;
+        }
+    }
+    if led.status.is_over() {
+        return Ok(());
+    }
+    batch.begin_entry();
+    if task == task_of_flow(id) {
+        // Where a person has to say so, it stays for one to close.
+        return match tasks::move_to(batch, task, Status::Closed, why) {
+            Err(Error::Refused(_)) | Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        };
+    }
+    let remove_labels = [format!("{FLOW}{id}")].into();
+    let edit = Edit { remove_labels, ..Edit::default() };
+    batch.on_task(task, &task::Command::Edit(Box::new(edit))).map(drop)
 }
 
 /// A step as the machine takes it. What was said at a gate is the gate's to say, and nobody else's.
@@ -304,12 +360,13 @@ fn known(batch: &mut Batch<'_, '_>, step: &FlowStep) -> Result<Step> {
             let heard = heard_at(&gate_in(batch, gate)?)?;
             Step::Hear { item, heard, state }
         }
-        FlowStep::HearOtherwise { item, by, question, answer, state } => {
+        FlowStep::HearOtherwise { item, by, question, answer, more, state } => {
             let (gate, answer, ended) = (None, Some(answer), "otherwise".into());
-            Step::Hear { item, heard: Heard { gate, answer, by, question, ended }, state }
+            Step::Hear { item, heard: Heard { gate, answer, by, question, ended, more }, state }
         }
         FlowStep::Move { to, state } => Step::Move { to, state },
         FlowStep::Keep { until } => Step::Keep { until },
+        FlowStep::Stuck { why } => Step::Stuck { why },
         FlowStep::LetGo => Step::LetGo,
         FlowStep::End { how, note, state } => Step::End { how, note, state },
     })
@@ -332,7 +389,7 @@ pub fn heard_at(gate: &Gate) -> Result<Heard> {
         }
     };
     let (gate, ended) = (Some(gate.opened.id), ending.as_str().to_owned());
-    Ok(Heard { gate, answer, by, question: String::new(), ended })
+    Ok(Heard { gate, answer, by, question: String::new(), ended, more: false })
 }
 
 /// Whether somebody else goes on with a flow just now, as far as we can tell.

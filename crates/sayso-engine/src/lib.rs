@@ -70,7 +70,7 @@ pub use error::{Error, Result};
 pub use fatigue::{Crowd, Denied, Thin};
 pub use figures::{STEPS_SECS, Tally, Waiting};
 pub use fleet::{AgentSpec, Person, Template};
-pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, heard_at, is_held};
+pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, heard_at, is_held, task_of_flow};
 pub use follower::Follower;
 pub use gates::{Ask, Waited};
 pub use happened::Happened;

@@ -175,8 +175,22 @@ impl Repository {
 
     /// The tree of a task: the one it has, or a new one on a branch of its own.
     pub fn prepare(&self, name: &str, title: &str) -> Result<Worktree> {
+        self.prepare_from(name, title, &self.base)
+    }
+
+    /// The branch a task's work is on, if there is one and it did not come home.
+    pub fn left_on(&self, name: &str, title: &str) -> Option<String> {
+        let branch = branch_of(name, title);
+        let name = format!("refs/heads/{branch}");
+        git(&self.root, ["rev-parse", "--verify", "--quiet", &name]).ok()?;
+        let is_home = ["merge-base", "--is-ancestor", &name, &self.base];
+        git(&self.root, is_home).is_err().then_some(branch)
+    }
+
+    /// The same, where a new one starts from another branch than the base.
+    pub fn prepare_from(&self, name: &str, title: &str, from: &str) -> Result<Worktree> {
         let folder = self.worktrees.join(name);
-        let branch = format!("sayso/{name}{}", slug(title));
+        let branch = branch_of(name, title);
         // Git itself stumbles over trees that others are just making, and a tree that is there may be
         // one that somebody is just taking away.
         let turn = self.turn("trees.lock")?;
@@ -187,7 +201,7 @@ impl Repository {
         if folder.exists() {
             clear(here, &folder)?;
         }
-        let (path, base) = (folder.as_os_str(), OsStr::new(&self.base));
+        let (path, base) = (folder.as_os_str(), OsStr::new(from));
         let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
         let made = patiently(|| git(here, new.into_iter().chain([path, base])));
         made.or_else(|error| {
@@ -226,7 +240,8 @@ impl Repository {
         let (since, path) = (begin()?, self.step_mark(name));
         let half = path.with_extension("step-half");
         // Whole or not at all: half a name of a commit would be another one.
-        std::fs::write(&half, format!("{since}\n{id}\n"))
+        std::fs::create_dir_all(&self.worktrees)
+            .and_then(|()| std::fs::write(&half, format!("{since}\n{id}\n")))
             .and_then(|()| std::fs::rename(&half, &path))
             .map_err(|e| failed("begin a step", &format!("{}: {e}", path.display())))?;
         Ok(since)
@@ -520,6 +535,10 @@ fn clear(here: At<'_>, folder: &Path) -> Result<()> {
 }
 
 /// A branch should say what it is about.
+fn branch_of(name: &str, title: &str) -> String {
+    format!("sayso/{name}{}", slug(title))
+}
+
 fn slug(title: &str) -> String {
     let words: String = title
         .chars()

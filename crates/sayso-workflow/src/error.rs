@@ -26,6 +26,26 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Something the workflow says can never be computed: the flow ends as failed.
+    #[error("flow {flow}, phase {phase:?}: {why}")]
+    Uncomputed {
+        /// What people call the flow.
+        flow: String,
+        /// Where.
+        phase: String,
+        /// What, where in the file, and why.
+        why: String,
+    },
+    /// A question was refused.
+    #[error("flow {flow}, phase {phase:?}: {error}")]
+    Asking {
+        /// What people call the flow.
+        flow: String,
+        /// Where.
+        phase: String,
+        /// Why.
+        error: sayso_engine::Error,
+    },
     /// The workflow cannot say what is next.
     #[error("flow {flow}, phase {phase:?}: {why}")]
     Lost {
@@ -71,12 +91,31 @@ impl Error {
         Self::Step { flow: name, phase, why: why.into() }
     }
 
+    /// Why, for whoever knows which flow and which phase it is about.
+    pub(crate) fn why(&self) -> String {
+        match self {
+            Error::Step { why, .. } | Error::Lost { why, .. } | Error::Uncomputed { why, .. } => {
+                why.clone()
+            }
+            Error::Desk(error) | Error::Asking { error, .. } => match self.hint() {
+                Some(hint) => format!("{error}; {hint}"),
+                None => error.to_string(),
+            },
+            Error::Mistakes(_) | Error::OtherVersion { .. } | Error::Handler { .. } => {
+                self.to_string()
+            }
+        }
+    }
+
     /// The stable number.
     pub fn code(&self) -> Code {
         match self {
-            Error::Desk(error) => error.code(),
+            Error::Desk(error) | Error::Asking { error, .. } => error.code(),
             Error::Mistakes(_) => Code::Invalid,
-            Error::Step { .. } | Error::Lost { .. } | Error::Handler { .. } => Code::Failure,
+            Error::Step { .. }
+            | Error::Lost { .. }
+            | Error::Uncomputed { .. }
+            | Error::Handler { .. } => Code::Failure,
             Error::OtherVersion { .. } => Code::OtherVersion,
         }
     }
@@ -84,14 +123,20 @@ impl Error {
     /// What to do about it, if there is something to say.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Desk(sayso_engine::Error::Refused(refusal)) => refusal.hint.clone(),
+            Error::Desk(sayso_engine::Error::Refused(refusal))
+            | Error::Asking { error: sayso_engine::Error::Refused(refusal), .. } => {
+                refusal.hint.clone()
+            }
             Error::Step { .. } => Some("go on with the flow to try that step again".into()),
             Error::OtherVersion { begun, .. } => Some(format!(
                 "go on with it where version {begun} is, or say .goes_on_from({begun}) if this one can"
             )),
-            Error::Desk(_) | Error::Mistakes(_) | Error::Lost { .. } | Error::Handler { .. } => {
-                None
-            }
+            Error::Desk(_)
+            | Error::Asking { .. }
+            | Error::Mistakes(_)
+            | Error::Lost { .. }
+            | Error::Uncomputed { .. }
+            | Error::Handler { .. } => None,
         }
     }
 }

@@ -176,6 +176,7 @@ impl Events {
             flow::Event::Taken { .. }
             | flow::Event::Kept { .. }
             | flow::Event::LetGo
+            | flow::Event::Stuck { .. }
             | flow::Event::Unknown => vec![],
         })
     }

@@ -16,6 +16,8 @@ pub enum Worked {
     Gave(Value),
     /// The agent asks a person before it goes on; it is not done.
     Waits,
+    /// A person said no to what the step asked, and why: it is not done, and not to be done.
+    Rejected(String),
     /// It is not done.
     Failed(String),
 }

@@ -8,10 +8,10 @@ use crate::event::question_id;
 use crate::handler::{Handler, HumanInput, Request, Told};
 use crate::plan::{Lead, Plan, Worked};
 use crate::{Error, Human, Inbox, Result};
-use sayso_core::flow::{self, Claim, Event, Flow};
+use sayso_core::flow::{self, Claim, Event, Flow, How};
 use sayso_core::gate::Gate;
-use sayso_core::{Code, FlowId, GateId};
-use sayso_engine::{FlowStep, GoOn, heard_at};
+use sayso_core::{Answer, Code, FlowId, GateId};
+use sayso_engine::{FlowStep, GoOn, heard_at, is_held};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -55,13 +55,12 @@ pub(crate) async fn walk(
         check_version(&*plan, &flow)?;
         let (position, pending) = (flow.position, vec![]);
         let mut path = Path { inbox, plan: plan.clone(), input, flow, position, pending, fence };
-        match path.walk().await {
-            Err(error) if is_overtaken(&error) => {}
-            Err(error) => {
-                // What was done is kept, and whoever goes on need not wait for us.
-                let _ = path.let_go().await;
-                return Err(error);
-            }
+        let walked = match path.walk().await {
+            Err(error) if !path.is_overtaken(&error).await => path.give_up(error).await,
+            walked => walked,
+        };
+        match walked {
+            Err(error) if is_too_late(&error) => {}
             walked => return walked,
         }
         // Somebody else goes on with it: they may come to an end, or die.
@@ -86,9 +85,10 @@ fn check_version(plan: &dyn Plan, flow: &Flow) -> Result<()> {
     })
 }
 
-/// Whether somebody else was faster.
-fn is_overtaken(error: &Error) -> bool {
-    let Error::Desk(sayso_engine::Error::Refused(refusal)) = error else { return false };
+/// Whether it is refused the way it is to those who are too late.
+fn is_too_late(error: &Error) -> bool {
+    let (Error::Desk(error) | Error::Asking { error, .. }) = error else { return false };
+    let sayso_engine::Error::Refused(refusal) = error else { return false };
     matches!(refusal.code, Code::Fenced | Code::WrongState)
 }
 
@@ -117,13 +117,12 @@ impl Path<'_> {
             if !self.plan.has(&self.flow.phase) {
                 return Err(Error::lost(&self.flow, "the workflow has no such phase"));
             }
-            let has_asked = !self.flow.asked.is_empty() || !self.flow.heard.is_empty();
             let done = if self.flow.is_waiting() {
                 self.hear().await?
             } else if self.is_to_be_done()? {
                 self.work().await?
             } else {
-                let questions = if has_asked { vec![] } else { self.plan.questions(&self.flow)? };
+                let questions = self.questions()?;
                 match questions.is_empty() {
                     true => self.lead()?,
                     false => self.ask(questions).await?,
@@ -133,6 +132,19 @@ impl Path<'_> {
                 return Ok(walked);
             }
         }
+    }
+
+    /// What is still to be asked in this phase. What was answered before somebody stopped is not asked
+    /// again, and does not stand for the rest.
+    fn questions(&self) -> Result<Vec<(u32, Human)>> {
+        if self.flow.has_asked() {
+            return Ok(vec![]);
+        }
+        // As it stood before the first answer, so that it is the same list.
+        let before = Flow { heard: BTreeMap::new(), ..self.flow.clone() };
+        let mut questions = self.plan.questions(&before)?;
+        questions.retain(|(item, _)| !self.flow.heard.contains_key(item));
+        Ok(questions)
     }
 
     fn is_to_be_done(&self) -> Result<bool> {
@@ -170,10 +182,13 @@ impl Path<'_> {
                     self.let_go().await?;
                     return Ok(Some(Walked::Waits(self.flow.clone())));
                 }
+                Worked::Rejected(why) => {
+                    self.end(How::Rejected, why);
+                    return Ok(None);
+                }
                 Worked::Failed(why) => {
                     let tried = tries.entry(item).or_default();
                     if *tried >= retries {
-                        self.let_go().await?;
                         return Err(Error::step(&self.flow, why));
                     }
                     *tried += 1;
@@ -187,10 +202,11 @@ impl Path<'_> {
         let mut after = self.flow.clone();
         after.outputs.insert(item, output.clone());
         let is_last = after.outputs.len() as u64 == u64::from(pieces);
-        let state = if is_last { changed(&self.flow, self.plan.keep(&after)?) } else { None };
+        let kept = if is_last { self.plan.keep(&after).map(Some) } else { Ok(None) };
+        let (state, wrong) = or_wrong(kept.map(|state| changed(&self.flow, state)))?;
         let event = Event::Completed { item, output: output.clone(), state: state.clone() };
         self.push(FlowStep::Complete { item, output, state }, &event);
-        Ok(())
+        wrong.map_or(Ok(()), Err)
     }
 
     /// Asks: at gates, which are opened with what is written, or by the program's own way.
@@ -235,20 +251,36 @@ impl Path<'_> {
                 }
             };
             request.check(&answer).map_err(failed)?;
-            let (gate, question, ended) = (None, request.prompt, "otherwise".to_owned());
-            let heard = flow::Heard {
-                gate,
-                answer: Some(answer.clone()),
-                by: by.clone(),
-                question: question.clone(),
-                ended,
-            };
-            let state = self.state_after(item, &heard, Some(item) == last)?;
-            let event = Event::Heard { item, heard: Box::new(heard), state: state.clone() };
-            let by = by.clone();
-            self.push(FlowStep::HearOtherwise { item, by, question, answer, state }, &event);
+            let more = Some(item) != last;
+            self.hear_otherwise(request, &by, answer, more)?;
+            // Nothing that was said is lost while the next one is asked.
+            if more {
+                self.write().await?;
+            }
         }
         Ok(None)
+    }
+
+    fn hear_otherwise(
+        &mut self,
+        request: Request,
+        by: &str,
+        answer: Answer,
+        more: bool,
+    ) -> Result<()> {
+        let (item, question, by) = (request.item, request.prompt, by.to_owned());
+        let heard = flow::Heard {
+            gate: None,
+            answer: Some(answer.clone()),
+            by: by.clone(),
+            question: question.clone(),
+            ended: "otherwise".to_owned(),
+            more,
+        };
+        let (state, wrong) = or_wrong(self.state_after(item, &heard, !more))?;
+        let event = Event::Heard { item, heard: Box::new(heard), state: state.clone() };
+        self.push(FlowStep::HearOtherwise { item, by, question, answer, more, state }, &event);
+        wrong.map_or(Ok(()), Err)
     }
 
     /// Waits for people, and hears what they said. Nobody holds a flow that waits.
@@ -274,9 +306,13 @@ impl Path<'_> {
         let last = ended.last().map(|(item, _)| *item);
         for (item, gate) in ended {
             let heard = heard_at(&gate)?;
-            let state = self.state_after(item, &heard, is_all && Some(item) == last)?;
+            let is_last = is_all && Some(item) == last;
+            let (state, wrong) = or_wrong(self.state_after(item, &heard, is_last))?;
             let event = Event::Heard { item, heard: Box::new(heard), state: state.clone() };
             self.push(FlowStep::Hear { item, gate: gate.opened.id, state }, &event);
+            if let Some(wrong) = wrong {
+                return Err(wrong);
+            }
         }
         if !is_all {
             // The rest is waited for as a row, with this much heard.
@@ -292,7 +328,7 @@ impl Path<'_> {
         }
         let mut after = self.flow.clone();
         after.heard.insert(item, heard.clone());
-        Ok(changed(&self.flow, self.plan.hear(&after)?))
+        Ok(changed(&self.flow, Some(self.plan.hear(&after)?)))
     }
 
     /// A gate, once it has ended.
@@ -313,12 +349,42 @@ impl Path<'_> {
                 let event = Event::Moved { to: to.clone(), state: None };
                 self.push(FlowStep::Move { to, state: None }, &event);
             }
-            Lead::End(how, note) => {
-                let event = Event::Ended { how, note: note.clone(), state: None };
-                self.push(FlowStep::End { how, note, state: None }, &event);
-            }
+            Lead::End(how, note) => self.end(how, note),
         }
         Ok(None)
+    }
+
+    fn end(&mut self, how: How, note: String) {
+        let event = Event::Ended { how, note: note.clone(), state: None };
+        self.push(FlowStep::End { how, note, state: None }, &event);
+    }
+
+    /// Whether somebody else was faster. What is refused for another reason is not.
+    async fn is_overtaken(&self, error: &Error) -> bool {
+        if !is_too_late(error) {
+            return false;
+        }
+        let id = self.flow.started.id;
+        let Ok(now) = self.inbox.on_desk(move |desk, _| desk.flow(id)).await else { return true };
+        let is_theirs =
+            self.fence.is_none() && is_held(&now, &self.inbox.holder(), self.inbox.now());
+        is_theirs || !now.is_live() || now.fence != self.flow.fence || now.position != self.position
+    }
+
+    /// It does not go on. What was done is kept, and whoever goes on need not wait for us. What can never be
+    /// computed ends the flow; anything else is written down, and can be tried again.
+    async fn give_up(&mut self, error: Error) -> Result<Walked> {
+        if let Error::Uncomputed { why, phase, .. } = &error {
+            self.end(How::Failed, format!("in {phase:?}: {why}"));
+            self.write().await?;
+            return Ok(Walked::Ended(self.flow.clone()));
+        }
+        self.pending.push(FlowStep::Stuck { why: error.why() });
+        match self.let_go().await {
+            // Somebody took it back meanwhile: that is how it ended.
+            Err(late) if is_too_late(&late) => Err(late),
+            _ => Err(error),
+        }
     }
 
     /// Does something that takes its time, and says from time to time that we are still at it.
@@ -329,7 +395,8 @@ impl Path<'_> {
                 Ok(done) => return Ok(done),
                 Err(_) => {
                     let until = self.inbox.lease();
-                    self.go_on(vec![FlowStep::Keep { until }]).await?;
+                    self.pending.push(FlowStep::Keep { until });
+                    self.write().await?;
                 }
             }
         }
@@ -360,11 +427,28 @@ impl Path<'_> {
 
     /// Writes down what has happened.
     async fn write(&mut self) -> Result<()> {
-        let steps = std::mem::take(&mut self.pending);
+        let mut steps = std::mem::take(&mut self.pending);
         if steps.is_empty() && !self.flow.is_live() {
             return Ok(());
         }
-        self.go_on(steps).await
+        let Err(error) = self.go_on(steps.clone()).await else { return Ok(()) };
+        let asks = steps.iter().position(|step| matches!(step, FlowStep::Ask { .. }));
+        let (first, asking) = match (asks, error) {
+            (Some(first), Error::Desk(refused)) => (first, self.asking(refused)),
+            (_, error) => return Err(error),
+        };
+        // What cannot be asked does not undo what was done before it.
+        if first > 0 && !self.is_overtaken(&asking).await {
+            steps.truncate(first);
+            self.go_on(steps).await?;
+        }
+        Err(asking)
+    }
+
+    /// The question of this phase is refused.
+    fn asking(&self, error: sayso_engine::Error) -> Error {
+        let (flow, phase) = (self.flow.started.handle.clone(), self.flow.phase.clone());
+        Error::Asking { flow, phase, error }
     }
 
     async fn go_on(&mut self, steps: Vec<FlowStep>) -> Result<()> {
@@ -387,6 +471,16 @@ impl Path<'_> {
 }
 
 /// The state, if it is another one.
-fn changed(flow: &Flow, state: Value) -> Option<Value> {
-    (state != flow.state).then_some(state)
+fn changed(flow: &Flow, state: Option<Value>) -> Option<Value> {
+    state.filter(|state| *state != flow.state)
+}
+
+/// What is carried along, or why that can never be computed. In that case the flow ends, and what led there is
+/// written down with its end; any other failure may be mended, and then it is computed anew.
+fn or_wrong(state: Result<Option<Value>>) -> Result<(Option<Value>, Option<Error>)> {
+    match state {
+        Ok(state) => Ok((state, None)),
+        Err(wrong @ Error::Uncomputed { .. }) => Ok((None, Some(wrong))),
+        Err(error) => Err(error),
+    }
 }

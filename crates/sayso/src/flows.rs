@@ -18,10 +18,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long is waited before something is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether what runs is to be stopped.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
+
+/// How often it is looked whether a flow was taken back while its step runs, counted in those looks.
+const TAKEN_BACK_EVERY: u32 = 10;
+
+/// How long what runs gets to end when nobody leads it any more.
+const END_MAX: Duration = Duration::from_secs(15);
 
 /// How long a command may take.
 const COMMAND_MAX: Duration = Duration::from_secs(60 * 60);
@@ -35,6 +44,8 @@ pub(crate) struct Leader<'a> {
     pub(crate) setup: Option<Setup>,
     /// Where commands run that have no worktree.
     pub(crate) folder: PathBuf,
+    /// Where it is noted what was there when a step of those began.
+    notes: PathBuf,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
@@ -51,7 +62,8 @@ impl<'a> Leader<'a> {
         let start = std::path::absolute(crate::config::start(&context.globals)?)?;
         let in_space = location.folder.as_ref().and_then(|_| home.parent());
         let folder = in_space.map_or(start, ToOwned::to_owned);
-        Ok(Self { context, desk, actor, setup, folder, stop: work::stop_flag()? })
+        let notes = home.join("steps");
+        Ok(Self { context, desk, actor, setup, folder, notes, stop: work::stop_flag()? })
     }
 
     /// Goes on with a flow: as far as it goes, or until it waits for people and nobody is here to be asked.
@@ -63,19 +75,33 @@ impl<'a> Leader<'a> {
             true => who::person(self.context, &self.desk).ok(),
             false => None,
         };
+        self.lead_with(id, waits, person.as_ref())
+    }
+
+    /// Goes on with a flow as far as it goes without asking anybody here: where one waits, others may go on.
+    pub(crate) fn lead_on(&self, id: FlowId) -> Result<Walked> {
+        self.lead_with(id, false, None)
+    }
+
+    fn lead_with(&self, id: FlowId, waits: bool, person: Option<&Actor>) -> Result<Walked> {
         let view = View::new(self.context.out);
         let (tell, told) = channel();
         let (is_done, at_work) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
+        // Set when what this flow runs is to end; the next flow has its own.
+        let halt = Arc::new(AtomicBool::new(false));
         let walked = std::thread::scope(|scope| {
-            let crew: Arc<dyn Crew> = Arc::new(self.crew(tell, at_work.clone()));
+            let crew: Arc<dyn Crew> = Arc::new(self.crew(tell, at_work.clone(), halt.clone()));
             let shown = scope.spawn(|| told.into_iter().for_each(|progress| view.show(progress)));
             let (waits, is_done, at_work) = (waits || person.is_some(), &is_done, &*at_work);
+            let halt = &*halt;
             let walking = scope.spawn(move || {
                 let walked = self.walk(id, crew, waits, at_work);
+                end_what_runs(halt, at_work);
                 is_done.store(true, Ordering::SeqCst);
                 walked
             });
-            if let Some(person) = &person {
+            scope.spawn(move || self.watch(id, halt, at_work, is_done));
+            if let Some(person) = person {
                 self.attend(id, person, &view, is_done)?;
             }
             let walked = walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -85,6 +111,8 @@ impl<'a> Leader<'a> {
         view.close();
         let walked = walked?;
         if let Walked::Ended(flow) = &walked {
+            // Where its steps began is of no use any more.
+            let _ = std::fs::remove_file(self.notes.join(format!("{}.step", flow.started.handle)));
             self.bring_home(flow)?;
         }
         Ok(walked)
@@ -105,9 +133,26 @@ impl<'a> Leader<'a> {
             is_of_task || flow.asked.values().any(|asked| *asked == gate.opened.id)
         };
         let attended = attendant.attend(&is_about_it, &|| is_done.load(Ordering::SeqCst));
-        // Nobody attends any more: what runs is ended, what waits stays.
-        stop.store(true, Ordering::SeqCst);
+        // Nobody attends any more: what runs is ended, what waits stays. A flow that came as far as it goes is
+        // no reason to stop: others may be next.
+        if !is_done.load(Ordering::SeqCst) {
+            stop.store(true, Ordering::SeqCst);
+        }
         attended
+    }
+
+    /// Ends what runs when we are to stop, or when somebody took the flow back.
+    fn watch(&self, id: FlowId, halt: &AtomicBool, at_work: &AtomicUsize, is_done: &AtomicBool) {
+        let mut looks = 0;
+        while !is_done.load(Ordering::SeqCst) {
+            looks += 1;
+            let is_due = looks % TAKEN_BACK_EVERY == 0 && at_work.load(Ordering::SeqCst) > 0;
+            let is_over = || self.desk.flow(id).is_ok_and(|flow| !flow.is_live());
+            if self.stop.load(Ordering::SeqCst) || (is_due && is_over()) {
+                halt.store(true, Ordering::SeqCst);
+            }
+            std::thread::sleep(WATCH_EVERY);
+        }
     }
 
     fn walk(
@@ -161,15 +206,30 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
-    fn crew(&self, tell: Sender<Progress>, at_work: Arc<AtomicUsize>) -> HandsOn {
+    fn crew(
+        &self,
+        tell: Sender<Progress>,
+        at_work: Arc<AtomicUsize>,
+        stop: Arc<AtomicBool>,
+    ) -> HandsOn {
         HandsOn {
             desk: self.desk.clone(),
             setup: self.setup.clone(),
             folder: self.folder.clone(),
-            stop: self.stop.clone(),
+            notes: self.notes.clone(),
+            stop,
             tell: Arc::new(Mutex::new(tell)),
             at_work,
         }
+    }
+}
+
+/// Nobody leads it any more: what its step started ends, too.
+fn end_what_runs(halt: &AtomicBool, at_work: &AtomicUsize) {
+    halt.store(true, Ordering::SeqCst);
+    let since = Instant::now();
+    while at_work.load(Ordering::SeqCst) > 0 && since.elapsed() < END_MAX {
+        std::thread::sleep(WATCH_EVERY);
     }
 }
 
@@ -188,6 +248,7 @@ struct HandsOn {
     desk: Desk,
     setup: Option<Setup>,
     folder: PathBuf,
+    notes: PathBuf,
     stop: Arc<AtomicBool>,
     tell: Arc<Mutex<Sender<Progress>>>,
     at_work: Arc<AtomicUsize>,
@@ -227,15 +288,18 @@ impl Crew for HandsOn {
                 blocking(move || Worked::Failed(why))
             }
             (Job::Command(command), setup, task) => {
-                let (desk, folder) = (self.desk.clone(), self.folder.clone());
+                let (desk, folder, notes) =
+                    (self.desk.clone(), self.folder.clone(), self.notes.clone());
+                let flow = flow.started.handle.clone();
                 blocking(move || {
                     let _at_work = at_work;
-                    let tree = match tree_of(&desk, setup.as_ref(), task, &folder) {
+                    let project = Project { folder: &folder, notes: &notes, flow: &flow };
+                    let tree = match tree_of(&desk, setup.as_ref(), task, &project) {
                         Ok(tree) => tree,
                         Err(why) => return Worked::Failed(why),
                     };
                     let own = tree.as_ref().filter(|_| task.is_some());
-                    let folder = own.map_or(folder, |tree| tree.folder.clone());
+                    let folder = own.map_or(folder.clone(), |tree| tree.tree.folder.clone());
                     run(&command, &folder, tree.as_ref(), &stop)
                 })
             }
@@ -250,28 +314,60 @@ impl Crew for HandsOn {
     }
 }
 
+/// Where a flow without a task runs its commands.
+struct Project<'a> {
+    folder: &'a Path,
+    notes: &'a Path,
+    flow: &'a str,
+}
+
+/// The tree commands run in, and what says where their steps began.
+struct Ground {
+    repository: Repository,
+    /// What the steps are noted under.
+    name: String,
+    tree: Worktree,
+}
+
+impl Ground {
+    /// What was there when a step began. Whoever goes on with it after a crash counts from there, too.
+    fn since(&self, step: &str) -> std::result::Result<String, String> {
+        let since = self.repository.step_began(&self.name, step, || self.tree.snapshot());
+        since.map_err(|e| format!("{e}; {}", e.hint()))
+    }
+}
+
 /// The tree commands run in: that of the flow's task, or the project itself where it is one of git's.
 fn tree_of(
     desk: &Desk,
     setup: Option<&Setup>,
     task: Option<TaskId>,
-    folder: &Path,
-) -> std::result::Result<Option<Worktree>, String> {
+    project: &Project<'_>,
+) -> std::result::Result<Option<Ground>, String> {
     let (Some(setup), Some(task)) = (setup, task) else {
-        let here = Repository::open(folder, folder.to_owned(), None).ok();
-        return Ok(here.map(|repository| repository.main_tree()));
+        let here = Repository::open(project.folder, project.notes.to_owned(), None).ok();
+        let name = project.flow.to_owned();
+        return Ok(here.map(|repository| {
+            let tree = repository.main_tree();
+            Ground { repository, name, tree }
+        }));
     };
     let task = desk.task(task).map_err(|e| e.to_string())?.task;
-    let tree = setup.repository.prepare(&task.handle, &task.title);
-    tree.map(Some).map_err(|e| format!("{e}; {}", e.hint()))
+    let repository = setup.repository.clone();
+    let tree = repository.prepare(&task.handle, &task.title);
+    let tree = tree.map_err(|e| format!("{e}; {}", e.hint()))?;
+    Ok(Some(Ground { repository, name: task.handle, tree }))
 }
 
 /// Runs a command.
-fn run(command: &Command, folder: &Path, tree: Option<&Worktree>, stop: &AtomicBool) -> Worked {
+fn run(command: &Command, folder: &Path, ground: Option<&Ground>, stop: &AtomicBool) -> Worked {
     let Command { id, name, shell, any_code, checks, retries, writes } = command;
-    let writes = match (writes, tree) {
-        (Some(writes), Some(tree)) => Some((writes.as_slice(), tree)),
-        (None, _) => None,
+    let (writes, since) = match (writes, ground) {
+        (Some(writes), Some(ground)) => match ground.since(id) {
+            Ok(since) => (Some((writes.as_slice(), &ground.tree)), Some(since)),
+            Err(why) => return Worked::Failed(format!("{name}: {why}")),
+        },
+        (None, _) => (None, None),
         // What cannot be watched is not let happen.
         (Some(_), None) => {
             let why = format!("{name}: what it writes can only be watched in a git repository");
@@ -285,6 +381,7 @@ fn run(command: &Command, folder: &Path, tree: Option<&Worktree>, stop: &AtomicB
         checks,
         retries: *retries,
         writes,
+        since: since.as_deref(),
         mark: id,
         time_max: COMMAND_MAX,
         stop,
@@ -302,6 +399,7 @@ fn came(came: sayso_engine::Result<StepCame>) -> Worked {
     match came {
         Ok(StepCame::Completed(stepped)) => Worked::Gave(agent_output(&stepped)),
         Ok(StepCame::Waits) => Worked::Waits,
+        Ok(StepCame::Rejected(why)) => Worked::Rejected(why),
         Ok(StepCame::Failed(why) | StepCame::Gone(why)) => Worked::Failed(why),
         Ok(StepCame::Later(until)) => {
             let until = crate::when::local(until);

@@ -2,7 +2,7 @@
 
 use super::{
     Advance, Claim, Command, DEFINITION_BYTES_MAX, Event, Flow, How, ITEMS_MAX, NAME_BYTES_MAX,
-    POSITIONS_MAX, STATE_BYTES_MAX, Started, Step, apply,
+    POSITIONS_MAX, STATE_BYTES_MAX, Started, Step, WHY_CHARS_MAX, apply,
 };
 use crate::{Actor, Code, Deed, Refusal, Timestamp};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub fn decide(
             Err(Refusal::new(Code::Clash, message).hint("start it under another key"))
         }
         Command::Advance(advance) => self::advance(flow, advance, at),
-        Command::Cancel { reason } => cancel(flow, reason),
+        Command::Cancel { reason } => cancel(flow, reason, actor),
     }
 }
 
@@ -167,6 +167,10 @@ fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
             let is_later = flow.hold.as_ref().is_some_and(|hold| *until > hold.until);
             Ok(is_later.then_some(Event::Kept { until: *until }))
         }
+        Step::Stuck { why } => {
+            let why = why.chars().take(WHY_CHARS_MAX).collect();
+            Ok(Some(Event::Stuck { why }))
+        }
         Step::LetGo => Ok(flow.hold.is_some().then_some(Event::LetGo)),
         Step::End { how, note, state } => {
             check_states(&[state.as_ref()])?;
@@ -176,10 +180,13 @@ fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
     }
 }
 
-fn cancel(flow: &Flow, reason: &str) -> Result<Vec<Event>, Refusal> {
+fn cancel(flow: &Flow, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     match &flow.ending {
         None => {
-            let (how, note) = (How::Cancelled, reason.to_owned());
+            let by = &actor.name;
+            let note =
+                if reason.is_empty() { format!("by {by}") } else { format!("by {by}: {reason}") };
+            let how = How::Cancelled;
             Ok(vec![Event::Ended { how, note, state: None }])
         }
         Some(ending) if ending.how == How::Cancelled => Ok(vec![]),

@@ -1,6 +1,6 @@
 //! What can happen to a flow, and what becomes of it.
 
-use super::{Ending, Flow, Heard, Hold, How, Started};
+use super::{Ending, Flow, Heard, Hold, How, Started, Stuck};
 use crate::run::Holder;
 use crate::{GateId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,11 @@ pub enum Event {
     },
     /// They let it go.
     LetGo,
+    /// They could not go on.
+    Stuck {
+        /// Why, in words.
+        why: String,
+    },
     /// The agent's work gave something.
     Completed {
         /// Which piece of it.
@@ -88,6 +93,7 @@ impl Event {
             Event::Taken { .. } => "flow.taken",
             Event::Kept { .. } => "flow.kept",
             Event::LetGo => "flow.let_go",
+            Event::Stuck { .. } => "flow.stuck",
             Event::Completed { .. } => "flow.completed",
             Event::Asked { .. } => "flow.asked",
             Event::Heard { .. } => "flow.heard",
@@ -102,6 +108,7 @@ impl Event {
         match self {
             Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => true,
             Event::Started(_)
+            | Event::Stuck { .. }
             | Event::Completed { .. }
             | Event::Asked { .. }
             | Event::Heard { .. }
@@ -128,6 +135,7 @@ pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
         Event::Taken { fence, holder, until } => {
             flow.fence = *fence;
             flow.hold = Some(Hold { holder: holder.clone(), until: *until });
+            flow.stuck = None;
         }
         Event::Kept { until } => {
             if let Some(hold) = &mut flow.hold {
@@ -135,6 +143,7 @@ pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
             }
         }
         Event::LetGo => flow.hold = None,
+        Event::Stuck { why } => flow.stuck = Some(Stuck { why: why.clone(), at }),
         Event::Completed { item, output, state } => {
             flow.outputs.insert(*item, output.clone());
             carry(&mut flow, state);
@@ -154,7 +163,7 @@ pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
         }
         Event::Ended { how, note, state } => {
             carry(&mut flow, state);
-            flow.hold = None;
+            (flow.hold, flow.stuck) = (None, None);
             flow.ending = Some(Ending { how: *how, note: note.clone(), at });
         }
     }
@@ -173,6 +182,7 @@ fn begun(started: &Started, at: Timestamp) -> Flow {
         heard: BTreeMap::new(),
         fence: 0,
         hold: None,
+        stuck: None,
         ending: None,
     }
 }

@@ -31,6 +31,9 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// How many phases a flow may enter: one that walks in circles ends.
 pub const POSITIONS_MAX: u32 = 10_000;
 
+/// How much is kept of why a flow did not go on.
+pub const WHY_CHARS_MAX: usize = 4_000;
+
 /// How many pieces a phase may be done in.
 pub const ITEMS_MAX: u32 = 1_000;
 
@@ -57,6 +60,9 @@ pub struct Flow {
     pub fence: u64,
     /// Who goes on with it now.
     pub hold: Option<Hold>,
+    /// Why it did not go on when somebody last tried; nothing while somebody tries again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<Stuck>,
     /// How it ended.
     pub ending: Option<Ending>,
 }
@@ -100,6 +106,15 @@ pub struct Hold {
     pub until: Timestamp,
 }
 
+/// Somebody tried to go on with a flow, and could not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    /// Why, in words.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Heard {
@@ -117,6 +132,10 @@ pub struct Heard {
     pub question: String,
     /// How the gate ended, in a word.
     pub ended: String,
+    /// Whether more was to be asked after it: a program that asks one question after the other may stop in
+    /// between, and what it did not ask was not answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
 }
 
 impl Heard {
@@ -182,6 +201,11 @@ impl Flow {
     /// Whether it waits for people.
     pub fn is_waiting(&self) -> bool {
         self.waits_for().next().is_some()
+    }
+
+    /// Whether everything that was to be asked in this phase was asked.
+    pub fn has_asked(&self) -> bool {
+        !self.asked.is_empty() || self.heard.values().any(|heard| !heard.more)
     }
 
     /// Where it stands, in a word.
@@ -274,6 +298,11 @@ pub enum Step {
     Keep {
         /// And will say so again before this.
         until: Timestamp,
+    },
+    /// Whoever holds it cannot go on.
+    Stuck {
+        /// Why, in words.
+        why: String,
     },
     /// Whoever holds it lets it go.
     LetGo,

@@ -31,6 +31,9 @@ pub struct CommandStep<'a> {
     pub retries: u32,
     /// Patterns of the only paths it may change, and the tree to look at; none if it may change any.
     pub writes: Option<(&'a [String], &'a Worktree)>,
+    /// What was there when it first began, as a tree of git's own; none if it begins now. What it changed is
+    /// counted from there: what an earlier try did is its doing, too.
+    pub since: Option<&'a str>,
     /// Everything it starts carries it, and is ended by it. The same for the same step, so that
     /// whoever goes on with it ends what is left of it first.
     pub mark: &'a str,
@@ -62,9 +65,19 @@ impl CommandStep<'_> {
     /// Runs it.
     pub fn run(&self) -> CommandCame {
         process::end_marked(self.mark, GRACE);
+        let since = match (self.since, self.writes) {
+            (Some(since), _) => Ok(since.to_owned()),
+            (None, Some((_, tree))) => tree.snapshot(),
+            (None, None) => Ok(String::new()),
+        };
+        let since = match since {
+            Ok(since) => since,
+            // What cannot be watched is not let happen.
+            Err(error) => return CommandCame::Failed(error.to_string()),
+        };
         let mut why = String::new();
         for _ in 0..=self.retries {
-            match self.once() {
+            match self.once(&since) {
                 Ok(came) => return came,
                 Err(failure) => why = failure,
             }
@@ -73,11 +86,9 @@ impl CommandStep<'_> {
     }
 
     /// Runs it once; an error is a failure that another try may mend.
-    fn once(&self) -> Result<CommandCame, String> {
+    fn once(&self, since: &str) -> Result<CommandCame, String> {
         let Self { folder, mark, time_max, stop, .. } = *self;
         let room = Room { folder, mark, time_max, stop };
-        let before = self.writes.map(|(_, tree)| tree.snapshot()).transpose();
-        let before = before.map_err(|error| error.to_string())?;
         let line = &self.command.line;
         let printed = match run(self.command, &room) {
             Ended::Itself(printed) => printed,
@@ -96,12 +107,17 @@ impl CommandStep<'_> {
                 return Err(format!("{why}\n{}", tail(&output, TOLD_BYTES_MAX)).trim().to_owned());
             }
         }
-        if let (Some((writes, tree)), Some(before)) = (self.writes, before) {
-            check_writes(writes, tree, &before)?;
+        if let Some((writes, tree)) = self.writes {
+            check_writes(writes, tree, since)?;
         }
         let (text, is_cut) = (printed.out.trim_end().to_owned(), printed.is_cut);
         Ok(CommandCame::Completed { text, code, is_cut })
     }
+}
+
+/// Ends what is left of a command on this machine: whoever led its flow may be gone.
+pub fn end_command(mark: &str) -> usize {
+    process::end_marked(mark, GRACE)
 }
 
 fn check_writes(writes: &[String], tree: &Worktree, before: &str) -> Result<(), String> {
@@ -112,7 +128,8 @@ fn check_writes(writes: &[String], tree: &Worktree, before: &str) -> Result<(), 
     match outside.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "it changed {}; only {} may be changed",
+            "it changed {}; only {} may be changed, counted from where the step began. Take that back, then \
+             try again",
             outside.join(", "),
             if writes.is_empty() { "nothing".to_owned() } else { writes.join(", ") }
         )),

@@ -13,7 +13,7 @@ mod step;
 mod take;
 mod turn;
 
-pub use command::{CommandCame, CommandStep};
+pub use command::{CommandCame, CommandStep, end_command};
 pub use execute::DEFER;
 pub use holder::{holder, is_gone};
 pub use prompt::{Brief, StepBrief, prompt};
@@ -276,6 +276,8 @@ struct Shared {
     /// What came of the last turn, and the step it completed.
     last: Option<(Came, String)>,
     stepped: Option<Stepped>,
+    /// How many attempts at the step came to nothing.
+    attempts: u32,
 }
 
 impl<'a> Worker<'a> {

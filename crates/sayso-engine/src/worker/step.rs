@@ -46,7 +46,7 @@ pub struct Step {
     pub model: Option<String>,
     /// What must hold before it counts.
     pub checks: Vec<StepCheck>,
-    /// How often the agent is told in one turn what failed.
+    /// How often the agent may try again, whether in the same turn or in another.
     pub retries: u32,
     /// Patterns of the only paths that may be changed; none if any may.
     pub writes: Option<Vec<String>>,
@@ -124,6 +124,8 @@ pub enum StepCame {
     Completed(Stepped),
     /// It waits for a person.
     Waits,
+    /// A person said no to what its agent asked, and the task is closed with that.
+    Rejected(String),
     /// It failed.
     Failed(String),
     /// It can go on, but not before then.
@@ -152,7 +154,7 @@ impl Worker<'_> {
     /// person, or cannot go on.
     pub fn step(&self) -> Result<StepCame> {
         let scope = &self.setup.scope.tasks;
-        let (Some(id), Some(_)) = (scope.first().filter(|_| scope.len() == 1), &self.setup.step)
+        let (Some(id), Some(step)) = (scope.first().filter(|_| scope.len() == 1), &self.setup.step)
         else {
             let message = "a step is done on one task";
             return Err(Refusal::new(Code::BadValue, message).into());
@@ -167,7 +169,7 @@ impl Worker<'_> {
             self.desk.fire_due()?;
             self.recover()?;
             let task = self.desk.task(*id)?.task;
-            if let Some(came) = stands_still(&task) {
+            if let Some(came) = self.stands_still(&task)? {
                 return Ok(came);
             }
             self.shared().last = None;
@@ -178,7 +180,8 @@ impl Worker<'_> {
             let last = self.shared().last.take();
             let (came, note) = last.unwrap_or((Came::Gone, String::new()));
             match came {
-                Came::Again => {}
+                Came::Again if self.attempts() <= step.retries => {}
+                Came::Again => return Ok(StepCame::Failed(self.out_of_attempts(&note))),
                 Came::Stepped => {
                     let done = self.shared().stepped.take().unwrap_or_default();
                     return Ok(StepCame::Completed(done));
@@ -186,9 +189,63 @@ impl Worker<'_> {
                 Came::Waits => return Ok(StepCame::Waits),
                 Came::Failed | Came::Blocked => return Ok(StepCame::Failed(note)),
                 Came::Later => return Ok(self.later(&self.desk.task(*id)?.task)),
-                Came::Completed | Came::Gone => return Ok(StepCame::Gone(note)),
+                Came::Completed | Came::Gone => {
+                    let task = self.desk.task(*id)?.task;
+                    return Ok(self.stands_still(&task)?.unwrap_or(StepCame::Gone(note)));
+                }
             }
         }
+    }
+
+    /// How many attempts at the step came to nothing since somebody last went on with it.
+    pub(super) fn attempts(&self) -> u32 {
+        self.shared().attempts
+    }
+
+    /// An attempt at the step came to nothing.
+    pub(super) fn count_attempt(&self) {
+        self.shared().attempts += 1;
+    }
+
+    fn out_of_attempts(&self, note: &str) -> String {
+        match self.attempts() {
+            1 => format!("its one attempt came to nothing: {note}"),
+            attempts => format!("{attempts} attempts came to nothing; the last: {note}"),
+        }
+    }
+
+    /// What came of a step whose task cannot be worked on.
+    fn stands_still(&self, task: &Task) -> Result<Option<StepCame>> {
+        let handle = &task.handle;
+        Ok(match task.status {
+            _ if task.is_waiting() => Some(StepCame::Waits),
+            status if status.is_over() && task.verdict == Some(Verdict::Rejected) => {
+                Some(StepCame::Rejected(self.no_in_words(task)?))
+            }
+            status if status.is_over() => Some(StepCame::Gone(format!(
+                "task {handle}, which its agents work on, is {status}; to go on: sayso reopen {handle}"
+            ))),
+            status @ (Status::Failed | Status::Blocked) => {
+                Some(StepCame::Failed(format!("the task is {status}; then: sayso reopen {handle}")))
+            }
+            Status::Open | Status::InProgress | Status::Deferred => None,
+            Status::Closed | Status::Deleted => None,
+        })
+    }
+
+    /// Who said no on a task, and why.
+    fn no_in_words(&self, task: &Task) -> Result<String> {
+        let gates = self.gates_of(task.id)?;
+        let no = gates.iter().rev().filter(|gate| gate.verdict() == Some(Verdict::Rejected));
+        let no = no.filter_map(|gate| gate.answer().map(|(answer, by)| (gate, answer, by))).next();
+        Ok(match no {
+            Some((gate, answer, by)) => {
+                let why = answer.reason.as_deref().map(|why| format!(": {why}"));
+                let (by, question) = (&by.name, &gate.card.question);
+                format!("{by} said no to {question:?}{}", why.unwrap_or_default())
+            }
+            None => format!("somebody said no on task {}", task.handle),
+        })
     }
 
     /// The step, if it is done already and whoever led the flow died before they heard of it.
@@ -249,7 +306,7 @@ impl Worker<'_> {
             return Ok(StepCame::Stopped);
         }
         let task = self.desk.task(before.id)?.task;
-        if let Some(came) = stands_still(&task) {
+        if let Some(came) = self.stands_still(&task)? {
             return Ok(came);
         }
         let now = self.desk.now();
@@ -417,21 +474,6 @@ impl Worker<'_> {
 /// How a run that did a step is found again.
 fn mark_of(step: &Step) -> String {
     format!(" [step {}]", step.id)
-}
-
-/// What came of a step whose task cannot be worked on.
-fn stands_still(task: &Task) -> Option<StepCame> {
-    match task.status {
-        _ if task.is_waiting() => Some(StepCame::Waits),
-        status if status.is_over() => {
-            Some(StepCame::Gone(format!("the task is {}", status.as_str())))
-        }
-        status @ (Status::Failed | Status::Blocked) => {
-            let (status, handle) = (status.as_str(), &task.handle);
-            Some(StepCame::Failed(format!("the task is {status}; then: sayso reopen {handle}")))
-        }
-        _ => None,
-    }
 }
 
 /// The end of a text, where a failing check says what failed.

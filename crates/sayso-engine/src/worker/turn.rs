@@ -206,10 +206,14 @@ impl Worker<'_> {
                 Some(None) => return self.complete(taken, tree, spent, done),
                 None => return self.gone(taken, spent, NOT_OURS),
             };
-            let is_last = attempt == retries;
+            let is_last = match &self.setup.step {
+                Some(_) => self.attempts() >= retries,
+                None => attempt == retries,
+            };
             if is_last || session.is_none() || !taken.agent.can_resume() {
                 return self.fruitless(taken, tree, spent, &objection);
             }
+            self.count_attempt();
             let executed = match self.execute(taken, tree, session, &objection, &[])? {
                 Ok(executed) => executed,
                 Err(error) => return self.fruitless(taken, tree, spent, &error.to_string()),
@@ -497,7 +501,12 @@ impl Worker<'_> {
         let recent: Vec<_> = taken.before.iter().take_while(is_recent).collect();
         let fruitless = recent.iter().take_while(|run| is_fruitless(run)).count() + 1;
         let turns = recent.len() + 1;
-        let is_stuck = fruitless >= self.setup.fruitless_max.max(1) as usize;
+        // How often a step is tried is the workflow's to say, and then the flow says what is wrong.
+        let is_step = self.setup.step.is_some();
+        if is_step {
+            self.count_attempt();
+        }
+        let is_stuck = !is_step && fruitless >= self.setup.fruitless_max.max(1) as usize;
         let is_long = turns >= self.setup.turns_max.max(1) as usize;
         if !is_stuck && !is_long {
             return self.settle(
@@ -615,6 +624,9 @@ impl Worker<'_> {
         let run = self.desk.run(taken.run.started.id)?;
         if run.state != State::Running || matches!(settlement, Settlement::Again { .. }) {
             return self.gone(taken, spent, why);
+        }
+        if self.setup.step.is_some() {
+            self.count_attempt();
         }
         let again = Settlement::Again { how: How::Unclear, why: format!("{why}.") };
         self.settle(taken, spent, again)

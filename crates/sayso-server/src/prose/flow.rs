@@ -1,5 +1,6 @@
 //! What is said of a flow.
 
+use sayso_core::Verdict;
 use sayso_core::flow::{Event, Heard};
 use sayso_core::gate::Gate;
 use sayso_core::text::{harmless_line, shorten};
@@ -7,6 +8,9 @@ use serde_json::Value;
 
 /// How much of what a step gave is told in a line.
 const OUTPUT_CHARS_MAX: usize = 100;
+
+/// How much of why a flow did not go on is told in a line.
+const WHY_CHARS_MAX: usize = 300;
 
 /// What happened to a flow; none for what only says who goes on with it. `asked` is the gate of a question.
 pub fn flow_event(event: &Event, asked: Option<&Gate>) -> Option<String> {
@@ -25,6 +29,9 @@ pub fn flow_event(event: &Event, asked: Option<&Gate>) -> Option<String> {
         Event::Ended { how, note, .. } => {
             format!("{} {}", how.as_str(), harmless_line(note)).trim_end().to_owned()
         }
+        Event::Stuck { why } => {
+            format!("stuck: {}", shorten(&harmless_line(why), WHY_CHARS_MAX))
+        }
         Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => return None,
     })
 }
@@ -36,7 +43,10 @@ fn said(heard: &Heard) -> String {
     };
     let reason = answer.reason.as_deref().map(harmless_line);
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let text = harmless_line(&answer.as_text());
+    let text = match answer.verdict {
+        Verdict::Rejected => "no: it is rejected".to_owned(),
+        Verdict::Approved => harmless_line(&answer.as_text()),
+    };
     match heard.gate {
         Some(_) => format!("{by} said {text}{reason}"),
         // Nobody saw who it was.

@@ -42,6 +42,8 @@ pub struct Flow {
     pub ended_at: Option<String>,
     /// Why it ended, in words.
     pub note: String,
+    /// Why it did not go on when somebody last tried. It can be tried again.
+    pub stuck: Option<String>,
 }
 
 impl Flow {
@@ -64,6 +66,7 @@ impl Flow {
             started_at: time(flow.started_at),
             ended_at: flow.ending.as_ref().map(|ending| time(ending.at)),
             note: flow.ending.as_ref().map(|ending| ending.note.clone()).unwrap_or_default(),
+            stuck: flow.stuck.as_ref().map(|stuck| stuck.why.clone()),
         }
     }
 }
@@ -83,7 +86,8 @@ pub struct FlowDetail {
 pub struct FlowEvent {
     /// When.
     pub at: String,
-    /// flow:started, agent:completed, input:requested, input:received, phase:entered or flow:ended.
+    /// flow:started, agent:completed, input:requested, input:received, phase:entered, flow:stuck or
+    /// flow:ended.
     pub event: String,
     /// The phase it happened in.
     pub phase: String,
@@ -97,7 +101,7 @@ pub struct FlowEvent {
     pub prompt: Option<String>,
     /// The names of the options there are.
     pub options: Vec<String>,
-    /// What the step gave, what was said, or how it ended.
+    /// What the step gave, what was said, why it did not go on, or how it ended.
     pub value: Value,
 }
 
@@ -162,6 +166,7 @@ impl Place {
             | Event::Asked { .. }
             | Event::Heard { .. }
             | Event::Ended { .. }
+            | Event::Stuck { .. }
             | Event::Taken { .. }
             | Event::Kept { .. }
             | Event::LetGo
@@ -191,6 +196,9 @@ impl Place {
             Event::Moved { .. } => vec![self.event("phase:entered")],
             Event::Ended { how, .. } => {
                 vec![FlowEvent { value: how.as_str().into(), ..self.event("flow:ended") }]
+            }
+            Event::Stuck { why } => {
+                vec![FlowEvent { value: why.as_str().into(), ..self.event("flow:stuck") }]
             }
             Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => vec![],
         }
@@ -234,6 +242,7 @@ mod tests {
             answer: Some(Answer::approved()),
             by: "terminal".into(),
             question: "Ship it?".into(),
+            more: false,
             ended: "answered".into(),
         };
         let moved = Event::Moved { to: "ship".into(), state: None };

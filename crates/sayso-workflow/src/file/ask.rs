@@ -39,7 +39,19 @@ impl Reader<'_> {
         let to = fields.get("to").map(|n| self.to(n)).unwrap_or_default();
         let risk = fields.get("risk").and_then(|n| self.risk(n));
         let deadline_ms = fields.get("deadline").and_then(|n| self.length(n));
-        Some(PhaseAsk { when, question: question?, context, form: answer?, to, risk, deadline_ms })
+        let line_of = |key| fields.get(key).map_or(node.line, |node: &Node| node.line);
+        Some(PhaseAsk {
+            line: of.line,
+            when,
+            when_line: line_of("if"),
+            options_line: line_of("options"),
+            question: question?,
+            context,
+            form: answer?,
+            to,
+            risk,
+            deadline_ms,
+        })
     }
 
     fn form(&mut self, fields: &Fields<'_>, form: &str, has: Has) -> Option<AnswerForm> {

@@ -65,6 +65,10 @@ pub struct Phase {
     pub name: String,
     /// The line it begins on.
     pub line: u64,
+    /// Where its `each` is written.
+    pub each_line: u64,
+    /// Where its `next` is written.
+    pub next_line: u64,
     /// What is done.
     pub work: Work,
     /// The agent that does it, where one is named.
@@ -82,7 +86,7 @@ pub struct Phase {
     /// The list it is done for, one by one.
     pub each: Option<Formula>,
     /// What goes into the state.
-    pub set: Vec<(String, Formula)>,
+    pub set: Vec<Setting>,
     /// What a person is asked.
     pub ask: Option<PhaseAsk>,
     /// Where it goes on: the first branch that holds counts.
@@ -104,6 +108,17 @@ impl Phase {
         let next = self.next.iter().map(|branch| &branch.to);
         next.chain(&self.on_reject).chain(&self.on_silence)
     }
+}
+
+/// Something that goes into the state.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Its name there.
+    pub name: String,
+    /// What it comes to.
+    pub formula: Formula,
+    /// Where it is written.
+    pub line: u64,
 }
 
 /// What is done in a phase.
@@ -139,8 +154,14 @@ pub enum Check {
 /// What a person is asked in a phase.
 #[derive(Debug, Clone)]
 pub struct PhaseAsk {
+    /// Where it is written.
+    pub line: u64,
     /// When; none is always.
     pub when: Option<Formula>,
+    /// Where that is written.
+    pub when_line: u64,
+    /// Where its options are written.
+    pub options_line: u64,
     /// The question.
     pub question: Template,
     /// What else the person should know.
@@ -194,6 +215,15 @@ pub enum To {
     Person(String),
     /// Anyone of a group.
     Group(String),
+}
+
+impl To {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            To::Person(name) | To::Group(name) => name,
+        }
+    }
 }
 
 /// One way a phase goes on.

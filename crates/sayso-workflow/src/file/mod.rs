@@ -64,13 +64,14 @@ mod template;
 mod walk;
 
 pub use definition::{
-    AnswerForm, Branch, Check, Definition, Input, Options, Phase, PhaseAsk, Target, To, Work,
+    AnswerForm, Branch, Check, Definition, Input, Options, Phase, PhaseAsk, Setting, Target, To,
+    Work,
 };
 pub use flow::{NewFileFlow, picture};
 pub use load::Unread;
 pub use output::{agent_output, command_output, gathered};
 pub use person::Human;
-pub use plan::{Command, Crew, Job};
+pub use plan::{Command, Crew, Job, begin, step_id};
 pub use sayso_policy::Mistake;
 pub use scope::{Heard, Scope};
 pub use sequence::{Sequence, SequenceError, SequenceFile};

@@ -59,8 +59,13 @@ pub(crate) struct Filed {
     pub(crate) crew: Arc<dyn Crew>,
 }
 
+/// Names a doing of the phase a flow stands in: everything that is started for it carries this.
+pub fn step_id(flow: &Flow, item: u32) -> String {
+    format!("{}/{}/{item}", flow.started.id, flow.position)
+}
+
 /// What a flow through a file begins with.
-pub(crate) fn begin(input: Map<String, Value>) -> Value {
+pub fn begin(input: Map<String, Value>) -> Value {
     json!({"input": input, "state": input})
 }
 
@@ -89,7 +94,7 @@ impl Filed {
 
     fn item_scope(&self, flow: &Flow, item: u32) -> Result<Scope> {
         let (phase, scope) = (self.at(flow)?, self.scope(flow)?);
-        let Some(items) = phase.items(&scope).map_err(|wrong| lost(flow, &wrong))? else {
+        let Some(items) = phase.items(&scope).map_err(|wrong| uncomputed(flow, &wrong))? else {
             return Ok(scope);
         };
         let found = items.into_iter().nth(item as usize);
@@ -100,9 +105,9 @@ impl Filed {
 
     fn job(&self, flow: &Flow, item: u32) -> std::result::Result<Job, Error> {
         let (phase, scope) = (self.at(flow)?, self.item_scope(flow, item)?);
-        let wrong = |wrong: Wrong| lost(flow, &wrong);
+        let wrong = |wrong: Wrong| uncomputed(flow, &wrong);
         let checks = phase.step_checks(&scope).map_err(wrong)?;
-        let id = format!("{}/{}/{item}", flow.started.id, flow.position);
+        let id = step_id(flow, item);
         let (name, writes, retries) = (phase.name.clone(), phase.writes.clone(), phase.retries);
         if let Some(instructions) = phase.prompt(&scope).map_err(wrong)? {
             let (agent, role, model) =
@@ -125,33 +130,54 @@ impl Filed {
         json!({"input": input, "state": state})
     }
 
-    fn human(&self, question: Question) -> Human {
+    fn human(&self, flow: &Flow, question: Question) -> Result<Human> {
         let Question { text, context, shape, to, risk, deadline_ms } = question;
         let mut human = Human::of(text, shape).context(context);
         if !to.is_empty() {
-            human = human.to(self.approvers(&to));
+            let people = self.people(&to);
+            if people.is_empty() {
+                return Err(nobody(flow, &to));
+            }
+            human = human.to(Approvers::Some { least: 1, of: people });
         }
         if let Some(risk) = risk {
             human = human.risk(risk);
         }
-        match deadline_ms {
+        Ok(match deadline_ms {
             Some(ms) => human.within(Duration::from_millis(ms)),
             None => human,
-        }
+        })
     }
 
-    /// One of these people. A group nobody is in admits nobody: it is never everybody.
-    fn approvers(&self, to: &[To]) -> Approvers {
+    /// These people. A group nobody is in admits nobody: it is never everybody.
+    fn people(&self, to: &[To]) -> Vec<Approvers> {
         let people = to.iter().flat_map(|to| match to {
             To::Person(name) => vec![name.clone()],
             To::Group(name) => self.crew.group(name),
         });
-        Approvers::Some { least: 1, of: people.map(Approvers::Person).collect() }
+        people.map(Approvers::Person).collect()
     }
 }
 
-fn lost(flow: &Flow, wrong: &Wrong) -> Error {
-    Error::lost(flow, wrong.to_string())
+fn uncomputed(flow: &Flow, wrong: &Wrong) -> Error {
+    let (name, phase) = (flow.started.handle.clone(), flow.phase.clone());
+    Error::Uncomputed { flow: name, phase, why: wrong.to_string() }
+}
+
+/// Nobody could answer. Groups are made elsewhere, and the flow goes on when somebody is in one of these.
+fn nobody(flow: &Flow, to: &[To]) -> Error {
+    let names: Vec<_> = to.iter().map(|to| to.name().to_owned()).collect();
+    let names = names.join(", ");
+    let first = names.split(", ").next().unwrap_or_default();
+    Error::step(
+        flow,
+        format!(
+            "nobody could answer its question: nobody is in group {names}. Name its people, in a policy \
+             (`groups: {{{first}: [ann]}}`, then: sayso policy set FILE) or in a fleet file; then: sayso \
+             flow resume {}",
+            flow.started.handle
+        ),
+    )
 }
 
 impl Plan for Filed {
@@ -176,7 +202,7 @@ impl Plan for Filed {
         if matches!(phase.work, Work::Nothing) {
             return Ok(None);
         }
-        let items = phase.items(&self.scope(flow)?).map_err(|wrong| lost(flow, &wrong))?;
+        let items = phase.items(&self.scope(flow)?).map_err(|wrong| uncomputed(flow, &wrong))?;
         Ok(Some(items.map_or(1, |items| u32::try_from(items.len()).unwrap_or(u32::MAX))))
     }
 
@@ -196,27 +222,27 @@ impl Plan for Filed {
 
     fn keep(&self, flow: &Flow) -> Result<Value> {
         let state = self.at(flow)?.apply_set(&self.scope(flow)?, Moment::Done);
-        Ok(Self::with_state(flow, state.map_err(|wrong| lost(flow, &wrong))?))
+        Ok(Self::with_state(flow, state.map_err(|wrong| uncomputed(flow, &wrong))?))
     }
 
     fn questions(&self, flow: &Flow) -> Result<Vec<(u32, Human)>> {
         let (phase, scope) = (self.at(flow)?, self.scope(flow)?);
-        let wrong = |wrong: Wrong| lost(flow, &wrong);
+        let wrong = |wrong: Wrong| uncomputed(flow, &wrong);
         if !phase.is_asked(&scope).map_err(wrong)? {
             return Ok(vec![]);
         }
         let question = phase.question(&scope).map_err(wrong)?;
-        Ok(question.into_iter().map(|question| (0, self.human(question))).collect())
+        question.into_iter().map(|question| Ok((0, self.human(flow, question)?))).collect()
     }
 
     fn hear(&self, flow: &Flow) -> Result<Value> {
         let state = self.at(flow)?.apply_set(&self.scope(flow)?, Moment::Heard);
-        Ok(Self::with_state(flow, state.map_err(|wrong| lost(flow, &wrong))?))
+        Ok(Self::with_state(flow, state.map_err(|wrong| uncomputed(flow, &wrong))?))
     }
 
     fn lead(&self, flow: &Flow) -> Result<Lead> {
         let phase = self.at(flow)?;
-        Ok(match phase.next(&self.scope(flow)?).map_err(|wrong| lost(flow, &wrong))? {
+        Ok(match phase.next(&self.scope(flow)?).map_err(|wrong| uncomputed(flow, &wrong))? {
             Way::Phase(to) => Lead::To(to),
             Way::End => Lead::End(How::Done, String::new()),
             Way::Rejected => Lead::End(How::Rejected, rejected(flow, &phase.name)),

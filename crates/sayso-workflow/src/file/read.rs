@@ -1,7 +1,7 @@
 //! From YAML to a definition. Goes on after a mistake, so that a person sees them all.
 
 use super::check::check;
-use super::definition::{Branch, Check, Definition, Input, Phase, Target, Work};
+use super::definition::{Branch, Check, Definition, Input, Phase, Setting, Target, Work};
 use super::shell::{Quotes, fix};
 use super::template::{Part, Raw, Template, quotes, split};
 use super::{FILE_BYTES_MAX, PARTS_MAX, PHASES_MAX, RETRIES_MAX};
@@ -207,7 +207,7 @@ impl Reader<'_> {
         let looks_at_code = |formula: &Formula| formula.names_field("output", "code");
         let when = ask.as_ref().and_then(|ask| ask.when.as_ref());
         let whens = next.iter().filter_map(|branch| branch.when.as_ref());
-        let looked = set.iter().map(|(_, formula)| formula).chain(whens).chain(when);
+        let looked = set.iter().map(|setting| &setting.formula).chain(whens).chain(when);
         let any_code = looked.into_iter().any(looks_at_code);
         let work = match (prompt, command) {
             (Some(prompt), _) => Work::Agent { prompt },
@@ -217,9 +217,12 @@ impl Reader<'_> {
         let of_agent = |own: Option<String>, usual: &Option<String>| {
             own.or_else(|| usual.clone()).filter(|_| matches!(work, Work::Agent { .. }))
         };
+        let line_of = |key| fields.get(key).map_or(line, |node: &Node| node.line);
         let usual_retries = u32::from(matches!(work, Work::Agent { .. }));
         Some(Phase {
             line,
+            each_line: line_of("each"),
+            next_line: line_of("next"),
             agent: of_agent(self.plain(&fields, "agent"), &usual.agent),
             role: of_agent(self.plain(&fields, "role"), &usual.role),
             model: of_agent(self.plain(&fields, "model"), &usual.model),
@@ -497,14 +500,15 @@ impl Reader<'_> {
         texts.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn set(&mut self, node: &Node, has: Has) -> Vec<(String, Formula)> {
+    fn set(&mut self, node: &Node, has: Has) -> Vec<Setting> {
         let entries = node.entries("`set`", &mut self.mistakes);
         self.at_most(entries.len(), node.line, "values to set");
         let mut set = vec![];
         for entry in entries.iter().take(PARTS_MAX) {
             self.identifier(&entry.key, entry.line, "what is set");
             let formula = self.formula(&entry.value, "set", Place::Answer, has);
-            set.extend(formula.map(|formula| (entry.key.clone(), formula)));
+            let (name, line) = (entry.key.clone(), entry.line);
+            set.extend(formula.map(|formula| Setting { name, formula, line }));
         }
         set
     }
@@ -536,6 +540,7 @@ impl Reader<'_> {
         let mut branches = vec![];
         for (at, item) in nodes.iter().take(PARTS_MAX).enumerate() {
             let fields = item.fields("a branch", &["if", "to"], &mut self.mistakes);
+            let line = fields.get("if").map_or(item.line, |n| n.line);
             let when = fields.get("if").map(|n| self.formula(n, "if", Place::Answer, has));
             if when.is_none() && at + 1 < nodes.len() {
                 let what =
@@ -550,7 +555,7 @@ impl Reader<'_> {
             let to = self.target(to, "`to`");
             // A condition that cannot be read must not become none.
             if let (Some(to), false) = (to, matches!(when, Some(None))) {
-                branches.push(Branch { when: when.flatten(), to, line: item.line });
+                branches.push(Branch { when: when.flatten(), to, line });
             }
         }
         branches

@@ -1,7 +1,9 @@
 //! What a flow needs to know on its way, as functions of a phase and a scope: what is told and run,
 //! whether a person is asked and what, what goes into the state, and where it goes on.
 
-use super::definition::{AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Target, To, Work};
+use super::definition::{
+    AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Setting, Target, To, Work,
+};
 use super::scope::{Heard, Scope};
 use super::template::Template;
 use super::{ITEMS_MAX, PARTS_MAX};
@@ -113,7 +115,8 @@ impl Phase {
     /// What the step is done for, one by one; none if it is done once.
     pub fn items(&self, scope: &Scope) -> Result<Option<Vec<Value>>, Wrong> {
         let Some(each) = &self.each else { return Ok(None) };
-        let wrong = |why: String| Wrong::new("each", self.line, format!("`{}` {why}", each.text()));
+        let wrong =
+            |why: String| Wrong::new("each", self.each_line, format!("`{}` {why}", each.text()));
         match scope.with(|values| each.value(values)).map_err(&wrong)? {
             Value::Array(items) if items.len() > ITEMS_MAX => {
                 Err(wrong(format!("has {} items; {ITEMS_MAX} are taken", items.len())))
@@ -128,8 +131,8 @@ impl Phase {
         match &self.ask {
             None => Ok(false),
             Some(PhaseAsk { when: None, .. }) => Ok(true),
-            Some(PhaseAsk { when: Some(when), .. }) => {
-                scope.with(|values| self.holds("if", self.line, when, values))
+            Some(PhaseAsk { when: Some(when), when_line, .. }) => {
+                scope.with(|values| self.holds("if", *when_line, when, values))
             }
         }
     }
@@ -151,56 +154,29 @@ impl Phase {
         let text = |template: &Template| template.render(scope);
         let question = text(&ask.question)?;
         if question.trim().is_empty() {
-            return Err(Wrong::new("ask", self.line, "the question is empty"));
+            return Err(Wrong::new("ask", ask.line, "the question is empty"));
         }
         let shape = match &ask.form {
             AnswerForm::Approval => Shape::Verdict,
             AnswerForm::Text => Shape::Text,
             AnswerForm::Form { schema } => Shape::Form { schema: schema.clone() },
             AnswerForm::Choice { options, multi, other } => Shape::Choice {
-                options: self.options(options, scope)?,
+                options: options_of(options, ask.options_line, scope)?,
                 multi: *multi,
                 other: *other,
             },
         };
-        shape.check().map_err(|refusal| Wrong::new("ask", self.line, refusal.message))?;
+        shape.check().map_err(|refusal| Wrong::new("ask", ask.options_line, refusal.message))?;
         let context = ask.context.as_ref().map(text).transpose()?.unwrap_or_default();
         let (to, risk, deadline_ms) = (ask.to.clone(), ask.risk, ask.deadline_ms);
         Ok(Some(Question { text: question, context, shape, to, risk, deadline_ms }))
-    }
-
-    fn options(&self, options: &Options, scope: &Scope) -> Result<Vec<Choice>, Wrong> {
-        let formula = match options {
-            Options::Written(written) => {
-                let text = |template: &Template| template.render(scope);
-                let choice = |(name, consequence): &(Template, Template)| {
-                    Ok(Choice { name: text(name)?, consequence: text(consequence)? })
-                };
-                return written.iter().map(choice).collect();
-            }
-            Options::Computed(formula) => formula,
-        };
-        let wrong =
-            |why: &str| Wrong::new("options", self.line, format!("`{}` {why}", formula.text()));
-        let value = scope.with(|values| formula.value(values)).map_err(|why| wrong(&why))?;
-        let Value::Array(items) = value else { return Err(wrong("comes to no list")) };
-        if items.is_empty() || items.len() > PARTS_MAX {
-            return Err(wrong(&format!("has {} options; 1 to {PARTS_MAX} are taken", items.len())));
-        }
-        let choice = |item: &Value| {
-            let field = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
-            let name = item.as_str().map(str::to_owned).or_else(|| field("name"));
-            let name = name.ok_or_else(|| wrong("has an option without a name"))?;
-            Ok(Choice { name, consequence: field("consequence").unwrap_or_default() })
-        };
-        items.iter().map(choice).collect()
     }
 
     /// The state after what this phase sets at this moment.
     pub fn apply_set(&self, scope: &Scope, moment: Moment) -> Result<Map<String, Value>, Wrong> {
         let mut after = scope.clone();
         let is_answered = matches!(scope.heard, Heard::Answered(_));
-        for (name, formula) in &self.set {
+        for Setting { name, formula, line } in &self.set {
             let is_of_answer =
                 ["human", "approved", "asked"].iter().any(|word| formula.names(word));
             let is_now = match moment {
@@ -212,14 +188,15 @@ impl Phase {
                 continue;
             }
             let value = after.with(|values| formula.value(values)).map_err(|why| {
-                Wrong::new("set", self.line, format!("{name}: `{}`: {why}", formula.text()))
+                Wrong::new("set", *line, format!("{name}: `{}`: {why}", formula.text()))
             })?;
             after.state.insert(name.clone(), value);
         }
         let bytes = serde_json::to_string(&after.state).map_or(0, |text| text.len());
         if bytes > STATE_BYTES_MAX {
             let why = format!("the state would have {bytes} bytes; {STATE_BYTES_MAX} are kept");
-            return Err(Wrong::new("set", self.line, why));
+            let line = self.set.first().map_or(self.line, |setting| setting.line);
+            return Err(Wrong::new("set", line, why));
         }
         Ok(after.state)
     }
@@ -249,7 +226,33 @@ impl Phase {
                     return Ok(to.into());
                 }
             }
-            Err(Wrong::new("next", self.line, "none of its conditions holds"))
+            Err(Wrong::new("next", self.next_line, "none of its conditions holds"))
         })
     }
+}
+
+fn options_of(options: &Options, line: u64, scope: &Scope) -> Result<Vec<Choice>, Wrong> {
+    let formula = match options {
+        Options::Written(written) => {
+            let text = |template: &Template| template.render(scope);
+            let choice = |(name, consequence): &(Template, Template)| {
+                Ok(Choice { name: text(name)?, consequence: text(consequence)? })
+            };
+            return written.iter().map(choice).collect();
+        }
+        Options::Computed(formula) => formula,
+    };
+    let wrong = |why: &str| Wrong::new("options", line, format!("`{}` {why}", formula.text()));
+    let value = scope.with(|values| formula.value(values)).map_err(|why| wrong(&why))?;
+    let Value::Array(items) = value else { return Err(wrong("comes to no list")) };
+    if items.is_empty() || items.len() > PARTS_MAX {
+        return Err(wrong(&format!("has {} options; 1 to {PARTS_MAX} are taken", items.len())));
+    }
+    let choice = |item: &Value| {
+        let field = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+        let name = item.as_str().map(str::to_owned).or_else(|| field("name"));
+        let name = name.ok_or_else(|| wrong("has an option without a name"))?;
+        Ok(Choice { name, consequence: field("consequence").unwrap_or_default() })
+    };
+    items.iter().map(choice).collect()
 }

@@ -85,6 +85,7 @@ fn walk(name: &str, set: &[(&str, &str)], answers: Vec<Heard>) -> (String, TempD
                 checks: &checks,
                 retries: phase.retries,
                 writes: None,
+                since: None,
                 mark: &format!("test-example-{name}-{}", been.len()),
                 time_max: Duration::from_secs(30),
                 stop: &stop,

@@ -10,6 +10,7 @@ mod killed;
 mod language;
 mod mistakes;
 mod picture;
+mod piecewise;
 mod programs;
 mod shared;
 mod walk;

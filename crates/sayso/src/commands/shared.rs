@@ -8,13 +8,17 @@ use crate::out::Look;
 use crate::when;
 use clap::Args;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use sayso_core::flow::Flow;
 use sayso_core::gate::{Alert, Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict};
-use sayso_engine::{Asked, Desk, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
+use sayso_engine::{Asked, Desk, FlowFilter, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
 use sayso_server::wire;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+
+/// Among how many flows the one that asked is looked for.
+const FLOWS_MAX: usize = 100;
 
 /// How many rows a list shows unless told otherwise.
 pub(super) const ROWS: usize = 50;
@@ -268,6 +272,10 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         if let Ok(row) = desk.task(task) {
             out.line(&format!("  {}", task_went(&row)));
         }
+    } else if let Some(flow) = flow_that_asked(desk, gate) {
+        out.line(&format!(
+            "  flow {flow} asked it; if nobody waits for that: sayso flow resume {flow}"
+        ));
     } else if gate.answer().is_some() && matches!(gate.delivery, Delivery::Pending { .. }) {
         out.line(&format!(
             "  {} gets it as soon as it asks",
@@ -275,6 +283,17 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         ));
     }
     Ok(Exit::Ok)
+}
+
+/// The flow that waits for a gate and that nobody goes on with, among the newest.
+fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<String> {
+    let newest = FlowFilter { limit: FLOWS_MAX, ..FlowFilter::default() };
+    let flows = desk.flows(&newest).ok()?.items;
+    let waits = |flow: &&Flow| {
+        let asked = flow.waits_for().any(|(_, asked)| asked == gate.opened.id);
+        asked && flow.hold.is_none() && flow.started.definition.is_some()
+    };
+    flows.iter().find(waits).map(|flow| flow.started.handle.clone())
 }
 
 /// Says how an open gate stands now.
@@ -295,7 +314,9 @@ fn task_went(row: &TaskRow) -> String {
     match (task.shown_state(row.blockers > 0), &row.flow) {
         ("awaiting_input", _) => format!("task {handle} waits for {} more", task.waits_for.len()),
         ("closed", _) => format!("task {handle} is closed"),
-        ("open", Some(flow)) => format!("task {handle} returned to 'open': flow {flow} leads it"),
+        ("open", Some(flow)) => format!(
+            "task {handle} returned to 'open': flow {flow} leads it; go on with: sayso flow resume {flow}"
+        ),
         ("open", None) => {
             format!("task {handle} returned to 'open' and will be picked up by a worker")
         }

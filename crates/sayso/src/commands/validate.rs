@@ -8,10 +8,11 @@ use crate::exit::{Failure, Result};
 use crate::fleet;
 use crate::work::{ROLE_BYTES_MAX, roles, task_file};
 use sayso_core::{Code, Exit};
-use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake};
-use sayso_workflow::file::{self as workflow, Definition, Unread};
+use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake, Policies};
+use sayso_workflow::file::{self as workflow, Definition, Phase, To, Unread};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The longest file that is read; each sort has its own limit below it.
 const READ_BYTES_MAX: usize = 1024 * 1024;
@@ -163,6 +164,8 @@ struct World {
     agents: Option<BTreeSet<String>>,
     /// What policies may name.
     known: Known,
+    /// What is in force in the space, and with it the groups there are.
+    policies: Option<Arc<Policies>>,
 }
 
 impl World {
@@ -171,7 +174,9 @@ impl World {
         let agents = folder.and_then(|folder| config::agents_of(folder).ok());
         let roles: Option<BTreeSet<_>> = roles.map(|roles| roles.into_keys().collect());
         let known = Known { roles: roles.clone(), ..files::known(context) };
-        Self { roles, agents: agents.map(|agents| agents.into_keys().collect()), known }
+        let agents = agents.map(|agents| agents.into_keys().collect());
+        let policies = context.kept_desk().ok().and_then(|desk| desk.policies().ok());
+        Self { roles, agents, known, policies }
     }
 
     fn mistakes(&self, sort: Sort, path: &Path, file: &str) -> Vec<Mistake> {
@@ -245,8 +250,29 @@ impl World {
                 let line = Some(phase.line);
                 mistakes.push(Mistake { file: file.into(), line, what, fix });
             }
+            mistakes.extend(self.empty_groups(phase, file));
         }
         mistakes
+    }
+
+    /// Groups that a phase asks and that nobody is in.
+    fn empty_groups(&self, phase: &Phase, file: &str) -> Vec<Mistake> {
+        let (Some(policies), Some(ask)) = (&self.policies, &phase.ask) else { return vec![] };
+        let is_empty =
+            |to: &&To| matches!(to, To::Group(name) if policies.people_in(name).is_empty());
+        let mistake = |to: &To| {
+            let name = to.name();
+            Mistake {
+                file: file.into(),
+                line: Some(ask.line),
+                what: format!("nobody is in the group {name:?} that is asked"),
+                fix: format!(
+                    "name its people, in a policy (`groups: {{{name}: [ann]}}`, then: sayso policy set FILE) or in a \
+                     fleet file"
+                ),
+            }
+        };
+        ask.to.iter().filter(is_empty).map(mistake).collect()
     }
 }
 

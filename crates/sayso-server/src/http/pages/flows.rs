@@ -108,7 +108,9 @@ fn view(at: &Onlooker, flow: &Flow) -> Result<FlowView> {
         true => "waiting",
         false => flow.standing(),
     };
-    let note = flow.ending.as_ref().map(|ending| harmless_line(&ending.note));
+    let stuck = flow.stuck.as_ref().map(|stuck| format!("stuck: {}", stuck.why));
+    let note = flow.ending.as_ref().map(|ending| ending.note.clone()).or(stuck);
+    let note = note.map(|note| harmless_line(&note));
     Ok(FlowView {
         handle: flow.started.handle.clone(),
         workflow: harmless_line(&flow.started.workflow),
@@ -256,6 +258,7 @@ fn happened(
         | Event::Taken { .. }
         | Event::Kept { .. }
         | Event::LetGo
+        | Event::Stuck { .. }
         | Event::Unknown => None,
     };
     let what = prose::flow_event(event, gate)?;

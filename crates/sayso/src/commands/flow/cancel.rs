@@ -6,11 +6,14 @@ use crate::out::Look;
 use crate::when;
 use clap_complete::ArgValueCompleter;
 use sayso_core::Exit;
+use sayso_engine::worker::end_command;
 use sayso_server::wire;
+use sayso_workflow::file::step_id;
 
 /// Take a flow back; what it asked is withdrawn.
 ///
-/// What its agents did stays on the branch of its task.
+/// Its agents' questions are withdrawn, too, what it runs is ended, and the task that was made for it is closed. What its
+/// agents did stays on the branch of that task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The flow.
@@ -25,6 +28,9 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let out = context.out;
     let flow = desk.cancel_flow(&actor, desk.find_flow(&args.flow)?, &args.reason)?;
+    // Whoever leads it ends what it runs. They may be gone, and what runs may not.
+    let running = (0..).find(|item| !flow.outputs.contains_key(item));
+    running.map(|item| end_command(&step_id(&flow, item)));
     if out.json {
         out.json(&wire::Flow::of(&flow, &when::rfc3339));
         return Ok(Exit::Ok);

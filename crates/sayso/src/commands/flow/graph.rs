@@ -4,13 +4,14 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::flows::definition_of;
 use sayso_core::Exit;
-use sayso_workflow::file::picture;
+use sayso_workflow::file::{Definition, picture};
 use sayso_workflow::graph::{Graph, Standing};
 use std::path::Path;
 
 /// A picture of a workflow, or of a flow and where it stands.
 ///
-/// A file is checked first: all its mistakes are printed, each with its line and fix.
+/// A file is checked first: all its mistakes are printed, each with its line and fix. As text, what it takes
+/// with `--set` is listed below.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso flow graph release.yaml
@@ -35,8 +36,13 @@ enum Format {
 pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let path = Path::new(&args.what);
     let is_file = path.extension().is_some_and(|e| e == "yaml" || e == "yml") || path.is_file();
+    let mut inputs = String::new();
     let (graph, standing) = match is_file {
-        true => (Graph::from(&super::load(context, path)?), Standing::default()),
+        true => {
+            let definition = super::load(context, path)?;
+            inputs = inputs_of(&definition);
+            (Graph::from(&definition), Standing::default())
+        }
         false => {
             let (desk, _) = context.sit_down_to_look()?;
             let id = desk.find_flow(&args.what)?;
@@ -46,9 +52,24 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     };
     let out = context.out;
     out.deliver(&match args.format {
-        Format::Text => graph.text(&standing, super::is_plain(out)),
+        Format::Text => format!("{}{inputs}", graph.text(&standing, super::is_plain(out))),
         Format::Mermaid => graph.mermaid(&standing),
         Format::Svg => graph.svg(&standing),
     });
     Ok(Exit::Ok)
+}
+
+/// What a flow is started with, as text.
+fn inputs_of(definition: &Definition) -> String {
+    let line = |input: &sayso_workflow::file::Input| {
+        let given = match &input.default {
+            Some(default) => format!("{default} unless given"),
+            None => "must be given".to_owned(),
+        };
+        let about =
+            if input.about.is_empty() { String::new() } else { format!("  {}", input.about) };
+        format!("  --set {}=VALUE  {given}{about}\n", input.name)
+    };
+    let lines: String = definition.input.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nInputs:\n{lines}") }
 }

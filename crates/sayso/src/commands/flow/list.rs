@@ -41,8 +41,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
         });
     }
     for flow in &page.items {
-        out.line(&super::row(out, flow, desk.now()));
-        super::below(context, &desk, flow)?;
+        super::show_in_list(context, &desk, flow)?;
     }
     if let Some(next) = next {
         out.remark(&format!("there are more; go on with --after {next}"));

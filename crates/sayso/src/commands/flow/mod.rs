@@ -15,6 +15,7 @@ use crate::when;
 use clap::Subcommand;
 use clap_complete::CompletionCandidate;
 use sayso_core::flow::{Flow, How};
+use sayso_core::gate::Gate;
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Code, Exit, Timestamp};
 use sayso_engine::{Desk, FlowFilter};
@@ -23,6 +24,9 @@ use sayso_workflow::Walked;
 use sayso_workflow::file::{Definition, Unread};
 use std::ffi::OsStr;
 use std::path::Path;
+
+/// How much of why a flow does not go on is told in a list.
+const WHY_CHARS_MAX: usize = 400;
 
 /// Workflows: durable steps of agents and commands, with people in between.
 ///
@@ -93,8 +97,15 @@ fn load(context: &Context<'_>, path: &Path) -> Result<Definition> {
     }
 }
 
-/// Says how far a flow came, and by the exit code whether it is done.
-fn report(context: &Context<'_>, desk: &Desk, walked: &Walked, handle: &str) -> Result<Exit> {
+/// Says how far a flow came, and by the exit code whether it is done. `goes_on` is what to type then, where that is
+/// not about this flow alone.
+fn report(
+    context: &Context<'_>,
+    desk: &Desk,
+    walked: &Walked,
+    handle: &str,
+    goes_on: Option<&str>,
+) -> Result<Exit> {
     let out = context.out;
     let flow = match walked {
         Walked::Ended(flow) | Walked::Waits(flow) => flow.clone(),
@@ -103,8 +114,7 @@ fn report(context: &Context<'_>, desk: &Desk, walked: &Walked, handle: &str) -> 
     if out.json {
         out.json(&wire::Flow::of(&flow, &when::rfc3339));
     } else {
-        out.line(&row(out, &flow, desk.now()));
-        below(context, desk, &flow)?;
+        show_in_list(context, desk, &flow)?;
     }
     Ok(match (walked, &flow.ending) {
         (Walked::Elsewhere, None) => {
@@ -112,24 +122,43 @@ fn report(context: &Context<'_>, desk: &Desk, walked: &Walked, handle: &str) -> 
             Exit::Conflict
         }
         (_, None) => {
-            let handle = &flow.started.handle;
-            out.remark(&format!("when that is answered, go on with: sayso flow resume {handle}"));
+            let own = format!("sayso flow resume {}", flow.started.handle);
+            let goes_on = goes_on.unwrap_or(&own);
+            out.remark(&format!("when that is answered, go on with: {goes_on}"));
             Exit::TimedOut
         }
         (_, Some(ending)) => match ending.how {
             How::Done => Exit::Ok,
             How::Rejected => Exit::Rejected,
-            How::Failed => Exit::Error,
+            How::Failed => {
+                out.remark(
+                    "a flow keeps the text it began with; begin another: sayso flow run FILE",
+                );
+                Exit::Error
+            }
             How::Cancelled => Exit::Unanswered,
         },
     })
 }
 
-/// What a flow waits for, or why it ended.
-fn below(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
+/// A flow as lists show it: where it stands, and below what it waits for, or why it does not go on.
+fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     let out = context.out;
-    for (_, gate) in flow.waits_for() {
-        out.line(&crate::card::question_below(out, &desk.gate(gate)?, desk.now()));
+    let waits = waits_for(desk, flow)?;
+    out.line(&row(out, flow, standing(flow, &waits), desk.now()));
+    for gate in waits.iter().filter(|gate| gate.is_open()) {
+        out.line(&crate::card::question_below(out, gate, desk.now()));
+    }
+    let handle = &flow.started.handle;
+    if standing(flow, &waits) == "answered" {
+        out.line(&format!("   it was answered; go on with: sayso flow resume {handle}"));
+    }
+    if let Some(stuck) = &flow.stuck {
+        out.line(&format!("   {}", shorten(&harmless_line(&stuck.why), WHY_CHARS_MAX)));
+        out.line(&format!(
+            "   try again: sayso flow resume {handle}; or take it back: sayso flow cancel {handle} (it keeps the text \
+             it began with)"
+        ));
     }
     let note = flow.ending.as_ref().map(|ending| ending.note.as_str()).unwrap_or_default();
     if !note.is_empty() {
@@ -138,24 +167,45 @@ fn below(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     Ok(())
 }
 
+/// The questions a flow waits for: its own, ended or not, or the open ones of the agent that works for it.
+fn waits_for(desk: &Desk, flow: &Flow) -> Result<Vec<Gate>> {
+    let own: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
+    let of_task = match (flow.started.task, flow.is_live() && own.is_empty()) {
+        (Some(task), true) => desk.task(task)?.task.waits_for.into_keys().collect(),
+        _ => vec![],
+    };
+    own.into_iter().chain(of_task).map(|gate| Ok(desk.gate(gate)?)).collect()
+}
+
+/// Where a flow stands, as people see it.
+fn standing(flow: &Flow, waits: &[Gate]) -> &'static str {
+    match (flow.is_live(), waits.iter().any(Gate::is_open), &flow.stuck) {
+        (false, _, _) => flow.standing(),
+        (true, true, _) => "waiting",
+        (true, false, _) if !waits.is_empty() => "answered",
+        (true, false, Some(_)) => "stuck",
+        (true, false, None) => "running",
+    }
+}
+
 /// A flow in a line.
-fn row(out: &Out, flow: &Flow, now: Timestamp) -> String {
+fn row(out: &Out, flow: &Flow, standing: &str, now: Timestamp) -> String {
     let started = &flow.started;
-    let icon = match flow.standing() {
+    let icon = match standing {
         "waiting" => out.icon("❓", "[?]"),
-        "running" => out.icon("◐", "[~]"),
+        "running" | "answered" => out.icon("◐", "[~]"),
         "done" => out.icon("✓", "[x]"),
         _ => out.icon("✗", "[!]"),
     };
-    let look = match flow.standing() {
+    let look = match standing {
         "done" => Look::Good,
-        "waiting" | "running" => Look::Warn,
+        "waiting" | "running" | "answered" => Look::Warn,
         _ => Look::Bad,
     };
     let name = out.paint(Look::Name, &started.handle);
     let (workflow, phase) = (harmless_line(&started.workflow), harmless_line(&flow.phase));
     let title = shorten(&harmless_line(&started.title), out.width().saturating_sub(50).max(20));
-    let standing = out.paint(look, flow.standing());
+    let standing = out.paint(look, standing);
     let began = out.paint(Look::Faint, &when::relative(flow.started_at, now));
     let title = if title.is_empty() { title } else { format!("  {title}") };
     format!("{icon} {name}  {workflow}  {standing} in {phase}{title}  {began}")

@@ -5,14 +5,18 @@ use crate::exit::{Failure, Result};
 use crate::flows::Leader;
 use crate::mortal;
 use crate::work::task_file::TaskFile;
+use sayso_core::flow::Flow;
 use sayso_core::{Code, Digest, Exit, FlowId, TaskId, Timestamp};
-use sayso_engine::NewTask;
 use sayso_engine::worker::FLOW;
-use sayso_workflow::file::{Definition, NewFileFlow, Sequence};
+use sayso_engine::{NewTask, task_of_flow};
+use sayso_workflow::file::{Definition, NewFileFlow, Sequence, begin};
 use sayso_workflow::{Inbox, block_on};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+/// How long the title of a task is that is made of something else.
+const TITLE_CHARS_MAX: usize = 100;
 
 /// Begin a flow and go on as far as it goes.
 ///
@@ -51,14 +55,20 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let input = input(&definition, &args.set)?;
     let leader = Leader::new(context, definition.has_agents())?;
     let begun = Begun { args: &args, definition: &definition, leader: &leader, input: &input };
-    let patterns = args.tasks.as_ref().map_or(definition.sequence.clone(), |one| vec![one.clone()]);
-    if !patterns.is_empty() {
-        return sequence(context, &begun, &patterns);
+    if let Some(pattern) = &args.tasks {
+        // What is typed is meant from where it is typed.
+        let here = std::path::absolute(crate::config::start(&context.globals)?)?;
+        return sequence(context, &begun, &here, std::slice::from_ref(pattern));
+    }
+    if !definition.sequence.is_empty() && args.task.is_none() && args.key.is_none() {
+        let file = std::path::absolute(&args.file)?;
+        let beside = file.parent().unwrap_or(Path::new("."));
+        return sequence(context, &begun, beside, &definition.sequence);
     }
     let file = args.task.as_deref().map(Path::new).filter(|path| is_task_file(path));
     let file =
         file.map(|path| Ok::<_, Failure>((path.to_owned(), TaskFile::read(path)?))).transpose()?;
-    begun.one(context, args.key.as_deref(), file)
+    begun.one(context, args.key.as_deref(), file, None).map(|(exit, _)| exit)
 }
 
 fn is_task_file(path: &Path) -> bool {
@@ -74,13 +84,15 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Begins one flow, or finds it again, and goes on with it.
+    /// Begins one flow, or finds it again, and goes on with it. `after` is the branch its work starts from,
+    /// where it comes after another one in a sequence.
     fn one(
         &self,
         context: &Context<'_>,
         key: Option<&str>,
         file: Option<(PathBuf, TaskFile)>,
-    ) -> Result<Exit> {
+        after: Option<&After>,
+    ) -> Result<(Exit, FlowId)> {
         let Leader { desk, actor, .. } = self.leader;
         let id = match key {
             Some(key) => keyed(desk, &self.definition.name, key),
@@ -88,21 +100,64 @@ impl Begun<'_> {
         };
         let walked = match desk.flow(id) {
             // It is under way, with the text it began with.
-            Ok(flow) => self.leader.lead(flow.started.id, self.args.wait)?,
+            Ok(flow) => {
+                self.say_what_differs(context, &flow);
+                self.leader.lead(flow.started.id, self.args.wait)?
+            }
             Err(_) => {
                 let title = title(key, file.as_ref(), self.input);
                 let task = self.task(id, &title, file.as_ref())?;
+                if let (Some(task), Some(After { branch: Some(branch), .. })) = (task, after) {
+                    self.start_from(task, branch)?;
+                }
                 let input = self.input.clone();
                 let new = NewFileFlow { id, title, input, task };
                 let inbox = Inbox::with_actor(desk.clone(), actor.clone());
                 let begin = mortal::walk(inbox.begin_file(self.definition, new));
                 let begun = block_on(begin, &|| false)?;
-                let Some(flow) = begun.transpose()? else { return Ok(Exit::Error) };
+                let Some(flow) = begun.transpose()? else { return Ok((Exit::Error, id)) };
                 context.out.remark(&format!("flow {} begins", flow.started.handle));
                 self.leader.lead(id, self.args.wait)?
             }
         };
-        super::report(context, desk, &walked, &id.to_string())
+        let goes_on = after.map(|after| after.goes_on.as_str());
+        let exit = super::report(context, desk, &walked, &id.to_string(), goes_on)?;
+        Ok((exit, id))
+    }
+
+    /// Whoever changed the file, or gives something else, is told that this flow does not heed it.
+    fn say_what_differs(&self, context: &Context<'_>, flow: &Flow) {
+        let is_other_text = flow.started.version != self.definition.version();
+        let is_other_input = flow.started.state != begin(self.input.clone());
+        let what = match (is_other_text, is_other_input) {
+            (false, false) => return,
+            (true, false) => "the workflow was changed",
+            (false, true) => "other inputs were given",
+            (true, true) => "the workflow was changed and other inputs were given",
+        };
+        let handle = &flow.started.handle;
+        context.out.remark(&format!(
+            "{what} since flow {handle} began: it keeps what it began with; for a new one take another key"
+        ));
+    }
+
+    /// Makes the tree of a task from another branch than the base. It is there before the flow is, so that
+    /// whoever goes on with that finds it.
+    fn start_from(&self, task: TaskId, branch: &str) -> Result<()> {
+        let Some(setup) = &self.leader.setup else { return Ok(()) };
+        let task = self.leader.desk.task(task)?.task;
+        let made = setup.repository.prepare_from(&task.handle, &task.title, branch);
+        made.map(drop).map_err(|e| Failure::new(Code::Git, e.to_string()).hint(e.hint()))
+    }
+
+    /// The branch that the work of a flow was left on, if it did not come home.
+    fn left_on(&self, flow: FlowId) -> Result<Option<String>> {
+        let Leader { desk, setup, .. } = self.leader;
+        let (Some(setup), Some(task)) = (setup, desk.flow(flow)?.started.task) else {
+            return Ok(None);
+        };
+        let task = desk.task(task)?.task;
+        Ok(setup.repository.left_on(&task.handle, &task.title))
     }
 
     /// The task that agents work on: one that is there, or one that is made for the flow.
@@ -123,7 +178,7 @@ impl Begun<'_> {
             desk.edit_task(actor, id, edit)?;
             return Ok(Some(id));
         }
-        let id = task_of(flow);
+        let id = task_of_flow(flow);
         // Whoever began it before us may have died in between.
         if desk.task(id).is_ok() {
             return Ok(Some(id));
@@ -134,7 +189,7 @@ impl Begun<'_> {
         };
         let new = NewTask {
             id,
-            title: title.to_owned(),
+            title: or_about(title, self.definition),
             body,
             sort: "task".into(),
             priority: 2,
@@ -149,27 +204,73 @@ impl Begun<'_> {
     }
 }
 
-/// Task files, one after the other. Each is a flow of its own; one that waits holds up those behind it.
-fn sequence(context: &Context<'_>, begun: &Begun<'_>, patterns: &[String]) -> Result<Exit> {
+/// What one of a sequence comes after.
+struct After {
+    /// The branch of the one before, where its work did not come home.
+    branch: Option<String>,
+    /// What to type so that the sequence goes on.
+    goes_on: String,
+}
+
+/// Task files, one after the other. Each is a flow of its own, begun from what the one before left; one that
+/// waits holds up those behind it.
+fn sequence(
+    context: &Context<'_>,
+    begun: &Begun<'_>,
+    root: &Path,
+    patterns: &[String],
+) -> Result<Exit> {
     let wrong = |e: sayso_workflow::file::SequenceError| {
         Failure::new(Code::TaskFile, e.to_string())
             .hint("name a folder of task files, or tasks/*.md")
     };
-    let files = Sequence::new(&begun.leader.folder, patterns).map_err(wrong)?;
+    let files = Sequence::new(root, patterns).map_err(wrong)?;
+    // One that cannot be read is found before anything was done.
+    for file in files.files().map_err(wrong)? {
+        TaskFile::read(&file.path)?;
+    }
     let mut done = BTreeSet::new();
+    let mut after = After { branch: None, goes_on: begun.args.again() };
     while let Some(next) = files.next(&done).map_err(wrong)? {
         let file = TaskFile::read(&next.path)?;
-        let exit = begun.one(context, Some(&next.name), Some((next.path, file)))?;
+        let (exit, flow) =
+            begun.one(context, Some(&next.name), Some((next.path, file)), Some(&after))?;
         if exit != Exit::Ok {
             return Ok(exit);
+        }
+        if let Some(branch) = begun.left_on(flow)? {
+            after.branch = Some(branch);
         }
         done.insert(next.name);
     }
     if done.is_empty() {
-        let message = format!("there are no task files in {}", patterns.join(", "));
-        return Err(Failure::new(Code::NotFound, message));
+        let (patterns, root) = (patterns.join(", "), root.display());
+        let message = format!("there are no task files {patterns} in {root}");
+        return Err(Failure::new(Code::NotFound, message)
+            .hint("`sequence` is looked for beside the workflow, `--tasks` where you are"));
     }
     Ok(Exit::Ok)
+}
+
+impl Args {
+    /// The same command again, as it is typed.
+    fn again(&self) -> String {
+        let tasks = self.tasks.iter().flat_map(|tasks| ["--tasks".to_owned(), tasks.clone()]);
+        let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+        let file = self.file.display().to_string();
+        let words = ["sayso", "flow", "run"].map(str::to_owned).into_iter();
+        let words: Vec<_> = words.chain([file]).chain(tasks).chain(set).map(quoted).collect();
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: String) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@,+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// The flow a key stands for: always the same in the same space.
@@ -178,15 +279,17 @@ fn keyed(desk: &sayso_engine::Desk, workflow: &str, key: &str) -> FlowId {
     FlowId::mint(Timestamp::from_micros(0), chance(&name))
 }
 
-/// The task that is made for a flow: whoever dies between the two makes no second one.
-fn task_of(flow: FlowId) -> TaskId {
-    TaskId::mint(Timestamp::from_micros(0), chance(&format!("task\n{flow}")))
-}
-
 /// What a name comes to where chance is wanted.
 fn chance(name: &str) -> u128 {
     let digest = Digest::of_bytes(name.as_bytes());
     u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default()
+}
+
+/// What a task is called whose flow is about nothing in particular.
+fn or_about(title: &str, definition: &Definition) -> String {
+    let about = definition.about.lines().map(str::trim).find(|line| !line.is_empty());
+    let title = Some(title).filter(|title| !title.trim().is_empty()).or(about);
+    title.unwrap_or(&definition.name).chars().take(TITLE_CHARS_MAX).collect()
 }
 
 fn title(
@@ -205,7 +308,7 @@ fn title(
         other => format!("{name}: {other}"),
     };
     let said: Vec<_> = input.iter().map(said).collect();
-    said.join(", ").chars().take(100).collect()
+    said.join(", ").chars().take(TITLE_CHARS_MAX).collect()
 }
 
 /// What was given with `--set`, and the defaults.

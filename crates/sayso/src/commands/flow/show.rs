@@ -35,8 +35,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
         ));
         return Ok(Exit::Ok);
     }
-    out.line(&super::row(out, &flow, desk.now()));
-    super::below(context, &desk, &flow)?;
+    super::show_in_list(context, &desk, &flow)?;
     if let Some(task) = flow.started.task {
         let task = desk.task(task)?.task;
         out.line(&format!("   works on task {}", out.paint(Look::Name, &task.handle)));

@@ -87,6 +87,9 @@ fn pictures_of_a_workflow() {
     let graph =
         |format: &str| space.run(Who::Script, &["flow", "graph", &file, "--format", format]).ok();
     assert!(graph("text").contains("choose") && graph("text").contains("thorough"));
+    let planned = example(space, "planned-checkpoint");
+    let inputs = space.run(Who::Script, &["flow", "graph", &planned]).ok();
+    assert!(inputs.contains("--set goal=VALUE") && inputs.contains("a tidy desk"), "{inputs}");
     assert!(graph("mermaid").starts_with("flowchart") || graph("mermaid").contains("stateDiagram"));
     assert!(graph("svg").starts_with("<svg") && graph("svg").trim_end().ends_with("</svg>"));
 }
