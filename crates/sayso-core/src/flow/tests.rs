@@ -100,7 +100,6 @@ impl Play {
             "take from the dead" => going_on(take("two", Some(fence)), vec![]),
             "keep" => with(Step::Keep { until: at(self.now + 60) }),
             "let go" => with(Step::LetGo),
-            "stuck" => with(Step::Stuck { why: "it ended with 1".into() }),
             "complete" => with(complete(1)),
             "complete otherwise" => with(complete(2)),
             "ask" => with(Step::Ask { item: 0, gate: gate(1) }),
@@ -136,7 +135,7 @@ impl Play {
     }
 }
 
-const VERBS: &str = "start, start other, take, take from the dead, keep, let go, stuck, complete, \
+const VERBS: &str = "start, start other, take, take from the dead, keep, let go, complete, \
     complete otherwise, ask, ask another, hear yes, hear no, hear another, hear otherwise, move, end, \
     cancel, complete stale, complete elsewhere, all of it";
 
