@@ -28,7 +28,7 @@ impl Guarded {
             &["--host", "localhost", "--tls-cert", certificate, "--tls-key", key],
         );
         let name = home.path().file_name().unwrap().to_str().unwrap().to_owned();
-        Self { home: home, authority, server, name }
+        Self { home, authority, server, name }
     }
 
     fn machine(&self) -> Space {
