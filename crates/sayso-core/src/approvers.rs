@@ -79,6 +79,37 @@ impl Approvers {
         }
     }
 
+    /// Whose yes is missing still when these people have said theirs; none where that suffices.
+    pub fn without(&self, yes: &BTreeSet<&str>) -> Option<Approvers> {
+        if self.satisfied_by(yes) {
+            return None;
+        }
+        let rest = |parts: &[Approvers]| -> Vec<_> {
+            parts.iter().filter_map(|part| part.without(yes)).collect()
+        };
+        Some(match self {
+            Approvers::Anyone | Approvers::Person(_) => self.clone(),
+            Approvers::All(parts) => Self::all_of(rest(parts)),
+            Approvers::Some { least, of } => {
+                let rest = rest(of);
+                let given = of.len() - rest.len();
+                match least.checked_sub(given).filter(|missing| *missing > 0) {
+                    Some(missing) if missing == rest.len() => Self::all_of(rest),
+                    Some(least) => Approvers::Some { least, of: rest },
+                    // Enough of the parts, by too few people: whoever comes next must be somebody else.
+                    None => self.clone(),
+                }
+            }
+        })
+    }
+
+    fn all_of(mut parts: Vec<Approvers>) -> Self {
+        match parts.len() {
+            1 => parts.remove(0),
+            _ => Approvers::All(parts),
+        }
+    }
+
     /// In words: `ann`, `2 of (ann, bob, cid)`.
     pub fn in_words(&self) -> String {
         let list = |parts: &[Approvers]| {
@@ -127,6 +158,32 @@ mod tests {
         }
         assert!(both.admits("dan") && !both.admits("eve"));
         assert_eq!(both.in_words(), "all of (2 of (ann, bob, cid), dan)");
+    }
+
+    #[test]
+    fn whose_yes_is_missing() {
+        let person = |n: &str| Approvers::Person(n.into());
+        let of = |least, names: &[&str]| Approvers::Some {
+            least,
+            of: names.iter().map(|n| person(n)).collect(),
+        };
+        let both = Approvers::All(vec![of(2, &["ann", "bob", "cid"]), person("dan")]);
+        let any_two = Approvers::Some { least: 2, of: vec![Approvers::Anyone, Approvers::Anyone] };
+        let table: [(&Approvers, &[&str], &str); 8] = [
+            (&of(2, &["ann", "bob"]), &["ann"], "bob"),
+            (&of(2, &["ann", "bob", "cid"]), &["ann"], "1 of (bob, cid)"),
+            (&of(3, &["ann", "bob", "cid"]), &["ann"], "all of (bob, cid)"),
+            (&both, &["ann"], "all of (1 of (bob, cid), dan)"),
+            (&both, &["ann", "bob"], "dan"),
+            (&any_two, &["ann"], "2 of (anyone, anyone)"),
+            (&of(2, &["ann", "bob"]), &["eve"], "all of (ann, bob)"),
+            (&of(2, &["ann", "bob"]), &["ann", "bob"], ""),
+        ];
+        for (approvers, yes, expected) in table {
+            let yes = yes.iter().copied().collect();
+            let missing = approvers.without(&yes).map(|it| it.in_words()).unwrap_or_default();
+            assert_eq!(missing, expected, "{approvers:?} {yes:?}");
+        }
     }
 
     #[test]

@@ -2,66 +2,80 @@
 // done before the server said so. Whoever leaves the page meant what they said, so it is sent then.
 
 import { Gone, call, newKey, send, space } from "./server.js";
-import { ask, say } from "./ask.js";
+import { ask, hold, say } from "./ask.js";
 import { touch } from "./passkey.js";
 import { GRACE } from "./keys.js";
 
-let held = null;
+// Each is held for its own time, the oldest first. Going on to the next card cuts nothing short.
+let held = [];
 
-// `answers` is a list of { card, body }; `words` says what is being done to them.
-export async function answer(answers, words) {
-  await sendHeld();
+const names = ({ answers }, gate) => answers.some(({ card }) => card.dataset.id === gate);
+
+// `answers` is a list of { card, body }; `words` says what is being done to them, `undone` is called when they
+// are taken back.
+export async function answer(answers, words, undone = () => {}) {
+  const isGoing = ({ card }) => [...held, ...unsent, ...sending].some((one) => names(one, card.dataset.id));
+  if (answers.some(isGoing)) return say("that is being answered already; z takes back what is not sent yet");
   if (answers.some(({ card }) => card.dataset.presence === "true")) return touched(answers, words);
-  const until = Date.now() + GRACE;
-  held = { answers, words };
-  const mine = held;
+  held.push({ answers, words, undone, until: Date.now() + GRACE });
   mark(answers, "held");
-  const tick = () => {
-    if (held !== mine) return;
-    const left = Math.ceil((until - Date.now()) / 1000);
-    if (left <= 0) return sendHeld();
-    say(`${words} in ${left} s`, { back: takeBack });
-    mine.timer = setTimeout(tick, 250);
-  };
+  say("");
   tick();
 }
 
+let ticking = 0;
+
+// Sends what has been held long enough, and counts the rest down. The latest is the one that can be taken back.
+function tick() {
+  clearTimeout(ticking);
+  const now = Date.now();
+  for (const one of held.filter(({ until }) => until <= now)) sendNow(one);
+  const latest = held.at(-1);
+  if (!latest) return hold("");
+  const left = Math.ceil((latest.until - now) / 1000);
+  const before = held.length > 1 ? `; ${held.length - 1} before it` : "";
+  hold(`${latest.words} in ${left} s${before}`, takeBack);
+  ticking = setTimeout(tick, 250);
+}
+
+// The latest first, then the one before it.
 function takeBack() {
-  if (!held) return;
-  clearTimeout(held.timer);
-  mark(held.answers, "");
-  held = null;
-  say("taken back; nothing was sent");
+  const latest = held.at(-1);
+  if (latest) drop(latest);
+}
+
+function drop(one) {
+  held = held.filter((other) => other !== one);
+  mark(one.answers, "");
+  one.undone();
+  say(`taken back: ${one.words}; nothing was sent`);
+  tick();
 }
 
 // What was said to a card that is no longer the same was not said to this one.
 export function forget(gate) {
-  if (held?.answers.some(({ card }) => card.dataset.id === gate)) takeBack();
+  held.filter((one) => names(one, gate)).forEach(drop);
 }
 
-// Sends what is held, now.
-export async function sendHeld() {
-  const mine = held;
-  if (!mine) return;
-  held = null;
-  clearTimeout(mine.timer);
-  mark(mine.answers, "sent");
-  say(`${mine.words} …`);
-  await carryOut(mine.answers, mine.words);
+function sendNow(one) {
+  held = held.filter((other) => other !== one);
+  mark(one.answers, "sent");
+  say(`${one.words} …`);
+  carryOut(one.answers, one.words);
 }
 
 addEventListener("pagehide", () => {
   const mine = held;
-  held = null;
-  if (mine) post(mine.answers, { keepalive: true }).catch(() => {});
+  held = [];
+  for (const { answers } of mine) post(answers, { keepalive: true }).catch(() => {});
 });
 
 // Whoever is logged out says nothing any more, and is told so when they are back.
 addEventListener("logged-out", () => {
-  const all = [held, ...unsent, ...sending].filter(Boolean).flatMap(({ answers }) => answers);
+  const all = [...held, ...unsent, ...sending].flatMap(({ answers }) => answers);
   const unsaid = all.map(({ card }) => card.dataset.handle);
-  clearTimeout(held?.timer);
-  held = null;
+  clearTimeout(ticking);
+  held = [];
   unsent.length = 0;
   sending.clear();
   if (unsaid.length) sessionStorage.setItem(UNSAID, unsaid.join(", "));
@@ -96,7 +110,7 @@ async function carryOut(answers, words, key = newKey()) {
     const refused = (said.items || []).filter((one) => one.outcome === "refused");
     if (refused.length) throw new Error(`${refused.length} of ${answers.length} were refused: ${refused[0].message}`);
     mark(answers, "");
-    tellOnce(answers, said.items ? `${said.items.length} answered` : `${said.handle}: ${said.state}${said.verdict ? `, ${said.verdict}` : ""}`);
+    tellOnce(answers, said.items ? `${said.items.length} answered` : became(said));
   } catch (error) {
     if (error instanceof Gone) return keep({ answers, words, key });
     mark(answers, "");
@@ -104,6 +118,12 @@ async function carryOut(answers, words, key = newKey()) {
     tellOnce(answers, ["your answer does not count: " + error.message, error.hint].filter(Boolean).join(". "), { wrong: true });
   }
   dispatchEvent(new Event("change-in-space"));
+}
+
+// What came of an answer. One yes of several is counted, although the card waits on.
+function became(gate) {
+  if (gate.state !== "open") return `${gate.handle}: ${gate.state}${gate.verdict ? `, ${gate.verdict}` : ""}`;
+  return `${gate.handle}: your say is recorded; it still needs ${gate.needs ?? "others"}`;
 }
 
 // What nobody answered to is kept, and said again under the same key when the server is back: then it is done
@@ -179,7 +199,7 @@ async function touched(answers, words) {
 
 // A card that was drawn anew looks as it did.
 export function markAgain() {
-  for (const { answers } of [held, ...unsent].filter(Boolean)) mark(answers, "held");
+  for (const { answers } of [...held, ...unsent]) mark(answers, "held");
 }
 
 // How a card that is being answered looks: it says so, and does not look done.

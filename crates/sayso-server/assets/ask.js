@@ -10,25 +10,42 @@ export function element(name, text, className) {
   return made;
 }
 
-let undo = null;
+// What was said last, and what is held: one does not drive the other away.
+const lines = { said: { words: "" }, held: { words: "" } };
 
 // Says something at the foot of the page. With a way back it offers that.
 export function say(words, { wrong = false, back = null } = {}) {
-  const place = document.getElementById("said");
-  place.replaceChildren(element("span", words, wrong ? "problem" : ""));
-  undo = back;
-  if (back) {
-    const button = element("button", "Take it back");
-    button.type = "button";
-    button.append(" ", element("kbd", "z"));
-    button.addEventListener("click", back);
-    place.append(" ", button);
-  }
+  lines.said = { words, wrong, back };
+  tell();
+}
+
+// Says what is held, for as long as it is; nothing takes that away.
+export function hold(words, back) {
+  lines.held = { words, back };
+  tell();
+}
+
+function tell() {
+  const all = [lines.said, lines.held].filter(({ words }) => words);
+  document.getElementById("said").replaceChildren(...all.map(line));
+}
+
+function line({ words, wrong, back }) {
+  const made = element("p");
+  made.append(element("span", words, wrong ? "problem" : ""));
+  if (!back) return made;
+  const button = element("button", "Take it back");
+  button.type = "button";
+  button.append(" ", element("kbd", "z"));
+  button.addEventListener("click", back);
+  made.append(" ", button);
+  return made;
 }
 
 // Takes the last answer back, while there is time.
 export function takeBack() {
-  if (undo) undo();
+  const back = lines.held.back ?? lines.said.back;
+  if (back) back();
   else say("there is nothing to take back");
 }
 
@@ -50,6 +67,8 @@ function dialog(title, body, buttons) {
   made.addEventListener("close", () => made.remove());
   document.body.append(made);
   made.showModal();
+  // The button that got the focus stands at the end; what there is to read begins at the top.
+  made.scrollTop = 0;
   return made;
 }
 

@@ -61,6 +61,8 @@ export function begin() {
   });
   // A form is never sent by Enter.
   card?.querySelector("form")?.addEventListener("submit", (event) => event.preventDefault());
+  card?.addEventListener("input", () => tellCommand(card));
+  if (card) tellCommand(card);
 }
 
 // Looks again. A card that is as it was stays, with what is being typed into it.
@@ -121,7 +123,8 @@ function content(card) {
     case "choice": {
       const picked = [...form.querySelectorAll('[name="picked"]:checked')].map((one) => one.value);
       const other = form.querySelector('[name="other"]')?.value.trim();
-      if (!picked.length && !other) return missing("pick an option first: 1 to 9", form.querySelector("input"));
+      const count = form.querySelectorAll('[name="picked"]').length;
+      if (!picked.length && !other) return missing(`pick an option first: 1 to ${Math.min(count, 9)}`, form.querySelector("input"));
       return { picked, ...(other ? { other } : {}) };
     }
     case "form":
@@ -217,6 +220,7 @@ export function choose(number) {
   if (!option) return;
   option.checked = option.type === "checkbox" ? !option.checked : true;
   option.focus();
+  tellCommand(current());
   problem("");
   say("picked; a answers");
 }
@@ -271,13 +275,43 @@ export function diff() {
   all.forEach((one) => (one.open = open));
 }
 
+// A word as a shell takes it for one.
+const quoted = (word) => (/^[\w.,:/@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+// The command that says what the card would say now. Where nothing is picked or written there is none: a command
+// that only looks stands in its place, so that nobody sends an answer that was nobody's.
+function command(card) {
+  const { handle, shape } = card.dataset;
+  const look = `sayso show ${handle}`;
+  const form = card.querySelector("form");
+  if (shape === "choice" && form) {
+    const picked = [...form.querySelectorAll('[name="picked"]:checked')].map((one) => one.dataset.number);
+    const other = form.querySelector('[name="other"]')?.value.trim();
+    const words = [...picked, ...(other ? [`--other ${quoted(other)}`] : [])];
+    return words.length ? `sayso choose ${handle} ${words.join(" ")}` : look;
+  }
+  if (shape === "text" && form) {
+    const text = form.text.value.trim();
+    return text ? `sayso respond ${handle} ${quoted(text)}` : look;
+  }
+  if (shape === "form") return look;
+  return card.querySelector(".command")?.textContent ?? look;
+}
+
+// What stands on the card as a command follows what is picked and written.
+function tellCommand(card) {
+  const place = card.querySelector(".command");
+  if (place) place.textContent = command(card);
+}
+
 export async function copy() {
-  const command = current()?.querySelector(".command")?.textContent;
-  if (!command) return;
+  const card = current();
+  if (!card) return;
+  const words = command(card);
   try {
-    await navigator.clipboard.writeText(command);
-    say(`copied: ${command}`);
+    await navigator.clipboard.writeText(words);
+    say(`copied: ${words}`);
   } catch {
-    say(command);
+    say(words);
   }
 }

@@ -44,11 +44,15 @@ export const last = () => select(rows().at(-1));
 export function open() {
   const row = here();
   if (!row) return;
-  if (wide.matches && row.dataset.id) document.getElementById("pane").querySelector("a, button, input, textarea, select, [tabindex]")?.focus();
+  // What is looked at is the question: where something could be typed, the next key would be a letter of it.
+  if (wide.matches && row.dataset.id) document.getElementById("question")?.focus();
   else location.href = row.querySelector("a").href;
 }
 
+// Out of what was begun: of finding first, as in the terminal.
 export function back() {
+  const field = document.getElementById("filter");
+  if (field?.value) return showAll(field);
   if (location.pathname.endsWith("/inbox")) here()?.querySelector("a").focus();
 }
 
@@ -62,6 +66,35 @@ export function nextView() {
 export function filter() {
   document.getElementById("filter")?.focus();
 }
+
+// Shows only what has the words in it.
+function narrow() {
+  const wanted = document.getElementById("filter")?.value.trim().toLowerCase() ?? "";
+  for (const row of list.querySelectorAll(".row")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+}
+
+function showAll(field) {
+  field.value = "";
+  narrow();
+}
+
+// Out of the field, to the row that is looked at or the first there is.
+function leave(field) {
+  field.blur();
+  const row = rows().includes(here()) ? here() : rows()[0];
+  if (row === here()) row?.querySelector("a").focus({ preventScroll: true });
+  else select(row);
+}
+
+// As in the terminal: Enter keeps what was found, Esc shows all.
+list.addEventListener("keydown", (event) => {
+  const field = event.target;
+  if (field.id !== "filter" || event.isComposing || !["Enter", "Escape"].includes(event.key)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (event.key === "Escape") showAll(field);
+  leave(field);
+});
 
 // Several at once, as long as they are alike: nobody says yes to a risky one among harmless ones.
 export function mark() {
@@ -94,8 +127,10 @@ export async function answerMarked(verdict) {
     ...(why?.trim() ? { reason: why.trim() } : {}),
   });
   const word = verdict === "approved" ? "approving" : "rejecting";
-  all.forEach((row) => row.classList.remove("marked"));
-  answer(all.map((row) => ({ card: row, body: body(row) })), `${word} ${all.length} cards`);
+  const marks = (on) => all.forEach((row) => row.classList.toggle("marked", on));
+  marks(false);
+  // What is taken back is marked as it was.
+  answer(all.map((row) => ({ card: row, body: body(row) })), `${word} ${all.length} cards`, () => marks(true));
 }
 
 async function more() {
@@ -109,6 +144,7 @@ async function more() {
   list.querySelector(".rows").append(...[...(fresh?.children ?? [])].filter((row) => !known.has(row.id)));
   const next = found.find((one) => one.classList?.contains("more"));
   if (next) list.append(next);
+  narrow();
 }
 
 // Looks again at the first page: what is there, what is new, what is over.
@@ -131,6 +167,7 @@ export async function refresh() {
   }
   if (now.size) list.querySelector(".empty")?.remove();
   list.querySelector(".rows").append(...now.values());
+  narrow();
   tellCount(fresh.dataset.waiting);
 }
 
@@ -186,9 +223,7 @@ list.addEventListener("focusin", (event) => {
 });
 
 list.addEventListener("input", (event) => {
-  if (event.target.id !== "filter") return;
-  const wanted = event.target.value.toLowerCase();
-  for (const row of list.querySelectorAll(".row")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  if (event.target.id === "filter") narrow();
 });
 
 tellCount(list.querySelector(".rows")?.dataset.waiting ?? "");

@@ -18,6 +18,8 @@ pub use run::{Run, Spent, Tally};
 
 pub use crate::cards::*;
 
+use crate::prose;
+
 use sayso_core::audit::Entry;
 use sayso_core::gate::{Delivery as CoreDelivery, Ending, Gate as CoreGate};
 use sayso_core::message::Message as CoreMessage;
@@ -106,6 +108,8 @@ pub struct Gate {
     pub delegations: Vec<Delegation>,
     /// The yeses so far, where several are needed.
     pub votes: Vec<Answer>,
+    /// Whose yes is missing still, in words, where some have said theirs.
+    pub needs: Option<String>,
     /// The answer.
     pub answer: Option<Answer>,
     /// When it ended, however it did.
@@ -459,6 +463,7 @@ impl Gate {
             seen: gate.seen.iter().map(|s| Seen::of(s, time)).collect(),
             delegations: gate.delegations.iter().map(|d| Delegation::of(d, time)).collect(),
             votes: gate.votes.iter().map(|v| Answer::of(&v.answer, &v.by, time)).collect(),
+            needs: (gate.is_open() && !gate.votes.is_empty()).then(|| prose::still_needed(gate)),
             answer: gate.answer().map(|(answer, by)| Answer::of(answer, by, time)),
             ended_at: gate.ended_at().map(time),
             withdrawn_by,

@@ -2,13 +2,13 @@
 
 use super::meter::Meter;
 use super::traces::Traces;
-use super::{Output, Telling, mcp, passkeys, visit};
+use super::{Machine, Telling, mcp, passkeys, visit};
 use axum::Router;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use sayso_core::run::Run;
 use sayso_core::{Code, Door, Refusal};
-use sayso_engine::{Caller, Courier, LocalDesk, Result, Tally, Waits, check_space_name};
+use sayso_engine::{Caller, Courier, LocalDesk, Result, Stationed, Tally, Waits, check_space_name};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ pub struct Hall {
     version: &'static str,
     telling: Telling,
     traces: Option<Traces>,
-    output: Output,
+    machine: Machine,
     meter: Meter,
     ending: watch::Receiver<bool>,
     relying: Webauthn,
@@ -53,7 +53,7 @@ impl Hall {
         version: &'static str,
         telling: Telling,
         traces: Option<Traces>,
-        output: Output,
+        machine: Machine,
         ending: watch::Receiver<bool>,
         has_tls: bool,
     ) -> Result<Arc<Self>> {
@@ -67,7 +67,7 @@ impl Hall {
             version,
             telling,
             traces,
-            output,
+            machine,
             meter,
             ending,
             relying,
@@ -138,7 +138,12 @@ impl Hall {
 
     /// The last lines an agent printed in a turn, where they are kept here.
     pub(super) fn output_of(&self, run: &Run) -> Vec<String> {
-        (self.output)(run)
+        (self.machine.output)(run)
+    }
+
+    /// Whether a long-lived agent runs; nothing where that cannot be seen from here.
+    pub(super) fn is_alive(&self, agent: &Stationed) -> Option<bool> {
+        (self.machine.is_alive)(agent)
     }
 
     /// Whether browsers reach it by TLS.

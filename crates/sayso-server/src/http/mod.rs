@@ -82,12 +82,24 @@ pub struct Setup {
     pub telling: Telling,
     /// Where traces go, if anywhere.
     pub traces: Option<TracesTo>,
-    /// The last lines an agent printed in a turn, where they are kept on this machine.
+    /// What can be seen of agents on this machine.
+    pub machine: Machine,
+}
+
+/// What can be seen of agents on the machine a server runs on.
+#[derive(Clone)]
+pub struct Machine {
+    /// Finds the last lines an agent printed in a turn.
     pub output: Output,
+    /// Whether a long-lived agent runs; nothing where it was started on another machine.
+    pub is_alive: IsAlive,
 }
 
 /// Finds the last lines an agent printed in a turn.
 pub type Output = Arc<dyn Fn(&sayso_core::run::Run) -> Vec<String> + Send + Sync>;
+
+/// Tells whether an agent runs, where that can be seen.
+pub type IsAlive = Arc<dyn Fn(&sayso_engine::Stationed) -> Option<bool> + Send + Sync>;
 
 /// How a server tells people what waits for them.
 #[derive(Default)]
@@ -149,10 +161,10 @@ impl Listening {
             .map_err(|e| cannot_start(&e))?;
         let (ending, is_ending) = watch::channel(false);
         tracing::info!(url = self.url(), space = self.setup.desk.space_name(), "serving");
-        let Setup { desk, hosts, version, telling, traces, output, .. } = self.setup;
+        let Setup { desk, hosts, version, telling, traces, machine, .. } = self.setup;
         let traces = traces.map(|to| traces::Traces::start(to, version));
         let has_tls = self.acceptor.is_some();
-        let hall = Hall::open(desk, version, telling, traces, output, is_ending, has_tls)?;
+        let hall = Hall::open(desk, version, telling, traces, machine, is_ending, has_tls)?;
         let app = app(hall.clone(), guard::Guard::new(hosts));
         let served = runtime.block_on(async move {
             let socket =

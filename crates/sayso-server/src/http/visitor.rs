@@ -6,7 +6,7 @@ use super::parking::Parking;
 use super::{visit, when};
 use sayso_core::run::Run;
 use sayso_core::{Actor, Code, Deed, GateId, Refusal, TaskId, Timestamp};
-use sayso_engine::{Caller, Desk, Result, check_space_name};
+use sayso_engine::{Caller, Desk, Result, Stationed, check_space_name};
 use std::sync::Arc;
 use webauthn_rs::prelude::Webauthn;
 
@@ -77,6 +77,11 @@ impl Visitor {
             true => self.hall.output_of(run),
             false => vec![],
         }
+    }
+
+    /// Whether a long-lived agent runs; nothing where that cannot be seen from here.
+    pub(super) fn is_alive(&self, agent: &Stationed) -> Option<bool> {
+        self.hall.is_alive(agent)
     }
 
     /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.

@@ -26,6 +26,7 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
     let who: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
     let people = (opened.approvers != Approvers::Anyone)
         .then(|| format!("it takes the say of {}", harmless_line(&who.join(", or "))));
+    let votes = votes(gate);
     let handed = gate.delegations.iter().map(|d| format!("{} for {}", d.to, d.from));
     let handed: Vec<_> = handed.map(|one| harmless_line(&one)).collect();
     let handed = (!handed.is_empty()).then(|| format!("handed to {}", handed.join(", ")));
@@ -43,6 +44,7 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
     let all = [
         closes,
         people,
+        votes,
         handed,
         veto,
         others,
@@ -53,6 +55,30 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
         claim,
     ];
     all.into_iter().flatten().collect()
+}
+
+/// Who has said yes, and whose yes is missing still.
+fn votes(gate: &Gate) -> Option<String> {
+    let names: Vec<_> = gate.votes.iter().map(|vote| harmless_line(&vote.by.name)).collect();
+    let missing =
+        || format!("{} said yes; it still needs {}", names.join(", "), still_needed(gate));
+    (!names.is_empty()).then(missing)
+}
+
+/// Whose yes is missing still. Only yeses that say the same count together.
+pub fn still_needed(gate: &Gate) -> String {
+    let content = gate.votes.last().map(|vote| &vote.answer.content);
+    let agreed = gate.votes.iter().filter(|vote| Some(&vote.answer.content) == content);
+    let agreed: Vec<_> = agreed.map(|vote| vote.by.voices()).collect();
+    let missing = |approvers: &Approvers| {
+        let heard =
+            agreed.iter().filter_map(|voices| voices.iter().find(|it| approvers.admits(it)));
+        let heard = heard.copied().collect();
+        // Somebody's voice may count for one of two people; then all of it is told.
+        approvers.without(&heard).unwrap_or_else(|| approvers.clone()).in_words()
+    };
+    let all: Vec<_> = gate.approvers().map(missing).collect();
+    harmless_line(&all.join(", or "))
 }
 
 /// Who is asked next, and when.

@@ -9,7 +9,7 @@ pub use diff::{DiffLine, Part, diff};
 pub use flow::flow_event;
 pub use gate::{
     arguments, askers, conditions, denied, ending_in_words, haste, how_to_answer, hurry, onward,
-    signed, silence, step, who_says,
+    signed, silence, step, still_needed, who_says,
 };
 
 use sayso_core::Timestamp;

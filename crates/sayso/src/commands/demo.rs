@@ -93,7 +93,11 @@ fn pages(project: &Path, person: &Actor) -> Result<String> {
         version: env!("CARGO_PKG_VERSION"),
         telling: http::Telling::default(),
         traces: None,
-        output: Arc::new(move |run| super::logs::end_of_log(&logs, run, Adapter::Command)),
+        machine: http::Machine {
+            output: Arc::new(move |run| super::logs::end_of_log(&logs, run, Adapter::Command)),
+            // A demo has no long-lived agents.
+            is_alive: Arc::new(|_| None),
+        },
     };
     let listening = http::listen(setup)?;
     let address = listening.url().replace("127.0.0.1", "localhost");

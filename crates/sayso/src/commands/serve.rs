@@ -11,7 +11,7 @@ use crate::telemetry;
 use crate::{who, work};
 use sayso_core::{Code, Exit, Level};
 use sayso_engine::{Desk, Invited, LocalDesk};
-use sayso_server::http::{self, Output, Setup, Telling, TlsFiles};
+use sayso_server::http::{self, Machine, Setup, Telling, TlsFiles};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -91,10 +91,10 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let telling =
         Telling { channels: courier::channels(&location)?, pages: location.pages.clone() };
     let (first, space) = (first(&desk)?, location.space.clone());
-    let output = output(context, location);
+    let machine = machine(context, location);
     let hosts = args.host;
     let entry = entry(&desk, args.listen);
-    let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces, output };
+    let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces, machine };
     let listening = http::listen(setup)?;
     let url = listening.url();
     if let Some(said) = first.said(&space, &url) {
@@ -166,13 +166,17 @@ fn entry(desk: &LocalDesk, address: SocketAddr) -> Option<Invited> {
     desk.give_entry(&person).ok()
 }
 
-/// What agents printed on this machine. Without a folder for it there is nothing to show.
-fn output(context: &Context<'_>, location: Location) -> Output {
+/// What can be seen of agents on this machine. Without a folder for what they print there is nothing to show.
+fn machine(context: &Context<'_>, location: Location) -> Machine {
+    let keeper = work::keeper(context, &location).ok();
     let folder = work::home(context, &location).ok().map(|home| home.join("logs"));
-    Arc::new(move |run| match &folder {
-        Some(folder) => logs::tail(&location, folder, run),
-        None => vec![],
-    })
+    Machine {
+        output: Arc::new(move |run| match &folder {
+            Some(folder) => logs::tail(&location, folder, run),
+            None => vec![],
+        }),
+        is_alive: Arc::new(move |agent| keeper.as_ref()?.is_alive(agent)),
+    }
 }
 
 /// Whoever waits is a connection, which is an open file; as many as the system lets us have are fine. What it

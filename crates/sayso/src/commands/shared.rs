@@ -13,6 +13,7 @@ use sayso_core::gate::{Alert, Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict};
 use sayso_engine::{Asked, Desk, FlowFilter, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
+use sayso_server::prose::still_needed;
 use sayso_server::wire;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -250,7 +251,7 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
     }
     let handle = out.paint(Look::Name, gate.handle());
     if gate.is_open() {
-        let who = harmless_line(&gate.opened.approvers.in_words());
+        let who = still_needed(gate);
         out.line(&format!("your say is recorded; gate {handle} still needs {who}"));
         return Ok(Exit::Ok);
     }

@@ -4,11 +4,10 @@ use super::state::{Draft, Effect, Farewell, Held, Row, Spoken, State, Target, Wi
 use super::update::in_words as failure_in_words;
 use crate::exit::Failure;
 use sayso_core::gate::Gate;
-use sayso_core::text::harmless_line;
 use sayso_core::{Answer, Code, Content, GateId, Kind, Shape, Verdict};
 use sayso_engine::Say;
 use sayso_server::keys::{DEAD_TIME, GRACE};
-use sayso_server::prose::ending_in_words;
+use sayso_server::prose::{ending_in_words, still_needed};
 use std::time::Duration;
 
 /// What is said when something was written that an answer will have.
@@ -63,7 +62,7 @@ pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
     }
     let word = if is_verdict(gate) { "approving" } else { "answering" };
     let words = format!("{word} {}", gate.handle());
-    speak(state, vec![say(&row.target(), answer)], words)
+    speak(state, Spoken { says: vec![say(&row.target(), answer)], words, marked: vec![] })
 }
 
 /// Says yes to everything that is marked.
@@ -71,8 +70,8 @@ pub(super) fn approve_marked(state: &mut State) -> Vec<Effect> {
     let Some(targets) = alike(state, Verdict::Approved) else { return vec![] };
     let words = format!("approving {} cards", targets.len());
     let says = targets.iter().map(|target| say(target, Answer::approved())).collect();
-    state.marks.clear();
-    speak(state, says, words)
+    let marked = unmark(state);
+    speak(state, Spoken { says, words, marked })
 }
 
 /// Says no, with the reason that was typed.
@@ -94,8 +93,14 @@ pub(super) fn reject(state: &mut State, targets: &[Target], reason: &str) -> Vec
         [gate] => format!("rejecting {}", gate.handle()),
         many => format!("rejecting {} cards", many.len()),
     };
-    state.marks.clear();
-    speak(state, targets.iter().map(|target| say(target, answer.clone())).collect(), words)
+    let says = targets.iter().map(|target| say(target, answer.clone())).collect();
+    let marked = unmark(state);
+    speak(state, Spoken { says, words, marked })
+}
+
+/// What was marked, which is not any more.
+fn unmark(state: &mut State) -> Vec<Target> {
+    std::mem::take(&mut state.marks).into_values().collect()
 }
 
 /// What is marked, if it can be answered at once: nobody says yes to a risky one among harmless ones.
@@ -134,7 +139,7 @@ fn say(target: &Target, answer: Answer) -> Say {
 }
 
 /// What was written for a card, as an answer to it.
-fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, &'static str> {
+fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, String> {
     let is_direction = gate.opened.kind == Kind::Escalation && !draft.text.is_empty();
     let answer = match &gate.card.shape {
         Shape::Verdict if is_direction => Answer::text(&draft.text),
@@ -142,14 +147,16 @@ fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, &'static str> {
             let content = draft.arguments.clone().map_or(Content::None, Content::Arguments);
             Answer { content, ..Answer::approved() }
         }
-        Shape::Text if draft.text.trim().is_empty() => return Err("write an answer first: e"),
+        Shape::Text if draft.text.trim().is_empty() => {
+            return Err("write an answer first: e".into());
+        }
         Shape::Text => Answer::text(&draft.text),
         Shape::Choice { options, .. } => {
             let other = Some(draft.other.clone()).filter(|other| !other.is_empty());
             let picked = draft.picked.iter().filter_map(|at| options.get(*at));
             let picked: Vec<_> = picked.map(|option| option.name.clone()).collect();
             if picked.is_empty() && other.is_none() {
-                return Err("pick an option first: 1 to 9");
+                return Err(format!("pick an option first: 1 to {}", options.len().min(9)));
             }
             Answer::choice(picked, other)
         }
@@ -162,22 +169,18 @@ fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, &'static str> {
     Ok(Answer { reason, ..answer })
 }
 
-/// Says something: first it is looked at who says it, then it is held for a moment. What was held before is
-/// sent now.
-fn speak(state: &mut State, says: Vec<Say>, words: String) -> Vec<Effect> {
-    let mut effects = send_held(state);
-    state.say(format!("{words} …"));
-    state.proving = Some(Wish::Answer(Spoken { says, words }));
-    effects.push(Effect::Prove);
-    effects
+/// Says something: first it is looked at who says it, then it is held for a moment. What was held before
+/// keeps its own time.
+fn speak(state: &mut State, spoken: Spoken) -> Vec<Effect> {
+    state.say(format!("{} …", spoken.words));
+    state.proving.push_back(Wish::Answer(spoken));
+    vec![Effect::Prove]
 }
 
 /// Has something else done that only a person does.
 pub(super) fn wish(state: &mut State, gate: GateId, effect: Effect) -> Vec<Effect> {
-    let mut effects = send_held(state);
-    state.proving = Some(Wish::Deed(gate, effect));
-    effects.push(Effect::Prove);
-    effects
+    state.proving.push_back(Wish::Deed(gate, effect));
+    vec![Effect::Prove]
 }
 
 /// Who says it is known. A terminal that is locked is unlocked first, outside of the screen.
@@ -186,11 +189,14 @@ pub(super) fn proved(
     outcome: Result<bool, Failure>,
     at: Duration,
 ) -> Vec<Effect> {
-    let Some(wish) = state.proving.take() else { return vec![] };
+    let Some(wish) = state.proving.pop_front() else { return vec![] };
     match (outcome, wish) {
         (Ok(true), wish) if !state.is_leaving => {
-            state.proving = Some(wish);
-            return vec![Effect::Unlock];
+            state.proving.push_front(wish);
+            // Nobody can take anything back while they type their passphrase.
+            let mut effects = send_held(state);
+            effects.push(Effect::Unlock);
+            return effects;
         }
         (Ok(true), _) => {
             let failure =
@@ -198,7 +204,7 @@ pub(super) fn proved(
             state.farewell.push(Farewell::Bad(failure));
         }
         (Ok(false), Wish::Answer(spoken)) => {
-            state.held = Some(Held { spoken, until: at + GRACE });
+            state.held.push(Held { spoken, until: at + GRACE });
             if state.is_leaving {
                 return send_held(state);
             }
@@ -210,37 +216,62 @@ pub(super) fn proved(
     super::press::leave_if_done(state)
 }
 
-/// Sends what is held, now.
+/// Sends all that is held, now.
 pub(super) fn send_held(state: &mut State) -> Vec<Effect> {
-    let Some(Held { spoken, .. }) = state.held.take() else { return vec![] };
-    state.sending.extend(spoken.says.iter().map(|say| say.gate));
-    state.say(format!("{} …", spoken.words));
-    vec![Effect::Send(spoken.says)]
+    std::mem::take(&mut state.held).into_iter().map(|held| send(state, held)).collect()
 }
 
-/// Takes back what is held.
+/// Sends what was held for as long as it could be taken back.
+pub(super) fn send_due(state: &mut State, at: Duration) -> Vec<Effect> {
+    let is_due = |held: &Held| at >= held.until;
+    let (due, held) = std::mem::take(&mut state.held).into_iter().partition(is_due);
+    state.held = held;
+    let due: Vec<_> = due;
+    due.into_iter().map(|held| send(state, held)).collect()
+}
+
+fn send(state: &mut State, held: Held) -> Effect {
+    let Held { spoken, .. } = held;
+    state.sending.extend(spoken.says.iter().map(|say| say.gate));
+    state.say(format!("{} …", spoken.words));
+    Effect::Send(spoken.says)
+}
+
+/// Takes back what was said last and is not sent yet; the next time, what was said before that.
 pub(super) fn take_back(state: &mut State) {
-    match state.held.take().is_some() || state.proving.take().is_some() {
-        true => state.say("taken back; nothing was sent"),
-        false if !state.sending.is_empty() => state.say("it is sent; what was sent stays said"),
-        false => state.say("there is nothing to take back"),
+    let last = match state.proving.pop_back() {
+        Some(Wish::Answer(spoken)) => Some(spoken),
+        Some(Wish::Deed(..)) => None,
+        None => match state.held.pop() {
+            Some(held) => Some(held.spoken),
+            None if !state.sending.is_empty() => {
+                return state.say("it is sent; what was sent stays said");
+            }
+            None => return state.say("there is nothing to take back"),
+        },
+    };
+    match last {
+        Some(Spoken { words, marked, .. }) => {
+            state.marks.extend(marked.into_iter().map(|target| (target.gate, target)));
+            state.say(format!("taken back: {words}; nothing was sent"));
+        }
+        None => state.say("taken back; nothing was done"),
     }
 }
 
 /// Takes back what is held for a gate that is no longer what it was. Whether anything was.
 pub(super) fn forget(state: &mut State, gate: GateId) -> bool {
-    let held = state.held.take_if(|held| held.spoken.names(gate)).is_some();
-    state.proving.take_if(|wish| wish.names(gate)).is_some() || held
+    let before = state.held.len() + state.proving.len();
+    state.held.retain(|held| !held.spoken.names(gate));
+    state.proving.retain(|wish| !wish.names(gate));
+    state.held.len() + state.proving.len() < before
 }
 
 /// What came of an answer.
 pub(super) fn in_words(gate: &Gate) -> String {
     let handle = gate.handle();
     match gate.is_open() {
-        true => {
-            let who = harmless_line(&gate.opened.approvers.in_words());
-            format!("{handle}: your say is recorded; it still needs {who}")
-        }
+        true => format!("{handle}: your say is recorded; it still needs {}", still_needed(gate)),
         false => format!("{handle}: {}", ending_in_words(gate)),
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effec
         return if action == Some(Action::Quit) { leave_now(state) } else { vec![] };
     }
     if key.name == "Ctrl+z" {
-        let is_speaking = state.held.is_some() || state.proving.is_some();
+        let is_speaking = !state.held.is_empty() || !state.proving.is_empty();
         if is_speaking || !state.sending.is_empty() {
             state.say("an answer is on its way; z takes it back while there is time");
             return vec![];
@@ -296,11 +296,15 @@ fn mark(state: &mut State) -> Vec<Effect> {
 fn command(state: &State, row: &Row) -> Option<String> {
     let gate = row.gate();
     let picked: Vec<_> = state.draft(gate).picked.iter().map(|at| (at + 1).to_string()).collect();
-    let is_choice = matches!(gate.card.shape, Shape::Choice { .. }) && !picked.is_empty();
-    match gate.is_open() {
-        true if is_choice => Some(format!("sayso choose {} {}", gate.handle(), picked.join(" "))),
-        true => prose::how_to_answer(gate).into_iter().next(),
-        false => Some(format!("sayso show {}", gate.handle())),
+    let look = format!("sayso show {}", gate.handle());
+    match (&gate.card.shape, gate.is_open()) {
+        (_, false) => Some(look),
+        (Shape::Choice { .. }, true) if !picked.is_empty() => {
+            Some(format!("sayso choose {} {}", gate.handle(), picked.join(" ")))
+        }
+        // Nothing was picked or written, so there is no answer that a command could give.
+        (Shape::Choice { .. } | Shape::Text | Shape::Form { .. }, true) => Some(look),
+        (Shape::Verdict, true) => prose::how_to_answer(gate).into_iter().next(),
     }
 }
 
@@ -522,7 +526,7 @@ fn quit(state: &mut State) -> Vec<Effect> {
 
 /// Ends as soon as nothing is on its way any more.
 pub(super) fn leave_if_done(state: &State) -> Vec<Effect> {
-    let is_done = state.sending.is_empty() && state.proving.is_none() && state.held.is_none();
+    let is_done = state.sending.is_empty() && state.proving.is_empty() && state.held.is_empty();
     if state.is_leaving && is_done { vec![Effect::Leave] } else { vec![] }
 }
 

@@ -7,7 +7,7 @@ use sayso_core::gate::{Gate, Receipt, Whose};
 use sayso_core::{Actor, Digest, GateId, Kind, Shape, Timestamp, text};
 use sayso_engine::{Asked, Say, SayOutcome};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Everything.
@@ -34,9 +34,9 @@ pub(crate) struct State {
     /// What was marked, as it was when it was marked.
     pub(super) marks: BTreeMap<GateId, Target>,
     /// What is wanted, while it is looked at who wants it.
-    pub(super) proving: Option<Wish>,
-    /// What was said and is not sent yet.
-    pub(super) held: Option<Held>,
+    pub(super) proving: VecDeque<Wish>,
+    /// What was said and is not sent yet, each for its own time; the latest last.
+    pub(super) held: Vec<Held>,
     /// What is on its way.
     pub(super) sending: Vec<GateId>,
     pub(super) said: Said,
@@ -68,8 +68,8 @@ impl State {
             mode: Mode::Look,
             drafts: BTreeMap::new(),
             marks: BTreeMap::new(),
-            proving: None,
-            held: None,
+            proving: VecDeque::new(),
+            held: vec![],
             sending: vec![],
             said: Said::default(),
             changed: None,
@@ -109,15 +109,15 @@ impl State {
 
     /// Whether something was said to this gate that is not settled yet.
     pub(super) fn is_going(&self, gate: GateId) -> bool {
-        let held = self.held.as_ref().is_some_and(|held| held.spoken.names(gate));
-        let proving = self.proving.as_ref().is_some_and(|wish| wish.names(gate));
+        let held = self.held.iter().any(|held| held.spoken.names(gate));
+        let proving = self.proving.iter().any(|wish| wish.names(gate));
         held || proving || self.sending.contains(&gate)
     }
 
     /// Whether something on the screen changes by itself before long.
     pub(super) fn is_counting(&self) -> bool {
         let is_unseen = self.drawn.as_ref().is_some_and(|drawn| drawn.is_open && !drawn.is_seen);
-        self.held.is_some() || is_unseen
+        !self.held.is_empty() || is_unseen
     }
 
     /// Whether it is this person's to answer. The desk has told apart what is in their own lists.
@@ -358,6 +358,8 @@ pub(super) struct Spoken {
     pub(super) says: Vec<Say>,
     /// What is being done: "approving g7k2m".
     pub(super) words: String,
+    /// What was marked for it, and is again when it is taken back.
+    pub(super) marked: Vec<Target>,
 }
 
 impl Spoken {

@@ -62,7 +62,7 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
         Event::Done(gate, outcome) => done(state, gate, outcome),
         Event::Resumed => {
             // Nobody could take it back meanwhile, so nobody said it.
-            if state.held.is_some() {
+            while !state.held.is_empty() {
                 answer::take_back(state);
             }
             drawn(state, None, at)
@@ -139,10 +139,7 @@ fn resized(state: &mut State, size: (u16, u16)) -> Vec<Effect> {
 }
 
 fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
-    let mut effects = vec![];
-    if state.held.as_ref().is_some_and(|held| at >= held.until) {
-        effects.extend(answer::send_held(state));
-    }
+    let mut effects = answer::send_due(state, at);
     if let Some(drawn) = &mut state.drawn
         && drawn.is_open
         && !drawn.is_seen
@@ -386,7 +383,7 @@ fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Ve
 
 /// Told to end from outside: what was not sent is not said, and that is told.
 fn ended(state: &mut State) -> Vec<Effect> {
-    if let Some(held) = state.held.take() {
+    for held in std::mem::take(&mut state.held) {
         let message = format!("ended while {}; nothing was sent", held.spoken.words);
         state.farewell.push(Farewell::Bad(Failure::new(Code::Failure, message)));
     }

@@ -35,14 +35,19 @@ struct AgentView {
     command: String,
     backend: String,
     state: String,
+    /// Its state, as far as it can be told.
+    shown: String,
     host: String,
     since: String,
     pending: Option<String>,
     is_running: bool,
 }
 
+/// How an agent stands that was started on another machine.
+const ELSEWHERE: &str = "elsewhere";
+
 pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
-    let agents = at.desk.members()?.iter().map(view).collect();
+    let agents = at.desk.members()?.iter().map(|member| view(at, member)).collect();
     let body = AgentsPart { agents };
     match asked.query.part {
         Some(_) => Html::of(&body),
@@ -50,8 +55,8 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     }
 }
 
-fn view(member: &Member) -> AgentView {
-    let agent = wire::Agent::of(member, |_| None, &rfc3339);
+fn view(at: &Onlooker, member: &Member) -> AgentView {
+    let agent = wire::Agent::of(member, |agent| at.is_alive(agent), &rfc3339);
     let words: Vec<_> = std::iter::once(&agent.program).chain(&agent.args).collect();
     let words: Vec<_> = words.iter().map(|word| harmless_line(word)).collect();
     let running = agent.running.as_ref();
@@ -59,6 +64,8 @@ fn view(member: &Member) -> AgentView {
         name: harmless_line(&agent.name),
         command: words.join(" "),
         backend: agent.backend,
+        // That it was started somewhere else says nothing of how it stands there.
+        shown: if agent.state == ELSEWHERE { "started".into() } else { agent.state.clone() },
         state: agent.state,
         host: running.map(|it| harmless_line(&it.host)).or(agent.host).unwrap_or_default(),
         since: running.map(|it| it.since.clone()).unwrap_or_default(),

@@ -9,10 +9,10 @@ use super::{Html, Onlooker};
 use crate::prose;
 use crate::wire;
 use askama::Template;
-use sayso_core::TaskId;
 use sayso_core::gate::Gate;
-use sayso_core::task::{Event, Task};
+use sayso_core::task::{Event, Status, Task};
 use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{TaskId, Timestamp};
 use sayso_engine::{GateFilter, Result, TaskFilter, TaskRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,6 +27,10 @@ const DEPTH_MAX: usize = 6;
 /// So much of a task is shown.
 const GATES_MAX: usize = 200;
 const RUNS_MAX: usize = 50;
+const PARTS_MAX: usize = 200;
+
+/// Of so many tasks in a tree the questions are told.
+const ASKED_MAX: usize = 100;
 
 /// Which of them, and how.
 #[derive(Deserialize, JsonSchema)]
@@ -82,6 +86,27 @@ struct TaskView {
     blockers: u64,
     /// The flow that leads it.
     flow: Option<String>,
+    /// What waits for a person on it: the gate and the question.
+    asked: Vec<(String, String)>,
+}
+
+/// Another task, in a line.
+struct Other {
+    handle: String,
+    title: String,
+    state: &'static str,
+}
+
+impl Other {
+    fn of(row: &TaskRow) -> Self {
+        let TaskView { handle, title, state, .. } = TaskView::of(row, 0);
+        Self { handle, title, state }
+    }
+
+    /// Its state, in words.
+    fn shown(&self) -> String {
+        self.state.replace('_', " ")
+    }
 }
 
 impl TaskView {
@@ -102,6 +127,7 @@ impl TaskView {
             open_children: row.open_children,
             blockers: row.blockers,
             flow: row.flow.clone(),
+            asked: vec![],
         }
     }
 }
@@ -113,8 +139,8 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     let frame = at.frame("tasks")?;
     let is_board = view == View::Board;
     let (rows, columns) = match is_board {
-        true => (vec![], columns(&found.items)),
-        false => (tree(&found.items), vec![]),
+        true => (vec![], columns(&found.items, at.desk.now())),
+        false => (with_questions(at, tree(&found.items), &found.items)?, vec![]),
     };
     let base = frame.base.clone();
     let list = TasksPart { base, is_board, all, rows, columns, is_cut: found.more };
@@ -124,20 +150,58 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     }
 }
 
-const COLUMNS: [(&str, &[&str]); 5] = [
-    ("Ready", &["open"]),
-    ("In progress", &["in_progress"]),
-    ("Waits for a person", &["awaiting_input"]),
-    ("Blocked or put off", &["blocked", "deferred"]),
-    ("Over", &["closed", "failed"]),
-];
+const COLUMNS: [&str; 5] =
+    [READY, "In progress", "Waits for a person", "Blocked or put off", "Over"];
 
-fn columns(rows: &[TaskRow]) -> Vec<Column> {
-    let of = |states: &[&str]| {
-        let all = rows.iter().map(|row| TaskView::of(row, 0));
-        all.filter(|task| states.contains(&task.state)).collect()
+const READY: &str = "Ready";
+
+fn columns(rows: &[TaskRow], now: Timestamp) -> Vec<Column> {
+    let of = |title: &str| {
+        let of_it = rows.iter().filter(|row| column(row, now) == title);
+        of_it.map(|row| TaskView::of(row, 0)).collect()
     };
-    COLUMNS.map(|(title, states)| Column { title, rows: of(states) }).into()
+    COLUMNS.map(|title| Column { title, rows: of(title) }).into()
+}
+
+/// Where a task stands on the board. Ready is what `sayso ready` would hand out, and nothing else.
+fn column(row: &TaskRow, now: Timestamp) -> &'static str {
+    let task = &row.task;
+    let waits_for_tasks = row.blockers > 0 || row.open_children > 0;
+    match task.status {
+        Status::Closed | Status::Failed | Status::Deleted => "Over",
+        _ if task.is_waiting() => "Waits for a person",
+        Status::InProgress => "In progress",
+        _ if waits_for_tasks => "Blocked or put off",
+        // The flow says when it is worked on.
+        Status::Open | Status::Deferred if row.flow.is_some() => "In progress",
+        Status::Open | Status::Deferred => match task.workable_from() {
+            Some(from) if from <= now => READY,
+            _ => "Blocked or put off",
+        },
+        Status::Blocked => "Blocked or put off",
+    }
+}
+
+/// The tree with what waits for a person in it, as far as that many tasks go.
+fn with_questions(
+    at: &Onlooker,
+    mut tree: Vec<TaskView>,
+    rows: &[TaskRow],
+) -> Result<Vec<TaskView>> {
+    for row in rows.iter().filter(|row| row.task.is_waiting()).take(ASKED_MAX) {
+        let filter =
+            GateFilter { task: Some(row.task.id), limit: GATES_MAX, ..GateFilter::default() };
+        let gates = at.desk.gates(&at.actor, filter)?.items;
+        let open = gates.iter().filter(|gate| gate.is_open());
+        let asked = open.map(|gate| {
+            let question = shorten(&harmless_line(&gate.card.question), 120);
+            (gate.handle().to_owned(), question)
+        });
+        if let Some(view) = tree.iter_mut().find(|view| view.handle == row.task.handle) {
+            view.asked = asked.collect();
+        }
+    }
+    Ok(tree)
 }
 
 /// Each task below the one it is part of, where that is shown.
@@ -187,6 +251,10 @@ struct TaskPart {
     base: String,
     task: TaskView,
     parent: Option<String>,
+    /// What it waits for, what waits for it, and what it is made of.
+    behind: Vec<Other>,
+    before: Vec<Other>,
+    parts: Vec<Other>,
     body: String,
     created_by: String,
     created: Moment,
@@ -240,6 +308,9 @@ fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
     Ok(TaskPart {
         base,
         task: TaskView::of(row, 0),
+        behind: behind(at, task)?,
+        before: before(at, task.id)?,
+        parts: parts(at, task.id)?,
         parent: parent.and_then(|mut names| names.pop()).map(|(_, handle, _)| handle),
         body: text::markdown(&task.body).html,
         created_by: harmless_line(&task.created_by),
@@ -249,6 +320,26 @@ fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
         timeline: timeline(at, task.id)?,
         runs: runs.iter().map(|run| wire::Run::of(run, &rfc3339)).collect(),
     })
+}
+
+/// What it waits for.
+fn behind(at: &Onlooker, task: &Task) -> Result<Vec<Other>> {
+    let rows = task.blocked_by.iter().take(PARTS_MAX).map(|id| at.desk.task(*id));
+    rows.map(|row| Ok(Other::of(&row?))).collect()
+}
+
+/// What waits for it, among the tasks that a page of them has.
+fn before(at: &Onlooker, id: TaskId) -> Result<Vec<Other>> {
+    let filter = TaskFilter { limit: TASKS_MAX, ..TaskFilter::default() };
+    let rows = at.desk.tasks(&filter)?.items;
+    Ok(rows.iter().filter(|row| row.task.blocked_by.contains(&id)).map(Other::of).collect())
+}
+
+/// What it is made of.
+fn parts(at: &Onlooker, id: TaskId) -> Result<Vec<Other>> {
+    let filter =
+        TaskFilter { parent: Some(id), all: true, limit: PARTS_MAX, ..TaskFilter::default() };
+    Ok(at.desk.tasks(&filter)?.items.iter().map(Other::of).collect())
 }
 
 fn closed_because(task: &Task) -> Option<String> {

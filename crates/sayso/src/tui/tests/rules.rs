@@ -48,21 +48,21 @@ fn keys_for_something_else_are_dropped() {
     stage.draw();
     stage.pass(399);
     stage.keys(&["a", "r", "e", "c"]);
-    assert!(stage.state.proving.is_none() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
     stage.pass(1);
     stage.keys(&["a"]);
-    assert!(stage.state.proving.is_some());
+    assert!(!stage.state.proving.is_empty());
     // Another card, and it all begins again.
     let mut stage = Stage::with((120, 40), three());
     stage.keys(&["j", "a"]);
-    assert!(stage.state.proving.is_none());
+    assert!(stage.state.proving.is_empty());
     stage.draw();
     stage.pass(100);
     stage.keys(&["a"]);
-    assert!(stage.state.proving.is_none());
+    assert!(stage.state.proving.is_empty());
     stage.pass(300);
     stage.keys(&["a"]);
-    assert!(stage.state.proving.is_some());
+    assert!(!stage.state.proving.is_empty());
 }
 
 /// Enter, the space bar and Tab say nothing, wherever they are pressed on the way to an answer.
@@ -99,7 +99,7 @@ fn enter_never_approves() {
             }
             stage.pass(10_000);
             assert_eq!(stage.sent(), 0, "{place} {begun:?}");
-            assert!(stage.state.held.is_none() && stage.state.proving.is_none());
+            assert!(stage.state.held.is_empty() && stage.state.proving.is_empty());
         }
     }
 }
@@ -109,7 +109,7 @@ fn an_answer_is_held_and_can_be_taken_back() {
     let mut stage = Stage::with((120, 40), three());
     stage.keys(&["a"]);
     // Nothing is held before it is known who speaks.
-    assert!(stage.state.held.is_none());
+    assert!(stage.state.held.is_empty());
     stage.prove();
     stage.pass(4_900);
     assert_eq!(stage.sent(), 0);
@@ -117,7 +117,7 @@ fn an_answer_is_held_and_can_be_taken_back() {
     stage.keys(&["z"]);
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
-    assert!(stage.draw().contains("taken back; nothing was sent"));
+    assert!(stage.draw().contains("taken back: approving g1k2m; nothing was sent"));
     // Said again, it is sent, once, with the digest that was drawn, and is not shown as done.
     stage.keys(&["a"]);
     stage.prove();
@@ -138,20 +138,67 @@ fn an_answer_is_held_and_can_be_taken_back() {
     assert!(stage.draw().contains("approved by ann"));
 }
 
-/// The next answer sends the one before: it cannot be taken back any more.
+/// Each answer has its own five seconds, and the latest is taken back first.
 #[test]
-fn one_answer_is_held_at_a_time() {
-    let mut stage = Stage::with((120, 40), three());
-    stage.keys(&["a"]);
-    stage.prove();
-    stage.keys(&["j"]);
-    stage.settle();
-    stage.keys(&["a"]);
-    stage.prove();
+fn every_answer_is_held_for_its_own_time() {
+    let two = || {
+        let mut stage = Stage::with((120, 40), three());
+        stage.keys(&["a"]);
+        stage.prove();
+        stage.keys(&["j"]);
+        stage.settle();
+        stage.pass(2_000);
+        stage.keys(&["a"]);
+        stage.prove();
+        assert_eq!(stage.sent(), 0);
+        assert!(stage.draw().contains("approving g2k2m in 5 s (1 before it)"));
+        stage
+    };
+    let mut stage = two();
+    stage.pass(2_500);
     assert_eq!(stage.sent(), 1);
+    assert!(stage.draw().contains("approving g2k2m in 3 s: z"));
+    stage.pass(2_500);
+    assert_eq!(stage.sent(), 2);
+    // Taken back one by one, from the last.
+    let mut stage = two();
+    stage.keys(&["z"]);
+    assert!(stage.draw().contains("approving g1k2m in"));
+    stage.keys(&["z"]);
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), 0);
+    // The first is sent although the second is not.
+    let mut stage = two();
     stage.keys(&["z"]);
     stage.pass(10_000);
     assert_eq!(stage.sent(), 1);
+    // Leaving sends both.
+    let mut stage = two();
+    stage.keys(&["q"]);
+    assert_eq!(stage.sent(), 2);
+}
+
+/// One that is said while it is still looked at who speaks drives none away.
+#[test]
+fn a_slow_desk_loses_no_answer() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["a", "j"]);
+    stage.settle();
+    stage.keys(&["a"]);
+    stage.prove();
+    stage.prove();
+    assert_eq!(stage.state.held.len(), 2);
+}
+
+/// What was marked and answered is marked again when that is taken back.
+#[test]
+fn marks_come_back() {
+    let mut stage = Stage::with((120, 40), three());
+    stage.keys(&["x", "j", "x", "a"]);
+    stage.prove();
+    assert!(stage.state.marks.is_empty());
+    stage.keys(&["z"]);
+    assert_eq!(stage.state.marks.len(), 2);
 }
 
 /// Leaving sends what is held and waits for what comes of it.
@@ -229,7 +276,7 @@ fn whoever_was_first_is_named() {
     assert_eq!(here(&stage), "g1k2m");
     stage.settle();
     stage.keys(&["a", "r"]);
-    assert!(stage.state.proving.is_none() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
 }
 
 #[test]
@@ -260,7 +307,7 @@ fn nothing_moves_under_the_cursor() {
     assert_eq!(order, ["g1k2m", "g2k2m", "g3k2m"]);
     // The card never went away, so it may be answered.
     stage.keys(&["a"]);
-    assert!(stage.state.proving.is_some());
+    assert!(!stage.state.proving.is_empty());
 }
 
 /// What comes into an empty list does not come under anybody's hand.
@@ -271,7 +318,7 @@ fn the_first_card_to_come_is_not_under_the_cursor() {
     stage.settle();
     stage.keys(&["a", "a", "r"]);
     assert_eq!(here(&stage), "");
-    assert!(stage.state.proving.is_none() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
     stage.keys(&["j"]);
     assert_eq!(here(&stage), "g1k2m");
 }
@@ -291,7 +338,7 @@ fn each_form_of_answer() {
     // A text; an empty one is none.
     let mut stage = Stage::with((120, 40), one(Shape::Text, Kind::Input));
     stage.keys(&["a"]);
-    assert!(stage.state.proving.is_none());
+    assert!(stage.state.proving.is_empty());
     stage.keys(&["e"]);
     stage.write("8080");
     stage.keys(&["Enter", "a"]);
@@ -353,7 +400,7 @@ fn what_was_written_in_the_editor() {
         stage.happen(Event::Written(written.clone(), Ok(text.into())));
         stage.settle();
         stage.keys(&["a"]);
-        assert_eq!(stage.state.proving.is_some(), is_kept, "{text}");
+        assert_eq!(!stage.state.proving.is_empty(), is_kept, "{text}");
     }
     // The card changed while it was written.
     let gates = vec![verdict(1, "Deploy?")];
@@ -383,7 +430,7 @@ fn several_at_once_if_they_are_alike() {
     assert_eq!(said.unwrap(), [gates[0].opened.id, gates[1].opened.id]);
     let mut stage = Stage::with((120, 40), gates);
     stage.keys(&["x", "j", "j", "x", "a"]);
-    assert!(stage.state.proving.is_none());
+    assert!(stage.state.proving.is_empty());
     assert!(stage.draw().contains("these differ in risk"));
     stage.keys(&["r"]);
     assert_eq!(stage.state.mode, Mode::Look);
@@ -396,7 +443,7 @@ fn who_speaks_is_known_first() {
     stage.keys(&["a"]);
     stage.happen(Event::Proved(Ok(true)));
     assert!(stage.done.contains(&Effect::Unlock));
-    assert!(stage.state.held.is_none());
+    assert!(stage.state.held.is_empty());
     stage.happen(Event::Proved(Err(Failure::new(Code::ProofTooLow, "wrong passphrase"))));
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
@@ -429,7 +476,7 @@ fn stopped_with_an_answer_held() {
 fn pasted_lines_are_no_keys() {
     let mut stage = Stage::with((120, 40), three());
     stage.happen(Event::Pasted("aaaa\nq\n".into()));
-    assert!(stage.state.proving.is_none() && !stage.state.is_leaving);
+    assert!(stage.state.proving.is_empty() && !stage.state.is_leaving);
     stage.keys(&["r"]);
     stage.happen(Event::Pasted("two\nlines\u{1b}".into()));
     assert!(matches!(&stage.state.mode, Mode::Field(field) if field.text == "two\nlines"));
@@ -517,7 +564,7 @@ fn what_was_shown_was_seen() {
     stage.keys(&["?"]);
     stage.settle();
     stage.keys(&["Escape", "a"]);
-    assert!(stage.state.proving.is_none());
+    assert!(stage.state.proving.is_empty());
 }
 
 /// Every key of the list does something here, or says why not; none of them says yes by itself but one.

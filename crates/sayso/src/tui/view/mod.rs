@@ -182,12 +182,20 @@ fn frame(places: &Places, has_panes: bool, paint: Paint, to: &mut Buffer) {
 /// What was said last, or what is held and how to take it back.
 fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(2);
-    let held = state.held.as_ref().map(|held| {
+    let held = state.held.last().map(|held| {
         let left = held.until.saturating_sub(state.clock).as_millis().div_ceil(1_000);
-        let back = shown(Action::Undo);
-        format!("{} in {left} s: {back} takes it back, leaving sends it", held.spoken.words)
+        let (back, words) = (shown(Action::Undo), &held.spoken.words);
+        let before = match state.held.len() {
+            1 => String::new(),
+            many => format!(" ({} before it)", many - 1),
+        };
+        format!("{words} in {left} s{before}: {back} takes it back, leaving sends it")
     });
     let (look, words) = match (held, &state.away) {
+        // That an answer before it does not count is not hidden by the next one.
+        (Some(held), _) if state.said.is_wrong => {
+            (Look::Bad, format!("! {} · {held}", state.said.words))
+        }
         (Some(held), _) => (Look::Warn, held),
         (None, Some(away)) => (Look::Bad, away.clone()),
         (None, None) if state.said.is_wrong => (Look::Bad, format!("! {}", state.said.words)),
@@ -227,7 +235,7 @@ fn hints(state: &State) -> Vec<(Action, &'static str)> {
         hints.extend([(Action::Mark, "mark"), (Action::Back, "none")]);
         return hints;
     }
-    if state.held.is_some() {
+    if !state.held.is_empty() {
         hints.push((Action::Undo, "take back"));
     }
     let sees_card = !is_narrow || state.pane == Pane::Card;

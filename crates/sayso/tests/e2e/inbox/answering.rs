@@ -99,7 +99,7 @@ in_places! {
         terminal.press(&["a"]);
         terminal.shows("leaving sends it");
         terminal.press(&["z"]);
-        terminal.shows("taken back; nothing was sent");
+        terminal.shows("; nothing was sent");
         std::thread::sleep(GRACE);
         assert_eq!(state(space, &gate), "open");
         terminal.press(&["a"]);

@@ -249,3 +249,70 @@ in_places! {
         assert_eq!(desk.ended(&gate)["answer"]["proof"], "passphrase");
     }
 }
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Each answer is held for its own time, and the latest is taken back first.
+    fn going_on_sends_nothing(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gates = ["One?", "Two?", "Three?"].map(|question| desk.server.ask("coder", approval(question)));
+        for gate in &gates {
+            desk.look_at(gate);
+            page.press("a");
+            page.says(&format!("approving {}", text(&gate["handle"])));
+        }
+        page.press("z");
+        page.says(&format!("taken back: approving {}", text(&gates[2]["handle"])));
+        page.press("z");
+        page.says(&format!("taken back: approving {}", text(&gates[1]["handle"])));
+        assert_eq!(desk.ended(&gates[0])["verdict"], "approved");
+        std::thread::sleep(std::time::Duration::from_secs(6));
+        assert_eq!(desk.gate(&gates[1])["state"], "open");
+        assert_eq!(desk.gate(&gates[2])["state"], "open");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// One yes of two is told to be counted, and whose is missing.
+    fn one_yes_of_two(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", json!({"question": "Publish?", "kind": "approval", "form": "verdict", "to": ["ann", "bob"], "quorum": 2}));
+        desk.go("inbox?view=all");
+        desk.look_at(&gate);
+        page.press("a");
+        page.says("your say is recorded; it still needs bob");
+        page.says("ann said yes; it still needs bob");
+        assert_eq!(desk.gate(&gate)["needs"], "bob");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A task says what it waits for, what waits for it and what it is made of; the board agrees with `ready`.
+    fn tasks_tell_what_holds_them(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let epic = space.create(&["Checkout", "--type", "epic"]);
+        let part = space.create(&["Greet people", "--parent", &epic]);
+        let later = space.create(&["Tell the world"]);
+        space.ann(&["dep", "add", &later, &part]).ok();
+        desk.server.ask("coder", json!({"question": "In which words?", "task": part}));
+        desk.go(&format!("tasks/{epic}"));
+        page.says("Greet people");
+        desk.go(&format!("tasks/{later}"));
+        page.says("It waits for");
+        page.says("Greet people");
+        desk.go(&format!("tasks/{part}"));
+        page.says("Tell the world");
+        desk.go("tasks");
+        page.says("In which words?");
+        desk.go("tasks?view=board");
+        assert_eq!(page.eval("document.querySelectorAll('[aria-label=Ready] .task').length"), 0);
+        desk.is_content();
+    }
+}

@@ -37,7 +37,15 @@ in_places! {
         page.press("/");
         page.write("number 2");
         page.until("document.querySelectorAll('.row:not([hidden])').length === 1");
+        // Enter keeps what was found and leaves the field; Esc shows all, there and in the field.
+        page.press("Enter");
+        page.until("document.activeElement.id !== 'filter' && document.querySelectorAll('.row:not([hidden])').length === 1");
         page.press("Escape");
+        page.until("document.querySelectorAll('.row:not([hidden])').length === 3");
+        page.press("/");
+        page.write("number 2");
+        page.press("Escape");
+        page.until("document.activeElement.id !== 'filter' && document.querySelectorAll('.row:not([hidden])').length === 3");
         page.press("v");
         page.until("document.querySelector('.rows')?.dataset.view === 'groups'");
         desk.is_content();
@@ -62,7 +70,7 @@ const EVERY_KEY: &[(&str, &str)] = &[
     ("PageDown", "SCROLLED > 0"),
     ("PageUp", "SCROLLED === 0"),
     ("d", "document.querySelector('details.diff').open === false"),
-    ("y", "TEXT.includes('sayso choose')"),
+    ("y", "TEXT.includes('sayso show')"),
     ("1", "document.querySelector('[data-number=\"1\"]').checked"),
     ("2", "document.querySelector('[data-number=\"2\"]').checked"),
     ("3", "document.querySelector('[data-number=\"3\"]').checked"),
@@ -238,6 +246,39 @@ in_places! {
         );
         assert_eq!(seen, json!(["page", "input", "button", true]));
         page.until("!document.querySelector('dialog')");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Looking at a card focuses no field, so the next key is a key. What is copied is what is picked, and no answer
+    /// where nothing is.
+    fn looking_types_nothing_and_copies_what_is_picked(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let choice = desk.server.ask("coder", json!({"question": "Which?", "options": [{"name": "a"}, {"name": "b"}], "other": true}));
+        let handle = text(&choice["handle"]);
+        desk.look_at(&choice);
+        page.press("Enter");
+        assert_eq!(page.eval("document.activeElement.id"), "question");
+        let copies = |expected: &str| {
+            page.press("y");
+            page.says(expected);
+            assert_eq!(page.eval("document.querySelector('.command').textContent"), expected);
+        };
+        copies(&format!("sayso show {handle}"));
+        page.press("2");
+        copies(&format!("sayso choose {handle} 2"));
+        page.fill("[name=other]", "it's c");
+        page.press("Escape");
+        copies(&format!("sayso choose {handle} 2 --other 'it'\\''s c'"));
+        let verdict = desk.server.ask("coder", approval("Deploy?"));
+        desk.look_at(&verdict);
+        page.press("Enter");
+        page.press("a");
+        page.says("approving");
+        assert_eq!(desk.ended(&verdict)["verdict"], "approved");
         desk.is_content();
     }
 }

@@ -5,6 +5,10 @@ use crate::api::text;
 use crate::harness::{Space, in_places};
 use serde_json::{Value, json};
 
+/// So that the page of the policy has something on it, too.
+const POLICY: &str =
+    "rules:\n  - name: pushes\n    on: tool\n    match: {command: git push *}\n    then: ask\n";
+
 /// Every page there is, with something on it.
 fn pages(space: &Space, desk: &Desk) -> Vec<String> {
     let epic = space.create(&["Checkout", "--type", "epic"]);
@@ -28,6 +32,7 @@ fn pages(space: &Space, desk: &Desk) -> Vec<String> {
         .post("ann", &format!("/flows/{done}/cancel"), json!({"reason": "too early"}))
         .is(200);
     let flow = super::flows::begin(space, "2.4.1");
+    crate::governed::policy(space, "space", POLICY);
     let plain = [
         "inbox",
         "inbox?view=done",
