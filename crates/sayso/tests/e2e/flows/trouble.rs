@@ -193,7 +193,7 @@ on_both! {
         assert!(space.ann(&["inbox"]).ok().is_empty());
         assert_eq!(space.state(task), "closed");
         assert_eq!(space.ann(&["ready", "--json"]).json()["items"].as_array().unwrap().len(), 0);
-        assert!(!project.branch(&space.show(task)["handle"].as_str().unwrap()).is_empty());
+        assert!(!project.branch(space.show(task)["handle"].as_str().unwrap()).is_empty());
         // One that was there before is what it was.
         let own = space.create(&["My own work"]);
         begin(space, &["w.yaml", "--task", &own]).exits(7);
