@@ -27,7 +27,7 @@ pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, Strin
 ///
 /// ```no_run
 /// # use sayso_workflow::{Agent, Human, Phase, State, Turned};
-/// let coder = Agent::claude_code().model("opus").folder("/srv/shop");
+/// let coder = Agent::claude_code().variables(std::env::vars()).model("opus").folder("/srv/shop");
 /// let fix = Phase::new("fix")
 ///     .agent(move |state: State<String>| coder.turn(format!("Mend this: {}", state.data)))
 ///     // What it wants to know is asked; otherwise nobody is.
@@ -35,12 +35,13 @@ pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, Strin
 ///     .terminal();
 /// ```
 ///
-/// It has the variables that its client needs and no credential of sayso: what it needs a person for it says at the
+/// Of the variables it is handed it gets those that its client needs, and no credential of sayso: what it needs a person for it says at the
 /// end of its turn, by signal or in JSON, and it is found in [`Turned::questions`]. For agents with a task, a worktree
 /// and a conversation that is resumed, let a worker do the work (`sayso work`), or write the workflow in YAML.
 #[derive(Debug, Clone)]
 pub struct Agent {
     agent: agents::Agent,
+    variables: Vec<(String, String)>,
     folder: PathBuf,
     logs: Option<PathBuf>,
     turn_max: Duration,
@@ -96,7 +97,8 @@ impl Agent {
             resume_args: vec![],
             model: None,
         };
-        Self { agent, folder: ".".into(), logs: None, turn_max: TURN_MAX }
+        let (variables, folder) = (vec![], ".".into());
+        Self { agent, variables, folder, logs: None, turn_max: TURN_MAX }
     }
 
     /// The program, where it has another name or is not on the PATH.
@@ -124,6 +126,15 @@ impl Agent {
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.agent.model = Some(model.into());
+        self
+    }
+
+    /// The environment to choose from, usually `std::env::vars()`: it gets what its client needs, such as the PATH it
+    /// is found on. Marks of an outer agent and whatever is sayso's own never pass.
+    #[must_use]
+    pub fn variables(mut self, all: impl IntoIterator<Item = (String, String)>) -> Self {
+        let adapter = self.agent.adapter;
+        self.variables = all.into_iter().filter(|(name, _)| allowed(name, adapter, &[])).collect();
         self
     }
 
@@ -193,14 +204,12 @@ impl Agent {
         log: &Path,
         unwanted: &AtomicBool,
     ) -> std::result::Result<Turned, String> {
-        let variables: Vec<_> =
-            std::env::vars().filter(|(name, _)| allowed(name, self.agent.adapter, &[])).collect();
         let turn = agents::Turn {
             folder: &self.folder,
             writable: &[],
             prompt,
             session,
-            variables: &variables,
+            variables: &self.variables,
             log,
             mark,
         };

@@ -227,6 +227,7 @@ impl Place {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use sayso_core::flow::Heard;

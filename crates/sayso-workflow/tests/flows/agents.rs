@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A program that notes that it was called, and answers what it is told by `says`.
 fn agent(folder: &Path, says: &str) -> Agent {
     let script = format!("cat >> told.txt; echo >> told.txt; {says}");
-    Agent::command("sh").args(["-c", &script]).folder(folder)
+    Agent::command("sh").variables(std::env::vars()).args(["-c", &script]).folder(folder)
 }
 
 fn told(folder: &Path) -> Vec<String> {
@@ -69,7 +69,8 @@ fn what_is_not_plainly_done_is_a_failure() {
     fails("echo '<promise>COMPLETE</promise>'; echo oops >&2; exit 3", "code 3: oops");
     fails("true", "said nothing");
     fails(r#"printf '```json\n{"status": "failed", "summary": "no way"}\n```\n'"#, "gave up");
-    let missing = Agent::command("no-such-program-here").folder(folder.path());
+    let missing =
+        Agent::command("no-such-program-here").variables(std::env::vars()).folder(folder.path());
     assert!(turn(&missing).unwrap_err().contains("no-such-program-here"));
     let plain = turn(&agent(folder.path(), "echo It is done, I think.")).unwrap();
     assert!(!plain.completed && plain.questions.is_empty() && plain.text.contains("I think"));
