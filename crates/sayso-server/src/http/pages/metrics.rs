@@ -73,8 +73,9 @@ struct MetricsPart {
     tiles: Vec<(&'static str, String)>,
     asked: String,
     took: String,
+    rates: String,
+    queue: String,
     rules: Vec<RuleView>,
-    ages: Vec<AgeView>,
     is_cut: bool,
     is_empty: bool,
 }
@@ -87,12 +88,6 @@ struct RuleView {
     hasty: u64,
     /// Whether nobody ever said no: then a rule could say it.
     is_always_yes: bool,
-}
-
-struct AgeView {
-    title: &'static str,
-    class: &'static str,
-    count: u64,
 }
 
 /// So many yeses and no no make a rule worth thinking about.
@@ -126,8 +121,9 @@ fn body(metrics: &Metrics, over: Over, base: String) -> MetricsPart {
         took: plot::line("Time to an answer, which half took at most", &took, ends, |ms| {
             span(ms as u64)
         }),
+        rates: rates(metrics),
+        queue: queue(metrics.waiting),
         rules: metrics.rules.iter().map(rule).collect(),
-        ages: ages(metrics.waiting),
         is_cut: metrics.is_cut,
         is_empty: metrics.asked == 0 && metrics.open == 0,
     }
@@ -165,11 +161,26 @@ fn rule(rule: &sayso_engine::OfRule) -> RuleView {
     }
 }
 
-fn ages(waiting: [u64; 4]) -> Vec<AgeView> {
+/// How many wait, by how long they have.
+fn queue(waiting: [u64; 4]) -> String {
     let titles = ["up to ten minutes", "up to an hour", "up to a day", "longer"];
     let classes = ["fresh", "waiting", "old", "old"];
-    let all = titles.into_iter().zip(classes).zip(waiting);
-    all.map(|((title, class), count)| AgeView { title, class, count }).collect()
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at| (titles[at], classes[at], waiting[at]));
+    plot::columns("How long what waits has waited", &[a, b, c, d])
+}
+
+/// How often people said yes, by rule; nothing where nobody said anything.
+fn rates(metrics: &Metrics) -> String {
+    let names: Vec<_> = metrics.rules.iter().map(|rule| harmless_line(&rule.name)).collect();
+    let rows: Vec<_> = names
+        .iter()
+        .zip(&metrics.rules)
+        .map(|(name, rule)| (name.as_str(), rule.approved, rule.rejected))
+        .collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => plot::shares("How often people said yes, by rule", &rows),
+    }
 }
 
 fn percent(part: u64, all: u64) -> String {

@@ -1,6 +1,7 @@
 //! Small plots as SVG. Each has a title and stands beside its figures, for those who do not see it.
 
 use super::text::escape;
+use sayso_core::text::shorten;
 use std::fmt::Write;
 
 /// The place a plot has, in its own units.
@@ -10,15 +11,59 @@ const HEIGHT: f64 = 120.0;
 /// Bars, one for each value, from left to right; a second value of each is drawn in front.
 pub(super) fn bars(title: &str, values: &[(f64, f64)], labels: [&str; 2]) -> String {
     let most = values.iter().map(|(a, b)| a.max(*b)).fold(0.0, f64::max);
-    let mut svg = begin(title);
+    let mut svg = begin(title, HEIGHT);
     let step = WIDTH / values.len().max(1) as f64;
     for (at, (behind, front)) in values.iter().enumerate() {
         let x = step * at as f64;
         bar(&mut svg, "behind", x + 1.0, step - 2.0, share(*behind, most));
         bar(&mut svg, "front", x + step * 0.25, step * 0.5, share(*front, most));
     }
-    finish(svg, labels, &figure(most))
+    finish(svg, labels, [&figure(most / 2.0), &figure(most)])
 }
+
+/// A few columns with a name each, and their value on top.
+pub(super) fn columns(title: &str, values: &[(&str, &str, u64)]) -> String {
+    let most = values.iter().map(|(.., value)| *value).max().unwrap_or(0) as f64;
+    let mut svg = begin(title, HEIGHT);
+    let step = WIDTH / values.len().max(1) as f64;
+    for (at, (name, class, value)) in values.iter().enumerate() {
+        let (x, share) = (step * at as f64, share(*value as f64, most));
+        bar(&mut svg, class, x + step * 0.2, step * 0.6, share);
+        let (middle, top) = (x + step * 0.5, HEIGHT - share * HEIGHT - 3.0);
+        text(&mut svg, (middle, top), "middle", &value.to_string());
+        text(&mut svg, (middle, BELOW), "middle", name);
+    }
+    svg + "</svg>"
+}
+
+/// Yes and no, a row for each name: how large a part of them was a yes.
+pub(super) fn shares(title: &str, rows: &[(&str, u64, u64)]) -> String {
+    let mut svg = begin(title, ROW * rows.len() as f64);
+    for (at, (name, yes, no)) in rows.iter().enumerate() {
+        let (y, all) = (ROW * at as f64, (yes + no).max(1) as f64);
+        let split = NAMED + (WIDTH - NAMED - RATE) * *yes as f64 / all;
+        for (class, from, to) in [("yes", NAMED, split), ("no", split, WIDTH - RATE)] {
+            let width = to - from;
+            let _ = write!(
+                svg,
+                "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\"/>",
+                y + 3.0,
+                ROW - 6.0
+            );
+        }
+        let base = y + ROW * 0.5 + 4.0;
+        text(&mut svg, (0.0, base), "start", &shorten(name, NAME_CHARS_MAX));
+        let rate = format!("{:.0} % of {}", *yes as f64 * 100.0 / all, yes + no);
+        text(&mut svg, (WIDTH, base), "end", &rate);
+    }
+    svg + "</svg>"
+}
+
+/// In a plot with rows: how high one is, and how much of its width its name and its rate have.
+const ROW: f64 = 22.0;
+const NAMED: f64 = 160.0;
+const RATE: f64 = 80.0;
+const NAME_CHARS_MAX: usize = 26;
 
 /// One line over time; where there is no value it is broken.
 pub(super) fn line(
@@ -28,7 +73,7 @@ pub(super) fn line(
     words: impl Fn(f64) -> String,
 ) -> String {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
-    let mut svg = begin(title);
+    let mut svg = begin(title, HEIGHT);
     let step = WIDTH / values.len().max(1) as f64;
     let point = |(at, value): (usize, &Option<f64>)| {
         let x = step * (at as f64 + 0.5);
@@ -40,7 +85,7 @@ pub(super) fn line(
     for (x, y) in points {
         let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
     }
-    finish(svg, labels, &words(most))
+    finish(svg, labels, [&words(most / 2.0), &words(most)])
 }
 
 fn share(value: f64, most: f64) -> f64 {
@@ -56,30 +101,35 @@ fn bar(svg: &mut String, class: &str, x: f64, width: f64, share: f64) {
     );
 }
 
-fn begin(title: &str) -> String {
+fn begin(title: &str, height: f64) -> String {
     let mut svg = format!(
         "<svg class=\"plot\" viewBox=\"0 -14 {WIDTH} {}\" role=\"img\"><title>",
-        HEIGHT + 30.0
+        height + 30.0
     );
     escape(&mut svg, title);
     svg.push_str("</title>");
-    let _ = write!(svg, "<line x1=\"0\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\"/>");
+    let _ = write!(svg, "<line x1=\"0\" y1=\"{height}\" x2=\"{WIDTH}\" y2=\"{height}\"/>");
     svg
 }
 
-/// The ends of the axis below, and the highest value above.
-fn finish(mut svg: String, [from, to]: [&str; 2], most: &str) -> String {
-    let below = HEIGHT + 13.0;
-    let mut text = |x: f64, y: f64, anchor: &str, words: &str| {
-        let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">");
-        escape(&mut svg, words);
-        svg.push_str("</text>");
-    };
-    text(0.0, below, "start", from);
-    text(WIDTH, below, "end", to);
-    text(0.0, -4.0, "start", most);
-    svg.push_str("</svg>");
-    svg
+/// Where the words below a plot stand.
+const BELOW: f64 = HEIGHT + 13.0;
+
+fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
+    let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">");
+    escape(svg, words);
+    svg.push_str("</text>");
+}
+
+/// The ends of the axis below; a line with its value half-way up and one at the top.
+fn finish(mut svg: String, [from, to]: [&str; 2], [half, most]: [&str; 2]) -> String {
+    text(&mut svg, (0.0, BELOW), "start", from);
+    text(&mut svg, (WIDTH, BELOW), "end", to);
+    for (y, value) in [(HEIGHT / 2.0, half), (0.0, most)] {
+        let _ = write!(svg, "<line x1=\"0\" y1=\"{y}\" x2=\"{WIDTH}\" y2=\"{y}\"/>");
+        text(&mut svg, (0.0, y - 4.0), "start", value);
+    }
+    svg + "</svg>"
 }
 
 /// A figure in as few digits as it takes.
@@ -87,5 +137,27 @@ pub(super) fn figure(value: f64) -> String {
     match value {
         v if v >= 100.0 || v.fract() == 0.0 => format!("{v:.0}"),
         v => format!("{v:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_as_long_as_its_share() {
+        let plot = shares("By rule", &[("deploy", 3, 1), ("<b>", 0, 2)]);
+        // Of 240 in all, three quarters.
+        assert!(plot.contains("class=\"yes\" x=\"160.0\" y=\"3.0\" width=\"180.0\""), "{plot}");
+        assert!(plot.contains("75 % of 4") && plot.contains("0 % of 2"), "{plot}");
+        assert!(plot.contains("&lt;b&gt;") && !plot.contains("<b>"), "{plot}");
+    }
+
+    #[test]
+    fn nothing_is_no_column_and_no_division() {
+        let plot = columns("Ages", &[("an hour", "waiting", 0), ("longer", "old", 0)]);
+        assert!(plot.contains("height=\"0.0\"") && !plot.contains("NaN"), "{plot}");
+        let plot = columns("Ages", &[("an hour", "waiting", 2), ("longer", "old", 4)]);
+        assert!(plot.contains("height=\"60.0\"") && plot.contains("height=\"120.0\""), "{plot}");
     }
 }
