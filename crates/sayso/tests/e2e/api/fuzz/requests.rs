@@ -392,7 +392,7 @@ impl<'d> Maker<'d> {
             "heartbeat" => "1s".into(),
             "kind" | "awaiting" => self.pick(&["input", "decision,approval", "work"]).to_owned(),
             "status" => self.pick(&["open", "closed,failed", "in_progress"]).to_owned(),
-            "to" => self.pick(&["coder", "ann", "tester"]).to_owned(),
+            "to" => self.pick(&["coder", "ann", "bob", "tester"]).to_owned(),
             "name" => format!("spare{}", self.chance.below(50)),
             "asker" => self.pick(&["coder", "ann"]).to_owned(),
             _ => self
