@@ -35,9 +35,10 @@ pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, Strin
 ///     .terminal();
 /// ```
 ///
-/// Of the variables it is handed it gets those that its client needs, and no credential of sayso: what it needs a person for it says at the
-/// end of its turn, by signal or in JSON, and it is found in [`Turned::questions`]. For agents with a task, a worktree
-/// and a conversation that is resumed, let a worker do the work (`sayso work`), or write the workflow in YAML.
+/// Of the variables it is handed it gets those that its client needs, and no credential of sayso: what it needs a
+/// person for it says at the end of its turn, by signal or in JSON, and it is found in [`Turned::questions`]. For
+/// agents with a task, a worktree and a conversation that is resumed, let a worker do the work (`sayso work`), or
+/// write the workflow in YAML.
 #[derive(Debug, Clone)]
 pub struct Agent {
     agent: agents::Agent,
@@ -271,6 +272,12 @@ fn turned(name: &str, finished: Finished) -> std::result::Result<Turned, String>
         }
         Said::Asks(requests) => {
             turned.questions = requests.into_iter().map(|r| r.question).collect()
+        }
+        // Whoever speaks by signals and is not understood may have asked: that is not passed over.
+        Said::Unclear { why }
+            if ["<promise", "\"status\""].iter().any(|mark| text.contains(mark)) =>
+        {
+            return Err(format!("{name} is not understood: {why}"));
         }
         // Whoever was not told to speak by signals says what they have to say.
         Said::Unclear { .. } => {}

@@ -69,6 +69,9 @@ fn what_is_not_plainly_done_is_a_failure() {
     fails("echo '<promise>COMPLETE</promise>'; echo oops >&2; exit 3", "code 3: oops");
     fails("true", "said nothing");
     fails(r#"printf '```json\n{"status": "failed", "summary": "no way"}\n```\n'"#, "gave up");
+    // A question that is not understood is not passed over.
+    fails("echo '<promise>INPUT_NEDED: Which port?</promise>'", "not understood");
+    fails("echo '<promise>INPUT_NEEDED: Which port?'", "not understood");
     let missing =
         Agent::command("no-such-program-here").variables(std::env::vars()).folder(folder.path());
     assert!(turn(&missing).unwrap_err().contains("no-such-program-here"));
