@@ -3,6 +3,7 @@
 //! Machines are noisy, so only ratios count, and only between things measured in turns. The peers'
 //! programs are not part of this repository; `SAYSO_PEERS` names their folder.
 
+mod flows;
 mod growth;
 mod hook;
 mod peers;
@@ -35,6 +36,7 @@ const BENCHES: &[Bench] = &[
     ("work", work::run),
     ("waiters", waiters::run),
     ("served", served::run),
+    ("flows", flows::run),
 ];
 
 /// The programs under test, and a folder to work in.
@@ -42,6 +44,7 @@ pub(crate) struct Built {
     sayso: PathBuf,
     bench: PathBuf,
     served: PathBuf,
+    flows: PathBuf,
     dir: PathBuf,
 }
 
@@ -56,9 +59,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
     // The filler takes as long to build as the program, and not everything needs a full space.
     let fills = words.is_empty()
-        || words.iter().any(|word| !["hook", "waiters", "served"].contains(&word.as_str()));
-    let serves = words.is_empty() || words.iter().any(|word| word == "served");
-    let built = build(fills, serves)?;
+        || words
+            .iter()
+            .any(|word| !["hook", "waiters", "served", "flows"].contains(&word.as_str()));
+    let wants = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
+    let built = build(fills, wants("served"), wants("flows"))?;
     for (name, bench) in BENCHES {
         if words.is_empty() || words.iter().any(|word| word == name) {
             eprintln!("bench: {name}");
@@ -83,7 +88,7 @@ const STATIC: Option<&str> = match (cfg!(target_env = "gnu"), cfg!(target_arch =
 /// Names a folder with the programs as they were built before, for a run that builds nothing.
 const BUILT: &str = "SAYSO_BENCH_BUILT";
 
-fn build(fills: bool, serves: bool) -> Outcome<Built> {
+fn build(fills: bool, serves: bool, flows: bool) -> Outcome<Built> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     if let Some(built) = std::env::var_os(BUILT) {
@@ -104,6 +109,9 @@ fn build(fills: bool, serves: bool) -> Outcome<Built> {
     if serves {
         shell::run(profile().args(["-p", "sayso-server", "--example", "served"]))?;
     }
+    if flows {
+        shell::run(profile().args(["-p", "sayso-workflow", "--example", "flows_bench"]))?;
+    }
     in_folder(&target.join(STATIC.unwrap_or_default()).join("dist"), &target)
 }
 
@@ -113,5 +121,6 @@ fn in_folder(dist: &Path, target: &Path) -> Outcome<Built> {
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let dir = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
     let example = |name: &str| dist.join("examples").join(name);
-    Ok(Built { sayso: dist.join("sayso"), bench: example("bench"), served: example("served"), dir })
+    let [bench, served, flows] = ["bench", "served", "flows_bench"].map(example);
+    Ok(Built { sayso: dist.join("sayso"), bench, served, flows, dir })
 }

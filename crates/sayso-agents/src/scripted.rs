@@ -498,7 +498,7 @@ mod tests {
         assert_eq!(code, 0);
         assert_eq!(
             said,
-            "{\"id\":\"s1\",\"sayso\":\"session\"}\n{\"sayso\":\"says\",\"text\":\"first\"}\n\
+            "{\"sayso\":\"session\",\"id\":\"s1\"}\n{\"sayso\":\"says\",\"text\":\"first\"}\n\
              {\"sayso\":\"final\",\"text\":\"<promise>INPUT_NEEDED: Which?</promise>\"}\n"
         );
         // The scene stays, whatever later prompts contain.

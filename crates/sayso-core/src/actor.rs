@@ -63,6 +63,7 @@ impl Role {
             Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
             Deed::Govern => matches!(self, Role::Human | Role::Admin),
             Deed::Operate => matches!(self, Role::Human | Role::Operator | Role::Service),
+            Deed::Measure => !matches!(self, Role::Agent),
         }
     }
 }
@@ -87,11 +88,14 @@ pub enum Deed {
     Govern,
     /// Run workers, and carry out what they are for.
     Operate,
+    /// See how many gates wait and how long answers take, and not one of them.
+    #[serde(rename = "metrics")]
+    Measure,
 }
 
 impl Deed {
     /// Every deed.
-    pub const ALL: [Deed; 8] = [
+    pub const ALL: [Deed; 9] = [
         Deed::Answer,
         Deed::Ask,
         Deed::Track,
@@ -100,6 +104,7 @@ impl Deed {
         Deed::Audit,
         Deed::Govern,
         Deed::Operate,
+        Deed::Measure,
     ];
 
     /// Its name in every door.
@@ -113,6 +118,7 @@ impl Deed {
             Deed::Audit => "audit",
             Deed::Govern => "govern",
             Deed::Operate => "operate",
+            Deed::Measure => "metrics",
         }
     }
 }
@@ -249,7 +255,13 @@ impl Actor {
                 format!("{role} {name} may not {what}: that is a person's say-so"),
             )
             .hint("a person does it at their own terminal, outside of any agent"),
-            Deed::Ask | Deed::Track | Deed::Read | Deed::Mint | Deed::Audit | Deed::Operate => {
+            Deed::Ask
+            | Deed::Track
+            | Deed::Read
+            | Deed::Mint
+            | Deed::Audit
+            | Deed::Operate
+            | Deed::Measure => {
                 Refusal::new(Code::NotAllowed, format!("{role} {name} may not {what}"))
                     .hint("use a credential of another role; see `sayso token --help`")
             }
@@ -374,11 +386,11 @@ mod tests {
             .collect();
         insta::assert_snapshot!(page, @r"
         agent     ask track
-        human     answer ask track read mint audit govern operate
-        operator  ask track read operate
-        admin     ask track read mint audit govern
-        auditor   read audit
-        service   ask track read operate
+        human     answer ask track read mint audit govern operate metrics
+        operator  ask track read operate metrics
+        admin     ask track read mint audit govern metrics
+        auditor   read audit metrics
+        service   ask track read operate metrics
         ");
     }
 

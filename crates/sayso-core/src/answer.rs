@@ -1,6 +1,8 @@
 //! What a person may answer, and whether an answer fits what was asked.
 
-use crate::{Code, Kind, Refusal, Verdict};
+use crate::text::{harmless_line, shorten};
+use crate::{Code, Kind, Misfit, Refusal, Verdict};
+use jsonschema::error::ValidationErrorKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +17,15 @@ pub const FORM_NODES_MAX: usize = 2_000;
 
 /// How deep a form's schema may go, with its references unfolded.
 const FORM_DEPTH_MAX: usize = 100;
+
+/// So many places that do not fit are told at once, each where it stands.
+const MISFITS_MAX: usize = 50;
+
+/// So many of them are told in the sentence that says so; the others are counted.
+const MISFITS_IN_WORDS: usize = 5;
+
+/// So much of a value that does not fit is told.
+const MISFIT_CHARS_MAX: usize = 80;
 
 /// The most memory one pattern of a form may take.
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
@@ -185,7 +196,15 @@ impl Answer {
     fn check_content(&self, kind: Kind, shape: &Shape) -> Result<(), Refusal> {
         match (shape, &self.content) {
             (Shape::Verdict, Content::None) => Ok(()),
-            (Shape::Verdict, Content::Arguments(_)) if kind == Kind::Tool => Ok(()),
+            (Shape::Verdict, Content::Arguments(given)) if kind == Kind::Tool => match given {
+                Value::Object(_) => Ok(()),
+                // The call could not run with anything else, and a yes would turn into a no.
+                _ => Err(Refusal::new(
+                    Code::WrongAnswer,
+                    "the arguments of a tool call are a JSON object",
+                )
+                .hint("sayso answer ID --arguments '{\"command\": \"ls\"}'")),
+            },
             (Shape::Text, Content::Text(text)) => not_empty(text),
             // Words are direction, or say what was done. Anywhere else "not yet" would be a yes.
             (Shape::Verdict, Content::Text(text)) if kind.takes_words_with_a_yes() => {
@@ -325,20 +344,78 @@ fn check_picks(
 }
 
 fn check_form(schema: &Value, value: &Value) -> Result<(), Refusal> {
-    let problems: Vec<_> = validator(schema)?
+    let misfits: Box<[_]> = validator(schema)?
         .iter_errors(value)
-        .take(5)
-        .map(|e| {
-            let place = e.instance_path().to_string();
-            let place = if place.is_empty() { "the form".into() } else { place };
-            format!("{place}: {e}")
-        })
+        .take(MISFITS_MAX)
+        .map(|error| Misfit { at: place(&error), words: in_words(&error) })
         .collect();
-    if problems.is_empty() {
+    if misfits.is_empty() {
         return Ok(());
     }
-    Err(Refusal::new(Code::InvalidForm, format!("the form does not fit: {}", problems.join("; ")))
-        .hint("see the fields with: sayso show ID"))
+    let problem = |Misfit { at, words }: &Misfit| match at.as_str() {
+        "" => format!("the form: {words}"),
+        at => format!("{at}: {words}"),
+    };
+    let mut problems: Vec<_> = misfits.iter().take(MISFITS_IN_WORDS).map(problem).collect();
+    if misfits.len() > MISFITS_IN_WORDS {
+        problems.push(format!("and {} more", misfits.len() - MISFITS_IN_WORDS));
+    }
+    let message = format!("the form does not fit: {}", problems.join("; "));
+    let refusal = Refusal::new(Code::InvalidForm, message);
+    Err(Refusal { misfits, ..refusal.hint("see the fields with: sayso show ID") })
+}
+
+/// Where something does not fit. What is missing is told where it would stand.
+fn place(error: &jsonschema::ValidationError<'_>) -> String {
+    let at = error.instance_path().to_string();
+    match error.kind() {
+        ValidationErrorKind::Required { property: Value::String(name) } => {
+            format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+        }
+        _ => at,
+    }
+}
+
+/// What is wrong. Formats have names for programs; people are told what was expected.
+fn in_words(error: &jsonschema::ValidationError<'_>) -> String {
+    let ValidationErrorKind::Format { format } = error.kind() else { return error.to_string() };
+    let expected = match format.as_str() {
+        "date" => "a day of the calendar, such as 2026-11-18",
+        "date-time" => "a day and a time with its zone, such as 2026-11-18T09:30:00Z",
+        "time" => "a time of day with its zone, such as 09:30:00Z",
+        "duration" => "a length of time, such as P3D or PT2H",
+        "email" | "idn-email" => "an e-mail address",
+        "uri" | "iri" | "url" => "an address, such as https://example.com",
+        "hostname" | "idn-hostname" => "the name of a host",
+        "ipv4" => "an IPv4 address",
+        "ipv6" => "an IPv6 address",
+        "uuid" => "a UUID",
+        other => return format!("{} is not of the format {other:?}", shown(error.instance())),
+    };
+    format!("{} is not {expected}", shown(error.instance()))
+}
+
+fn shown(value: &Value) -> String {
+    shorten(&harmless_line(&value.to_string()), MISFIT_CHARS_MAX)
+}
+
+/// Formats that pages know and the library does not, or not without tables of all the world's letters.
+fn with_formats(options: jsonschema::ValidationOptions<'_>) -> jsonschema::ValidationOptions<'_> {
+    let is_whole = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    let is_address = move |text: &str| {
+        let is_scheme = |scheme: &str| {
+            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        };
+        text.split_once(':').is_some_and(|(scheme, rest)| is_scheme(scheme) && is_whole(rest))
+    };
+    let is_mail = move |text: &str| {
+        text.rsplit_once('@').is_some_and(|(who, place)| is_whole(who) && is_whole(place))
+    };
+    options
+        .should_validate_formats(true)
+        .with_format("url", is_address)
+        .with_format("idn-email", is_mail)
 }
 
 /// A validator that fetches nothing and whose work is bounded: the schema is an agent's.
@@ -352,7 +429,8 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, Refusal> {
         .hint("let references begin with #/ and lead to no circle; ask for less at once"));
     }
     let patterns = jsonschema::PatternOptions::regex().size_limit(PATTERN_BYTES_MAX);
-    jsonschema::options().with_pattern_options(patterns).build(schema).map_err(|e| {
+    let options = with_formats(jsonschema::options().with_pattern_options(patterns));
+    options.build(schema).map_err(|e| {
         Refusal::new(Code::InvalidForm, format!("the form's schema is not valid: {e}"))
             .hint("give a JSON Schema whose references all stay inside of it")
     })
@@ -464,6 +542,12 @@ mod tests {
                 None,
             ),
             (
+                Kind::Tool,
+                Shape::Verdict,
+                Answer { content: Content::Arguments(json!(["ls"])), ..Answer::approved() },
+                Some(Code::WrongAnswer),
+            ),
+            (
                 Kind::Review,
                 Shape::Verdict,
                 Answer { content: Content::Arguments(json!({})), ..Answer::approved() },
@@ -529,6 +613,94 @@ mod tests {
         );
         let remote = json!({"$ref": "http://127.0.0.1:1/schema.json"});
         assert_eq!(code(Shape::Form { schema: remote }), Some(Code::InvalidForm));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_where_it_stands() {
+        let schema = json!({"type": "object", "required": ["a/b"], "properties": {
+            "port": {"type": "integer"},
+            "proxy": {"type": "object", "required": ["host"]},
+            "tags": {"type": "array", "items": {"type": "string"}}}});
+        let form = json!({"port": "x", "proxy": {}, "tags": ["a", 1]});
+        let answer = Answer { content: Content::Form(form), ..Answer::approved() };
+        let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
+        let misfits = refused.map_or_else(Box::default, |refusal| refusal.misfits);
+        // In which order they are found is the library's own.
+        let mut places: Vec<_> = misfits.iter().map(|it| it.at.as_str()).collect();
+        places.sort_unstable();
+        assert_eq!(places, ["/a~1b", "/port", "/proxy/host", "/tags/1"]);
+    }
+
+    /// What is said about a value of this format; nothing where it fits.
+    fn misfit(format: &str, value: &str) -> Option<String> {
+        let schema = json!({"properties": {"x": {"type": "string", "format": format}}});
+        let form = Content::Form(json!({"x": value}));
+        let answer = Answer { content: form, ..Answer::approved() };
+        let refusal = answer.check(Kind::Input, &Shape::Form { schema }).err()?;
+        assert_eq!(refusal.code, Code::InvalidForm);
+        assert_eq!(refusal.misfits[0].at, "/x");
+        Some(refusal.misfits[0].words.clone())
+    }
+
+    #[test]
+    fn a_format_holds_wherever_the_form_is_filled_in() {
+        let mail = " is not an e-mail address";
+        let address = " is not an address, such as https://example.com";
+        let moment = " is not a day and a time with its zone, such as 2026-11-18T09:30:00Z";
+        for (format, fits, does_not, words) in [
+            (
+                "date",
+                "2028-02-29",
+                "2026-02-31",
+                " is not a day of the calendar, such as 2026-11-18",
+            ),
+            ("date-time", "2026-11-18T09:30:00+01:00", "2026-11-18 at nine", moment),
+            (
+                "time",
+                "09:30:00Z",
+                "25:00",
+                " is not a time of day with its zone, such as 09:30:00Z",
+            ),
+            ("email", "ann@example.com", "nobody", mail),
+            ("idn-email", "änn@exämple.com", "änn@ex ämple.com", mail),
+            ("uri", "https://example.com/a?b=c", "http://x y", address),
+            ("url", "mailto:ann", "example.com", address),
+            ("iri", "https://exämple.com/ä", "//x", address),
+            ("ipv4", "127.0.0.1", "127.0.0.256", " is not an IPv4 address"),
+            ("uuid", "67e55044-10b1-426f-9247-bb680e5fe0c8", "67e5", " is not a UUID"),
+            ("json-pointer", "/a", "a", " is not of the format \"json-pointer\""),
+        ] {
+            assert_eq!(misfit(format, fits), None, "{format}");
+            assert_eq!(misfit(format, does_not), Some(format!("{does_not:?}{words}")), "{format}");
+        }
+        assert_eq!(misfit("of-our-own", "anything"), None, "a format nobody knows says nothing");
+        let long = misfit("email", &"x".repeat(1_000)).unwrap_or_default();
+        assert!(long.chars().count() < 200, "{long}");
+    }
+
+    #[test]
+    fn all_that_does_not_fit_is_told_at_once() {
+        let names: Vec<_> = (0..60).map(|n| format!("f{n}")).collect();
+        let told = |count: usize| {
+            let schema = json!({"type": "object", "required": names[..count]});
+            let answer = Answer { content: Content::Form(json!({})), ..Answer::approved() };
+            let refusal = answer.check(Kind::Input, &Shape::Form { schema }).err();
+            refusal.map_or(0, |refusal| refusal.misfits.len())
+        };
+        assert_eq!((told(1), told(12), told(60)), (1, 12, MISFITS_MAX));
+    }
+
+    #[test]
+    fn everything_that_does_not_fit_is_told_and_a_few_in_words() {
+        let properties: serde_json::Map<_, _> =
+            (0..12).map(|at| (format!("f{at}"), json!({"type": "integer"}))).collect();
+        let form: serde_json::Map<_, _> =
+            (0..12).map(|at| (format!("f{at}"), json!("x"))).collect();
+        let schema = json!({"type": "object", "properties": properties});
+        let answer = Answer { content: Content::Form(form.into()), ..Answer::approved() };
+        let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
+        let told = refused.map(|it| (it.misfits.len(), it.message.ends_with("; and 7 more")));
+        assert_eq!(told, Some((12, true)));
     }
 
     /// Sixty references to references: 2^60 parts, a few kilobytes of text.

@@ -60,6 +60,44 @@ impl Approvers {
         self.satisfied_by(&people)
     }
 
+    /// The same with each name as `each` gives it: itself, those of a group, or a refusal.
+    pub fn try_map<E>(
+        &self,
+        each: &mut impl FnMut(&str) -> Result<Vec<String>, E>,
+    ) -> Result<Approvers, E> {
+        let mut list = |parts: &[Approvers]| -> Result<Vec<Approvers>, E> {
+            let mut found: Vec<Approvers> = vec![];
+            for part in parts {
+                let opened = match part {
+                    Approvers::Person(name) => {
+                        each(name)?.into_iter().map(Approvers::Person).collect()
+                    }
+                    Approvers::Anyone => vec![Approvers::Anyone],
+                    Approvers::All(_) | Approvers::Some { .. } => vec![part.try_map(each)?],
+                };
+                // One person in two groups is still one person; "anyone" twice is two people.
+                for one in opened {
+                    if one == Approvers::Anyone || !found.contains(&one) {
+                        found.push(one);
+                    }
+                }
+            }
+            Ok(found)
+        };
+        Ok(match self {
+            Approvers::Anyone => Approvers::Anyone,
+            Approvers::Person(name) => {
+                let mut people: Vec<_> = each(name)?.into_iter().map(Approvers::Person).collect();
+                match people.len() {
+                    1 => people.remove(0),
+                    _ => Approvers::Some { least: 1, of: people },
+                }
+            }
+            Approvers::All(parts) => Approvers::All(list(parts)?),
+            Approvers::Some { least, of } => Approvers::Some { least: *least, of: list(of)? },
+        })
+    }
+
     fn size(&self) -> usize {
         match self {
             Approvers::Anyone | Approvers::Person(_) => 1,

@@ -107,6 +107,21 @@ mod tests {
         assert_ne!(Digest::of(&json!({"a": 1})), Digest::of(&json!({"a": 2})));
     }
 
+    /// However a map is kept in memory, what was named once has its name for ever.
+    #[test]
+    fn names_that_were_given_hold() {
+        let schema = r#"{"type":"object","required":["zone"],"properties":{"zone":{"enum":["eu"]},"count":{"type":"integer"},"a":{}}}"#;
+        let read: Value = serde_json::from_str(schema).unwrap_or_default();
+        assert_eq!(
+            canonical(&read),
+            r#"{"properties":{"a":{},"count":{"type":"integer"},"zone":{"enum":["eu"]}},"required":["zone"],"type":"object"}"#
+        );
+        let was = "e524e3c51b19ddd54d68d91ac8b1e920a66018b69eb9a966011a06e240a8d57d";
+        assert_eq!(Digest::of(&read).as_str(), was);
+        // A text that is kept comes out as it went in.
+        assert_eq!(read.to_string(), schema);
+    }
+
     #[test]
     fn canonical_json_is_rfc_8785_but_for_long_whole_numbers() {
         for (value, text) in [

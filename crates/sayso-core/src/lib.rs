@@ -27,6 +27,7 @@ mod testing;
 pub mod text;
 pub mod threshold;
 pub mod time;
+pub mod typed;
 
 pub use actor::{Actor, Deed, Door, Level, Lineage, Proof, Role};
 pub use answer::{Answer, Choice, Content, Shape};
@@ -38,6 +39,6 @@ pub use gate::Action;
 pub use id::{FlowId, GateId, MessageId, RunId, SpaceId, TaskId, TokenId};
 pub use kind::{Kind, Outcome, Verdict};
 pub use notice::{Occasion, Reach, Wish};
-pub use refusal::Refusal;
+pub use refusal::{Misfit, Refusal};
 pub use threshold::Threshold;
 pub use time::Timestamp;

@@ -13,17 +13,45 @@ pub struct Refusal {
     pub message: String,
     /// What to do now.
     pub hint: Option<String>,
+    /// What of a form does not fit, by the place it stands at. In a box: most refusals have none, and errors
+    /// are carried around.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub misfits: Box<[Misfit]>,
+    /// How long to wait before the same may be tried again, where time is what is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_secs: Option<u32>,
+}
+
+/// Something in a form that does not fit what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misfit {
+    /// Where it stands, as a JSON pointer: `/proxy/port`; empty for the form as a whole.
+    pub at: String,
+    /// What is wrong with it.
+    pub words: String,
+}
+
+fn is_empty(misfits: &[Misfit]) -> bool {
+    misfits.is_empty()
 }
 
 impl Refusal {
     /// A refusal without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        let (hint, misfits, wait_secs) = (None, Box::default(), None);
+        Self { code, message: message.into(), hint, misfits, wait_secs }
     }
 
     /// The same refusal, with what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same refusal, of what may be tried again after a while.
+    #[must_use]
+    pub fn wait(mut self, secs: u32) -> Self {
+        self.wait_secs = Some(secs);
         self
     }
 

@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 /// The longest somebody is away in one go; whoever is away for longer says so again.
 const AWAY_MICROS_MAX: i64 = 366 * 24 * 60 * 60 * 1_000_000;
 
-/// How many names a refusal shows.
-const NAMES_SHOWN_MAX: usize = 10;
-
 /// That somebody is away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,24 +71,7 @@ impl LocalDesk {
     /// Whether this is somebody who can answer for another: never an agent, and where people are known by
     /// name, one of them. What was handed to nobody would wait for nobody.
     fn check_stand_in(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
-        let known = self.names(read)?;
-        if known.is_agent(name) {
-            let message = format!("{name} is an agent, and no agent answers for a person");
-            return Err(Refusal::new(Code::BadValue, message).hint("name a person").into());
-        }
-        if known.people.is_empty() || known.is_person(name) {
-            return Ok(());
-        }
-        let message = format!("nobody here is called {name:?}");
-        let here = || known.people.iter().map(String::as_str);
-        let hint = match sayso_policy::nearest(name, here()) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => {
-                let shown: Vec<_> = here().take(NAMES_SHOWN_MAX).collect();
-                format!("there are: {}; see sayso people list", shown.join(", "))
-            }
-        };
-        Err(Refusal::new(Code::BadValue, message).hint(hint).into())
+        Ok(self.names(read)?.check_can_answer(name)?)
     }
 
     /// The actor, with those they stand in for.

@@ -179,15 +179,16 @@ impl<'w, 'c> Batch<'w, 'c> {
     /// Decides a command about a task. Returns whether anything happened.
     pub(crate) fn on_task(&mut self, id: TaskId, command: &task::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
-        if let task::Command::Edit(edit) = command {
-            self.check_may_edit(id, edit)?;
-        }
         let before = self.task(id)?;
         let from = before.map(|task| task.status);
         let events = match task::decide(before, command, actor, at) {
             Ok(events) => events,
             Err(refusal) => return Err(self.or_held(id, command, refusal)?.into()),
         };
+        // Behind the decision: an edit that is a verdict in disguise is refused as one, and written down.
+        if let task::Command::Edit(edit) = command {
+            self.check_may_edit(id, edit)?;
+        }
         let mut versioned = self.tasks.remove(&id).flatten();
         for event in &events {
             let (task, version) = advance(versioned.take(), |task| task::apply(task, event, at))?;

@@ -52,7 +52,7 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
 fn without_description(fields: &Map<String, Value>, is_shell: bool) -> Value {
     let mut fields = fields.clone();
     if is_shell {
-        fields.remove("description");
+        fields.shift_remove("description");
     }
     Value::Object(fields)
 }

@@ -3,13 +3,13 @@
 
 use crate::batch::Batch;
 use crate::{Crowd, Denied, Error, LocalDesk, Result, Thin, fatigue, gates, load};
-use sayso_core::gate::{self, Command, Gate, InLine, Waiting, Whose};
+use sayso_core::gate::{self, Behind, Command, Gate, InLine, Unblocks, Waiting, Whose};
 use sayso_core::{
     Actor, Answer, Code, Deed, Digest, GateId, Kind, Refusal, Role, TaskId, Timestamp,
 };
-use sayso_store::{Page, Read};
+use sayso_store::{GateFilter, Page, Read};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// So many open gates are put in order. Beyond that people lack time, not order.
 const IN_LINE_MAX: usize = 10_000;
@@ -19,6 +19,12 @@ pub(crate) const SAME_MAX: usize = 200;
 
 /// So many cards are read at once, at least.
 const AT_ONCE_MIN: usize = 20;
+
+/// So many cards are read only to be counted.
+const COUNTED_MAX: usize = 500;
+
+/// So many gates are looked at to count those that wait for somebody.
+const LOOKED_AT_MAX: usize = 1_000;
 
 /// So many answers are given in one breath.
 const SAYS_MAX: usize = 200;
@@ -53,6 +59,38 @@ pub struct Asked {
     /// Noes to what is asked again, where a card is looked at by itself.
     #[serde(default)]
     pub denied: Option<Denied>,
+    /// How much goes on with an answer.
+    #[serde(default)]
+    pub unblocks: Unblocks,
+    /// The first of those tasks by name, where a card is looked at by itself.
+    #[serde(default)]
+    pub first: Vec<NamedTask>,
+}
+
+impl Asked {
+    /// A gate by itself, as lists of what has ended show it.
+    pub fn alone(gate: Gate) -> Self {
+        Self {
+            gate,
+            same: None,
+            askers: vec![],
+            others: 0,
+            denied: None,
+            unblocks: Unblocks::default(),
+            first: vec![],
+        }
+    }
+}
+
+/// A task as people name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedTask {
+    /// Its id.
+    pub id: TaskId,
+    /// What people call it.
+    pub handle: String,
+    /// What is to be done, as it was written.
+    pub title: String,
 }
 
 /// Somebody who asks.
@@ -149,15 +187,48 @@ impl LocalDesk {
                 Thin::Each(most) => (None, most),
             };
             let waiting = self.waiting(read, actor, &filter.kinds, asker)?;
-            let last = filter.after.map(|gate| read.waited(gate)).transpose()?.flatten();
-            let line = gate::in_line(&waiting.items, awake_at);
-            let (mut line, crowds) = fatigue::thin_out(line, &waiting.items, each_max);
-            if let Some(last) = last {
-                line = gate::behind(line, &last);
-            }
-            let mut page = page_of(read, actor, filter, &line, &waiting.items)?;
+            let last = filter.after.map_or(Ok(vec![]), |gate| self.last(read, gate))?;
+            let behind = behind(read, actor, waiting.items.iter().chain(&last))?;
+            let line = gate::in_line(&waiting.items, &behind, awake_at);
+            let beyond = |line: Vec<InLine>| match last.is_empty() {
+                true => line,
+                false => gate::behind(line, &gate::one_card(last.iter().collect(), &behind)),
+            };
+            let (mut page, crowds) = match filter.whose.filter(|_| each_max < usize::MAX) {
+                Some(whose) => {
+                    let from = line.len() - beyond(line.clone()).len();
+                    let thin = ThinPage { whose, each_max, from, limit: filter.limit };
+                    thin.read(read, actor, &line, &waiting.items)?
+                }
+                None => {
+                    let (line, crowds) = fatigue::thin_out(line, &waiting.items, each_max);
+                    (page_of(read, actor, filter, &beyond(line), &waiting.items)?, crowds)
+                }
+            };
             page.more |= waiting.more;
             Ok((page, crowds))
+        })
+    }
+
+    /// How many cards wait for this person, counted up to `most`, and whether there may be more. It decides
+    /// nothing, so rows are taken as they are.
+    pub fn count_waiting_for(&self, actor: &Actor, most: usize) -> Result<(usize, bool)> {
+        self.read(|read| {
+            let now = self.now();
+            let actor = &self.speaking(read, actor, now)?;
+            let mut filter =
+                GateFilter { awake_at: Some(now), limit: most.max(1), ..GateFilter::default() };
+            let (mut found, mut looked_at) = (HashSet::new(), 0);
+            loop {
+                let page = read.gates(self.space, &filter)?;
+                looked_at += page.items.len();
+                let theirs = page.items.iter().filter(|gate| gate.is_for(actor));
+                found.extend(theirs.map(|gate| gate.same().ok_or(gate.opened.id)));
+                filter.after = page.items.last().map(|gate| gate.opened.id);
+                if !page.more || found.len() >= most || looked_at >= LOOKED_AT_MAX {
+                    return Ok((found.len().min(most), page.more || found.len() > most));
+                }
+            }
         })
     }
 
@@ -173,7 +244,29 @@ impl LocalDesk {
         if own.is_some() {
             page.items.iter_mut().for_each(|gate| gate.same = None);
         }
+        self.add_flows(read, &mut page.items)?;
         Ok(page)
+    }
+
+    /// Adds which flows are parked on gates; where there is a task, that stands for its flow.
+    fn add_flows(&self, read: &mut Read<'_>, gates: &mut [Waiting]) -> Result<()> {
+        if gates.iter().all(|gate| gate.task.is_some()) {
+            return Ok(());
+        }
+        let parked = read.parked(self.space, IN_LINE_MAX)?;
+        let parked: HashMap<_, _> = parked.into_iter().collect();
+        gates.iter_mut().for_each(|gate| gate.flow = parked.get(&gate.id).copied());
+        Ok(())
+    }
+
+    /// The last card of the page before: the gate, and where it has ended, those that ended with it.
+    fn last(&self, read: &mut Read<'_>, id: GateId) -> Result<Vec<Waiting>> {
+        let Some(gate) = read.waited(id)? else { return Ok(vec![]) };
+        let ended = read.ended_with(self.space, id, SAME_MAX)?;
+        let same = ended.iter().find(|gate| gate.opened.id == id).and_then(Gate::same);
+        let with = ended.iter().filter(|gate| same.is_some() && gate.same() == same);
+        let with: Vec<_> = with.map(Waiting::of).collect();
+        Ok(if with.is_empty() { vec![gate] } else { with })
     }
 
     /// The card a gate is part of, with that gate in front.
@@ -184,15 +277,30 @@ impl LocalDesk {
         }
         self.read(|read| {
             let denied = fatigue::denied(read, &gate)?;
-            let Some(same) = gate.same() else {
-                return Ok(Asked { denied, ..together(actor, gate, vec![]) });
+            let others = match gate.same() {
+                Some(same) => read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items,
+                None => vec![],
             };
+            others.iter().try_for_each(|gate| load::check_listed(read, gate))?;
+            let others: Vec<_> = others.into_iter().filter(|o| o.opened.id != id).collect();
             let actor = &self.speaking(read, actor, self.now())?;
-            let all = read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items;
-            all.iter().try_for_each(|gate| load::check_listed(read, gate))?;
-            let others = all.into_iter().filter(|other| other.opened.id != id).collect();
-            Ok(Asked { denied, ..together(actor, gate, others) })
+            let unblocks = self.unblocks(read, actor, std::iter::once(&gate).chain(&others))?;
+            let first = named(read, &unblocks)?;
+            Ok(Asked { denied, unblocks, first, ..together(actor, gate, others) })
         })
+    }
+
+    /// What an answer to these gates unblocks, which are one card.
+    fn unblocks<'a>(
+        &self,
+        read: &mut Read<'_>,
+        actor: &Actor,
+        gates: impl Iterator<Item = &'a Gate>,
+    ) -> Result<Unblocks> {
+        let mut waiting: Vec<_> = gates.map(Waiting::of).collect();
+        self.add_flows(read, &mut waiting)?;
+        let behind = behind(read, actor, waiting.iter())?;
+        Ok(gate::one_card(waiting.iter().collect(), &behind).unblocks)
     }
 
     /// Answers a card: the gate that is named and, where `same` says so, every other open gate that asks
@@ -236,6 +344,33 @@ impl LocalDesk {
     }
 }
 
+/// What waits behind the tasks of these gates. Whoever sees only their own sees nothing of that.
+fn behind<'a>(
+    read: &mut Read<'_>,
+    actor: &Actor,
+    gates: impl Iterator<Item = &'a Waiting>,
+) -> Result<Behind> {
+    if !actor.may(Deed::Read) {
+        return Ok(Behind::default());
+    }
+    let tasks: BTreeSet<_> = gates.filter_map(|gate| gate.task).collect();
+    Ok(read.behind(&Vec::from_iter(tasks))?)
+}
+
+/// The first tasks that are unblocked, by name.
+fn named(read: &mut Read<'_>, unblocks: &Unblocks) -> Result<Vec<NamedTask>> {
+    let mut named = vec![];
+    for id in &unblocks.first {
+        let task = read.task(*id)?.map(|(row, _)| row.task);
+        named.extend(task.map(|task| NamedTask {
+            id: *id,
+            handle: task.handle,
+            title: task.title,
+        }));
+    }
+    Ok(named)
+}
+
 /// The first cards of a line. Whom a gate waits for is known when it was read, so they are read in pieces
 /// until there are enough.
 fn page_of(
@@ -251,7 +386,8 @@ fn page_of(
     while found.len() <= filter.limit && !line.is_empty() {
         let missing = (filter.limit + 1).saturating_sub(found.len());
         let (next, rest) = line.split_at(missing.max(AT_ONCE_MIN).min(line.len()));
-        found.extend(cards(read, actor, next, &listed)?.into_iter().filter(is_wanted));
+        let next: Vec<_> = next.iter().collect();
+        found.extend(cards(read, actor, &next, &listed)?.into_iter().flatten().filter(is_wanted));
         line = rest;
     }
     let more = found.len() > filter.limit;
@@ -259,30 +395,99 @@ fn page_of(
     Ok(Page { items: found, more })
 }
 
-/// The cards of a line, each as this person sees it.
+/// A page of what waits for some, on which nobody's many hide those of others. What counts as many is what is
+/// wanted, and that shows when it was read.
+struct ThinPage {
+    whose: Whose,
+    each_max: usize,
+    /// Where in the line the page begins. What pages before it listed counts as well.
+    from: usize,
+    limit: usize,
+}
+
+impl ThinPage {
+    fn read(
+        &self,
+        read: &mut Read<'_>,
+        actor: &Actor,
+        line: &[InLine],
+        waiting: &[Waiting],
+    ) -> Result<(Page<Asked>, Vec<Crowd>)> {
+        let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
+        let asker = |card: &InLine| {
+            let row = card.gates.first().and_then(|gate| listed.get(gate));
+            row.map_or("", |row| row.asker.as_str())
+        };
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut uncounted = BTreeSet::new();
+        let mut found = vec![];
+        let mut left = COUNTED_MAX;
+        for (begin, piece) in (0..).step_by(AT_ONCE_MIN).zip(line.chunks(AT_ONCE_MIN)) {
+            let is_page_full = found.len() > self.limit;
+            let mut next = vec![];
+            for (at, card) in (begin..).zip(piece) {
+                let is_asker_full =
+                    counts.get(asker(card)).is_some_and(|count| *count >= self.each_max);
+                if is_page_full || is_asker_full {
+                    if left == 0 {
+                        uncounted.extend(is_asker_full.then(|| asker(card)));
+                        continue;
+                    }
+                    left -= 1;
+                }
+                next.push((at, card));
+            }
+            let in_line: Vec<_> = next.iter().map(|(_, card)| *card).collect();
+            let shown = cards(read, actor, &in_line, &listed)?;
+            for ((at, in_line), card) in next.into_iter().zip(shown) {
+                let Some(card) = card.filter(|card| card.gate.whose(actor) == self.whose) else {
+                    continue;
+                };
+                let count = counts.entry(asker(in_line)).or_default();
+                *count += 1;
+                if *count <= self.each_max && at >= self.from && found.len() <= self.limit {
+                    found.push(card);
+                }
+            }
+        }
+        let crowd = |(asker, count): (&str, usize)| Crowd {
+            asker: asker.into(),
+            count: count.saturating_sub(self.each_max),
+            more: uncounted.contains(asker),
+        };
+        let crowds = counts.into_iter().map(crowd).filter(|crowd| crowd.count > 0 || crowd.more);
+        let crowds = crowds.collect();
+        let more = found.len() > self.limit;
+        found.truncate(self.limit);
+        Ok((Page { items: found, more }, crowds))
+    }
+}
+
+/// The cards of a line, each as this person sees it; nothing in the place of one they may not see.
 fn cards(
     read: &mut Read<'_>,
     actor: &Actor,
-    line: &[InLine],
+    line: &[&InLine],
     listed: &BTreeMap<GateId, &Waiting>,
-) -> Result<Vec<Asked>> {
+) -> Result<Vec<Option<Asked>>> {
     let shown = |card: &InLine| card.gates.iter().take(SAME_MAX).copied().collect::<Vec<_>>();
-    let ids: Vec<_> = line.iter().flat_map(shown).collect();
+    let ids: Vec<_> = line.iter().flat_map(|card| shown(card)).collect();
     let mut gates = BTreeMap::new();
     for gate in read.gate_views(&ids)? {
         load::check_listed(read, &gate)?;
         load::check_asks(&gate, listed.get(&gate.opened.id).and_then(|row| row.same.as_deref()))?;
         gates.insert(gate.opened.id, gate);
     }
-    let card = |in_line: &InLine| {
+    let card = |in_line: &&InLine| {
         let found = shown(in_line).into_iter().filter_map(|id| gates.get(&id).cloned());
         let readable: Vec<_> = found.filter(|gate| gates::may_read(actor, gate)).collect();
         let first = readable.iter().position(|gate| is_for(actor, gate)).unwrap_or(0);
         let mut rest = readable;
         let first = (first < rest.len()).then(|| rest.remove(first))?;
-        Some(together(actor, first, rest))
+        let unblocks = in_line.unblocks.clone();
+        Some(Asked { unblocks, ..together(actor, first, rest) })
     };
-    Ok(line.iter().filter_map(card).collect())
+    Ok(line.iter().map(card).collect())
 }
 
 /// Whether a card is about this gate for whoever looks. For those who answer nothing it is about all.
@@ -295,7 +500,8 @@ fn together(actor: &Actor, first: Gate, rest: Vec<Gate>) -> Asked {
     let is_mine = |gate: &&Gate| !is_for(actor, &first) || is_for(actor, gate);
     let (mine, others): (Vec<_>, Vec<_>) = rest.iter().partition(is_mine);
     let askers = std::iter::once(&first).chain(mine).map(|gate| Asker::of(gate, actor)).collect();
-    Asked { askers, same: first.same(), others: others.len(), denied: None, gate: first }
+    let others = others.len();
+    Asked { askers, same: first.same(), others, ..Asked::alone(first) }
 }
 
 fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {

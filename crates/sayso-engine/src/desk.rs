@@ -7,12 +7,12 @@
 
 use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
-    Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dispatch, FlowFilter,
+    Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dismissed, Dispatch, FlowFilter,
     FlowHistory, Found, GateFilter, GoOn, Happened, History, InboxFilter, Invited, Known,
     LocalDesk, Member, Metrics, Minted, NewFlow, NewRun, NewTask, NewToken, News, NoticeState,
-    Order, Page, Pending, Place, QuestionsRuling, Recorded, Remembered, Report, Requested, Result,
-    Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space, Stationed,
-    TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
+    Order, Page, Pending, Place, QuestionsRuling, ReadyFilter, Recorded, Remembered, Report,
+    Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space,
+    Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings, sight,
 };
 use sayso_core::audit::{Entry, Head, Sealed};
 use sayso_core::flow::{Claim, Flow};
@@ -83,6 +83,9 @@ macro_rules! desk {
             })*
         }
 
+        /// Every call of the lists, by name.
+        pub const CALLS: &[&str] = &[$(stringify!($deed),)* $(stringify!($look),)*];
+
         /// Who may make a call from elsewhere; none for one there is not.
         pub(crate) fn guard_of(call: &str) -> Option<Guard> {
             match call {
@@ -112,19 +115,12 @@ macro_rules! desk {
                     let ($($with,)*): ($(<$with_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
                     answered(&desk.$deed(actor, $(<$with_type as Sent<'_>>::lend(&$with)),*)?)
                 })*
-                // Whoever may not see every gate sees their own.
-                "gate" => {
-                    let (id,): (GateId,) = asked_for(arguments)?;
-                    answered(&desk.gate_for(actor, id)?)
-                }
-                // A credential is for one space, and the others are nobody's business.
-                "spaces" => {
-                    let all = desk.spaces()?;
-                    let own: Vec<_> = all.into_iter().filter(|s| s.id == desk.space).collect();
-                    answered(&own)
-                }
                 $(stringify!($look) => {
                     caller.check(desk, Guard::$look_guard, call)?;
+                    let desk = &desk.seen_by(actor);
+                    if let Some(answer) = sight::narrowed(desk, actor, call, arguments) {
+                        return answer;
+                    }
                     let ($($at,)*): ($(<$at_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
                     answered(&desk.$look($(<$at_type as Sent<'_>>::lend(&$at)),*)?)
                 })*
@@ -267,8 +263,8 @@ desk! {
 
         /// Invites a person with a code that counts once.
         fn invite(name: &str, is_admin: bool) -> Invited, Admins;
-        /// Lets somebody in no more: their credentials end at once. What they did stays.
-        fn dismiss_person(name: &str) -> (), Admins;
+        /// Lets somebody in no more: their credentials end at once, and those they made. What they did stays.
+        fn dismiss_person(name: &str) -> Dismissed, Admins;
 
         /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
         /// govern.
@@ -353,11 +349,11 @@ desk! {
         /// Lets happen to a gate what is due.
         fn tick(id: GateId) -> Gate, Anyone;
         /// A task with what its place among others says about it.
-        fn task(id: TaskId) -> TaskRow, Anyone;
+        fn task(id: TaskId) -> TaskRow, Trackers;
         /// Tasks, a page at a time.
-        fn tasks(filter: &TaskFilter) -> Page<TaskRow>, Anyone;
+        fn tasks(filter: &TaskFilter) -> Page<TaskRow>, Trackers;
         /// What happened to a task, in order.
-        fn history(id: TaskId) -> History, Anyone;
+        fn history(id: TaskId) -> History, Trackers;
         /// The handles and states of some tasks.
         fn task_names(ids: &[TaskId]) -> Vec<(TaskId, String, Status)>, Anyone;
         /// A flow, folded from the log.
@@ -366,30 +362,32 @@ desk! {
         fn flow_history(id: FlowId) -> FlowHistory, Readers;
         /// Flows, newest first, a page at a time.
         fn flows(filter: &FlowFilter) -> Page<Flow>, Readers;
-        /// Flows that wait for nobody; somebody may hold one just now.
-        fn ready_flows(limit: usize) -> Vec<Flow>, Readers;
+        /// Flows that wait for nobody, oldest first, a page at a time; somebody may hold one just now.
+        fn ready_flows(filter: &ReadyFilter) -> Page<Flow>, Readers;
         /// The flow that an id, a handle or the beginning of one means.
         fn find_flow(typed: &str) -> FlowId, Readers;
         /// A run.
-        fn run(id: RunId) -> Run, Anyone;
+        fn run(id: RunId) -> Run, Trackers;
         /// The last runs of a task, newest first.
-        fn runs_of(task: TaskId, limit: usize) -> Vec<Run>, Anyone;
+        fn runs_of(task: TaskId, limit: usize) -> Vec<Run>, Trackers;
         /// The runs that are not over.
-        fn live_runs() -> Vec<Run>, Anyone;
+        fn live_runs() -> Vec<Run>, Trackers;
         /// Everything that is set, by kind and name.
-        fn settings(kind: Option<SettingKind>) -> Vec<Setting>, Anyone;
+        fn settings(kind: Option<SettingKind>) -> Vec<Setting>, Trackers;
         /// Whether these changes could be set, without setting them.
-        fn check_settings(changes: &[Change]) -> (), Anyone;
+        fn check_settings(changes: &[Change]) -> (), Readers;
         /// What the policies in force say of a request, and the remembered yes that would answer it.
-        fn explain(request: Request) -> (Explanation, Option<Remembered>), Anyone;
+        fn explain(request: Request) -> (Explanation, Option<Remembered>), Trackers;
         /// Whether the yes to a gate could be remembered.
-        fn check_can_be_remembered(gate: GateId) -> (), Anyone;
+        fn check_can_be_remembered(gate: GateId) -> (), Readers;
         /// What is remembered and still holds, by the gate it was said at.
-        fn remembered() -> Vec<(String, Remembered)>, Anyone;
+        fn remembered() -> Vec<(String, Remembered)>, Readers;
         /// Who is away now, by name.
         fn away() -> Vec<(String, Away)>, Readers;
         /// The people who were let in, by name.
         fn people() -> Vec<Known>, Readers;
+        /// People who are here by a token alone, by name.
+        fn people_by_token() -> Vec<Known>, Readers;
         /// Whether the space was deleted.
         fn is_deleted() -> bool, Anyone;
         /// All spaces in this store.
@@ -397,9 +395,9 @@ desk! {
         /// What the database finds wrong with itself.
         fn check_file() -> Vec<String>, Readers;
         /// The agents that can be spawned, by name.
-        fn members() -> Vec<Member>, Anyone;
+        fn members() -> Vec<Member>, Trackers;
         /// One of them.
-        fn member(name: &str) -> Member, Anyone;
+        fn member(name: &str) -> Member, Trackers;
         /// An order that was not carried out yet.
         fn pending(id: GateId) -> Option<Pending>, Anyone;
         /// Everything that is to be done to agents.
@@ -474,6 +472,16 @@ impl Desk {
             desk.channels = channels;
         }
         self
+    }
+
+    /// The same desk for somebody who looks something up: what is suggested to them is theirs to read.
+    #[must_use]
+    pub fn seen_by(&self, actor: &Actor) -> Self {
+        let side = match &self.side {
+            Side::Local(desk) => Side::Local(desk.seen_by(actor)),
+            Side::Remote(desk) => Side::Remote(desk.clone()),
+        };
+        Self { side, ..self.clone() }
     }
 
     /// The desk itself, where it is here.

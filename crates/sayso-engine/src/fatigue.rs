@@ -33,6 +33,8 @@ pub struct Crowd {
     pub asker: String,
     /// How many cards are not listed.
     pub count: usize,
+    /// Whether there may be more than that: not all of them were looked at.
+    pub more: bool,
 }
 
 /// Noes to what is asked again.
@@ -67,8 +69,11 @@ pub(crate) fn thin_out(
         }
     }
     let over = counts.into_iter().filter(|(_, count)| *count > each_max);
-    let crowd =
-        |(asker, count): (&str, usize)| Crowd { asker: asker.into(), count: count - each_max };
+    let crowd = |(asker, count): (&str, usize)| Crowd {
+        asker: asker.into(),
+        count: count - each_max,
+        more: false,
+    };
     (kept, over.map(crowd).collect())
 }
 
@@ -184,8 +189,13 @@ impl LocalDesk {
             return Ok(());
         }
         let most = pace.per_minute;
-        let message = format!("agent {} asks more than {most} questions a minute", actor.name);
+        let secs = 60_u32.div_ceil(most.max(1));
+        let message = format!(
+            "agent {} asks more than {most} questions a minute; the next one is taken in {secs} s",
+            actor.name
+        );
         Err(Refusal::new(Code::TooManyAsks, message)
+            .wait(secs)
             .hint("wait for the answers that are on their way, and put what belongs together into one question"))
     }
 }

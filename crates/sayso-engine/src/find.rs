@@ -57,12 +57,18 @@ impl LocalDesk {
     }
 
     fn which_gate(&self, task: &Task) -> Result<Refusal> {
-        let mut names = vec![];
+        let mut gates = vec![];
         for (id, kind) in &task.waits_for {
-            names.push(format!("{} ({kind})", self.gate(*id)?.handle()));
+            let name = format!("{} ({kind})", self.gate(*id)?.handle());
+            gates.push((Found::Gate(*id), name));
         }
-        let message = format!("task {} waits for {} gates", task.handle, names.len());
-        Ok(Refusal::new(Code::WhichGate, message).hint(format!("name one: {}", names.join(", "))))
+        let message = format!("task {} waits for {} gates", task.handle, gates.len());
+        let own = self.read(|read| self.nameable(read, gates))?;
+        let names: Vec<_> = own.into_iter().map(|(_, name)| name).collect();
+        Ok(Refusal::new(Code::WhichGate, message).hint(match names.is_empty() {
+            true => "none of them is yours".to_owned(),
+            false => format!("name one: {}", names.join(", ")),
+        }))
     }
 
     fn find_in(&self, read: &mut Read<'_>, typed: &str) -> Result<Found> {
@@ -77,9 +83,17 @@ impl LocalDesk {
                 .map_or_else(|| unknown(typed), |s| other_space(typed, &s))
                 .into());
         }
+        let found = self.nameable(read, found)?;
+        if let [(only, _)] = found.as_slice() {
+            return Ok(only.clone());
+        }
         let names: Vec<_> = found.iter().map(|(_, handle)| handle.as_str()).collect();
+        let hint = match names.is_empty() {
+            true => "type more of it".to_owned(),
+            false => format!("type more of it: {}", names.join(", ")),
+        };
         Err(Refusal::new(Code::Ambiguous, format!("several ids begin with {name:?}"))
-            .hint(format!("type more of it: {}", names.join(", ")))
+            .hint(hint)
             .into())
     }
 }

@@ -3,16 +3,23 @@
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, flow_stream};
-use crate::worker::{FLOW, is_gone};
-use crate::{Error, LocalDesk, Result, tasks};
-use sayso_core::flow::{Advance, Claim, Command, Event, Flow, Heard, How, Started, Step};
-use sayso_core::gate::{self, Ending, Gate};
+use crate::worker::{FLOW, holder, is_gone};
+use crate::{Desk, Error, LocalDesk, Result, tasks};
+use sayso_core::flow::{Advance, Claim, Command, Event, Flow, Heard, How, Standing, Started, Step};
+use sayso_core::gate::{self, Ending, Fact, Gate};
 use sayso_core::run::Holder;
 use sayso_core::task::{self, Edit, Status};
 use sayso_core::{Actor, Answer, AtEnd, Code, Digest, FlowId, GateId, Refusal, TaskId, Timestamp};
-use sayso_store::{FlowFilter, Foresight, Handles, Page};
+use sayso_store::{FlowFilter, Foresight, GateFilter, Handles, Page, ReadyFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::path::Path;
+
+/// How much of what a flow is about is on the cards of its questions.
+const ABOUT_CHARS_MAX: usize = 200;
+
+/// So many questions of a flow's agents are settled when it ends.
+const GATES_MAX: usize = 1_000;
 
 /// What happened to a flow, in order.
 pub type FlowHistory = Vec<(Timestamp, Event)>;
@@ -216,9 +223,9 @@ impl LocalDesk {
         self.read(|read| Ok(read.flows(self.space, filter)?))
     }
 
-    /// Flows that wait for nobody. Somebody may hold one just now: see [`is_held`].
-    pub fn ready_flows(&self, limit: usize) -> Result<Vec<Flow>> {
-        self.read(|read| Ok(read.ready_flows(self.space, limit)?))
+    /// Flows that wait for nobody, oldest first, a page at a time. Somebody may hold one just now: see [`is_held`].
+    pub fn ready_flows(&self, filter: &ReadyFilter) -> Result<Page<Flow>> {
+        self.read(|read| Ok(read.ready_flows(self.space, filter)?))
     }
 
     /// The flow that an id, a handle or the beginning of one means.
@@ -247,6 +254,40 @@ impl LocalDesk {
                 Err(Refusal::new(Code::Ambiguous, message).hint(hint).into())
             }
         }
+    }
+}
+
+/// Where a flow stands, and what it waits for.
+#[derive(Debug, Clone)]
+pub struct Stands {
+    /// Where.
+    pub standing: Standing,
+    /// The open questions it waits for: its own, or those of the agent that works for it.
+    pub waits: Vec<Gate>,
+}
+
+impl Stands {
+    /// Whether it waits for people.
+    pub fn is_waiting(&self) -> bool {
+        self.standing == Standing::Waiting
+    }
+}
+
+impl Desk {
+    /// Where a flow stands. Every door says this, so that none says something else.
+    pub fn stands(&self, flow: &Flow) -> Result<Stands> {
+        let own: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
+        let gates: Vec<_> = match flow.started.task.filter(|_| flow.is_live() && own.is_empty()) {
+            Some(task) => self.task(task)?.task.waits_for.into_keys().collect(),
+            None => own,
+        };
+        let mut waits = vec![];
+        for gate in gates {
+            waits.push(self.gate(gate)?);
+        }
+        waits.retain(Gate::is_open);
+        let is_held = is_held(flow, &holder(Path::new("")), self.now());
+        Ok(Stands { standing: flow.stands(!waits.is_empty(), is_held), waits })
     }
 }
 
@@ -286,11 +327,13 @@ pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Resu
     let steps = go_on.steps.iter().map(|step| known(batch, step)).collect::<Result<_>>()?;
     let GoOn { claim, position, .. } = go_on.clone();
     batch.on_flow(id, &Command::Advance(Advance { claim, position, steps }))?;
+    // A question is asked where the flow stands by now: it never walks past one.
+    let flow = flow_in(batch, id)?;
     for step in &go_on.steps {
         match step {
             FlowStep::Ask { ask, .. } => {
                 batch.begin_entry();
-                gates::open(batch, ask)?;
+                gates::open_in(batch, &asked_by(&flow, ask), Some(id))?;
             }
             FlowStep::Hear { gate, .. } => {
                 batch.begin_entry();
@@ -335,6 +378,7 @@ fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
             gates::withdraw(batch, *gate, why)?;
         }
     }
+    settle_answers(batch, task, &flow)?;
     if led.status.is_over() {
         return Ok(());
     }
@@ -349,6 +393,41 @@ fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
     let remove_labels = [format!("{FLOW}{id}")].into();
     let edit = Edit { remove_labels, ..Edit::default() };
     batch.on_task(task, &task::Command::Edit(Box::new(edit))).map(drop)
+}
+
+/// What was said to the agents of a flow that has ended is on its way to nobody: no agent comes for it any more.
+fn settle_answers(batch: &mut Batch<'_, '_>, task: TaskId, flow: &Flow) -> Result<()> {
+    let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
+    let asked = batch.write.gates(batch.space, &filter)?.items;
+    for gate in asked.iter().filter(|gate| gate.opened_at >= flow.started_at) {
+        // As it is by now: some were taken back just before.
+        if !gate_in(batch, gate.opened.id)?.is_open() {
+            batch.begin_entry();
+            batch.on_gate(gate.opened.id, &gate::Command::Acknowledge)?;
+        }
+    }
+    Ok(())
+}
+
+/// A question of a flow, with what is known of the flow beside what it says itself: two flows of one workflow
+/// ask alike, and whoever answers must see which of them it is.
+fn asked_by(flow: &Flow, ask: &Ask) -> Ask {
+    let started = &flow.started;
+    let known = [
+        ("workflow", started.workflow.as_str()),
+        ("phase", flow.phase.as_str()),
+        ("about", started.title.as_str()),
+    ];
+    let known = known.into_iter().filter(|(_, value)| !value.trim().is_empty());
+    let fact = |(name, value): (&str, &str)| Fact {
+        name: name.into(),
+        value: sayso_core::text::shorten(value, ABOUT_CHARS_MAX).into(),
+        verified: true,
+    };
+    let mut asked = ask.clone();
+    let own = std::mem::take(&mut asked.card.facts);
+    asked.card.facts = known.map(fact).chain(own).collect();
+    asked
 }
 
 /// A step as the machine takes it. What was said at a gate is the gate's to say, and nobody else's.

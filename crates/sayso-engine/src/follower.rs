@@ -1,5 +1,6 @@
 //! Following what happens in a space, here or behind a server.
 
+use crate::remote::CHANGES_MAX;
 use crate::{Changes, Desk, Result};
 use sayso_store::{Topic, Watch};
 use std::time::Duration;
@@ -14,6 +15,8 @@ pub struct Follower {
     /// None where the desk is elsewhere: the call is held there.
     watch: Option<Watch>,
     seen: u64,
+    /// Whether there was more than is read at one time.
+    is_behind: bool,
 }
 
 impl Desk {
@@ -24,7 +27,7 @@ impl Desk {
             None => None,
         };
         let seen = self.changes(None, Duration::ZERO)?.seen;
-        Ok(Follower { desk: self.clone(), watch, seen })
+        Ok(Follower { desk: self.clone(), watch, seen, is_behind: false })
     }
 
     fn changes(&self, seen: Option<u64>, patience: Duration) -> Result<Changes> {
@@ -40,18 +43,24 @@ impl Follower {
     /// What has happened since; waits for as long as `patience` when nothing has. None if nothing did, or
     /// if nobody is there who could tell.
     pub fn next(&mut self, patience: Duration) -> Result<Option<Changes>> {
-        let mut changes = match self.desk.changes(Some(self.seen), patience) {
+        match self.hear(patience) {
             Err(error) if error.is_unreachable() && self.watch.is_none() => {
                 std::thread::sleep(patience.min(AWAY));
-                return Ok(None);
+                Ok(None)
             }
-            changes => changes?,
-        };
-        if let Some(watch) = self.watch.as_mut().filter(|_| changes.seen == self.seen) {
-            watch.wait(patience);
-            changes = self.desk.changes(Some(self.seen), patience)?;
+            heard => heard,
         }
+    }
+
+    /// The same for those who tell people that nobody is there: then it is a failure.
+    pub fn hear(&mut self, patience: Duration) -> Result<Option<Changes>> {
+        // What happened since the last look has woken us already: it needs no look of its own before.
+        if let Some(watch) = self.watch.as_mut().filter(|_| !self.is_behind) {
+            watch.wait(patience);
+        }
+        let changes = self.desk.changes(Some(self.seen), patience)?;
         let is_news = changes.seen != self.seen;
+        self.is_behind = changes.seen.saturating_sub(self.seen) >= CHANGES_MAX as u64;
         self.seen = changes.seen;
         Ok(is_news.then_some(changes))
     }

@@ -1,12 +1,13 @@
 //! What can be done with gates.
 
+use crate::addressees::addressed;
 use crate::batch::{Batch, not_found};
-use crate::{Error, LocalDesk, Result, clock, lifecycle, load, notices, nudges, policy};
+use crate::{Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, policy};
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
-    Actor, Answer, AtEnd, Code, Content, Deed, GateId, Kind, Proof, Refusal, Role, Shape, TaskId,
-    Timestamp, Verdict,
+    Actor, Answer, AtEnd, Code, Content, Deed, FlowId, GateId, Kind, Proof, Refusal, Role, Shape,
+    TaskId, Timestamp, Verdict,
 };
 use sayso_policy::{Demands, Ruling};
 use sayso_store::{Foresight, GateFilter, Handles, Page, Topic};
@@ -85,7 +86,10 @@ pub enum Waited {
 impl LocalDesk {
     /// Asks. The gate is there when this returns, whatever happens next.
     pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit_foreseen(actor, of_ask(&ask), move |batch| open(batch, &ask))
+        self.submit_foreseen(actor, of_ask(&ask), move |batch| {
+            let ask = addressed(batch, &ask)?;
+            open(batch, &ask)
+        })
     }
 
     /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then it
@@ -93,7 +97,10 @@ impl LocalDesk {
     pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
         self.submit_foreseen(actor, of_ask(&ask), move |batch| match asked_before(batch, &ask)? {
             Some(gate) => Ok(gate),
-            None => open(batch, &ask),
+            None => {
+                let ask = addressed(batch, &ask)?;
+                open(batch, &ask)
+            }
         })
     }
 
@@ -179,6 +186,18 @@ impl LocalDesk {
             Some(refusal) => Err(refusal.into()),
             None => Ok(()),
         }
+    }
+
+    /// Whether an answer would be taken as it stands now, with the reason where it would not. It only looks: nothing
+    /// changes, and nothing is written down.
+    pub fn would_take(&self, actor: &Actor, say: &Say) -> Result<()> {
+        let gate = self.gate_for(actor, say.gate)?;
+        let command = Command::Answer { answer: say.answer.clone(), digest: say.digest.clone() };
+        let actor = self.read(|read| self.speaking(read, actor, self.now()))?;
+        // What is wrong with the answer comes before who would have to show what: that can be mended right away.
+        say.answer.check(gate.opened.kind, &gate.card.shape)?;
+        gate::decide(Some(&gate), &command, &actor, self.now())?;
+        Ok(())
     }
 
     /// Takes a gate back.
@@ -385,6 +404,11 @@ fn is_taken(gate: &Gate, now: Timestamp) -> bool {
 
 /// Opens a gate, and lets its task wait in the same breath.
 pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
+    open_in(batch, ask, None)
+}
+
+/// The same, for a flow that asks. Which one is ours to say, and not the asker's.
+pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>) -> Result<Gate> {
     batch.check_space_is_there()?;
     let handle = match batch.gate(ask.id)? {
         Some(gate) => gate.handle().to_owned(),
@@ -404,7 +428,7 @@ pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
             let Ask { kind, task, card, .. } = ask.clone();
             Opened { kind, task, card, lineage, ..opened }
         }
-        None => opened(batch, ask, &handle)?,
+        None => Opened { flow, ..opened(batch, ask, &handle)? },
     };
     let is_new = batch.on_gate(ask.id, &Command::Open(Box::new(opened)))?;
     if let Some(task) = ask.task.filter(|_| is_new) {
@@ -423,6 +447,10 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
     if ask.demands.deadline_ms.is_some_and(|ms| ms < DEADLINE_MS_MIN) {
         let message = "people have at least a second to answer";
         return Err(Refusal::new(Code::BadValue, message).hint("write --deadline 10m").into());
+    }
+    if !ask.is_ruled && ask.demands.remind_ms.contains(&0) {
+        let message = "people are reminded after a while, not at once";
+        return Err(Refusal::new(Code::BadValue, message).hint("write --remind 10m").into());
     }
     let demands = match ask.held {
         Some(_) => ask.demands.clone(),

@@ -15,7 +15,8 @@ const ENTRIES_MAX: usize = 1_000;
 pub struct Happened {
     /// What the caller may know of it, in order.
     pub entries: Vec<Entry>,
-    /// The last entry that was looked at: go on behind it.
+    /// The last entry that was looked at: go on behind it. It is less than where somebody was who had seen more
+    /// than there is: a backup was put back, or it never was a number of this space.
     pub seen: u64,
 }
 
@@ -39,7 +40,11 @@ impl LocalDesk {
                     entries.push(entry);
                 }
             }
-            Ok(Happened { entries, seen: rows.last().map_or(after, |row| row.seq) })
+            let seen = match rows.last() {
+                Some(row) => row.seq,
+                None => after.min(self.end(read)?),
+            };
+            Ok(Happened { entries, seen })
         })
     }
 }

@@ -58,6 +58,10 @@ impl LocalDesk {
         let token = self.submit(actor, move |batch| {
             check_may_mint(batch.actor)?;
             check_token_name(&new.name)?;
+            if matches!(new.role, Role::Human | Role::Admin) {
+                check_is_a_persons(batch.actor, "make a person's or an admin's token")?;
+            }
+            check_was_not_sent_away(batch, &new.name)?;
             let token = Token {
                 id,
                 space: batch.space,
@@ -168,10 +172,10 @@ impl LocalDesk {
             return Err(bad_token("the token is for another space").into());
         }
         if token.revoked_at.is_some() {
-            return Err(bad_token("the token was revoked").into());
+            return Err(bad_token(REVOKED).into());
         }
         if token.expires_at.is_some_and(|end| self.now() >= end) {
-            return Err(bad_token("the token has expired").into());
+            return Err(bad_token(EXPIRED).into());
         }
         let launcher = (token.role == Role::Agent).then(|| token.launcher.clone());
         let id = token.id;
@@ -317,6 +321,30 @@ fn check_may_mint(actor: &Actor) -> Result<()> {
     Ok(())
 }
 
+/// Whoever lets people in decides whose answers count. A program with an admin's token looks after the rest: else
+/// it would be one call away from any verdict.
+pub(crate) fn check_is_a_persons(actor: &Actor, what: &str) -> std::result::Result<(), Refusal> {
+    if actor.role == Role::Human {
+        return Ok(());
+    }
+    let (role, name) = (actor.role.as_str(), &actor.name);
+    let message = format!("{role} {name} may not {what}: that is a person's say-so");
+    Err(Refusal::new(Code::NotHuman, message)
+        .hint("a person who looks after the space does it, at a terminal outside of any agent"))
+}
+
+/// Who was sent away gets no credential by another way.
+fn check_was_not_sent_away(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
+    let kind = crate::SettingKind::Dismissed.as_str();
+    let mark = batch.write.setting(batch.space, kind, name)?;
+    if mark.is_none_or(|mark| mark.body.is_none()) {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::WrongState, format!("{name} was sent away"))
+        .hint(format!("invite them again first: sayso people invite {name}"))
+        .into())
+}
+
 /// What a credential is limited to, behind what it is.
 pub fn scopes_in_words(scopes: Option<&BTreeSet<Deed>>) -> String {
     let names =
@@ -396,6 +424,16 @@ pub(crate) fn lost_secret(what: &str) -> Refusal {
     let message =
         format!("{what} was made, but its secret was lost on the way and is kept nowhere");
     Refusal::new(Code::Clash, message)
+}
+
+/// Why a token counts no more that once did.
+const REVOKED: &str = "the token was revoked";
+const EXPIRED: &str = "the token has expired";
+
+/// Whether this is a no to a credential that was good once: whoever brings it guesses nothing.
+pub fn is_of_known_token(error: &Error) -> bool {
+    let is_known = |no: &Refusal| [REVOKED, EXPIRED].contains(&no.message.as_str());
+    matches!(error, Error::Refused(no) if no.code == Code::BadToken && is_known(no))
 }
 
 fn bad_token(why: &str) -> Refusal {

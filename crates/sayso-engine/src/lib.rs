@@ -5,6 +5,7 @@
 //! events, views, deliveries, notices and the audit entry in one transaction.
 
 mod address;
+mod addressees;
 mod audit;
 mod away;
 mod backup;
@@ -47,6 +48,7 @@ mod receipts;
 mod remote;
 mod runs;
 mod settings;
+mod sight;
 mod spaces;
 mod suggestions;
 mod tasks;
@@ -62,19 +64,19 @@ pub use backup::BackedUp;
 pub use calendar::Calendar;
 pub use calls::CallRuling;
 pub use captured::captured;
-pub use cards::{Asked, Asker, InboxFilter, Say, SayOutcome};
+pub use cards::{Asked, Asker, InboxFilter, NamedTask, Say, SayOutcome};
 pub use channels::{Channel, Way, check_channel_name};
 pub use courier::{Courier, Sending, Sent};
-pub use desk::{Desk, take_call};
+pub use desk::{CALLS, Desk, take_call};
 pub use error::{Error, Result};
 pub use fatigue::{Crowd, Denied, Thin};
 pub use figures::{STEPS_SECS, Tally, Waiting};
 pub use fleet::{AgentSpec, Person, Template};
-pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, heard_at, is_held, task_of_flow};
+pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, Stands, heard_at, is_held, task_of_flow};
 pub use follower::Follower;
 pub use gates::{Ask, Waited};
 pub use happened::Happened;
-pub use identity::{Minted, NewToken, scopes_in_words};
+pub use identity::{Minted, NewToken, is_of_known_token, scopes_in_words};
 pub use keeper::{Carried, Keeper, Settled};
 pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
 pub use load::History;
@@ -85,7 +87,7 @@ pub use notices::{NoticeState, NoticeText};
 pub use nudges::TakenNudge;
 pub use outbound::{Outbound, Replied};
 pub use outbox::Dispatch;
-pub use people::{Invited, LoginFor, bad_code, bad_passkey, bad_passphrase};
+pub use people::{Dismissed, Invited, LoginFor, bad_code, bad_passkey, bad_passphrase};
 pub use policy::{Recorded, Remembered, Scope};
 pub use presence::{Passkey, Touch, TouchFor};
 pub use questions::{CallQuestion, QuestionsRuling};
@@ -98,7 +100,8 @@ pub use sayso_policy::{
     Because, Demands, Escalation, Explanation, Layer, Looked, Request, Suggestion, ToolCall,
 };
 pub use sayso_store::{
-    FlowFilter, Found, GateFilter, Known, Page, Place, Setting, Space, TaskFilter, TaskRow, Token,
+    FlowFilter, Found, GateFilter, Known, Page, Place, ReadyFilter, Setting, Space, TaskFilter,
+    TaskRow, Token,
 };
 pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
 pub use spaces::{check_space_name, deleted};

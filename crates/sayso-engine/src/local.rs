@@ -35,6 +35,8 @@ pub struct LocalDesk {
     pub(crate) swept: Arc<Mutex<String>>,
     /// The call from elsewhere this desk is for, if it is for one.
     pub(crate) errand: Option<Arc<Errand>>,
+    /// Who looks things up here, where that is somebody from elsewhere.
+    pub(crate) reader: Option<Arc<Actor>>,
 }
 
 impl LocalDesk {

@@ -259,6 +259,9 @@ impl Rules {
     /// Whether a person is told of a gate: they or somebody they stand in for are asked, and nobody
     /// stands in for them.
     fn is_told(&self, person: &str, gate: &Gate, about: &About, at: Timestamp) -> bool {
+        if self.one(SettingKind::Dismissed, person).is_some() {
+            return false;
+        }
         let handed_on = gate.delegations.iter().any(|d| d.from == person);
         let is_left = |(name, away): &(String, Away)| name == person && away.to.is_some();
         if gate.excludes(person) || handed_on || self.away(at).iter().any(is_left) {

@@ -3,17 +3,19 @@
 
 use crate::batch::{Batch, not_found};
 use crate::identity::{
-    check_token_name, digest_of, lost_secret, new_browser_secret, new_secret, passphrase_hash,
-    secret_beginning, unhashed,
+    check_is_a_persons, check_token_name, digest_of, lost_secret, new_browser_secret, new_secret,
+    passphrase_hash, secret_beginning, unhashed,
 };
-use crate::{LocalDesk, Minted, Result, SettingKind, Token};
+use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Stationed, Token};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
+use sayso_core::gate::can_be_answered_by;
 use sayso_core::guessing::pause_micros;
+use sayso_core::run::State;
 use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
 use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey, Read};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a code lets somebody in.
 const CODE_MICROS: i64 = 24 * 3_600 * 1_000_000;
@@ -29,6 +31,15 @@ const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 /// How many tokens are looked at for one's own.
 const TOKENS_MAX: usize = 10_000;
+
+/// How many settings are looked at for a name.
+const SETTINGS_MAX: usize = 10_000;
+
+/// How many names a refusal shows.
+const NAMES_SHOWN_MAX: usize = 10;
+
+/// How many open gates are looked at for whom they wait.
+const GATES_MAX: usize = 1_000;
 
 /// More people than this do not belong to one space.
 const PEOPLE_MAX: usize = 10_000;
@@ -63,12 +74,54 @@ impl Names {
     pub(crate) fn is_agent(&self, name: &str) -> bool {
         self.agents.contains(name) && !self.is_person(name)
     }
+
+    /// Everybody there is, where people are known by name: somebody was let in. On a laptop nobody is.
+    pub(crate) fn all(&self) -> Option<BTreeSet<String>> {
+        let all = || self.people.union(&self.others).cloned().collect();
+        (!self.people.is_empty()).then(all)
+    }
+
+    /// Whether this is somebody who can answer: never an agent, and where people are known by name, one of
+    /// them. What is for nobody would wait for nobody.
+    pub(crate) fn check_can_answer(&self, name: &str) -> std::result::Result<(), Refusal> {
+        if self.is_agent(name) {
+            let message = format!("{name} is an agent, and no agent answers for a person");
+            return Err(Refusal::new(Code::BadValue, message).hint("name a person"));
+        }
+        if self.people.is_empty() || self.is_person(name) {
+            return Ok(());
+        }
+        let here = || self.people.iter().map(String::as_str);
+        let hint = match sayso_policy::nearest(name, here()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => {
+                let shown: Vec<_> = here().take(NAMES_SHOWN_MAX).collect();
+                format!("there are: {}; see sayso people list", shown.join(", "))
+            }
+        };
+        Err(Refusal::new(Code::BadValue, format!("nobody here is called {name:?}")).hint(hint))
+    }
+}
+
+/// What came of sending somebody away.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dismissed {
+    /// Tokens they had made for others, which have ended with them: handle, role and name.
+    pub ended: Vec<String>,
+    /// Those that go on, since an agent is at work with one.
+    pub kept: Vec<String>,
+    /// The groups and policies that still name them.
+    pub named_in: Vec<String>,
+    /// Open gates that nobody is left to answer.
+    pub gates: Vec<String>,
 }
 
 impl LocalDesk {
     /// Invites a person. Whoever looks after the space does this, or its owner at the store's own terminal.
     pub fn invite(&self, actor: &Actor, name: &str, is_admin: bool) -> Result<Invited> {
         self.check(actor, Deed::Govern, "invite people")?;
+        check_is_a_persons(actor, "let people in")
+            .inspect_err(|no| self.note_refusal(actor, no))?;
         self.read(|read| self.check_person_name(read, name))?;
         self.make_invitation(actor, Some(name), is_admin)
     }
@@ -106,6 +159,9 @@ impl LocalDesk {
             let whom = name.as_deref().unwrap_or("the first admin");
             batch.about("person.invited", whom, None, if is_admin { "admin" } else { "" });
             batch.write.add_invitation(&invitation)?;
+            if let Some(name) = &name {
+                batch.welcome(name)?;
+            }
             Ok((invitation.hash, invitation.expires_at))
         })?;
         if kept != made {
@@ -139,10 +195,14 @@ impl LocalDesk {
         let people = read.people(self.space, PEOPLE_MAX)?;
         let people = people.into_iter().map(|known| known.name).collect();
         let mut others = self.names_set(read, SettingKind::Person)?;
+        for gone in self.names_set(read, SettingKind::Dismissed)? {
+            others.remove(&gone);
+        }
         let mut agents = self.names_set(read, SettingKind::Agent)?;
+        let now = self.now();
         for token in read.tokens(self.space, None, TOKENS_MAX)?.items {
             match token.role {
-                Role::Human if token.revoked_at.is_none() => others.insert(token.name),
+                Role::Human if is_good(&token, now) => others.insert(token.name),
                 Role::Agent => agents.insert(token.name),
                 _ => false,
             };
@@ -297,8 +357,27 @@ impl LocalDesk {
         Ok(self.people()?.iter().any(|known| known.name == name && known.is_admin))
     }
 
-    /// Lets somebody in no more: their credentials end at once. What they did stays.
-    pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<()> {
+    /// People who are here by a token alone, by name, since the first one they have.
+    pub fn people_by_token(&self) -> Result<Vec<Known>> {
+        let now = self.now();
+        self.read(|read| {
+            let known = read.people(self.space, PEOPLE_MAX)?;
+            let mut found: BTreeMap<String, Timestamp> = BTreeMap::new();
+            for token in read.tokens(self.space, None, TOKENS_MAX)?.items {
+                let is_known = known.iter().any(|known| known.name == token.name);
+                if token.role == Role::Human && is_good(&token, now) && !is_known {
+                    let since = found.entry(token.name).or_insert(token.created_at);
+                    *since = token.created_at.min(*since);
+                }
+            }
+            let known = |(name, joined_at)| Known { name, is_admin: false, joined_at };
+            Ok(found.into_iter().map(known).collect())
+        })
+    }
+
+    /// Lets somebody in no more: their credentials end at once, and so do those they made for others, apart
+    /// from agents that are at work. What they did stays.
+    pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<Dismissed> {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Govern, "send people away")?;
@@ -310,13 +389,18 @@ impl LocalDesk {
                     .hint("let somebody else do it first: sayso people invite NAME --admin")
                     .into());
             }
-            if !all.iter().any(|known| known.name == name) {
+            if !batch.desk.names(batch.write)?.is_person(&name) {
                 return Err(not_found("person", &name).into());
             }
             batch.about("person.dismissed", &name, None, "");
             batch.end_absence(&name)?;
-            batch.write.drop_person(batch.space, &name, batch.at).map(drop)?;
-            Ok(())
+            let mut came = Dismissed { named_in: batch.naming(&name)?, ..Dismissed::default() };
+            batch.write.drop_person(batch.space, &name, batch.at)?;
+            batch.end_tokens_made_by(&name, &mut came)?;
+            let (kind, body) = (SettingKind::Dismissed, Some("{}".to_owned()));
+            batch.set(&[Change { kind, name: name.clone(), body }])?;
+            came.gates = batch.left_alone_by(&name)?;
+            Ok(came)
         })
     }
 
@@ -344,6 +428,79 @@ impl LocalDesk {
     pub(crate) fn knows_word(&self, name: &str, token: TokenId, word: &str) -> Result<bool> {
         self.is_unlocked(name, &word_place(token, word))
     }
+}
+
+impl Batch<'_, '_> {
+    /// Somebody who was sent away may come back.
+    fn welcome(&mut self, name: &str) -> Result<()> {
+        let kind = SettingKind::Dismissed;
+        if self.write.setting(self.space, kind.as_str(), name)?.is_some() {
+            self.set(&[Change { kind, name: name.to_owned(), body: None }])?;
+        }
+        Ok(())
+    }
+
+    /// Ends what somebody made for others, and what was made with that in turn.
+    fn end_tokens_made_by(&mut self, name: &str, came: &mut Dismissed) -> Result<()> {
+        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
+        let mut live: Vec<_> = all.into_iter().filter(|token| is_good(token, self.at)).collect();
+        let rules = self.desk.rules(self.write)?;
+        let stationed = rules.of::<Stationed>(SettingKind::Station);
+        let mut makers = vec![name.to_owned()];
+        while let Some(maker) = makers.pop() {
+            let (made, others): (Vec<_>, Vec<_>) =
+                live.into_iter().partition(|t| t.launcher == maker && t.name != maker);
+            live = others;
+            for token in made {
+                let words = format!("{} ({} {})", token.handle, token.role.as_str(), token.name);
+                let is_stationed = stationed.iter().any(|(_, at)| at.token == token.id);
+                if is_stationed || self.is_at_work(&token)? {
+                    came.kept.push(words);
+                    continue;
+                }
+                self.about("token.revoked", &token.handle, None, &format!("{name} was sent away"));
+                self.write.revoke_token(token.id, self.at)?;
+                came.ended.push(words);
+                let has_another =
+                    live.iter().any(|t| t.role == Role::Admin && t.name == token.name);
+                if token.role == Role::Admin && !has_another {
+                    makers.push(token.name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_at_work(&mut self, token: &Token) -> Result<bool> {
+        let Some(run) = token.run else { return Ok(false) };
+        Ok(self.write.run(run)?.is_some_and(|(run, _)| run.state == State::Running))
+    }
+
+    /// Groups and policies in which a name stands.
+    fn naming(&mut self, name: &str) -> Result<Vec<String>> {
+        let is_it = |word: &str| word == name;
+        let is_of_name = |c: char| !(c.is_alphanumeric() || "._-@+".contains(c));
+        let found = self.write.settings(self.space, SETTINGS_MAX)?.into_iter().filter(|set| {
+            let is_list = ["group", "policy"].contains(&set.kind.as_str());
+            is_list && set.body.as_deref().unwrap_or_default().split(is_of_name).any(is_it)
+        });
+        Ok(found.map(|set| format!("{} {}", set.kind, set.name)).collect())
+    }
+
+    /// Open gates that nobody can answer without this person.
+    fn left_alone_by(&mut self, name: &str) -> Result<Vec<String>> {
+        let Some(mut people) = self.desk.names(self.write)?.all() else { return Ok(vec![]) };
+        people.remove(name);
+        let filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
+        let open = self.write.gates(self.space, &filter)?.items;
+        let alone = open.iter().filter(|gate| !can_be_answered_by(gate, &people));
+        Ok(alone.map(|gate| gate.handle().to_owned()).collect())
+    }
+}
+
+/// Whether a credential counts now.
+fn is_good(token: &Token, now: Timestamp) -> bool {
+    token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
 }
 
 /// Where a word counts: with its session. Only its hash is kept.
@@ -456,6 +613,7 @@ pub fn bad_passphrase() -> Refusal {
 fn too_many(now: Timestamp, until: Timestamp) -> Refusal {
     let seconds = (until.as_micros().saturating_sub(now.as_micros())).div_euclid(1_000_000) + 1;
     Refusal::new(Code::TooManyGuesses, format!("too many wrong guesses; wait {seconds} s"))
+        .wait(u32::try_from(seconds).unwrap_or(u32::MAX))
         .hint("if it was not you who guessed, tell whoever looks after the space")
 }
 

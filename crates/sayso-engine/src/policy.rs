@@ -312,13 +312,12 @@ impl Batch<'_, '_> {
             let hint = "a person changes them; title, description and notes are yours";
             return Err(Refusal::new(Code::Denied, message).hint(hint).into());
         }
-        let waits =
-            self.task(id)?.is_some_and(|t| t.waits_for.values().any(|k| *k == Kind::Transition));
+        // Whatever the question is, the card shows the task: a yes is to what the person saw.
+        let waits = self.task(id)?.is_some_and(|task| !task.waits_for.is_empty());
         if waits {
-            let message =
-                format!("task {handle} stays as it is while a person is asked about its move");
+            let message = format!("task {handle} stays as it is while a person is asked about it");
             return Err(Refusal::new(Code::WrongState, message)
-                .hint("write a note, or take the question back first")
+                .hint("write a note, wait for the answer, or take the question back first: sayso withdraw")
                 .into());
         }
         Ok(())

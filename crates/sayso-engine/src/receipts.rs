@@ -7,6 +7,7 @@ use sayso_core::gate::{self, Alert, Around, Gate, Happened, Onward, Receipt};
 use sayso_core::run::Run;
 use sayso_core::{Actor, GateId, RunId};
 use sayso_store::{GateFilter, Read};
+use std::collections::BTreeSet;
 
 /// So many turns of a task are looked at for the one that went on with an answer.
 const RUNS_MAX: usize = 200;
@@ -25,7 +26,8 @@ impl LocalDesk {
         self.read(|read| {
             let mut receipt = Receipt::of(&happened(read, &gate)?);
             receipt.onward = onward(read, &gate)?;
-            receipt.alerts = alerts(read, &gate, now)?;
+            let people = self.names(read)?.all();
+            receipt.alerts = alerts(read, &gate, people.as_ref(), now)?;
             Ok(receipt)
         })
     }
@@ -43,9 +45,10 @@ impl LocalDesk {
             let ended = read.deliveries_between(self.space, from, until, LOOK_MAX)?;
             gates.extend(read.gate_views(&[recent, ended].concat())?);
             let mut found = vec![];
+            let people = self.names(read)?.all();
             for gate in gates.iter().filter(|gate| gates::may_read(actor, gate)) {
                 if gate::could_hang(gate, now) {
-                    found.extend(alerts(read, gate, now)?);
+                    found.extend(alerts(read, gate, people.as_ref(), now)?);
                 }
             }
             Ok(found)
@@ -88,7 +91,12 @@ fn onward(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Onward>> {
     Ok(Some(Onward::of(run, &asked)))
 }
 
-fn alerts(read: &mut Read<'_>, gate: &Gate, now: sayso_core::Timestamp) -> Result<Vec<Alert>> {
+fn alerts(
+    read: &mut Read<'_>,
+    gate: &Gate,
+    people: Option<&BTreeSet<String>>,
+    now: sayso_core::Timestamp,
+) -> Result<Vec<Alert>> {
     let run = |read: &mut Read<'_>, id: RunId| -> Result<Option<Run>> {
         Ok(read.run(id)?.map(|(run, _)| run))
     };
@@ -98,7 +106,11 @@ fn alerts(read: &mut Read<'_>, gate: &Gate, now: sayso_core::Timestamp) -> Resul
         last_run = read.runs_of(id, 1)?.into_iter().next();
         task = read.task(id)?.map(|(row, _)| row.task);
     }
-    let around =
-        Around { asked_in: asked_in.as_ref(), last_run: last_run.as_ref(), task: task.as_ref() };
+    let around = Around {
+        asked_in: asked_in.as_ref(),
+        last_run: last_run.as_ref(),
+        task: task.as_ref(),
+        people,
+    };
     Ok(gate::alerts(gate, &around, now))
 }

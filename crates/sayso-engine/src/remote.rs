@@ -11,6 +11,7 @@ use sayso_core::text::shorten;
 use sayso_core::{
     Actor, Code, Deed, Door, GateId, Level, Refusal, Role, RunId, SpaceId, Timestamp, TokenId,
 };
+use sayso_store::Read;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +38,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 const REFUSAL_CHARS_MAX: usize = 500;
 
 /// How many entries of the chain are followed at a time.
-const CHANGES_MAX: usize = 1_000;
+pub(crate) const CHANGES_MAX: usize = 1_000;
 
 /// The way to a desk elsewhere.
 pub trait Line: Send + Sync {
@@ -342,6 +343,8 @@ fn is_same(known: &Actor, actor: &Actor) -> bool {
 pub(crate) enum Guard {
     /// Whoever has a credential; the desk knows what each may do.
     Anyone,
+    /// Whoever may work on tasks or see what others do: a credential that only asks sees neither.
+    Trackers,
     /// Whoever may see what others do.
     Readers,
     /// Whoever may run workers.
@@ -373,6 +376,24 @@ fn in_words(call: &str) -> String {
         "forget" => "forget what was remembered",
         "delete_space" => "delete the space",
         "delete_agent" => "delete agents",
+        "tasks" | "task" | "history" => "read tasks",
+        "run" | "runs_of" | "live_runs" => "read runs",
+        "settings" | "explain" | "check_settings" => "read what is set for the space",
+        "members" | "member" => "list agents",
+        "remembered" | "check_can_be_remembered" => "read what was remembered",
+        "away" => "see who is away",
+        "people" | "people_by_token" => "see who is here",
+        "check_file" => "have the database checked",
+        "flow" | "flow_history" | "flows" | "ready_flows" | "find_flow" => "read flows",
+        "start_flow" | "lead_flow" | "go_on" | "cancel_flow" => "run flows",
+        "start_run" | "renew_run" | "name_session" | "end_run" | "settle_run" | "lose_run"
+        | "rule_on_completion" | "to_be_landed" => "run agents",
+        "orders" | "stationed" | "take_order" | "put_off_order" | "admit_agent"
+        | "settle_order" | "dismiss_agent" | "note_nudge" | "has_nudges" | "take_nudges"
+        | "settle_nudge" => "look after agents",
+        "next_notice" | "claim_notices" | "settle_notice" | "fail_notice" | "fail_delivery" => {
+            "bring notices and answers"
+        }
         other => return other.replace('_', " "),
     };
     words.to_owned()
@@ -411,6 +432,8 @@ impl Caller {
         let what = || in_words(call);
         match guard {
             Guard::Anyone => Ok(()),
+            Guard::Trackers if self.actor.may(Deed::Read) => Ok(()),
+            Guard::Trackers => desk.check(&self.actor, Deed::Track, &what()),
             Guard::Readers => desk.check(&self.actor, Deed::Read, &what()),
             Guard::Operators => desk.check(&self.actor, Deed::Operate, &what()),
             Guard::Admins => self.check_is_admin(desk, &what()),
@@ -517,8 +540,7 @@ impl LocalDesk {
     /// What happened after an entry of the chain. Without one: where the chain ends.
     pub fn changes(&self, seen: Option<u64>) -> Result<Changes> {
         let Some(seen) = seen else {
-            let last = self.read(|read| Ok(read.audit_last(self.space, 1)?))?;
-            let seen = last.first().map_or(0, |row| row.seq);
+            let seen = self.read(|read| self.end(read))?;
             return Ok(Changes { seen, gates: vec![] });
         };
         let rows = self.look(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
@@ -529,7 +551,18 @@ impl LocalDesk {
             .flat_map(|entry| entry.events)
             .filter_map(|event| gate(&event.stream))
             .collect();
-        Ok(Changes { seen: rows.last().map_or(seen, |row| row.seq), gates })
+        let seen = match rows.last() {
+            Some(row) => row.seq,
+            // Whoever has seen more than there is follows a chain that was put back: they begin at its end.
+            None => seen.min(self.read(|read| self.end(read))?),
+        };
+        Ok(Changes { seen, gates })
+    }
+
+    /// Where the chain ends.
+    pub(crate) fn end(&self, read: &mut Read<'_>) -> Result<u64> {
+        let last = read.audit_last(self.space, 1)?;
+        Ok(last.first().map_or(0, |row| row.seq))
     }
 }
 

@@ -251,6 +251,7 @@ impl LocalDesk {
         // The store has them by id, and a worker that slept before it began has an old one.
         let mut runs =
             self.read(|read| Ok(read.runs_of(task, limit.saturating_add(SLEPT_MAX))?))?;
+        runs.retain(|run| run.started.space == self.space);
         runs.sort_by_key(|run| std::cmp::Reverse(run.started.fence));
         runs.truncate(limit);
         Ok(runs)

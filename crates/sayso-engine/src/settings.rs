@@ -53,11 +53,13 @@ pub enum SettingKind {
     Station,
     /// That a person is away, and who stands in for them.
     Away,
+    /// That a person was sent away, until they are invited again.
+    Dismissed,
 }
 
 impl SettingKind {
     /// All of them.
-    pub const ALL: [SettingKind; 10] = [
+    pub const ALL: [SettingKind; 11] = [
         SettingKind::Policy,
         SettingKind::Agent,
         SettingKind::Role,
@@ -68,6 +70,7 @@ impl SettingKind {
         SettingKind::Remembered,
         SettingKind::Station,
         SettingKind::Away,
+        SettingKind::Dismissed,
     ];
 
     /// Its name in the store.
@@ -83,6 +86,7 @@ impl SettingKind {
             SettingKind::Remembered => "remembered",
             SettingKind::Station => "station",
             SettingKind::Away => "away",
+            SettingKind::Dismissed => "dismissed",
         }
     }
 }
@@ -277,7 +281,17 @@ fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<S
 /// What only the admin's policy may say, such as that silence is a yes, only an admin may put there.
 /// And what people say themselves, such as that another answers for them, nobody sets for them.
 fn check_may_set(actor: &Actor, changes: &[Change]) -> Result<()> {
-    let said = |c: &&Change| matches!(c.kind, SettingKind::Away | SettingKind::Remembered);
+    let said = |c: &&Change| match c.kind {
+        SettingKind::Away | SettingKind::Remembered | SettingKind::Dismissed => true,
+        SettingKind::Policy
+        | SettingKind::Agent
+        | SettingKind::Role
+        | SettingKind::Person
+        | SettingKind::Group
+        | SettingKind::Calendar
+        | SettingKind::Template
+        | SettingKind::Station => false,
+    };
     if let Some(change) = changes.iter().find(said) {
         let what = change.kind.as_str();
         let message =
@@ -350,7 +364,9 @@ fn unreadable_body(setting: &Setting) -> Option<String> {
         SettingKind::Template => wrong::<Template>(body),
         SettingKind::Remembered => wrong::<Remembered>(body),
         SettingKind::Away => wrong::<Away>(body),
-        SettingKind::Policy | SettingKind::Role | SettingKind::Station => None,
+        SettingKind::Policy | SettingKind::Role | SettingKind::Station | SettingKind::Dismissed => {
+            None
+        }
     }
 }
 

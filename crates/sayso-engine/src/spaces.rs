@@ -53,6 +53,7 @@ impl LocalDesk {
             pace: None,
             swept: Arc::default(),
             errand: None,
+            reader: None,
         }
     }
 

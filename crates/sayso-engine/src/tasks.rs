@@ -207,6 +207,7 @@ impl LocalDesk {
 
     /// What happened to a task, in order.
     pub fn history(&self, id: TaskId) -> Result<History> {
+        self.task(id)?;
         self.read(|read| load::task_history(read, id))
     }
 

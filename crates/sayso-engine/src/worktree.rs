@@ -6,6 +6,8 @@
 
 use sayso_agents::process::MARK;
 use sayso_core::RunId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -103,6 +105,17 @@ pub struct Diff {
     pub text: String,
     /// Whether it was cut.
     pub is_cut: bool,
+}
+
+/// One path that differs: what was there and what is, by git's own names; none where there is nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Where.
+    pub path: String,
+    /// What was there.
+    pub before: Option<String>,
+    /// What is there.
+    pub after: Option<String>,
 }
 
 /// How bringing a branch home went.
@@ -255,6 +268,11 @@ impl Repository {
             Some((since, noted)) if noted.trim_end() == id && is_commit(since) => Ok(since.into()),
             _ => Err(failed("find where the step began", &format!("see {}", path.display()))),
         }
+    }
+
+    /// Where it is noted what the attempts at a command changed.
+    pub fn watch_note(&self, name: &str) -> PathBuf {
+        self.worktrees.join(format!("{name}.watch"))
     }
 
     fn step_mark(&self, name: &str) -> PathBuf {
@@ -421,6 +439,37 @@ impl Worktree {
         }
         let tree = self.snapshot_over(since)?;
         self.changed_since(since, Some(&tree))
+    }
+
+    /// What differs between two trees of git's own.
+    pub fn changes(&self, since: &str, now: &str) -> Result<Vec<Change>> {
+        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", since, now];
+        let found = paths(&run(self.here(), args)?, &args)?;
+        let change = |pair: &[String]| {
+            let [about, path] = pair else { return None };
+            let about: Vec<&str> = about.trim_start_matches(':').split(' ').collect();
+            let [mode, mode_now, id, id_now, ..] = about[..] else { return None };
+            let content = |mode: &str, id: &str| match id.bytes().all(|byte| byte == b'0') {
+                true => None,
+                false => Some(format!("{mode} {id}")),
+            };
+            let (before, after) = (content(mode, id), content(mode_now, id_now));
+            Some(Change { path: path.clone(), before, after })
+        };
+        let wrong = || failed("see what was changed", "it said something else");
+        found.chunks(2).map(|pair| change(pair).ok_or_else(wrong)).collect()
+    }
+
+    /// What is at each path of a tree of git's own, as [`Change`] names it.
+    pub fn contents(&self, tree: &str) -> Result<BTreeMap<String, String>> {
+        let args = ["ls-tree", "-r", "-z", "--full-tree", tree];
+        let found = paths(&run(self.here(), args)?, &args)?;
+        let entry = |line: String| {
+            let (about, path) = line.split_once('\t')?;
+            let [mode, _, id] = about.split(' ').collect::<Vec<_>>()[..] else { return None };
+            Some((path.to_owned(), format!("{mode} {id}")))
+        };
+        Ok(found.into_iter().filter_map(entry).collect())
     }
 
     /// All that is in the folder, as a tree of git's own. The index stays as it is.

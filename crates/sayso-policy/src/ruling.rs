@@ -73,6 +73,13 @@ impl Policies {
         Groups { scopes }.people(group).into_iter().collect()
     }
 
+    /// The groups that the space, or people kept elsewhere, know by name.
+    pub fn group_names(&self) -> std::collections::BTreeSet<String> {
+        let shared = self.files.iter().map(|(policy, _)| policy);
+        let shared = shared.filter(|policy| !matches!(policy.layer, Layer::Agent(_)));
+        shared.flat_map(|policy| policy.groups.keys()).chain(self.groups.keys()).cloned().collect()
+    }
+
     /// What they say of a request. Deny outweighs ask, ask outweighs allow, and several asks are
     /// merged to the strictest.
     pub fn ruling(&self, request: &Request) -> Ruling {

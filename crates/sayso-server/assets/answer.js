@@ -1,8 +1,10 @@
 // Answers. One is held for a moment before it is sent, and can be taken back as long; nothing is shown as
 // done before the server said so. Whoever leaves the page meant what they said, so it is sent then.
 
-import { Gone, call, newKey, send, space } from "./server.js";
+import { Gone, Refused, base, call, newKey, person, send, space } from "./server.js";
 import { ask, hold, say } from "./ask.js";
+import { isConnected } from "./live.js";
+import * as drafts from "./drafts.js";
 import { touch } from "./passkey.js";
 import { GRACE } from "./keys.js";
 
@@ -13,14 +15,57 @@ const names = ({ answers }, gate) => answers.some(({ card }) => card.dataset.id 
 
 // `answers` is a list of { card, body }; `words` says what is being done to them, `undone` is called when they
 // are taken back.
-export async function answer(answers, words, undone = () => {}) {
+export function answer(answers, words, undone = () => {}) {
   const isGoing = ({ card }) => [...held, ...unsent, ...sending].some((one) => names(one, card.dataset.id));
   if (answers.some(isGoing)) return say("that is being answered already; z takes back what is not sent yet");
   if (answers.some(({ card }) => card.dataset.presence === "true")) return touched(answers, words);
-  held.push({ answers, words, undone, until: Date.now() + GRACE });
+  holdOn(answers, words, undone);
+}
+
+function holdOn(answers, words, undone, isUnlocked = false) {
+  const one = { answers, words, undone, until: Date.now() + GRACE };
+  held.push(one);
   mark(answers, "held");
   say("");
   tick();
+  if (answers.length === 1) attempt(one, isUnlocked);
+}
+
+// What the server would refuse is told while the card is still there, and a passphrase asked for. Nothing is said by
+// that; where nobody answers, it is found out when the answer is sent.
+async function attempt(one, isUnlocked) {
+  const refused = await wouldRefuse(one.answers[0]);
+  if (!refused || !held.includes(one)) return;
+  remove(one);
+  tick();
+  if (refused.code !== PROOF || isUnlocked) {
+    one.undone();
+    return say(inWords(one.answers, refused), { wrong: true });
+  }
+  if (await unlocked()) holdOn(one.answers, one.words, one.undone, true);
+  else one.undone();
+}
+
+const LOOK_MAX = 3000;
+
+async function wouldRefuse({ card, body }) {
+  const address = `${base}/gates/${card.dataset.id}/try`;
+  const said = await send("POST", address, body, { signal: AbortSignal.timeout(LOOK_MAX) }).catch(() => ({}));
+  if (!said.refused) return null;
+  const refused = new Refused(said.refused);
+  tellMisfits(card, refused);
+  return refused;
+}
+
+// What is wrong with a form stands at its fields.
+function tellMisfits(card, { misfits }) {
+  if (misfits.length) dispatchEvent(new CustomEvent("misfits", { detail: { gate: card.dataset.id, misfits } }));
+}
+
+// Why an answer does not count, and which: whoever said it may look at another card by now.
+function inWords(answers, { message, hint }) {
+  const which = answers.length === 1 ? ` to ${answers[0].card.dataset.handle}` : "";
+  return [`your answer${which} does not count: ${message}`, hint].filter(Boolean).join(". ");
 }
 
 let ticking = 0;
@@ -44,9 +89,13 @@ function takeBack() {
   if (latest) drop(latest);
 }
 
-function drop(one) {
+function remove(one) {
   held = held.filter((other) => other !== one);
   mark(one.answers, "");
+}
+
+function drop(one) {
+  remove(one);
   one.undone();
   say(`taken back: ${one.words}; nothing was sent`);
   tick();
@@ -55,6 +104,19 @@ function drop(one) {
 // What was said to a card that is no longer the same was not said to this one.
 export function forget(gate) {
   held.filter((one) => names(one, gate)).forEach(drop);
+}
+
+// What ended without it needs no answer any more. Whether there was one on hold.
+export function settled(gate) {
+  const mine = held.filter((one) => names(one, gate));
+  for (const one of mine) {
+    mark(one.answers, "");
+    one.answers = one.answers.filter(({ card }) => card.dataset.id !== gate);
+    mark(one.answers, "held");
+  }
+  held = held.filter(({ answers }) => answers.length);
+  if (mine.length) tick();
+  return mine.length > 0;
 }
 
 function sendNow(one) {
@@ -66,6 +128,7 @@ function sendNow(one) {
 
 addEventListener("pagehide", () => {
   const mine = held;
+  keepLeft([...held, ...unsent, ...sending]);
   held = [];
   for (const { answers } of mine) post(answers, { keepalive: true }).catch(() => {});
 });
@@ -88,6 +151,46 @@ export function tellUnsaid() {
   const unsaid = sessionStorage.getItem(UNSAID);
   sessionStorage.removeItem(UNSAID);
   if (unsaid) say(`you were logged out before your answer to ${unsaid} was sent; answer again`, { wrong: true });
+  tellLeft();
+}
+
+// What was said just before somebody left: whether it arrived is asked on the next page.
+const LEFT = "left";
+const LEFT_MAX = 20;
+const ARRIVES = [0, 1000, 2500];
+
+function keepLeft(all) {
+  const left = all.flatMap(({ answers }) => answers).map(({ card }) => [card.dataset.id, card.dataset.handle]);
+  if (left.length) sessionStorage.setItem(LEFT, JSON.stringify(left.slice(0, LEFT_MAX)));
+}
+
+async function tellLeft() {
+  const left = JSON.parse(sessionStorage.getItem(LEFT) ?? "[]");
+  sessionStorage.removeItem(LEFT);
+  const [came, lost] = [[], []];
+  for (const [gate, handle] of left) {
+    const found = await arrived(gate).catch((error) => error);
+    // Then it is asked when the server is back.
+    if (found instanceof Gone) return sessionStorage.setItem(LEFT, JSON.stringify(left));
+    if (!found?.handle) lost.push(handle);
+    else came.push(isMine(found) ? became(found) : `${became(found)}${found.answer ? ` by ${found.answer.by}` : ""}; your answer did not count`);
+  }
+  if (lost.length) say(`your answer to ${lost.join(", ")} did not arrive; answer again`, { wrong: true });
+  else if (came.length) say(came.join("; "));
+}
+
+addEventListener("server-is-back", tellLeft);
+
+const isMine = ({ answer, votes }) => [answer, ...votes].some((one) => one?.by === person);
+
+// The gate, when it has heard: what was sent on leaving may still be on its way.
+async function arrived(gate) {
+  for (const wait of ARRIVES) {
+    await new Promise((done) => setTimeout(done, wait));
+    const found = await call("GET", `/gates/${gate}`);
+    if (found.state !== "open" || isMine(found)) return found;
+  }
+  return null;
 }
 
 function post(answers, more) {
@@ -102,7 +205,7 @@ function post(answers, more) {
 // What is on its way.
 const sending = new Set();
 
-async function carryOut(answers, words, key = newKey()) {
+async function carryOut(answers, words, key = newKey(), isUnlocked = false) {
   const mine = { answers };
   sending.add(mine);
   try {
@@ -110,12 +213,14 @@ async function carryOut(answers, words, key = newKey()) {
     const refused = (said.items || []).filter((one) => one.outcome === "refused");
     if (refused.length) throw new Error(`${refused.length} of ${answers.length} were refused: ${refused[0].message}`);
     mark(answers, "");
+    answers.forEach(({ card }) => drafts.drop(card.dataset.id));
     tellOnce(answers, said.items ? `${said.items.length} answered` : became(said));
   } catch (error) {
     if (error instanceof Gone) return keep({ answers, words, key });
     mark(answers, "");
-    if (error.code === PROOF && (await unlocked())) return carryOut(answers, words);
-    tellOnce(answers, ["your answer does not count: " + error.message, error.hint].filter(Boolean).join(". "), { wrong: true });
+    if (error.code === PROOF && !isUnlocked) return (await unlocked()) ? carryOut(answers, words, newKey(), true) : undefined;
+    if (error.misfits) tellMisfits(answers[0].card, error);
+    tellOnce(answers, inWords(answers, error), { wrong: true });
   }
   dispatchEvent(new Event("change-in-space"));
 }
@@ -151,7 +256,7 @@ addEventListener("server-is-back", sayAgain);
 
 // Leaving now would lose it.
 addEventListener("beforeunload", (event) => {
-  if (unsent.length) event.preventDefault();
+  if (unsent.length || (held.length && !isConnected())) event.preventDefault();
 });
 
 // What became of an answer is told once, here and not again when the card comes to say it.
@@ -167,16 +272,25 @@ export const wasTold = (gate) => told.delete(gate);
 // The code of "this needs more proof of who you are".
 const PROOF = "SAY012";
 
-// Shows the passphrase, for some minutes.
+// The code of "the passphrase is wrong".
+const WRONG = "SAY039";
+
+// Shows the passphrase, for some minutes. A wrong one is told, and asked for again.
 async function unlocked() {
-  const passphrase = await ask("This needs your passphrase", { label: "Passphrase", type: "password", go: "Answer" });
-  if (!passphrase) return false;
-  try {
-    await send("POST", `/session/${encodeURIComponent(space)}/unlock`, { passphrase });
-    return true;
-  } catch (error) {
-    say(error.message, { wrong: true });
-    return false;
+  let title = "This needs your passphrase";
+  for (;;) {
+    const passphrase = await ask(title, { label: "Passphrase", type: "password", go: "Answer" });
+    if (!passphrase) {
+      say("nothing was sent; it needs your passphrase", { wrong: true });
+      return false;
+    }
+    const said = await send("POST", `/session/${encodeURIComponent(space)}/unlock`, { passphrase }).catch((error) => error);
+    if (!(said instanceof Error)) return true;
+    if (said.code !== WRONG) {
+      say(`nothing was sent: ${[said.message, said.hint].filter(Boolean).join(". ")}`, { wrong: true });
+      return false;
+    }
+    title = "That passphrase is wrong; try again";
   }
 }
 
@@ -186,6 +300,9 @@ async function touched(answers, words) {
   const [{ card, body }] = answers;
   try {
     mark(answers, "sent");
+    // That a touch is missing is known.
+    const refused = await wouldRefuse(answers[0]);
+    if (refused && refused.code !== PROOF) throw refused;
     const asked = await call("POST", `/gates/${card.dataset.id}/presence`, { digest: body.digest });
     say("touch your passkey");
     const credential = await touch(asked.options);

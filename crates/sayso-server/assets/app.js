@@ -2,9 +2,10 @@
 
 import { Gone } from "./server.js";
 import { follow } from "./live.js";
-import { help, isAsking, palette, say, takeBack } from "./ask.js";
+import { help, isAsking, palette, say, sayBriefly, takeBack, unsayGone } from "./ask.js";
 import { KEYS } from "./keys.js";
 import { tellUnsaid } from "./answer.js";
+import { isField, isTyping } from "./typing.js";
 import * as card from "./card.js";
 
 const page = document.documentElement.dataset.page;
@@ -51,8 +52,6 @@ if (hasCard) {
   });
 }
 
-const isTyping = (target) => target.closest?.("input:not([type=radio]):not([type=checkbox]), textarea, select, [contenteditable]");
-
 addEventListener("keydown", (event) => {
   if (event.isComposing || isAsking()) return;
   const key = (event.ctrlKey || event.metaKey ? "Ctrl+" : "") + event.key;
@@ -60,9 +59,15 @@ addEventListener("keydown", (event) => {
   if (!found || !actions[found.name] || event.altKey) return;
   // A question that was just closed holds the focus until the next frame; what is pressed then is for the page.
   const target = event.target.closest?.("dialog") ? document.body : event.target;
-  if (isTyping(target)) {
+  if (isField(target)) {
     if (event.key === "Escape") target.blur();
     if (key !== "Ctrl+k") return;
+  }
+  // What was begun in a field that is gone goes nowhere.
+  if (isTyping() && key !== "Ctrl+k") {
+    event.preventDefault();
+    sayBriefly("that was typed for something else and is dropped; press Esc, or wait a moment");
+    return;
   }
   // A key that is held down says it once.
   if (event.repeat && found.speaks) return;
@@ -83,6 +88,8 @@ function things() {
   const pages = places.map((link) => ({ says: `go to ${link.firstChild.textContent.trim()}`, go: () => link.click() }));
   return [...pages, ...deeds];
 }
+
+addEventListener("server-is-back", unsayGone);
 
 addEventListener("change-in-space", async () => {
   try {
@@ -120,6 +127,25 @@ setInterval(tellTimes, 5000);
 new MutationObserver(tellTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
 tellTimes();
 tellUnsaid();
+
+// The list somebody came from is the one they go back to.
+const LIST = "list";
+if (inbox) sessionStorage.setItem(LIST, location.pathname + location.search);
+const backTo = document.querySelector(".back a");
+const came = sessionStorage.getItem(LIST);
+if (backTo && came?.startsWith(new URL(backTo.href).pathname)) backTo.href = came + new URL(backTo.href).hash;
+
+// The page scrolls within its frame, where no browser remembers how far: what comes back comes back to there.
+const frame = document.getElementById("all");
+if (!inbox && history.state?.scrolled) frame.scrollTop = history.state.scrolled;
+let scrolling = 0;
+frame?.addEventListener("scroll", () => {
+  clearTimeout(scrolling);
+  scrolling = setTimeout(() => history.replaceState({ ...history.state, scrolled: frame.scrollTop }, ""), 100);
+});
+
+// The page scrolls within its frame: the keys of the browser for that are to reach it, wherever one begins.
+if (document.activeElement === document.body) document.getElementById("all")?.focus({ preventScroll: true });
 if (hasCard && !inbox) card.begin();
 follow();
 document.documentElement.dataset.ready = page;

@@ -2,6 +2,7 @@
 // question is no answer.
 
 import { KEYS } from "./keys.js";
+import { GONE } from "./server.js";
 
 export function element(name, text, className) {
   const made = document.createElement(name);
@@ -11,12 +12,18 @@ export function element(name, text, className) {
 }
 
 // What was said last, and what is held: one does not drive the other away.
-const lines = { said: { words: "" }, held: { words: "" } };
+const lines = { said: { words: "" }, held: { words: "" }, brief: { words: "" } };
 
 // Says something at the foot of the page. With a way back it offers that.
 export function say(words, { wrong = false, back = null } = {}) {
   lines.said = { words, wrong, back };
   tell();
+}
+
+// That the server is gone is not true any more.
+export function unsayGone() {
+  const { words, back } = lines.said;
+  if (!back && words.startsWith(GONE)) say("");
 }
 
 // Says what is held, for as long as it is; nothing takes that away.
@@ -25,15 +32,43 @@ export function hold(words, back) {
   tell();
 }
 
+const BRIEF = 2500;
+let fading = 0;
+
+// Says something that goes by itself, below what was said.
+export function sayBriefly(words) {
+  clearTimeout(fading);
+  if (words) fading = setTimeout(() => sayBriefly(""), BRIEF);
+  if (lines.brief.words === words) return;
+  lines.brief = { words, isBrief: true };
+  tell();
+}
+
 function tell() {
-  const all = [lines.said, lines.held].filter(({ words }) => words);
+  const all = [lines.said, lines.held, lines.brief].filter(({ words }) => words);
   document.getElementById("said").replaceChildren(...all.map(line));
 }
 
-function line({ words, wrong, back }) {
+// What was said and heard can be put away; what is held stays until it is sent or taken back.
+function putAway() {
+  const button = element("button", "×", "plain");
+  button.type = "button";
+  button.setAttribute("aria-label", "Put this message away");
+  button.addEventListener("click", () => {
+    say("");
+    document.getElementById("all").focus({ preventScroll: true });
+  });
+  return button;
+}
+
+function line({ words, wrong, back, isBrief }) {
   const made = element("p");
   made.append(element("span", words, wrong ? "problem" : ""));
-  if (!back) return made;
+  if (isBrief) return made;
+  if (!back) {
+    made.append(putAway());
+    return made;
+  }
   const button = element("button", "Take it back");
   button.type = "button";
   button.append(" ", element("kbd", "z"));
@@ -73,12 +108,14 @@ function dialog(title, body, buttons) {
 }
 
 // A line of text, or null when nobody wants to say anything. What has to be meant is not said by Enter.
-export function ask(title, { label = "", value = "", type = "text", go = "Go on", careful = false } = {}) {
+export function ask(title, { label = "", value = "", type = "text", go = "Go on", careful = false, list = "" } = {}) {
   return new Promise((answer) => {
     const input = element("input");
     input.type = type;
     input.value = value;
     input.autocomplete = type === "password" ? "current-password" : "off";
+    // What is known can be picked; what is not can be typed.
+    if (list) input.setAttribute("list", list);
     const wrap = element("label", label);
     wrap.append(input);
     const yes = element("button", go, "main");
@@ -113,50 +150,77 @@ export function help() {
     return [element("h3", title), list];
   };
   const close = element("button", "Close", "main");
-  dialog("Keys", [...half("Looking", false), ...half("Answering", true)], [close]);
+  const made = dialog("Keys", [...half("Looking", false), ...half("Answering", true)], [close]);
+  // What opened it closes it.
+  made.addEventListener("keydown", (event) => {
+    if (event.key !== "?") return;
+    event.preventDefault();
+    event.stopPropagation();
+    made.close();
+  });
 }
 
-// Everything there is to do: type a part of its name.
+// The words that the command line has for what the pages say otherwise.
+const WORDS = { open: "show", edit: "respond answer", claim: "release", filter: "search", undo: "back", copy: "command" };
+const SHOWN_MAX = 12;
+
+// Everything there is to do: type a part of its name. The arrows move; Enter does what only looks, at once.
 export function palette(things) {
   const input = element("input");
   input.type = "text";
   input.setAttribute("aria-label", "What to do");
   const list = element("ul", "", "palette");
+  const count = element("p", "", "faint");
+  count.setAttribute("role", "status");
   const hint = element("p", "", "faint");
   hint.setAttribute("role", "status");
   const close = element("button", "Leave it");
-  const made = dialog("What to do", [input, list, hint], [close]);
+  const made = dialog("What to do", [input, list, count, hint], [close]);
   close.type = "button";
   close.addEventListener("click", () => made.close());
-  const fill = () => {
-    const wanted = input.value.toLowerCase();
-    const found = things.filter((one) => one.says.toLowerCase().includes(wanted)).slice(0, 12);
-    list.replaceChildren(
-      ...found.map((one) => {
-        const item = element("li");
-        const button = element("button", one.says, "plain");
-        button.type = "button";
-        if (one.shown) button.append(" ", element("kbd", one.shown));
-        button.addEventListener("click", () => {
-          made.close();
-          one.go();
-        });
-        // Enter looks; what says something to a card is pressed with the space bar, or with the mouse.
-        button.addEventListener("keydown", (event) => {
-          if (event.key !== "Enter" || !one.speaks) return;
-          event.preventDefault();
-          hint.textContent = "Enter says nothing to a card; press the space bar";
-        });
-        item.append(button);
-        return item;
-      }),
-    );
+  const does = (one, wanted) => [one.says, one.name ?? "", WORDS[one.name] ?? ""].some((words) => words.toLowerCase().includes(wanted));
+  const button = (one) => {
+    const button = element("button", one.says, "plain");
+    button.type = "button";
+    if (one.shown) button.append(" ", element("kbd", one.shown));
+    button.addEventListener("click", () => {
+      made.close();
+      one.go();
+    });
+    // Enter looks; what says something to a card is pressed with the space bar, or with the mouse.
+    button.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !one.speaks) return;
+      event.preventDefault();
+      hint.textContent = "Enter says nothing to a card; press the space bar";
+    });
+    button.dataset.speaks = Boolean(one.speaks);
+    const item = element("li");
+    item.append(button);
+    return item;
   };
+  const fill = () => {
+    const wanted = input.value.trim().toLowerCase();
+    const found = things.filter((one) => does(one, wanted));
+    list.replaceChildren(...found.slice(0, SHOWN_MAX).map(button));
+    const more = found.length - SHOWN_MAX;
+    count.textContent = more > 0 ? `and ${more} more; type a part of the name` : found.length ? "" : "nothing here is called that";
+    hint.textContent = "";
+  };
+  made.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const places = [input, ...list.querySelectorAll("button")];
+    const at = places.indexOf(document.activeElement);
+    places[Math.min(Math.max(at + step, 0), places.length - 1)].focus();
+  });
   input.addEventListener("input", fill);
-  // Enter leads to the first of them.
+  // Enter does the first of them, or leads to it where it would say something.
   made.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    list.querySelector("button")?.focus();
+    const first = list.querySelector("button");
+    if (first?.dataset.speaks === "false") first.click();
+    else first?.focus();
   });
   fill();
   input.focus();

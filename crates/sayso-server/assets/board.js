@@ -144,5 +144,7 @@ on("back", "click", async () => {
 
 on("logout", "click", async () => {
   await send("DELETE", `/session/${encodeURIComponent(space)}`);
+  // What was begun here is nobody else's.
+  sessionStorage.clear();
   location.href = "/login";
 });

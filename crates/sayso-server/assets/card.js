@@ -1,10 +1,13 @@
 // The card that is looked at: what it hears, and when. Nothing is said to a card that was not on the screen
 // for a moment: keys and clicks that were meant for something else are dropped.
 
-import { base, call, part } from "./server.js";
-import { answer, forget, markAgain, wasTold } from "./answer.js";
-import { ask, say } from "./ask.js";
+import { Gone, base, call, part } from "./server.js";
+import { answer, forget, markAgain, settled, wasTold } from "./answer.js";
+import { ask, element, say } from "./ask.js";
+import * as drafts from "./drafts.js";
+import * as fields from "./form.js";
 import { DEAD_TIME } from "./keys.js";
+import { isField } from "./typing.js";
 
 const pane = () => document.getElementById("pane");
 export const current = () => document.getElementById("card");
@@ -35,15 +38,50 @@ function seen(card) {
   call("POST", `/gates/${card.dataset.id}/seen`, { digest: card.dataset.digest }).catch(() => {});
 }
 
-// Shows the card of a gate. The one before is gone at once: nobody answers what they no longer see.
+// So long the card before may still be read while the next one is fetched.
+const SLOW = 200;
+let missed = null;
+
+// Shows the card of a gate. The one before is gone at once: nobody answers what they no longer look at.
 export async function show(gate) {
   looking?.abort();
   looking = new AbortController();
+  const { signal } = looking;
   drawnAt = Infinity;
-  const found = await part(`${base}/gates/${gate}?part=card`, { signal: looking.signal });
-  pane().replaceChildren(...found);
+  missed = null;
+  retire();
+  const slow = setTimeout(() => tellPane("…"), SLOW);
+  try {
+    const found = await part(`${base}/gates/${gate}?part=card`, { signal });
+    pane().replaceChildren(...found);
+  } catch (error) {
+    if (!signal.aborted) fail(gate, error);
+    throw error;
+  } finally {
+    clearTimeout(slow);
+  }
   begin();
 }
+
+// It can be read a moment longer, and hears nothing any more.
+function retire() {
+  const card = current();
+  if (!card) return;
+  card.removeAttribute("id");
+  card.inert = true;
+}
+
+function tellPane(words) {
+  pane().replaceChildren(element("p", words, "empty faint"));
+}
+
+function fail(gate, error) {
+  if (!(error instanceof Gone)) return tellPane(error.message);
+  missed = gate;
+  tellPane("The server does not answer. This card is shown as soon as it does.");
+}
+
+addEventListener("server-is-back", () => missed && show(missed).catch(() => {}));
 
 export function begin() {
   drawn();
@@ -61,8 +99,29 @@ export function begin() {
   });
   // A form is never sent by Enter.
   card?.querySelector("form")?.addEventListener("submit", (event) => event.preventDefault());
-  card?.addEventListener("input", () => tellCommand(card));
+  card?.addEventListener("input", (event) => {
+    oneOfBoth(card, event.target);
+    wrote(card);
+  });
+  const form = card?.querySelector("form");
+  if (form) fields.begin(form);
+  if (card?.dataset.open === "false") drafts.drop(card.dataset.id);
+  else if (card) drafts.restore(card);
   if (card) tellCommand(card);
+}
+
+// What is written or picked is kept, and said as a command.
+function wrote(card) {
+  drafts.keep(card);
+  tellCommand(card);
+}
+
+// Where one is wanted it is an option or words of one's own: the later takes the place of the other.
+function oneOfBoth(card, changed) {
+  if (card.dataset.shape !== "choice" || card.dataset.multi === "true") return;
+  const other = card.querySelector('[name="other"]');
+  if (changed.name === "picked" && other) other.value = "";
+  if (changed === other && other.value.trim()) card.querySelectorAll('[name="picked"]').forEach((one) => (one.checked = false));
 }
 
 // Looks again. A card that is as it was stays, with what is being typed into it.
@@ -74,13 +133,44 @@ export async function refresh() {
   if (!fresh || card !== current()) return;
   const { digest, open } = card.dataset;
   if (fresh.dataset.digest === digest && fresh.dataset.open === open) return renew(card, fresh);
+  const writing = whereIn(card);
   card.replaceWith(fresh);
+  begin();
+  if (fresh.dataset.open !== "true") return tellEnding(fresh);
   if (fresh.dataset.digest !== digest) {
     forget(fresh.dataset.id);
     say("the card has changed; look again");
   }
-  else if (fresh.dataset.open !== open && !wasTold(fresh.dataset.id)) say(`${fresh.dataset.handle}: ${fresh.querySelector("#ending")?.textContent ?? ""}`);
-  begin();
+  if (writing) writeOn(fresh, writing);
+}
+
+// How it ended. What was held for it is not sent.
+function tellEnding(card) {
+  const { id, handle } = card.dataset;
+  const unsent = settled(id) ? "; your answer was not sent" : "";
+  if (!wasTold(id) || unsent) say(`${handle}: ${card.querySelector("#ending")?.textContent ?? "it has ended"}${unsent}`);
+}
+
+// Where on a card somebody is writing.
+function whereIn(card) {
+  const control = document.activeElement;
+  if (!card.contains(control) || !isField(control)) return null;
+  const { selectionStart, selectionEnd } = control;
+  return { name: drafts.nameOf(card.querySelector("form"), control), selectionStart, selectionEnd };
+}
+
+// Whoever was writing writes on, in the same field of what became of the card. Where there is none, what they type
+// goes nowhere.
+function writeOn(card, { name, selectionStart, selectionEnd }) {
+  const form = card.querySelector("form");
+  const control = form && drafts.named(form, name);
+  // A letter picks in a list, and nobody has picked from this one.
+  if (!control || control.tagName === "SELECT") return;
+  control.closest("details")?.setAttribute("open", "");
+  control.focus();
+  // Not every field tells where in it one is.
+  if (selectionStart !== null && selectionStart !== undefined) control.setSelectionRange?.(selectionStart, selectionEnd);
+  problem("the card changed while you wrote; read it again before you answer");
 }
 
 // Only what people did around it, so that nothing somebody typed is lost.
@@ -91,8 +181,11 @@ function renew(card, fresh) {
   }
   card.dataset.claimed = fresh.dataset.claimed;
   card.dataset.same = fresh.dataset.same;
-  const [old, now] = [card, fresh].map((one) => one.querySelector('[data-do="claim"]'));
-  if (old && now) old.replaceChildren(...now.childNodes);
+  card.dataset.off = fresh.dataset.off;
+  for (const name of ["claim", "snooze"]) {
+    const [old, now] = [card, fresh].map((one) => one.querySelector(`[data-do="${name}"]`));
+    if (old && now) old.replaceChildren(...now.childNodes);
+  }
 }
 
 function problem(words) {
@@ -124,7 +217,7 @@ function content(card) {
       const picked = [...form.querySelectorAll('[name="picked"]:checked')].map((one) => one.value);
       const other = form.querySelector('[name="other"]')?.value.trim();
       const count = form.querySelectorAll('[name="picked"]').length;
-      if (!picked.length && !other) return missing(`pick an option first: 1 to ${Math.min(count, 9)}`, form.querySelector("input"));
+      if (!picked.length && !other) return missing(`pick an option first: 1 to ${Math.min(count, 9)}`);
       return { picked, ...(other ? { other } : {}) };
     }
     case "form":
@@ -134,6 +227,7 @@ function content(card) {
   }
 }
 
+// What is missing can be written at once. Nothing that could be pressed gets the focus: the next key would press it.
 function missing(words, place) {
   problem(words);
   place?.focus();
@@ -141,35 +235,16 @@ function missing(words, place) {
 }
 
 function filled(form) {
-  const all = {};
-  for (const field of form.querySelectorAll("[data-field]")) {
-    const typed = field.value.trim();
-    if (!typed && field.dataset.needed === "true") return missing(`${field.dataset.field} is needed`, field);
-    if (!typed) continue;
-    const value = read(field, typed);
-    if (value === undefined) return missing(`${field.dataset.field || "the answer"} is not right`, field);
-    if (!field.dataset.field) return { form: value };
-    all[field.dataset.field] = value;
-  }
-  return { form: all };
+  problem("");
+  const value = fields.filled(form.querySelector("#fields"));
+  return value === null ? null : { form: value };
 }
 
-function read(field, typed) {
-  switch (field.dataset.kind) {
-    case "number":
-      return Number.isFinite(Number(typed)) ? Number(typed) : undefined;
-    case "boolean":
-      return typed === "true";
-    case "json":
-      try {
-        return JSON.parse(typed);
-      } catch {
-        return undefined;
-      }
-    default:
-      return typed;
-  }
-}
+// What the server found wrong with a form stands where it belongs, if the card is still there.
+addEventListener("misfits", ({ detail: { gate, misfits } }) => {
+  const place = current()?.dataset.id === gate && current().querySelector("#fields");
+  if (place && !fields.misfit(place, misfits)) problem(misfits.map(({ at, words }) => [at, words].filter(Boolean).join(": ")).join("; "));
+});
 
 // A call runs as it was shown, unless its arguments were changed here.
 function changedArguments(form) {
@@ -207,11 +282,29 @@ export async function reject() {
   if (!card) return;
   let why = reason(card);
   if (!why.reason) {
-    const said = await ask(`Reject ${card.dataset.handle}`, { label: "Why, or what to do instead", go: "Reject" });
-    if (said === null || card !== current()) return;
+    const said = await asked(card, `Reject ${card.dataset.handle}`, { label: "Why, or what to do instead", go: "Reject" });
+    if (said === null) return;
     why = said.trim() ? { reason: said.trim() } : {};
+    if (card !== current()) return keepWords(card, said);
   }
   answer([{ card, body: { verdict: "rejected", ...shown(card), ...why } }], `rejecting ${card.dataset.handle}`);
+}
+
+// Asks something about a card. What was held for it is taken back: whoever thinks about it again has not said it.
+function asked(card, title, how) {
+  forget(card.dataset.id);
+  return ask(title, how);
+}
+
+// A no to a card that changed meanwhile is no answer to what stands there now; the words for it are kept.
+function keepWords(card, words) {
+  const now = current();
+  const place = now?.dataset.id === card.dataset.id ? now.querySelector('[name="reason"]') : null;
+  if (place && !place.value) {
+    place.value = words;
+    wrote(now);
+  }
+  say(`${card.dataset.handle} has changed while you wrote; nothing was sent, look again`, { wrong: true });
 }
 
 // Picks an option; several where several may be picked. It says nothing by itself.
@@ -220,7 +313,8 @@ export function choose(number) {
   if (!option) return;
   option.checked = option.type === "checkbox" ? !option.checked : true;
   option.focus();
-  tellCommand(current());
+  oneOfBoth(current(), option);
+  wrote(current());
   problem("");
   say("picked; a answers");
 }
@@ -230,7 +324,7 @@ export function edit() {
   if (!card) return;
   const changed = card.querySelector("#arguments");
   if (changed) changed.open = true;
-  const place = card.querySelector('textarea, [name="other"], [name="reason"]');
+  const place = card.querySelector('[data-field], textarea, [name="other"], [name="reason"]');
   place?.focus();
 }
 
@@ -246,7 +340,8 @@ async function deed(card, path, body, words) {
 
 export async function snooze() {
   const card = ready();
-  const until = card && (await ask(`Put ${card.dataset.handle} off`, { label: "For how long", value: "1h" }));
+  if (card?.dataset.off === "true") return deed(card, "snooze", { until: "now" }, `${card.dataset.handle} is back`);
+  const until = card && (await asked(card, `Put ${card.dataset.handle} off`, { label: "For how long", value: "1h" }));
   if (until) deed(card, "snooze", { until }, `${card.dataset.handle} is put off`);
 }
 
@@ -259,13 +354,13 @@ export function claim() {
 
 export async function delegate() {
   const card = ready();
-  const to = card && (await ask(`Hand ${card.dataset.handle} on`, { label: "To whom" }));
+  const to = card && (await asked(card, `Hand ${card.dataset.handle} on`, { label: "To whom", list: "people" }));
   if (to) deed(card, "delegate", { to }, `handed to ${to}`);
 }
 
 // Reads on in a card that is longer than the screen.
 export function scroll(pages) {
-  const place = pane().scrollHeight > pane().clientHeight ? pane() : document.scrollingElement;
+  const place = pane().scrollHeight > pane().clientHeight ? pane() : document.getElementById("all");
   place.scrollBy({ top: pages * place.clientHeight * 0.8 });
 }
 
@@ -284,24 +379,60 @@ function command(card) {
   const { handle, shape } = card.dataset;
   const look = `sayso show ${handle}`;
   const form = card.querySelector("form");
-  if (shape === "choice" && form) {
-    const picked = [...form.querySelectorAll('[name="picked"]:checked')].map((one) => one.dataset.number);
-    const other = form.querySelector('[name="other"]')?.value.trim();
-    const words = [...picked, ...(other ? [`--other ${quoted(other)}`] : [])];
-    return words.length ? `sayso choose ${handle} ${words.join(" ")}` : look;
+  if (!form) return card.querySelector(".command")?.textContent ?? look;
+  const why = form.reason?.value.trim() ?? "";
+  const because = why ? ` ${option("reason", why)}` : "";
+  switch (shape) {
+    case "choice": {
+      const picked = [...form.querySelectorAll('[name="picked"]:checked')].map((one) => one.dataset.number);
+      const other = form.querySelector('[name="other"]')?.value.trim();
+      const words = [...picked, ...(other ? [option("other", other)] : [])];
+      return words.length ? `sayso choose ${handle} ${words.join(" ")}${because}` : look;
+    }
+    case "text": {
+      const text = form.text.value.trim();
+      if (!text) return look;
+      return why ? `sayso answer ${handle}${because}${plain(text)}` : `sayso respond ${handle}${plain(text)}`;
+    }
+    case "verdict":
+      return verdict(card, form, why, because) ?? look;
+    default:
+      return look;
   }
-  if (shape === "text" && form) {
-    const text = form.text.value.trim();
-    return text ? `sayso respond ${handle} ${quoted(text)}` : look;
+}
+
+// Words that could be taken for an option are none.
+const plain = (words) => ` ${words.startsWith("-") ? "-- " : ""}${quoted(words)}`;
+const option = (name, words) => `--${name}${words.startsWith("-") ? "=" : " "}${quoted(words)}`;
+
+// A yes with all that goes with it: what stands on the card is what is said, or nothing is.
+function verdict(card, form, why, because) {
+  const { handle } = card.dataset;
+  const place = form.querySelector('[name="arguments"]');
+  if (place && place.value !== place.dataset.was) {
+    const changed = place.value.trim();
+    return isJson(changed) ? `sayso answer ${handle} yes ${option("arguments", changed)}${because}` : null;
   }
-  if (shape === "form") return look;
-  return card.querySelector(".command")?.textContent ?? look;
+  const isWork = [...card.querySelectorAll(".command")].some((one) => one.textContent.startsWith("sayso done "));
+  return `sayso ${isWork ? "done" : "approve"} ${handle}${why ? plain(why) : ""}`;
+}
+
+function isJson(text) {
+  try {
+    return JSON.parse(text) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 // What stands on the card as a command follows what is picked and written.
 function tellCommand(card) {
-  const place = card.querySelector(".command");
-  if (place) place.textContent = command(card);
+  const [first, ...others] = card.querySelectorAll(".command");
+  if (!first || !card.querySelector("form")) return;
+  const why = card.querySelector('[name="reason"]')?.value.trim();
+  const no = others.find((one) => one.textContent.startsWith("sayso reject "));
+  if (no) no.textContent = `sayso reject ${card.dataset.handle}${why ? plain(why) : ' "reason"'}`;
+  first.textContent = command(card);
 }
 
 export async function copy() {

@@ -1,9 +1,10 @@
 // The list beside the card. Nothing in it moves while somebody looks: what is new comes at its end, what is
 // over stays in its place and says so, until the list is asked for anew.
 
-import { call, part } from "./server.js";
-import { answer } from "./answer.js";
-import { ask, say } from "./ask.js";
+import { Gone, call, part } from "./server.js";
+import { answer, forget, settled } from "./answer.js";
+import { ask, element, say } from "./ask.js";
+import * as typing from "./typing.js";
 import * as card from "./card.js";
 
 const list = document.getElementById("list");
@@ -11,16 +12,20 @@ const wide = matchMedia("(min-width: 60rem)");
 const rows = () => [...list.querySelectorAll(".row:not([hidden])")];
 const here = () => list.querySelector(".row.here");
 
-function select(row, { focus = true } = {}) {
+// Where one is in the list.
+function stand(row) {
   const before = here();
-  if (!row || row === before) return;
   before?.classList.remove("here");
   before?.querySelector("a")?.removeAttribute("aria-current");
   row.classList.add("here");
-  const link = row.querySelector("a");
-  link.setAttribute("aria-current", "true");
-  if (focus) link.focus({ preventScroll: true });
+  row.querySelector("a").setAttribute("aria-current", "true");
   row.scrollIntoView({ block: "nearest" });
+}
+
+function select(row, { focus = true } = {}) {
+  if (!row || row === here()) return;
+  stand(row);
+  if (focus) row.querySelector("a").focus({ preventScroll: true });
   // Whoever comes back, after a login or by the buttons of their browser, comes back to this card.
   history.replaceState(null, "", row.dataset.handle ? `#${row.dataset.handle}` : location.pathname + location.search);
   if (wide.matches && row.dataset.id) card.show(row.dataset.id).catch(wrong);
@@ -28,8 +33,9 @@ function select(row, { focus = true } = {}) {
   if (rows().indexOf(row) >= rows().length - 15) more().catch(() => {});
 }
 
+// That the server is gone stands in the place of the card, and at the head of the page.
 function wrong(error) {
-  if (error.name !== "AbortError") say([error.message, error.hint].filter(Boolean).join(". "), { wrong: true });
+  if (error.name !== "AbortError" && !(error instanceof Gone)) say([error.message, error.hint].filter(Boolean).join(". "), { wrong: true });
 }
 
 export function move(step) {
@@ -39,7 +45,17 @@ export function move(step) {
 }
 
 export const first = () => select(rows()[0]);
-export const last = () => select(rows().at(-1));
+
+// The last of all, not of those that happen to be loaded.
+export async function last() {
+  select(rows().at(-1));
+  if (!list.querySelector("#more")) return;
+  const before = here();
+  say("looking for the end of the list …");
+  await loadAll().catch(() => {});
+  if (here() === before) select(rows().at(-1));
+  say(list.querySelector("#more") ? `the list goes on; these are the first ${rows().length}` : "");
+}
 
 export function open() {
   const row = here();
@@ -59,6 +75,7 @@ export function back() {
 // The next list.
 export function nextView() {
   const tabs = [...list.querySelectorAll(".tabs a")];
+  if (!tabs.length) return;
   const at = tabs.findIndex((tab) => tab.getAttribute("aria-current"));
   location.href = tabs[(at + 1) % tabs.length].href;
 }
@@ -67,10 +84,50 @@ export function filter() {
   document.getElementById("filter")?.focus();
 }
 
-// Shows only what has the words in it.
+const wanted = () => document.getElementById("filter")?.value.trim().toLowerCase() ?? "";
+
+// Shows only what has the words in it. What one asker has beyond those listed may have them, too.
 function narrow() {
-  const wanted = document.getElementById("filter")?.value.trim().toLowerCase() ?? "";
-  for (const row of list.querySelectorAll(".row")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  const words = wanted();
+  const has = (row) => row.classList.contains("many") || row.textContent.toLowerCase().includes(words);
+  for (const row of list.querySelectorAll(".row")) row.hidden = !has(row);
+  tellFound(words);
+}
+
+// Says how far was looked, and that nothing was found.
+function tellFound(words) {
+  const place = document.getElementById("found") ?? (words && made());
+  if (!place) return;
+  const isFound = rows().some((row) => row.dataset.id);
+  const isWhole = !list.querySelector("#more");
+  const said = () => {
+    if (!words) return "";
+    if (isLooking) return "looking further …";
+    if (!isWhole) return `looked through the first ${list.querySelectorAll(".row").length}`;
+    return isFound ? "" : "nothing has these words";
+  };
+  place.textContent = said();
+  place.hidden = !place.textContent;
+}
+
+function made() {
+  const place = element("p", "", "found faint");
+  place.id = "found";
+  place.setAttribute("role", "status");
+  list.querySelector(".rows").before(place);
+  return place;
+}
+
+let isLooking = false;
+
+// Looks for it in the whole list, not only in what is loaded.
+async function find() {
+  isLooking = wanted() !== "" && list.querySelector("#more") !== null;
+  narrow();
+  if (!isLooking) return;
+  await loadAll(() => !wanted()).catch(() => {});
+  isLooking = false;
+  narrow();
 }
 
 function showAll(field) {
@@ -92,6 +149,7 @@ list.addEventListener("keydown", (event) => {
   if (field.id !== "filter" || event.isComposing || !["Enter", "Escape"].includes(event.key)) return;
   event.preventDefault();
   event.stopPropagation();
+  typing.over();
   if (event.key === "Escape") showAll(field);
   leave(field);
 });
@@ -133,18 +191,35 @@ export async function answerMarked(verdict) {
   answer(all.map((row) => ({ card: row, body: body(row) })), `${word} ${all.length} cards`, () => marks(true));
 }
 
-async function more() {
+let loading = null;
+
+// The next page of the list, below what is there. Asked for twice it comes once.
+function more() {
+  loading ??= nextPage().finally(() => {
+    loading = null;
+    narrow();
+  });
+  return loading;
+}
+
+async function nextPage() {
   const link = list.querySelector("#more");
   if (!link) return;
-  const place = link.closest("p");
-  place.remove();
   const found = await part(`${link.href}&part=list`);
+  link.closest("p").remove();
   const fresh = found.find((one) => one.classList?.contains("rows"));
   const known = new Set([...list.querySelectorAll(".row")].map((row) => row.id));
   list.querySelector(".rows").append(...[...(fresh?.children ?? [])].filter((row) => !known.has(row.id)));
   const next = found.find((one) => one.classList?.contains("more"));
   if (next) list.append(next);
-  narrow();
+}
+
+// So many pages are loaded to find something.
+const PAGES_MAX = 20;
+
+// The whole list, as far as is sensible, or as far as somebody wants.
+async function loadAll(isEnough = () => false) {
+  for (let page = 0; page < PAGES_MAX && list.querySelector("#more") && !isEnough(); page++) await more();
 }
 
 // Looks again at the first page: what is there, what is new, what is over.
@@ -184,8 +259,10 @@ function renew(row, other) {
     row.classList.remove("marked");
     say(`${row.dataset.handle} has changed and is marked no more; look again`, { wrong: true });
   }
+  // What is held was said to what stood there before.
+  if (row.dataset.id && row.dataset.digest !== other.dataset.digest) forget(row.dataset.id);
   Object.assign(row.dataset, other.dataset);
-  for (const name of ["new", "fresh", "waiting", "old"]) {
+  for (const name of ["new", "fresh", "waiting", "old", "off"]) {
     row.classList.toggle(name, other.classList.contains(name));
   }
   const [old, now] = [row.querySelector("a"), other.querySelector("a")];
@@ -206,11 +283,18 @@ async function over(row, isSure) {
   const isPutOff = gate?.state === "open" && gate.snoozed_until;
   if (!gate || (gate.state === "open" && !isPutOff)) return;
   mark();
+  if (!isPutOff && settled(row.dataset.id)) say(`${row.dataset.handle} has ended; your answer was not sent`, { wrong: true });
   const words = isPutOff ? "put off" : gate.answer ? `${gate.verdict} by ${gate.answer.by}` : gate.state;
   row.querySelector(".about:last-child")?.replaceChildren(words);
 }
 
 list.addEventListener("click", (event) => {
+  const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.button;
+  if (event.target.id === "more" && isPlain) {
+    event.preventDefault();
+    more().catch(wrong);
+    return;
+  }
   const row = event.target.closest(".row");
   if (!row?.dataset.id || !wide.matches || event.ctrlKey || event.metaKey || event.button) return;
   event.preventDefault();
@@ -223,15 +307,27 @@ list.addEventListener("focusin", (event) => {
 });
 
 list.addEventListener("input", (event) => {
-  if (event.target.id === "filter") narrow();
+  if (event.target.id === "filter") find();
 });
 
 tellCount(list.querySelector(".rows")?.dataset.waiting ?? "");
 
 // The card somebody comes back to, in the list or, where it is there no more, beside it.
-const wanted = decodeURIComponent(location.hash.slice(1));
-if (/^\w+$/.test(wanted)) {
-  const row = rows().find((one) => one.dataset.handle === wanted);
+const named = decodeURIComponent(location.hash.slice(1));
+if (/^\w+$/.test(named)) {
+  const row = rowOf(named);
   if (row) select(row, { focus: wide.matches });
-  else if (wide.matches) card.show(wanted).catch(wrong);
+  else if (wide.matches) card.show(named).then(() => lookFor(named), wrong);
+}
+
+function rowOf(handle) {
+  return rows().find((one) => one.dataset.handle === handle);
+}
+
+// Its place in the list, so that the keys go on from there.
+async function lookFor(handle) {
+  if (card.current()?.dataset.open !== "true") return;
+  await loadAll(() => here() || rowOf(handle)).catch(() => {});
+  const row = rowOf(handle);
+  if (row && !here() && card.current()?.dataset.handle === handle) stand(row);
 }

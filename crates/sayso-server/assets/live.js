@@ -7,6 +7,10 @@ const address = `/v1/spaces/${encodeURIComponent(space)}/events?heartbeat=15s`;
 const SILENCE_MAX = 40000;
 let last = null;
 let pause = 500;
+let isThere = true;
+
+// Whether the server was there when it was last asked.
+export const isConnected = () => isThere;
 
 // Goes on for as long as the page is there, behind the last thing it heard.
 export async function follow() {
@@ -18,6 +22,7 @@ export async function follow() {
       // The line is gone; it is tried again below.
     }
     line.abort();
+    isThere = false;
     tell("not connected, trying again");
     await new Promise((done) => setTimeout(done, pause));
     pause = Math.min(pause * 2, 10000);
@@ -30,6 +35,7 @@ async function listen(line) {
   const answer = await fetch(address, { headers, credentials: "same-origin", signal: line.signal });
   if (answer.status === 401) return toLogin();
   if (!answer.ok) throw new Error(answer.status);
+  isThere = true;
   tell("");
   pause = 500;
   // Something may have happened while nobody listened.

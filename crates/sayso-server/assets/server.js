@@ -25,6 +25,7 @@ export class Refused extends Error {
     super(problem.detail || "the server did not answer as it should");
     this.hint = problem.hint || "";
     this.code = problem.code || "";
+    this.misfits = problem.misfits || [];
     this.status = status;
   }
 }
@@ -53,14 +54,16 @@ export async function send(method, address, body, more = {}) {
   const said = await answer.json().catch(() => ({}));
   if (answer.ok) return said;
   if (answer.status === 401 && said.code === NO_SESSION && space) return toLogin();
-  if (GONE.includes(answer.status) && !said.code) throw new Gone();
+  if (ABSENT.includes(answer.status) && !said.code) throw new Gone();
   throw new Refused(said, answer.status);
 }
+
+export const GONE = "the server does not answer";
 
 // Nobody answered: whether it arrived is not known, and the same can be sent again under the same key.
 export class Gone extends Error {
   constructor() {
-    super("the server does not answer");
+    super(GONE);
   }
 }
 
@@ -70,7 +73,7 @@ function gone(error) {
 }
 
 // What something in front of a server says that is not there.
-const GONE = [502, 503, 504];
+const ABSENT = [502, 503, 504];
 
 // The code of "this credential does not count".
 const NO_SESSION = "SAY028";

@@ -1,8 +1,10 @@
 //! Wire types of cards: a gate with everybody who asks it, its receipt, and what hangs.
 
 use crate::wire::{Clock, Gate};
-use sayso_core::gate::{Alert as CoreAlert, Onward as CoreOnward, Receipt as CoreReceipt};
-use sayso_engine::{Asked, SayOutcome};
+use sayso_core::gate::{
+    Alert as CoreAlert, Onward as CoreOnward, Receipt as CoreReceipt, Unblocks as CoreUnblocks,
+};
+use sayso_engine::{Asked, NamedTask, SayOutcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,6 +31,46 @@ pub struct Card {
     pub askers: Vec<Asker>,
     /// How many ask the same whom you may not answer.
     pub others: usize,
+    /// What goes on with an answer.
+    pub unblocks: Unblocks,
+}
+
+/// What goes on with an answer: the work of whoever asks, and all that waits behind it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Unblocks {
+    /// Tasks: those of the askers, and open tasks that wait for them at any depth. At most 99 are counted.
+    pub tasks: usize,
+    /// Whether there are more tasks than that.
+    pub more: bool,
+    /// Flows that are parked on it and lead no task.
+    pub flows: usize,
+    /// Askers without a task.
+    pub askers: usize,
+    /// The first of the tasks, where a card is looked at by itself.
+    pub first: Vec<UnblockedTask>,
+}
+
+/// A task that goes on with an answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct UnblockedTask {
+    /// Its full id.
+    pub id: String,
+    /// Its short id.
+    pub handle: String,
+    /// What is to be done.
+    pub title: String,
+}
+
+impl Unblocks {
+    fn of(asked: &Asked) -> Self {
+        let task = |task: &NamedTask| UnblockedTask {
+            id: task.id.to_string(),
+            handle: task.handle.clone(),
+            title: task.title.clone(),
+        };
+        let CoreUnblocks { tasks, more, flows, askers, .. } = asked.unblocks;
+        Self { tasks, more, flows, askers, first: asked.first.iter().map(task).collect() }
+    }
 }
 
 /// Somebody who asks.
@@ -58,6 +100,7 @@ impl Card {
             same: asked.same.as_ref().map(ToString::to_string),
             askers: asked.askers.iter().map(asker).collect(),
             others: asked.others,
+            unblocks: Unblocks::of(asked),
         }
     }
 }

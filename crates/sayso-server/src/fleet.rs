@@ -140,14 +140,18 @@ impl Fleet {
                 None => self.policy = Some(text()),
             },
             // What came of people's answers and of what agents did is not for a file.
-            SettingKind::Remembered | SettingKind::Station | SettingKind::Away => {}
+            SettingKind::Remembered
+            | SettingKind::Station
+            | SettingKind::Away
+            | SettingKind::Dismissed => {}
         }
     }
 }
 
 /// Whether a kind of setting is what a fleet file is about.
 pub fn is_declared(kind: &str) -> bool {
-    let others = [SettingKind::Remembered, SettingKind::Station, SettingKind::Away];
+    let others =
+        [SettingKind::Remembered, SettingKind::Station, SettingKind::Away, SettingKind::Dismissed];
     !others.iter().any(|other| other.as_str() == kind)
 }
 

@@ -70,6 +70,8 @@ pub struct Gate {
     pub schema: Option<Value>,
     /// The full id of the task that waits for it.
     pub task: Option<String>,
+    /// The full id of the flow that asks, where one does.
+    pub flow: Option<String>,
     /// Who asked.
     pub asked_by: String,
     /// agent, human, operator, admin, auditor or service.
@@ -444,6 +446,7 @@ impl Gate {
             other,
             schema,
             task: opened.task.map(|t| t.to_string()),
+            flow: opened.flow.map(|flow| flow.to_string()),
             asked_by: opened.lineage.asker.clone(),
             asked_by_role: name(&opened.lineage.role),
             launched_by: opened.lineage.launcher.clone(),

@@ -1,8 +1,8 @@
 //! Flows, as lists show them.
 
-use crate::read::{Query, json, rows_max};
-use crate::tx::args;
-use crate::{FlowFilter, Page, Read, Result, Write};
+use crate::read::{Query, json};
+use crate::tx::{Dialect, args};
+use crate::{FlowFilter, Page, Read, ReadyFilter, Result, Write};
 use sayso_core::flow::Flow;
 use sayso_core::{FlowId, SpaceId};
 
@@ -36,14 +36,33 @@ impl Read<'_> {
         Ok(Page::of(flows, filter.limit))
     }
 
-    /// Flows that wait for nobody: what they asked has ended. Those that nobody holds come first, then those
-    /// that were not heard of for the longest time.
-    pub fn ready_flows(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Flow>> {
+    /// Flows that wait for nobody, oldest first, a page at a time: what they asked has ended. Those that nobody
+    /// can go on with just now stand in no other's way.
+    pub fn ready_flows(&mut self, space: SpaceId, filter: &ReadyFilter) -> Result<Page<Flow>> {
+        let space = space.to_string();
+        let after = filter.after.map(|flow| flow.to_string());
         let sql = "SELECT f.body FROM flows f LEFT JOIN gates g ON g.id = f.gate \
-                   WHERE f.space = ?1 AND f.is_over = 0 AND (f.gate IS NULL OR g.state <> 'open') \
-                   ORDER BY coalesce(f.held_until, 0), f.started_at, f.id LIMIT ?2";
-        let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
-        rows.iter().map(|row| json(row.text(0))).collect()
+                   WHERE f.space = ?1 AND f.is_over = 0 AND (f.gate IS NULL OR g.state <> 'open')";
+        let mut query = Query::new(sql, args![&space]);
+        let why_stuck = match self.conn.dialect() {
+            Dialect::Sqlite => "json_extract(f.body, '$.stuck.why')",
+            Dialect::Postgres => "f.body::json #>> '{stuck,why}'",
+        };
+        // What has ended since is a reason to go on, whatever was in the way before.
+        query.plain(&match filter.stuck {
+            true => format!("f.gate IS NULL AND {why_stuck} IS NOT NULL"),
+            false => format!("(f.gate IS NOT NULL OR {why_stuck} IS NULL)"),
+        });
+        if let Some(workflow) = &filter.workflow {
+            query.and("f.workflow = ?", workflow.into());
+        }
+        if let Some(after) = &after {
+            let last = "(SELECT started_at FROM flows WHERE id = ?)";
+            query.and(&format!("(f.started_at, f.id) > ({last}, ?)"), after.into());
+        }
+        let rows = query.run(self.conn, " ORDER BY f.started_at, f.id", filter.limit)?;
+        let flows = rows.iter().map(|row| json(row.text(0))).collect::<Result<_>>()?;
+        Ok(Page::of(flows, filter.limit))
     }
 
     /// What a handle or the beginning of one leads to, with the handles; at most eight.

@@ -5,7 +5,7 @@ use crate::page::Page;
 use crate::read::{Query, Read, id, listed_gate, rows_max};
 use crate::tx::{Row, args};
 use sayso_core::gate::{Gate, Waiting};
-use sayso_core::{GateId, Kind, SpaceId, Timestamp};
+use sayso_core::{FlowId, GateId, Kind, SpaceId, Timestamp};
 
 /// So many gates are named in one question to the database.
 const IDS_MAX: usize = 500;
@@ -37,6 +37,25 @@ impl Read<'_> {
     pub fn waited(&mut self, gate: GateId) -> Result<Option<Waiting>> {
         let sql = "SELECT id, same, task, asker, opened_at, snoozed_until FROM gates WHERE id = ?1";
         self.one(sql, args![&gate.to_string()])?.map(|row| waiting(&row)).transpose()
+    }
+
+    /// The gates that ended at the moment at which this one did, itself among them.
+    pub fn ended_with(&mut self, space: SpaceId, gate: GateId, limit: usize) -> Result<Vec<Gate>> {
+        let (space, gate) = (space.to_string(), gate.to_string());
+        let sql = "SELECT body, state FROM gates WHERE space = ?1 AND state <> 'open' AND \
+                   ended_at = (SELECT ended_at FROM gates WHERE id = ?2)";
+        let query = Query::new(sql, args![&space, &gate]);
+        let rows = query.run(self.conn, " ORDER BY ended_at, id", limit)?;
+        rows.iter().map(listed_gate).collect()
+    }
+
+    /// Which flows are parked on which gates.
+    pub fn parked(&mut self, space: SpaceId, limit: usize) -> Result<Vec<(GateId, FlowId)>> {
+        let sql = "SELECT gate, id FROM flows \
+                   WHERE space = ?1 AND is_over = 0 AND gate IS NOT NULL \
+                   ORDER BY started_at, id LIMIT ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
+        rows.iter().map(|row| Ok((id(row.text(0))?, id(row.text(1))?))).collect()
     }
 
     /// The open gates that ask the same, oldest first.
@@ -86,5 +105,6 @@ fn waiting(row: &Row) -> Result<Waiting> {
         asker: row.text(3).into(),
         opened_at: Timestamp::from_micros(row.int(4)),
         snoozed_until: row.maybe_int(5).map(Timestamp::from_micros),
+        flow: None,
     })
 }

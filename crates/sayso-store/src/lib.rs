@@ -5,6 +5,7 @@
 //! one transaction, so that events, views, deliveries, outbox and audit entry are there together or
 //! not at all; a *watch* only shortens the wait for something that is a row anyway.
 
+mod behind;
 mod draft;
 mod error;
 mod explain;
@@ -12,6 +13,7 @@ mod figures;
 mod flows;
 mod foresight;
 mod inbox;
+mod merge;
 mod outbox;
 mod page;
 mod passkeys;
@@ -36,7 +38,7 @@ pub use error::{Error, Result};
 pub use figures::{WaitingGates, WaitingNotices};
 pub use foresight::Foresight;
 pub use outbox::{Notice, Told, UnderWay};
-pub use page::{FlowFilter, GateFilter, Page, TaskFilter, TaskRow};
+pub use page::{FlowFilter, GateFilter, Page, ReadyFilter, TaskFilter, TaskRow};
 pub use passkeys::{Ceremony, Passkey};
 pub use people::{Guesses, Invitation, Known};
 pub use place::Place;

@@ -57,6 +57,20 @@ pub struct FlowFilter {
     pub limit: usize,
 }
 
+/// Which flows could go on: those that wait for nobody, oldest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ReadyFilter {
+    /// Only walks through this workflow.
+    pub workflow: Option<String>,
+    /// Those that did not go on when somebody last tried, and no others. Without it they are left out: trying
+    /// again is for somebody to want.
+    pub stuck: bool,
+    /// Goes on behind this flow.
+    pub after: Option<FlowId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
 /// Which tasks to list, by priority and then by age.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TaskFilter {

@@ -111,6 +111,10 @@ impl Write<'_> {
         self.exec("DELETE FROM unlocks WHERE space = ?1 AND name = ?2", args![&space, name])?;
         self.exec("DELETE FROM passkeys WHERE space = ?1 AND name = ?2", args![&space, name])?;
         self.exec("DELETE FROM ceremonies WHERE space = ?1 AND name = ?2", args![&space, name])?;
+        // Nobody comes back by a code from before, or lets another in by one.
+        let sql = "DELETE FROM invitations WHERE space = ?1 AND used_at IS NULL \
+                   AND (name = ?2 OR invited_by = ?2)";
+        self.exec(sql, args![&space, name])?;
         let sql = "UPDATE tokens SET revoked_at = ?3 WHERE space = ?1 AND name = ?2 \
                    AND role <> 'agent' AND revoked_at IS NULL";
         self.exec(sql, args![&space, name, at.as_micros()])?;

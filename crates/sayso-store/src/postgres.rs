@@ -1,6 +1,7 @@
 //! PostgreSQL: one database, many machines.
 
 use crate::foresight::{About, Early, question};
+use crate::merge::{Merge, merged, reads_none};
 use crate::pipe::{Came, PgError, Pipe, Step, Value};
 use crate::tls::{self, Way};
 use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
@@ -35,6 +36,8 @@ pub(crate) struct Postgres {
     pipe: Pipe,
     statements: HashMap<String, Statement>,
     place: String,
+    /// What is written in this transaction and was not handed to the pipe yet.
+    merge: Merge,
     /// What was asked before it is needed, in this transaction.
     early: Early,
     /// The first error of this transaction; what failed once is not committed.
@@ -57,8 +60,8 @@ fn connect(url: &str) -> Result<Postgres> {
         let set = pipe.step(Step::Batch(SESSION.into()));
         set.map_err(|e| failure(&e, place)).map(|_| pipe)
     })?;
-    let (statements, early) = Default::default();
-    Ok(Postgres { pipe, statements, place, early, failed: None, is_lost: false })
+    let (statements, merge, early) = Default::default();
+    Ok(Postgres { pipe, statements, place, merge, early, failed: None, is_lost: false })
 }
 
 /// A bare connection that listens.
@@ -155,21 +158,55 @@ fn numbered(sql: &str) -> String {
 
 impl Postgres {
     fn statement(&mut self, sql: &str) -> Result<Statement> {
-        if let Some(statement) = self.statements.get(sql) {
+        self.statement_of(sql, || numbered(sql))
+    }
+
+    /// The statement that is known by a name, or is prepared now.
+    fn statement_of(&mut self, name: &str, sql: impl FnOnce() -> String) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(name) {
             return Ok(statement.clone());
         }
         if self.statements.len() >= STATEMENTS_KEPT_MAX {
             self.statements.clear();
         }
-        let prepared = self.pipe.prepare(&numbered(sql));
+        let prepared = self.pipe.prepare(&sql());
         let prepared = prepared.map_err(|e| failure(&e, &self.place))?;
-        self.statements.insert(sql.into(), prepared.clone());
+        self.statements.insert(name.into(), prepared.clone());
         Ok(prepared)
     }
 
     fn exec_step(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Step> {
         check_texts(args)?;
         Ok(Step::Exec(self.statement(sql)?, Value::all(args)))
+    }
+
+    /// Keeps what is written for the next who waits, as one with what is written before and behind it if it can
+    /// be.
+    fn keep_write(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+        check_texts(args)?;
+        if reads_none(sql) {
+            self.merge.push(sql, Value::all(args));
+            return self.flush();
+        }
+        if !self.merge.takes(sql) {
+            self.flush()?;
+        }
+        if self.merge.takes(sql) {
+            self.merge.push(sql, Value::all(args));
+            return Ok(());
+        }
+        let step = self.exec_step(sql, args)?;
+        self.keep(step)
+    }
+
+    /// Hands what waits to be merged to the pipe.
+    fn flush(&mut self) -> Result<()> {
+        if self.merge.is_empty() {
+            return Ok(());
+        }
+        let (name, sqls, values) = self.merge.take();
+        let statement = self.statement_of(&name, || numbered(&merged(&sqls)))?;
+        self.keep(Step::Exec(statement, values))
     }
 
     fn keep(&mut self, step: Step) -> Result<()> {
@@ -180,6 +217,7 @@ impl Postgres {
     }
 
     fn step(&mut self, step: Step) -> Result<Came> {
+        self.flush()?;
         self.pipe.keep(step);
         Ok(self.send()?.unwrap_or_default())
     }
@@ -206,6 +244,7 @@ impl Postgres {
         let question = question(sql, args);
         if self.early.has(&question) {
             if self.early.answer(&question).is_none() {
+                self.flush()?;
                 self.send()?;
             }
             if let Some(rows) = self.early.answer(&question) {
@@ -221,6 +260,7 @@ impl Postgres {
         if holds_nul(args) || !self.early.note(&question, about) {
             return Ok(());
         }
+        self.flush()?;
         let step = Step::Query(self.statement(sql)?, Value::all(args));
         match self.pipe.keep_for(step, question) {
             true => self.send().map(drop),
@@ -325,7 +365,7 @@ impl Tx for Postgres {
 
     fn later(&mut self, about: About<'_>, sql: &str, args: &[Arg<'_>]) -> Result<()> {
         self.early.doubt(about);
-        let result = self.exec_step(sql, args).and_then(|step| self.keep(step));
+        let result = self.keep_write(sql, args);
         self.note(result)
     }
 
@@ -363,7 +403,7 @@ impl Conn for Postgres {
     fn commit(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),
-            None if self.pipe.has_only_begun() => {
+            None if self.has_only_begun() => {
                 self.pipe.forget();
                 Ok(())
             }
@@ -372,7 +412,8 @@ impl Conn for Postgres {
     }
 
     fn rollback(&mut self) {
-        let has_only_begun = self.pipe.has_only_begun();
+        let has_only_begun = self.has_only_begun();
+        self.merge.clear();
         self.pipe.forget();
         // When the connection is gone, so is the transaction. Otherwise whoever uses it next finds it ended.
         if !has_only_begun && !self.is_lost {
@@ -386,6 +427,10 @@ impl Conn for Postgres {
 }
 
 impl Postgres {
+    fn has_only_begun(&self) -> bool {
+        self.merge.is_empty() && self.pipe.has_only_begun()
+    }
+
     /// Whether the server ended the connection while nobody used it.
     fn has_hung_up(&mut self) -> bool {
         self.pipe.listen();

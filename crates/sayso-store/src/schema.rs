@@ -41,6 +41,7 @@ migrations! {
     "0006_passkeys",
     "0007_flows",
     "0008_led_tasks",
+    "0009_leave_for_one",
 }
 
 /// A database that knows which schema it has.

@@ -51,6 +51,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         },
         &|| false,
     )?;
-    println!("{outcome:?}");
+    if let Some(outcome) = outcome {
+        println!("{outcome:?}");
+    }
     Ok(())
 }

@@ -62,6 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         },
         &|| false,
     )?;
-    println!("{outcome:?}");
+    if let Some(outcome) = outcome {
+        println!("{outcome:?}");
+    }
     Ok(())
 }

@@ -27,12 +27,20 @@ pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, Strin
 ///
 /// ```no_run
 /// # use sayso_workflow::{Agent, Human, Phase, State, Turned};
-/// let coder = Agent::claude_code().variables(std::env::vars()).model("opus").folder("/srv/shop");
+/// # #[derive(Clone)] struct Ticket { text: String, session: Option<String> }
+/// let coder = Agent::claude_code().variables(std::env::vars()).folder("/srv/shop");
 /// let fix = Phase::new("fix")
-///     .agent(move |state: State<String>| coder.turn(format!("Mend this: {}", state.data)))
+///     .agent(move |state: State<Ticket>| match (&state.session, state.value()) {
+///         // What it asked was answered: its conversation goes on with that.
+///         (Some(session), Some(answer)) => coder.resume(session, answer),
+///         _ => coder.turn(format!("Mend this: {}", state.text)),
+///     })
+///     .keep(|ticket: &mut Ticket, turned: &Turned| ticket.session = turned.session.clone())
 ///     // What it wants to know is asked; otherwise nobody is.
-///     .human_if(|_, turned: &Turned| turned.questions.first().map(Human::text))
-///     .terminal();
+///     .human_if(|_, turned| turned.questions.first().map(Human::text))
+///     .next_by(["fix", "check"], |_, turned| {
+///         if turned.questions.is_empty() { "check" } else { "fix" }
+///     });
 /// ```
 ///
 /// Of the variables it is handed it gets those that its client needs, and no credential of sayso: what it needs a
@@ -98,8 +106,8 @@ impl Agent {
             resume_args: vec![],
             model: None,
         };
-        let (variables, folder) = (vec![], ".".into());
-        Self { agent, variables, folder, logs: None, turn_max: TURN_MAX }
+        let folder = ".".into();
+        Self { agent, variables: vec![], folder, logs: None, turn_max: TURN_MAX }
     }
 
     /// The program, where it has another name or is not on the PATH.
@@ -130,8 +138,8 @@ impl Agent {
         self
     }
 
-    /// The environment to choose from, usually `std::env::vars()`: it gets what its client needs, such as the PATH it
-    /// is found on. Marks of an outer agent and whatever is sayso's own never pass.
+    /// The environment to choose from, such as `std::env::vars()`; none unless given. It gets what its client needs
+    /// of it, such as the PATH it is found on. Marks of an outer agent and whatever is sayso's own never pass.
     #[must_use]
     pub fn variables(mut self, all: impl IntoIterator<Item = (String, String)>) -> Self {
         let adapter = self.agent.adapter;

@@ -29,7 +29,9 @@ pub fn block_on<T>(
     Ok(done)
 }
 
-/// A step that takes its time without being asynchronous, off the threads that everything else runs on.
+/// A step of a [`Crew`](crate::file::Crew) that takes its time without being asynchronous, off the threads that
+/// everything else runs on. The closure of a [`Phase::agent`](crate::Phase::agent) gives a result of its own instead: there
+/// `tokio::task::spawn_blocking` does the same.
 pub fn blocking(step: impl FnOnce() -> Worked + Send + 'static) -> Work {
     Box::pin(async move {
         match tokio::task::spawn_blocking(step).await {

@@ -3,12 +3,17 @@
 //! Only the inbox is durable, knows who answered and proves it. What a program asks by a way of its own is
 //! written down with the name of that way, so that nobody takes it for more than it is.
 
+use crate::Human;
+use crate::event::question_id;
+use sayso_core::approvers::Approvers;
+use sayso_core::flow::Flow;
 use sayso_core::text::{harmless, harmless_line};
-use sayso_core::{Answer, GateId, Kind, Shape};
+use sayso_core::{Answer, GateId, Kind, Refusal, Risk, Shape, typed};
 use std::future::Future;
 use std::io::{BufRead, Write};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// How people are asked.
 #[derive(Clone)]
@@ -27,13 +32,21 @@ impl<H: Handler + 'static> From<H> for HumanInput {
     }
 }
 
-/// A question, for whoever asks it.
+/// A question, for whoever asks it: all that the workflow says of it.
+///
+/// What the inbox does with [`to`](Request::to), [`risk`](Request::risk) and [`within`](Request::within) nobody does here: who
+/// answers, what they prove, whom the policy demands and when it is too late is for the handler to see to.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Request {
     /// Its name: the same question has the same one, however often it is asked.
     pub id: GateId,
     /// What people call the flow.
     pub flow: String,
+    /// The workflow it walks through.
+    pub workflow: String,
+    /// What the flow is about.
+    pub about: String,
     /// The phase it is asked in.
     pub phase: String,
     /// About which piece.
@@ -42,11 +55,37 @@ pub struct Request {
     pub prompt: String,
     /// What else the person should know.
     pub context: String,
+    /// What the program itself has seen, by name.
+    pub facts: Vec<(String, String)>,
     /// The form of an answer.
     pub shape: Shape,
+    /// Whose answer it takes, where the workflow says so.
+    pub to: Option<Approvers>,
+    /// How bad it would be to be wrong, where the workflow says so.
+    pub risk: Option<Risk>,
+    /// How long people have, where the workflow says so.
+    pub within: Option<Duration>,
 }
 
 impl Request {
+    pub(crate) fn of(flow: &Flow, item: u32, human: &Human) -> Self {
+        Self {
+            id: question_id(flow.started.id, flow.position, item),
+            flow: flow.started.handle.clone(),
+            workflow: flow.started.workflow.clone(),
+            about: flow.started.title.clone(),
+            phase: flow.phase.clone(),
+            item,
+            prompt: human.prompt.clone(),
+            context: human.context.clone(),
+            facts: human.facts.clone(),
+            shape: human.shape.clone(),
+            to: human.to.clone(),
+            risk: human.risk,
+            within: human.within,
+        }
+    }
+
     /// The names of the options.
     pub fn options(&self) -> Vec<&str> {
         match &self.shape {
@@ -66,7 +105,8 @@ impl Request {
 pub enum Told {
     /// An answer.
     Answer(Answer),
-    /// Nobody answers now: the flow stays where it is, and the question is asked again when it goes on.
+    /// Nobody answers now: the flow stays where it is, and the question is asked again when it goes on. The run ends
+    /// with [`Outcome::Waits`](crate::Outcome::Waits) and no question, for there is none in the inbox.
     Later,
 }
 
@@ -74,6 +114,9 @@ pub enum Told {
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Told, String>> + Send + 'a>>;
 
 /// A way to ask that is the program's own.
+///
+/// It does not do what the inbox does: nobody is told, nothing waits when the program ends, no policy is looked at, and sayso
+/// knows neither who answered nor whether they were allowed to. What comes of it stands in the log under its name.
 pub trait Handler: Send + Sync {
     /// What it is called in the log.
     fn name(&self) -> &str;
@@ -136,7 +179,10 @@ impl Handler for AutoApprove {
 }
 
 /// Asks at the terminal the program runs in. Enter alone says nothing; the end of the input leaves the
-/// question for later.
+/// question for later. `/reject` and a reason declines, whatever is asked; `/other` and words is an answer beside the
+/// options, where that is allowed.
+///
+/// Whoever sits there answers: whom a question is for and how long they have is shown, and not enforced.
 #[derive(Clone)]
 pub struct Terminal {
     ends: Arc<Mutex<Ends>>,
@@ -192,6 +238,12 @@ impl Ends {
                 writeln!(output, "  │ {line}")?;
             }
         }
+        for (name, value) in &request.facts {
+            writeln!(output, "  {}: {}", harmless_line(name), harmless_line(value))?;
+        }
+        for condition in conditions(request) {
+            writeln!(output, "  {condition}")?;
+        }
         if let Shape::Choice { options, .. } = &request.shape {
             for (number, option) in options.iter().enumerate() {
                 let leads = if option.consequence.is_empty() { "" } else { ": " };
@@ -200,15 +252,18 @@ impl Ends {
             }
         }
         loop {
-            write!(output, "{} ", prompt_for(&request.shape))?;
+            write!(output, "{}: ", typed::how(&request.shape))?;
             output.flush()?;
             let mut line = String::new();
             if input.read_line(&mut line)? == 0 {
                 return Ok(Told::Later);
             }
-            let read = understand(line.trim(), &request.shape)
-                .and_then(|answer| request.check(&answer).map(|()| answer));
-            match read {
+            if line.trim().is_empty() {
+                writeln!(output, "nothing was said")?;
+                continue;
+            }
+            let read = typed::read(&request.shape, &line).map_err(in_words);
+            match read.and_then(|answer| request.check(&answer).map(|()| answer)) {
                 Ok(answer) => return Ok(Told::Answer(answer)),
                 Err(why) => writeln!(output, "{why}")?,
             }
@@ -216,56 +271,17 @@ impl Ends {
     }
 }
 
-fn prompt_for(shape: &Shape) -> &'static str {
-    match shape {
-        Shape::Verdict => "yes, or no and why:",
-        Shape::Text => "your answer:",
-        Shape::Choice { multi: true, .. } => "numbers or names, with commas:",
-        Shape::Choice { other: true, .. } => "number, name, or your own words:",
-        Shape::Choice { .. } => "number or name:",
-        Shape::Form { .. } => "the form, as JSON:",
-    }
+/// What the workflow demands, as far as it says something.
+fn conditions(request: &Request) -> Vec<String> {
+    let to = request.to.as_ref().map(|to| format!("for {}", harmless_line(&to.in_words())));
+    let risk = request.risk.map(|risk| format!("{} risk", risk.as_str()));
+    let within = request.within.map(|time| format!("within {} seconds", time.as_secs()));
+    [to, risk, within].into_iter().flatten().collect()
 }
 
-/// What somebody typed, as an answer.
-fn understand(line: &str, shape: &Shape) -> Result<Answer, String> {
-    if line.is_empty() {
-        return Err("nothing was said".into());
-    }
-    match shape {
-        Shape::Verdict => match line.split_once([' ', ',', ':']).unwrap_or((line, "")) {
-            ("yes", rest) => {
-                let reason = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
-                Ok(Answer { reason, ..Answer::approved() })
-            }
-            ("no", rest) => {
-                let reason = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
-                Ok(Answer::rejected(reason))
-            }
-            _ => Err("write yes, or no".into()),
-        },
-        Shape::Text => Ok(Answer::text(line)),
-        Shape::Choice { options, multi, other } => {
-            let typed: Vec<&str> = match multi {
-                true => line.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
-                false => vec![line],
-            };
-            let find = |word: &str| {
-                let by_number =
-                    word.parse::<usize>().ok().and_then(|n| options.get(n.wrapping_sub(1)));
-                let by_name = options.iter().find(|o| o.name.eq_ignore_ascii_case(word));
-                by_name.or(by_number).map(|option| option.name.clone())
-            };
-            let picked: Option<Vec<String>> = typed.into_iter().map(find).collect();
-            match (picked, other) {
-                (Some(picked), _) => Ok(Answer::choice(picked, None)),
-                (None, true) => Ok(Answer::choice(vec![], Some(line.to_owned()))),
-                (None, false) => Err("that is none of the options".into()),
-            }
-        }
-        Shape::Form { .. } => {
-            let form = serde_json::from_str(line).map_err(|e| format!("that is not JSON: {e}"))?;
-            Ok(Answer { content: sayso_core::Content::Form(form), ..Answer::approved() })
-        }
+fn in_words(refusal: Refusal) -> String {
+    match refusal.hint {
+        Some(hint) => format!("{}; {hint}", refusal.message),
+        None => refusal.message,
     }
 }

@@ -15,10 +15,10 @@ pub struct Human {
     pub(crate) prompt: String,
     pub(crate) context: String,
     pub(crate) shape: Shape,
-    facts: Vec<(String, String)>,
-    to: Option<Approvers>,
-    risk: Option<Risk>,
-    within: Option<Duration>,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) to: Option<Approvers>,
+    pub(crate) risk: Option<Risk>,
+    pub(crate) within: Option<Duration>,
 }
 
 impl Human {
@@ -100,7 +100,7 @@ impl Human {
         self
     }
 
-    /// Whose answer it takes.
+    /// Whose answer it takes. The inbox sees to it; a way of the program's own is only told.
     #[must_use]
     pub fn to(mut self, approvers: Approvers) -> Self {
         self.to = Some(approvers);
@@ -114,7 +114,8 @@ impl Human {
         self
     }
 
-    /// How long people have. After that the question ends without an answer.
+    /// How long people have. After that the question ends without an answer. The inbox sees to it; a way of the
+    /// program's own is only told.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.within = Some(time);

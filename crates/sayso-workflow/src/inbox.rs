@@ -14,7 +14,9 @@ use sayso_core::{
     Actor, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp,
     Verdict,
 };
-use sayso_engine::{Ask, Desk, Listening, NewFlow, Place, Waited, Waits, World, is_held, worker};
+use sayso_engine::{
+    Ask, Desk, Listening, NewFlow, Place, ReadyFilter, Waited, Waits, World, is_held, worker,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -73,8 +75,8 @@ impl Inbox {
         Self { desk, asker, holder, waits: Arc::default() }
     }
 
-    /// Begins a flow, or finds the one that was begun under this key. The same key with another state or
-    /// workflow is refused: a key means one flow.
+    /// Begins a flow, or finds the one that was begun under this key. The same key with another state is refused: a
+    /// key means one flow of a workflow. In another workflow the same key is another flow.
     pub async fn begin<S>(&self, workflow: &Workflow<S>, key: &str, state: S) -> Result<Flow<S>>
     where
         S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
@@ -119,9 +121,8 @@ impl Inbox {
     where
         S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let written = serde_json::to_value(State::begin(state));
-        let state =
-            written.map_err(|e| Error::Handler { by: "serde".into(), why: e.to_string() })?;
+        let state = serde_json::to_value(State::begin(state))
+            .map_err(|e| Error::Unwritten { what: "the state".into(), why: e.to_string() })?;
         Ok(NewFlow {
             id: self.flow_id(workflow.name(), key),
             workflow: workflow.name().to_owned(),
@@ -156,21 +157,40 @@ impl Inbox {
         Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle }
     }
 
-    /// Flows of a workflow that could go on: what they waited for was answered, or whoever went on with them
-    /// is not heard of any more.
+    /// Flows of a workflow that could go on, oldest first: what they waited for was answered, or whoever went on
+    /// with them is not heard of any more. One whose step failed is not among them, so that a program that asks
+    /// for these again and again does not repeat it again and again: see [`Inbox::stuck`].
     pub async fn ready<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
-        let flows = self.on_desk(|desk, _| desk.ready_flows(READY_AT_A_TIME)).await?;
-        let now = self.now();
-        let is_free = |flow: &flow::Flow| !is_held(flow, &self.holder, now);
-        let of_it = |flow: &flow::Flow| flow.started.workflow == workflow.name();
-        let ours = flows.into_iter().filter(of_it).filter(is_free);
+        self.free(workflow, false).await
+    }
+
+    /// Flows of a workflow that did not go on when somebody last tried, oldest first. Running one tries its step
+    /// again.
+    pub async fn stuck<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
+        self.free(workflow, true).await
+    }
+
+    /// At most so many flows that nobody holds; those that are held stand in no other's way.
+    async fn free<S>(&self, workflow: &Workflow<S>, stuck: bool) -> Result<Vec<Flow<S>>> {
+        let (name, mut after, mut free) = (workflow.name().to_owned(), None, vec![]);
+        loop {
+            let workflow = Some(name.clone());
+            let filter = ReadyFilter { workflow, stuck, after, limit: READY_AT_A_TIME };
+            let page = self.on_desk(move |desk, _| desk.ready_flows(&filter)).await?;
+            let (now, more) = (self.now(), page.more);
+            after = page.items.last().map(|flow| flow.started.id);
+            free.extend(page.items.into_iter().filter(|flow| !is_held(flow, &self.holder, now)));
+            if !more || after.is_none() || free.len() >= READY_AT_A_TIME {
+                break;
+            }
+        }
         let flow = |flow: flow::Flow| Flow {
             inbox: self.clone(),
             workflow: workflow.clone(),
             id: flow.started.id,
             handle: flow.started.handle,
         };
-        Ok(ours.map(flow).collect())
+        Ok(free.into_iter().map(flow).collect())
     }
 
     /// What happens to a flow, from its beginning.
@@ -302,6 +322,7 @@ pub struct Flow<S> {
 /// How far a flow came.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "it is looked at once, by whoever ran the flow")]
+#[non_exhaustive]
 pub enum Outcome<S> {
     /// To its end.
     Done(State<S>),
@@ -311,7 +332,8 @@ pub enum Outcome<S> {
     Failed(String),
     /// Somebody took it back.
     Cancelled(String),
-    /// It waits for people: what they were asked. The program may end.
+    /// It waits for people: what they were asked in the inbox. The program may end. The list is empty where the
+    /// program asks by a way of its own and that said [`Told::Later`](crate::Told::Later): running the flow asks again.
     Waits(Vec<Waiting>),
     /// Another process goes on with it.
     Elsewhere,
@@ -319,6 +341,7 @@ pub enum Outcome<S> {
 
 /// A question a flow waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Waiting {
     /// The gate.
     pub gate: GateId,

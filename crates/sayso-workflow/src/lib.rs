@@ -30,16 +30,23 @@
 //! // Run again after any crash: the same key is the same flow.
 //! match flow.run(HumanInput::Park).await? {
 //!     Outcome::Done(state) => println!("{}", state.draft),
-//!     Outcome::Waits(questions) => println!("{} waits in the inbox", questions[0].handle),
+//!     Outcome::Waits(questions) => {
+//!         questions.iter().for_each(|question| println!("{} waits in the inbox", question.handle));
+//!     }
 //!     other => println!("{other:?}"),
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! # What it runs on
+//! Everything asynchronous here needs a [tokio](https://docs.rs/tokio) runtime with its timers (`enable_all`, or
+//! `#[tokio::main]`). [`block_on`] brings one for programs that have none.
+//!
 //! # What never happens
 //! - A no goes nowhere by accident. It ends the flow as rejected, unless the phase says where it leads:
 //!   by [`Phase::on_reject`], or because [`Phase::next_by`] looks at it.
+//! - A yes counts in the phase that asked: one that may ask and asked nobody was not approved by anybody.
 //! - No answer is not an answer: a question that expired or was taken back leads to
 //!   [`Phase::on_silence`], or the flow fails.
 //! - A flow goes on with the version of the workflow it began with, or with one that says it
@@ -74,6 +81,13 @@ pub use phase::Phase;
 pub use plan::{Work, Worked};
 pub use state::{Said, State};
 pub use walk::Walked;
-pub use workflow::Workflow;
+pub use workflow::{Builder, Workflow};
 
-pub use sayso_core::{Answer, Choice, FlowId};
+// What stands in signatures above, so that a program names one crate.
+pub use sayso_core::approvers::Approvers;
+pub use sayso_core::flow::{Flow as FlowRecord, How};
+pub use sayso_core::{
+    Actor, Answer, Choice, Code, Content, Door, FlowId, GateId, Kind, Level, Proof, Risk, Role,
+    Shape, TaskId, Timestamp, Verdict,
+};
+pub use sayso_engine::{Desk, Error as DeskError, Place};

@@ -13,6 +13,7 @@ pub struct Mistakes {
 
 /// Something that is wrong with a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Mistake {
     /// There is nothing to walk through.
     #[error("it has no phases")]
@@ -43,6 +44,11 @@ pub enum Mistake {
     /// A phase nobody comes to.
     #[error("nothing leads to phase {0:?}")]
     Unreached(String),
+    /// Pieces are asked about, and there are none.
+    #[error(
+        "phase {0:?} asks about each piece, and its agent does not work piece by piece: say .agent_for_each(…)"
+    )]
+    NoPieces(String),
     /// A choice between nothing.
     #[error("phase {0:?} asks to choose and has no options")]
     NoOptions(String),

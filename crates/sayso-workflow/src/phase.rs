@@ -39,6 +39,8 @@ pub(crate) struct Body<S> {
     pub(crate) retries: u32,
     pub(crate) keep: Option<Keep<S>>,
     pub(crate) ask: Option<Ask<S>>,
+    /// Whether each piece is asked about by itself.
+    pub(crate) asks_each: bool,
     /// The question, where it is always the same.
     pub(crate) fixed: Option<Human>,
     pub(crate) hear: Option<Hear<S>>,
@@ -79,6 +81,9 @@ impl<S> Body<S> {
         }
         if self.agent.is_none() && self.ask.is_none() {
             mistakes.push(Mistake::Empty(name.clone()));
+        }
+        if self.asks_each && self.items.is_none() {
+            mistakes.push(Mistake::NoPieces(name.clone()));
         }
         if matches!(self.next, Next::Unsaid) {
             mistakes.push(Mistake::NoWayOn(name));
@@ -136,6 +141,7 @@ where
             retries: 0,
             keep: None,
             ask: None,
+            asks_each: false,
             fixed: None,
             hear: None,
             next: Next::Unsaid,
@@ -222,6 +228,7 @@ impl<S, O> Phase<S, Vec<O>> {
     where
         O: DeserializeOwned,
     {
+        self.body.asks_each = true;
         self.body.ask = Some(Arc::new(move |state, outputs| {
             let mut asks = vec![];
             for item in outputs.flow.outputs.keys() {
@@ -239,7 +246,8 @@ where
     O: DeserializeOwned,
 {
     /// How often the agent is tried again when it fails. After that the flow stays where it is, and whoever
-    /// goes on with it tries again.
+    /// goes on with it by itself tries again; [`Inbox::ready`](crate::Inbox::ready) leaves it out. Where it works piece by
+    /// piece, those that are under way come to their end first, and what they gave is kept.
     #[must_use]
     pub fn retries(mut self, times: u32) -> Self {
         self.body.retries = times;
@@ -260,6 +268,7 @@ where
     #[must_use]
     pub fn human(mut self, human: Human) -> Self {
         self.body.fixed = Some(human.clone());
+        self.body.asks_each = false;
         self.body.ask = Some(Arc::new(move |_, _| Ok(vec![(0, human.clone())])));
         self
     }
@@ -270,6 +279,7 @@ where
         mut self,
         ask: impl Fn(&State<S>, &O) -> H + Send + Sync + 'static,
     ) -> Self {
+        self.body.asks_each = false;
         self.body.ask = Some(Arc::new(move |state, outputs| {
             let human: Option<Human> = ask(state, &outputs.read()?).into();
             Ok(human.into_iter().map(|human| (0, human)).collect())
@@ -277,8 +287,8 @@ where
         self
     }
 
-    /// What of a person's answer goes into the state. `state.human` and `state.approved` have it anyway,
-    /// until the next question.
+    /// What of a person's answer goes into the state. `state.human` and `state.approved` have it anyway, until
+    /// the next phase that asks. Where that one asks nobody after all, there is no answer and no yes there.
     #[must_use]
     pub fn hear(mut self, hear: impl Fn(&mut S, &Said) + Send + Sync + 'static) -> Self {
         self.body.hear = Some(Arc::new(hear));

@@ -11,6 +11,7 @@ use std::pin::Pin;
 pub type Work = Pin<Box<dyn Future<Output = Worked> + Send>>;
 
 /// What came of a step.
+#[non_exhaustive]
 pub enum Worked {
     /// It is done, and gave this.
     Gave(Value),
@@ -20,6 +21,8 @@ pub enum Worked {
     Rejected(String),
     /// It is not done.
     Failed(String),
+    /// Whoever leads was told to stop before it was done: it has not failed, and is begun anew.
+    Stopped,
 }
 
 /// Where a phase leads.
@@ -55,6 +58,10 @@ pub(crate) trait Plan: Send + Sync {
     fn questions(&self, flow: &Flow) -> Result<Vec<(u32, Human)>>;
     /// What the flow carries along when everything was heard.
     fn hear(&self, flow: &Flow) -> Result<Value>;
+    /// What the flow carries along from here, where that is something else than on the way in.
+    fn leave(&self, _: &Flow) -> Result<Option<Value>> {
+        Ok(None)
+    }
     /// Where it leads from here.
     fn lead(&self, flow: &Flow) -> Result<Lead>;
 }

@@ -12,13 +12,14 @@ pub struct State<S> {
     /// What the workflow itself carries along.
     #[serde(rename = "state")]
     pub data: S,
-    /// What came of the last question.
+    /// What came of the last question; none where the last phase that could ask asked nobody.
     #[serde(default)]
     pub human: Option<Said>,
     /// Where several were asked at once, what came of each, piece by piece.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub humans: Vec<Said>,
-    /// Whether the last question was answered with a yes; of several, whether all were.
+    /// Whether the last question was answered with a yes; of several, whether all were. Where the last phase that
+    /// could ask asked nobody, nobody said yes.
     #[serde(default)]
     pub approved: bool,
 }

@@ -87,8 +87,7 @@ fn check_version(plan: &dyn Plan, flow: &Flow) -> Result<()> {
 
 /// Whether it is refused the way it is to those who are too late.
 fn is_too_late(error: &Error) -> bool {
-    let (Error::Desk(error) | Error::Asking { error, .. }) = error else { return false };
-    let sayso_engine::Error::Refused(refusal) = error else { return false };
+    let Some(sayso_engine::Error::Refused(refusal)) = error.of_desk() else { return false };
     matches!(refusal.code, Code::Fenced | Code::WrongState)
 }
 
@@ -161,6 +160,7 @@ impl Path<'_> {
         let mut tries: BTreeMap<u32, u32> = BTreeMap::new();
         let (at_once, retries) = (self.plan.at_once(&self.flow), self.plan.retries(&self.flow));
         let mut at_work = JoinSet::new();
+        let mut failed = None;
         loop {
             while at_work.len() < at_once.max(1)
                 && let Some(item) = todo.pop_front()
@@ -168,7 +168,9 @@ impl Path<'_> {
                 let work = self.plan.work(&self.flow, item)?;
                 at_work.spawn(async move { (item, work.await) });
             }
-            let Some(joined) = self.keeping(at_work.join_next()).await? else { return Ok(None) };
+            let Some(joined) = self.keeping(at_work.join_next()).await? else {
+                return failed.map_or(Ok(None), |why| Err(Error::step(&self.flow, why)));
+            };
             let (item, worked) = joined.map_err(|e| Error::step(&self.flow, e.to_string()))?;
             match worked {
                 Worked::Gave(output) => {
@@ -186,13 +188,21 @@ impl Path<'_> {
                     self.end(How::Rejected, why);
                     return Ok(None);
                 }
+                Worked::Stopped => return Err(Error::stopped(&self.flow)),
                 Worked::Failed(why) => {
                     let tried = tries.entry(item).or_default();
-                    if *tried >= retries {
-                        return Err(Error::step(&self.flow, why));
+                    match *tried >= retries {
+                        // What its siblings do is not lost with it: they come to their end, and no other begins.
+                        true => {
+                            failed.get_or_insert(why);
+                            todo.clear();
+                        }
+                        false if failed.is_some() => {}
+                        false => {
+                            *tried += 1;
+                            todo.push_back(item);
+                        }
                     }
-                    *tried += 1;
-                    todo.push_back(item);
                 }
             }
         }
@@ -232,15 +242,7 @@ impl Path<'_> {
         let by = handler.name().to_owned();
         let last = questions.last().map(|(item, _)| *item);
         for (item, human) in questions {
-            let request = Request {
-                id: question_id(self.flow.started.id, self.flow.position, item),
-                flow: self.flow.started.handle.clone(),
-                phase: self.flow.phase.clone(),
-                item,
-                prompt: human.prompt.clone(),
-                context: human.context.clone(),
-                shape: human.shape.clone(),
-            };
+            let request = Request::of(&self.flow, item, &human);
             let told = self.keeping(handler.ask(&request)).await?;
             let failed = |why| Error::Handler { by: by.clone(), why };
             let answer = match told.map_err(failed)? {
@@ -344,19 +346,24 @@ impl Path<'_> {
     }
 
     fn lead(&mut self) -> Result<Option<Walked>> {
+        let state = changed(&self.flow, self.plan.leave(&self.flow)?);
         match self.plan.lead(&self.flow)? {
             Lead::To(to) => {
-                let event = Event::Moved { to: to.clone(), state: None };
-                self.push(FlowStep::Move { to, state: None }, &event);
+                let event = Event::Moved { to: to.clone(), state: state.clone() };
+                self.push(FlowStep::Move { to, state }, &event);
             }
-            Lead::End(how, note) => self.end(how, note),
+            Lead::End(how, note) => self.end_with(how, note, state),
         }
         Ok(None)
     }
 
     fn end(&mut self, how: How, note: String) {
-        let event = Event::Ended { how, note: note.clone(), state: None };
-        self.push(FlowStep::End { how, note, state: None }, &event);
+        self.end_with(how, note, None);
+    }
+
+    fn end_with(&mut self, how: How, note: String, state: Option<Value>) {
+        let event = Event::Ended { how, note: note.clone(), state: state.clone() };
+        self.push(FlowStep::End { how, note, state }, &event);
     }
 
     /// Whether somebody else was faster. What is refused for another reason is not.
@@ -379,7 +386,9 @@ impl Path<'_> {
             self.write().await?;
             return Ok(Walked::Ended(self.flow.clone()));
         }
-        self.pending.push(FlowStep::Stuck { why: error.why() });
+        if !matches!(error, Error::Stopped { .. }) {
+            self.pending.push(FlowStep::Stuck { why: error.why() });
+        }
         match self.let_go().await {
             // Somebody took it back meanwhile: that is how it ended.
             Err(late) if is_too_late(&late) => Err(late),
@@ -448,7 +457,7 @@ impl Path<'_> {
     /// The question of this phase is refused.
     fn asking(&self, error: sayso_engine::Error) -> Error {
         let (flow, phase) = (self.flow.started.handle.clone(), self.flow.phase.clone());
-        Error::Asking { flow, phase, error }
+        Error::Asking { flow, phase, error: Box::new(error) }
     }
 
     async fn go_on(&mut self, steps: Vec<FlowStep>) -> Result<()> {

@@ -157,6 +157,16 @@ where
         read(flow, "its state", flow.state.clone())
     }
 
+    /// The state on the way out of a phase. One that may ask and asked nobody heard nobody: what was said in an
+    /// earlier phase is no answer to it.
+    fn leaving(&self, flow: &Flow) -> Result<State<S>> {
+        let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
+        if phase.ask.is_some() && flow.heard.is_empty() {
+            state.hear(vec![]);
+        }
+        Ok(state)
+    }
+
     fn write(&self, flow: &Flow, state: &State<S>) -> Result<Value> {
         serde_json::to_value(state)
             .map_err(|e| Error::lost(flow, format!("its state cannot be written: {e}")))
@@ -242,8 +252,12 @@ where
         self.write(flow, &state)
     }
 
+    fn leave(&self, flow: &Flow) -> Result<Option<Value>> {
+        Ok(Some(self.write(flow, &self.leaving(flow)?)?))
+    }
+
     fn lead(&self, flow: &Flow) -> Result<Lead> {
-        let (phase, state) = (self.at(flow)?, self.state(flow)?);
+        let (phase, state) = (self.at(flow)?, self.leaving(flow)?);
         let is_silent = flow.heard.values().any(|heard| heard.answer.is_none());
         let is_no = flow.heard.values().any(|heard| !heard.is_approved());
         match (&phase.next, &phase.on_silence, &phase.on_reject) {

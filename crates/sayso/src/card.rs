@@ -5,7 +5,7 @@ use crate::out::{Look, Out};
 use crate::when;
 use sayso_core::gate::{Delegation, Delivery, Gate, Receipt, Stage, Step, WENT_ON};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Role, Shape, Timestamp, Verdict};
+use sayso_core::{Approvers, Role, Shape, Timestamp, Verdict};
 use sayso_engine::worker::FLOW;
 use sayso_engine::{Asked, TaskRow};
 use sayso_server::prose::{self, conditions, hurry};
@@ -16,6 +16,21 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A gate as two lines of a list. `task` is what people call the task that waits for it.
 pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestamp) -> String {
+    row(out, gate, task, None, now)
+}
+
+/// A card as lines of a list.
+pub(crate) fn asked_row(out: &Out, asked: &Asked, task: Option<&str>, now: Timestamp) -> String {
+    row(out, &asked.gate, task, prose::unblocks(asked), now)
+}
+
+fn row(
+    out: &Out,
+    gate: &Gate,
+    task: Option<&str>,
+    unblocks: Option<String>,
+    now: Timestamp,
+) -> String {
     let width = out.width().saturating_sub(24).max(20);
     let question = shorten(&harmless_line(&gate.card.question), width);
     let age = when::relative(gate.opened_at, now);
@@ -28,7 +43,7 @@ pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestam
     let by = harmless_line(&gate.opened.lineage.asker);
     let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
     let state = match gate.is_open() {
-        true => hurry(gate, now).iter().map(|part| format!(", {part}")).collect(),
+        true => unblocks.iter().chain(&hurry(gate, now)).map(|part| format!(", {part}")).collect(),
         false => format!(", {}", ending_in_words(gate)),
     };
     let below = indented(out, &format!("asked {age} by {by}{task}{state}"), "   ");
@@ -52,7 +67,8 @@ pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
 
 /// Who asks the same, if anybody else does: everybody hears what is answered.
 pub(crate) fn askers(out: &Out, asked: &Asked, margin: &str) -> Vec<String> {
-    let lines = prose::askers(asked).into_iter().chain(prose::denied(asked));
+    let unblocked = prose::unblocked(asked).filter(|_| !asked.first.is_empty());
+    let lines = prose::askers(asked).into_iter().chain(unblocked).chain(prose::denied(asked));
     let lines = lines.flat_map(|line| indented(out, &line, margin));
     lines.map(|line| out.paint(Look::Strong, &line)).collect()
 }
@@ -95,11 +111,20 @@ pub(crate) fn gate_question(out: &Out, gate: &Gate, now: Timestamp) -> String {
 
 fn head(out: &Out, gate: &Gate) -> String {
     let state = match gate.state() {
-        "open" => out.paint(Look::Warn, "waits for you"),
+        "open" => out.paint(Look::Warn, &format!("waits for {}", waits_for(gate))),
         _ => ending_in_words(gate),
     };
     let name = out.paint(Look::Name, gate.handle());
     format!("{} gate {name} ({}), {state}", gate_icon(out, gate), gate.opened.kind)
+}
+
+/// Whom an open gate waits for: whoever looks, unless it says who.
+fn waits_for(gate: &Gate) -> String {
+    let asked: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
+    match gate.approvers().any(|approvers| *approvers == Approvers::Anyone) {
+        true => "you".to_owned(),
+        false => harmless_line(&asked.join(", or ")),
+    }
 }
 
 /// The symbol of how a gate stands.
@@ -118,6 +143,16 @@ fn facts(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
     }
     lines.push(String::new());
     lines.push(out.paint(Look::Strong, "Facts:"));
+    if let Some(change) = prose::change(gate) {
+        lines.push(format!("  change: {}", change.in_numbers()));
+        for line in &change.lines {
+            match line.text.trim().is_empty() {
+                true => lines.push(String::new()),
+                false => lines.extend(indented(out, &line.text, "    ")),
+            }
+        }
+        lines.extend(change.notes.iter().flat_map(|note| indented(out, note, "    ")));
+    }
     for fact in &gate.card.facts {
         let value = match &fact.value {
             serde_json::Value::String(text) => text.clone(),
@@ -147,12 +182,13 @@ fn options(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
     }
 }
 
-/// What a form asks for: its JSON Schema, as the asker wrote it.
+/// What a form asks for, field by field.
 fn form(out: &Out, schema: &serde_json::Value, lines: &mut Vec<String>) {
     lines.push(String::new());
-    lines.push(out.paint(Look::Strong, "Form (JSON Schema):"));
-    let text = serde_json::to_string_pretty(schema).unwrap_or_default();
-    lines.extend(indented(out, &text, "  "));
+    lines.push(out.paint(Look::Strong, "Form:"));
+    for (depth, line) in prose::field_lines(&prose::fields(schema)) {
+        lines.extend(indented(out, &line, &"  ".repeat(depth + 1)));
+    }
 }
 
 /// The way of a gate in a line: asked 14:00 · seen by ann 14:01 · answered 14:02 · …
@@ -227,7 +263,7 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     lines.push(
         out.paint(Look::Faint, &format!("card {} of this gate, digest {shown}", gate.revision)),
     );
-    let spelt = harmless(&gate.card.question).spelt_out + harmless(&gate.card.narrative).spelt_out;
+    let spelt = prose::spelt_out(&gate.card);
     if spelt > 0 {
         let warning = format!("{spelt} invisible or control characters are spelt out above");
         lines.push(out.paint(Look::Warn, &warning));

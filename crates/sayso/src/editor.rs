@@ -2,37 +2,51 @@
 
 use crate::exit::{Failure, Result};
 use sayso_core::{Code, text};
-use std::io::Write;
-use std::process::Command;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// What is opened where nobody said what to open.
+const USUAL: [&str; 2] = ["nano", "vi"];
 
 const LINE: &str = "# ------ write your answer below this line; what is above is left out ------";
 
-/// Opens the editor on a question and returns what was written, trimmed.
-pub(crate) fn write_below(question: &str, context: &str) -> Result<String> {
-    let mut file = tempfile::Builder::new().prefix("sayso-").suffix(".md").tempfile()?;
+/// Opens the editor on a question, with what was begun below it, and returns what was written, trimmed; none
+/// where it was left without saving.
+pub(crate) fn write_below(question: &str, context: &str, begun: &str) -> Result<Option<String>> {
     let quote = |raw: &str| {
         let shown = text::harmless(raw).text;
         shown.lines().map(|line| format!("# {line}\n")).collect::<String>()
     };
-    write!(file, "{}", quote(question))?;
+    let mut above = quote(question);
     if !context.is_empty() {
-        write!(file, "#\n{}", quote(context))?;
+        above = format!("{above}#\n{}", quote(context));
     }
-    writeln!(file, "{LINE}\n")?;
-    file.flush()?;
-    run_editor(file.path())?;
-    let written = std::fs::read_to_string(file.path())?;
-    let below = written.split_once(LINE).map_or(written.as_str(), |(_, below)| below);
-    Ok(below.trim().to_owned())
+    let written = change(&format!("{above}{LINE}\n\n{begun}"), ".md")?;
+    let below = |written: String| {
+        let below = written.split_once(LINE).map_or(written.as_str(), |(_, below)| below);
+        below.trim().to_owned()
+    };
+    Ok(written.map(below))
 }
 
-/// Opens the editor on a text and returns what became of it.
-pub(crate) fn change(text: &str, suffix: &str) -> Result<String> {
+/// Opens the editor on a text and returns what became of it; none where it was left without saving.
+pub(crate) fn change(text: &str, suffix: &str) -> Result<Option<String>> {
     let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
     file.write_all(text.as_bytes())?;
     file.flush()?;
+    let before = saved(file.path())?;
     run_editor(file.path())?;
-    Ok(std::fs::read_to_string(file.path())?)
+    let written = std::fs::read_to_string(file.path())?;
+    let is_saved = written != text || saved(file.path())? != before;
+    Ok(is_saved.then_some(written))
+}
+
+/// What differs after a file was saved, even if the same text was.
+fn saved(path: &Path) -> Result<(u64, i64, i64)> {
+    let file = std::fs::metadata(path)?;
+    Ok((file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
 /// Keeps a text that could not be used, and says where.
@@ -44,21 +58,51 @@ pub(crate) fn keep(text: &str, suffix: &str) -> Result<std::path::PathBuf> {
 }
 
 /// The editor may be a command with arguments, as in `code --wait`; it never sees a shell.
-fn run_editor(path: &std::path::Path) -> Result<()> {
+fn run_editor(path: &Path) -> Result<()> {
     let chosen = ["SAYSO_EDITOR", "GIT_EDITOR", "VISUAL", "EDITOR"]
         .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
-        .unwrap_or_else(|| "nano".into());
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
+    // Where nobody chose one, the first that is there.
+    let editors = chosen.map_or_else(|| USUAL.map(String::from).to_vec(), |chosen| vec![chosen]);
+    let (last, others) = editors.split_last().map_or(("vi", &[][..]), |(l, o)| (l.as_str(), o));
+    for editor in others {
+        match run(editor, path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            outcome => return outcome_of(editor, outcome),
+        }
+    }
+    outcome_of(last, run(last, path))
+}
+
+fn run(editor: &str, path: &Path) -> std::io::Result<ExitStatus> {
+    let mut words = editor.split_whitespace();
+    Command::new(words.next().unwrap_or(editor)).args(words).arg(path).status()
+}
+
+fn outcome_of(editor: &str, outcome: std::io::Result<ExitStatus>) -> Result<()> {
     let failed = |why: String| {
-        Failure::new(Code::Editor, format!("the editor {chosen:?} {why}"))
+        Failure::new(Code::Editor, format!("the editor {editor:?} {why}"))
             .hint("set EDITOR, or give the text on the command line; nothing was recorded")
     };
-    let mut words = chosen.split_whitespace();
-    let program = words.next().unwrap_or("nano");
-    let status = Command::new(program)
-        .args(words)
-        .arg(path)
-        .status()
-        .map_err(|e| failed(format!("cannot be started: {e}")))?;
+    let status = outcome.map_err(|e| failed(format!("cannot be started: {e}")))?;
     if status.success() { Ok(()) } else { Err(failed(format!("ended with {status}"))) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What was saved as it was is written; what was only looked at is not.
+    #[test]
+    fn saved_as_it_was_is_saved() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"as it was").unwrap();
+        let before = saved(file.path()).unwrap();
+        std::fs::read_to_string(file.path()).unwrap();
+        assert_eq!(saved(file.path()).unwrap(), before);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(file.path(), "as it was").unwrap();
+        assert_ne!(saved(file.path()).unwrap(), before);
+    }
 }

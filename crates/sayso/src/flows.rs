@@ -9,10 +9,12 @@ use crate::work::{self, View, Wanted};
 use sayso_core::flow::{Flow, How};
 use sayso_core::gate::Gate;
 use sayso_core::{Actor, Code, FlowId, TaskId};
-use sayso_engine::worker::{CommandCame, CommandStep, Progress, Scope, Setup, StepCame, Worker};
-use sayso_engine::worktree::{Repository, Worktree};
+use sayso_engine::worker::{
+    CommandCame, CommandStep, Progress, Scope, Setup, StepCame, Watch, Worker,
+};
+use sayso_engine::worktree::{GitError, Repository, Worktree};
 use sayso_engine::{Desk, Follower};
-use sayso_workflow::file::{Command, Crew, Definition, Job, agent_output, command_output};
+use sayso_workflow::file::{Command, Crew, Definition, Job, Phase, agent_output, command_output};
 use sayso_workflow::{HumanInput, Inbox, Walked, Work, Worked, block_on, blocking};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -66,8 +68,19 @@ impl<'a> Leader<'a> {
         Ok(Self { context, desk, actor, setup, folder, notes, stop: work::stop_flag()? })
     }
 
+    /// Whether what a workflow wants to be watched can be: said before anything was done.
+    pub(crate) fn check_ground(&self, definition: &Definition) -> Result<()> {
+        let is_watched = |phase: &Phase| phase.writes.is_some();
+        if self.setup.is_some() || !definition.phases.iter().any(is_watched) {
+            return Ok(());
+        }
+        let here = Repository::open(&self.folder, self.notes.clone(), None);
+        here.map(drop).map_err(|e| Failure::new(Code::Git, unwatched(&e)).hint(e.hint()))
+    }
+
     /// Goes on with a flow: as far as it goes, or until it waits for people and nobody is here to be asked.
-    pub(crate) fn lead(&self, id: FlowId, waits: bool) -> Result<Walked> {
+    /// `led` is the flow where we hold it already, from its first moment on.
+    pub(crate) fn lead(&self, id: FlowId, led: Option<Flow>, waits: bool) -> Result<Walked> {
         let is_attended =
             who::has_terminal() && !self.context.globals.no_input && !self.context.out.json;
         let person = match is_attended {
@@ -75,15 +88,21 @@ impl<'a> Leader<'a> {
             true => who::person(self.context, &self.desk).ok(),
             false => None,
         };
-        self.lead_with(id, waits, person.as_ref())
+        self.lead_with(id, led, waits, person.as_ref())
     }
 
     /// Goes on with a flow as far as it goes without asking anybody here: where one waits, others may go on.
     pub(crate) fn lead_on(&self, id: FlowId) -> Result<Walked> {
-        self.lead_with(id, false, None)
+        self.lead_with(id, None, false, None)
     }
 
-    fn lead_with(&self, id: FlowId, waits: bool, person: Option<&Actor>) -> Result<Walked> {
+    fn lead_with(
+        &self,
+        id: FlowId,
+        led: Option<Flow>,
+        waits: bool,
+        person: Option<&Actor>,
+    ) -> Result<Walked> {
         let view = View::new(self.context.out);
         let (tell, told) = channel();
         let (is_done, at_work) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
@@ -95,7 +114,7 @@ impl<'a> Leader<'a> {
             let (waits, is_done, at_work) = (waits || person.is_some(), &is_done, &*at_work);
             let halt = &*halt;
             let walking = scope.spawn(move || {
-                let walked = self.walk(id, crew, waits, at_work);
+                let walked = self.walk(id, led, crew, waits, at_work);
                 end_what_runs(halt, at_work);
                 is_done.store(true, Ordering::SeqCst);
                 walked
@@ -111,8 +130,8 @@ impl<'a> Leader<'a> {
         view.close();
         let walked = walked?;
         if let Walked::Ended(flow) = &walked {
-            // Where its steps began is of no use any more.
-            let _ = std::fs::remove_file(self.notes.join(format!("{}.step", flow.started.handle)));
+            // What its steps did is of no use any more.
+            let _ = std::fs::remove_file(self.notes.join(format!("{}.watch", flow.started.handle)));
             self.bring_home(flow)?;
         }
         Ok(walked)
@@ -158,6 +177,7 @@ impl<'a> Leader<'a> {
     fn walk(
         &self,
         id: FlowId,
+        mut led: Option<Flow>,
         crew: Arc<dyn Crew>,
         waits: bool,
         at_work: &AtomicUsize,
@@ -168,8 +188,9 @@ impl<'a> Leader<'a> {
         let leaves = || is_stopped() && at_work.load(Ordering::SeqCst) == 0;
         loop {
             let mut wake = self.desk.follow()?;
-            let flow = self.desk.flow(id)?;
-            let walk = mortal::walk(inbox.walk_file(&flow, crew.clone(), &input));
+            let is_led = led.is_some();
+            let flow = led.take().map_or_else(|| self.desk.flow(id), Ok)?;
+            let walk = mortal::walk(inbox.walk_file(&flow, is_led, crew.clone(), &input));
             let Some(walked) = block_on(walk, &leaves)? else {
                 return Ok(Walked::Waits(self.desk.flow(id)?));
             };
@@ -294,13 +315,13 @@ impl Crew for HandsOn {
                 blocking(move || {
                     let _at_work = at_work;
                     let project = Project { folder: &folder, notes: &notes, flow: &flow };
-                    let tree = match tree_of(&desk, setup.as_ref(), task, &project) {
-                        Ok(tree) => tree,
+                    let ground = match tree_of(&desk, setup.as_ref(), task, &project) {
+                        Ok(ground) => ground,
                         Err(why) => return Worked::Failed(why),
                     };
-                    let own = tree.as_ref().filter(|_| task.is_some());
-                    let folder = own.map_or(folder.clone(), |tree| tree.tree.folder.clone());
-                    run(&command, &folder, tree.as_ref(), &stop)
+                    let own = ground.as_ref().ok().filter(|_| task.is_some());
+                    let folder = own.map_or(folder.clone(), |ground| ground.tree.folder.clone());
+                    run(&command, &folder, &ground, &stop)
                 })
             }
         }
@@ -321,57 +342,47 @@ struct Project<'a> {
     flow: &'a str,
 }
 
-/// The tree commands run in, and what says where their steps began.
+/// The tree commands run in, and where it is noted what their attempts changed.
 struct Ground {
-    repository: Repository,
-    /// What the steps are noted under.
-    name: String,
     tree: Worktree,
+    note: PathBuf,
 }
 
-impl Ground {
-    /// What was there when a step began. Whoever goes on with it after a crash counts from there, too.
-    fn since(&self, step: &str) -> std::result::Result<String, String> {
-        let since = self.repository.step_began(&self.name, step, || self.tree.snapshot());
-        since.map_err(|e| format!("{e}; {}", e.hint()))
-    }
-}
-
-/// The tree commands run in: that of the flow's task, or the project itself where it is one of git's.
+/// The tree commands run in: that of the flow's task, or the project itself where it is one of git's. Without
+/// git only what is to be watched cannot be done.
 fn tree_of(
     desk: &Desk,
     setup: Option<&Setup>,
     task: Option<TaskId>,
     project: &Project<'_>,
-) -> std::result::Result<Option<Ground>, String> {
+) -> std::result::Result<std::result::Result<Ground, GitError>, String> {
     let (Some(setup), Some(task)) = (setup, task) else {
-        let here = Repository::open(project.folder, project.notes.to_owned(), None).ok();
-        let name = project.flow.to_owned();
-        return Ok(here.map(|repository| {
-            let tree = repository.main_tree();
-            Ground { repository, name, tree }
+        let here = Repository::open(project.folder, project.notes.to_owned(), None);
+        return Ok(here.map(|repository| Ground {
+            tree: repository.main_tree(),
+            note: repository.watch_note(project.flow),
         }));
     };
     let task = desk.task(task).map_err(|e| e.to_string())?.task;
-    let repository = setup.repository.clone();
-    let tree = repository.prepare(&task.handle, &task.title);
+    let tree = setup.repository.prepare(&task.handle, &task.title);
     let tree = tree.map_err(|e| format!("{e}; {}", e.hint()))?;
-    Ok(Some(Ground { repository, name: task.handle, tree }))
+    Ok(Ok(Ground { tree, note: setup.repository.watch_note(&task.handle) }))
 }
 
 /// Runs a command.
-fn run(command: &Command, folder: &Path, ground: Option<&Ground>, stop: &AtomicBool) -> Worked {
+fn run(
+    command: &Command,
+    folder: &Path,
+    ground: &std::result::Result<Ground, GitError>,
+    stop: &AtomicBool,
+) -> Worked {
     let Command { id, name, shell, any_code, checks, retries, writes } = command;
-    let (writes, since) = match (writes, ground) {
-        (Some(writes), Some(ground)) => match ground.since(id) {
-            Ok(since) => (Some((writes.as_slice(), &ground.tree)), Some(since)),
-            Err(why) => return Worked::Failed(format!("{name}: {why}")),
-        },
-        (None, _) => (None, None),
+    let writes = match (writes, ground) {
+        (None, _) => None,
+        (Some(writes), Ok(Ground { tree, note })) => Some(Watch { writes, tree, note }),
         // What cannot be watched is not let happen.
-        (Some(_), None) => {
-            let why = format!("{name}: what it writes can only be watched in a git repository");
-            return Worked::Failed(why);
+        (Some(_), Err(error)) => {
+            return Worked::Failed(format!("{name}: {}; {}", unwatched(error), error.hint()));
         }
     };
     let step = CommandStep {
@@ -381,18 +392,22 @@ fn run(command: &Command, folder: &Path, ground: Option<&Ground>, stop: &AtomicB
         checks,
         retries: *retries,
         writes,
-        since: since.as_deref(),
         mark: id,
         time_max: COMMAND_MAX,
         stop,
     };
     match step.run() {
-        CommandCame::Completed { text, code, is_cut } => {
-            Worked::Gave(command_output(&text, code, is_cut))
+        CommandCame::Completed { text, code, left_out } => {
+            Worked::Gave(command_output(&text, code, left_out))
         }
         CommandCame::Failed(why) => Worked::Failed(why),
-        CommandCame::Stopped => Worked::Failed("it was stopped".into()),
+        CommandCame::Stopped => Worked::Stopped,
     }
+}
+
+/// Why `writes` cannot be held.
+fn unwatched(error: &GitError) -> String {
+    format!("`writes` is watched with git, and {error}")
 }
 
 fn came(came: sayso_engine::Result<StepCame>) -> Worked {
@@ -405,7 +420,7 @@ fn came(came: sayso_engine::Result<StepCame>) -> Worked {
             let until = crate::when::local(until);
             Worked::Failed(format!("the agent may do no more until {until}; go on after that"))
         }
-        Ok(StepCame::Stopped) => Worked::Failed("it was stopped".into()),
+        Ok(StepCame::Stopped) => Worked::Stopped,
         Err(error) => Worked::Failed(error.to_string()),
     }
 }

@@ -32,10 +32,17 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     let text = serde_json::to_string_pretty(&api).unwrap_or_default();
     put(dir, "api/openapi.json", &format!("{text}\n"))?;
     for (name, schema) in schemas() {
-        let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&sorted(schema)).unwrap_or_default();
         put(dir, &format!("json/{name}.json"), &format!("{text}\n"))?;
     }
     Ok(Exit::Ok)
+}
+
+/// A schema whose fields stand by name: where they stand in the code is no news to whoever compares two of them.
+fn sorted(schema: schemars::Schema) -> schemars::Schema {
+    let mut value = schema.clone().to_value();
+    value.sort_all_objects();
+    value.try_into().unwrap_or(schema)
 }
 
 const INDEX: &str = "# Reference
@@ -156,6 +163,7 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("away", schema_for!(wire::Away)),
         ("away-list", schema_for!(Vec<wire::Away>)),
         ("people", schema_for!(Vec<commands::people::Shown>)),
+        ("people-dismiss", schema_for!(commands::people::Sent)),
         ("invited", schema_for!(commands::people::Code)),
         ("space-deleted", schema_for!(commands::delete::Deleted)),
         ("mistakes", schema_for!(commands::mistakes::Report)),

@@ -44,7 +44,8 @@ fn main() -> ExitCode {
     };
     let out = out::Out::new(&cli.globals);
     who::warn_of_open_token(&out);
-    match commands::run(cli, &out) {
+    let ended = commands::run(cli, &out).and_then(|code| out.check_is_written().map(|()| code));
+    match ended {
         Ok(code) => exit::code(code),
         Err(failure) => exit::failure(&failure, &out),
     }

@@ -1,17 +1,22 @@
 //! Output: data on stdout, talk on stderr, colour only where a person looks.
 
 use crate::cli::Globals;
+use crate::exit::{Failure, Result};
 use anstyle::{AnsiColor, Style};
+use sayso_core::Code;
 use sayso_core::text::harmless;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Where and how to print.
 pub(crate) struct Out {
     pub(crate) json: bool,
     pub(crate) ascii: bool,
     colour: bool,
+    /// Why something that was to be printed was not, the first time.
+    lost: OnceLock<(ErrorKind, String)>,
 }
 
 /// What a piece of text is, which decides how it looks.
@@ -43,7 +48,8 @@ impl Out {
     pub(crate) fn new(globals: &Globals) -> Self {
         let choice = anstream::AutoStream::choice(&std::io::stdout());
         let colour = !globals.plain && choice != anstream::ColorChoice::Never;
-        Self { json: globals.json, ascii: globals.plain || !is_utf8(), colour }
+        let ascii = globals.plain || !is_utf8();
+        Self { json: globals.json, ascii, colour, lost: OnceLock::new() }
     }
 
     /// A line for people.
@@ -60,8 +66,28 @@ impl Out {
     }
 
     fn print(&self, text: &str) {
-        // A reader that went away (`| head`) is not an error of ours.
-        let _ = writeln!(std::io::stdout().lock(), "{text}");
+        let mut stdout = self.stdout();
+        // What is lost is kept in mind, and told at the end.
+        let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    }
+
+    /// Standard output, for whoever writes more than lines. A reader that went away (`| head`) ends nothing.
+    pub(crate) fn stdout(&self) -> impl Write + '_ {
+        Stdout(self)
+    }
+
+    /// Refuses when something that was to be printed has not reached whoever reads it: for those who
+    /// go on only if it has.
+    pub(crate) fn check_is_heard(&self) -> Result<()> {
+        self.lost.get().map_or(Ok(()), |(_, why)| Err(unheard(why)))
+    }
+
+    /// The same for everybody else: to read no further is the reader's right.
+    pub(crate) fn check_is_written(&self) -> Result<()> {
+        match self.lost.get() {
+            Some((kind, why)) if *kind != ErrorKind::BrokenPipe => Err(unheard(why)),
+            _ => Ok(()),
+        }
     }
 
     /// A value as JSON.
@@ -171,6 +197,39 @@ impl Out {
         let columns = size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
         columns.unwrap_or(100).clamp(40, 200)
     }
+}
+
+/// Standard output that keeps in mind what it lost.
+struct Stdout<'a>(&'a Out);
+
+impl Stdout<'_> {
+    fn kept<T>(&self, outcome: io::Result<T>, instead: T) -> io::Result<T> {
+        let Err(error) = outcome else { return outcome };
+        if error.kind() == ErrorKind::Interrupted {
+            return Err(error);
+        }
+        let lost = (error.kind(), error.to_string());
+        self.0.lost.get_or_init(|| lost);
+        match error.kind() {
+            ErrorKind::BrokenPipe => Ok(instead),
+            _ => Err(error),
+        }
+    }
+}
+
+impl Write for Stdout<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.kept(io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.kept(io::stdout().flush(), ())
+    }
+}
+
+fn unheard(why: &str) -> Failure {
+    Failure::new(Code::Failure, format!("the output could not be written: {why}"))
+        .hint("what was done is done; make room, or send the output elsewhere, and ask again")
 }
 
 /// Whether the locale can show more than ASCII.

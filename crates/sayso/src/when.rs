@@ -28,7 +28,7 @@ pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
     Duration::try_from(span).map_err(|_| wrong())
 }
 
-/// A moment to come: `2h`, `3d`, `2026-12-24`, `2026-12-24T18:00`.
+/// A moment to come: `2h`, `3d`, `2026-12-24`, `2026-12-24T18:00`; and `now`.
 pub(crate) fn moment(text: &str, now: Timestamp) -> Result<Timestamp> {
     let wrong = || {
         Failure::new(Code::BadValue, format!("{text:?} is no time"))
@@ -58,6 +58,9 @@ pub(crate) fn past(text: &str, now: Timestamp) -> Result<Timestamp> {
 }
 
 fn to_come(text: &str, now: &Zoned) -> Option<Zoned> {
+    if text == "now" {
+        return Some(now.clone());
+    }
     if text == "tomorrow" {
         return now.tomorrow().ok()?.start_of_day().ok();
     }

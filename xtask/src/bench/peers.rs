@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
 use super::Built;
-use super::table::{median, ms, table, times};
+use super::table::{median, ms, spread, table, times};
 use crate::shell;
 use crate::stop::Outcome;
 
@@ -29,29 +29,113 @@ pub(super) fn setting(name: &str, or: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| or.to_owned())
 }
 
-/// The gate round trip: open, another client answers, the waiting party has the answer.
-pub(super) fn gates(built: &Built) -> Outcome<String> {
-    let out = built.dir.join("b1.json");
+/// Who runs in turns, and at what.
+pub(super) struct Turns<'a> {
+    /// Ours.
+    pub(super) program: &'a Path,
+    /// What is measured, as the peers' runner calls it.
+    pub(super) bench: &'a str,
+    pub(super) peers: &'a str,
+    pub(super) more: &'a [&'a str],
+}
+
+/// Runs everybody in turns, and says what came of each.
+pub(super) fn in_turns(built: &Built, page: &str, turns: &Turns<'_>) -> Outcome<Value> {
+    let out = built.dir.join(format!("{page}-{}.json", turns.bench));
     // The runner adds to what is there; an older run must not mix in.
     let _ = fs::remove_file(&out);
-    let peers = setting(
-        "SAYSO_BENCH_PEERS",
-        "floor-sqlite,sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,openai-agents,restate,\
-         floor-pg-listen,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres",
-    );
     let mut command = Command::new("python3");
-    command.arg(folder()?.join("run.py")).args(["b1", "--peers", &peers]);
-    command.args([
-        "--rounds",
-        &setting("SAYSO_BENCH_ROUNDS", "5"),
-        "--n",
-        "60",
-        "--patience",
-        "10",
-    ]);
-    command.arg("--out").arg(&out).env("SAYSO_BENCH", &built.bench);
+    command.arg(folder()?.join("run.py")).arg(turns.bench);
+    command.args(["--peers", &setting("SAYSO_BENCH_PEERS", turns.peers)]).args(turns.more);
+    command.args(["--rounds", &setting("SAYSO_BENCH_ROUNDS", "5"), "--patience", "10"]);
+    command.arg("--out").arg(&out).env("SAYSO_BENCH", turns.program);
+    // It asks more in a minute than any agent.
+    command.env("SAYSO_ASKS_PER_MINUTE", "0");
     shell::run(&mut command)?;
-    let rounds = by_peer(&read(&out)?);
+    read(&out)
+}
+
+/// How much others took of the machine meanwhile: figures of a busy one are worth less.
+pub(super) fn others(results: [&Value; 2]) -> String {
+    let runs = results.iter().flat_map(|it| it["runs"].as_array().into_iter().flatten());
+    let shares: Vec<_> = runs.filter_map(|run| run["others_cpu"].as_f64()).collect();
+    let (least, most) = spread(&shares, 0.1, 0.9);
+    format!(
+        "Other work took {:.0} % of the processors meanwhile (median; {:.0} to {:.0} %).",
+        median(shares) * 100.0,
+        least * 100.0,
+        most * 100.0
+    )
+}
+
+/// How many of them each does in a second, the quickest first. Who failed is not there.
+pub(super) fn rates(results: &Value) -> Vec<(String, f64)> {
+    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in results["runs"].as_array().into_iter().flatten() {
+        if let (Some(peer), Some(rate)) = (run["peer"].as_str(), run["per_s"].as_f64()) {
+            all.entry(peer.to_owned()).or_default().push(rate);
+        }
+    }
+    let mut rates: Vec<_> = all.into_iter().map(|(peer, rates)| (peer, median(rates))).collect();
+    rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rates
+}
+
+/// What people wrote on a page from this heading on, which stays.
+pub(super) fn explanation(page: &str, heading: &str) -> String {
+    let page = fs::read_to_string(Path::new(super::PAGES).join(page)).unwrap_or_default();
+    page.find(heading).map_or_else(String::new, |at| page[at..].to_owned())
+}
+
+pub(super) fn on_postgres(name: &str) -> bool {
+    name.contains("postgres") || name.contains("pg-")
+}
+
+/// Which of ours stands beside somebody: the one on the same database.
+pub(super) fn ours(name: &str) -> &'static str {
+    if on_postgres(name) { "sayso-postgres" } else { "sayso-sqlite" }
+}
+
+pub(super) fn number(of: &Value, key: &str) -> f64 {
+    of[key].as_f64().unwrap_or(f64::NAN)
+}
+
+/// Runs a mode of our own in a fresh store.
+pub(super) fn alone(
+    built: &Built,
+    program: &Path,
+    store: &str,
+    mode: &str,
+    more: &[&str],
+) -> Outcome<Value> {
+    let dir = built.dir.join(format!("alone-{mode}"));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let base = setting("BENCH_PG", "postgresql://postgres@127.0.0.1:55432");
+    if store == "postgres" {
+        for sql in ["drop database if exists b_alone with (force)", "create database b_alone"] {
+            let mut psql = Command::new("psql");
+            shell::output(psql.arg(format!("{base}/postgres")).args(["-qc", sql]))?;
+        }
+    }
+    let mut command = Command::new(program);
+    command.arg(mode).args(["--backend", store, "--pg", &format!("{base}/b_alone")]);
+    command.arg("--dir").arg(&dir).args(more);
+    eprintln!("{mode} {store} {}", more.join(" "));
+    let said = shell::output(&mut command)?;
+    let line = said.lines().find_map(|line| line.strip_prefix("@@")).unwrap_or_default();
+    let result: Value = serde_json::from_str(line).map_err(|e| format!("{mode}: {e}: {said}"))?;
+    eprintln!("{result}");
+    let _ = fs::remove_dir_all(&dir);
+    Ok(result)
+}
+
+/// The gate round trip: open, another client answers, the waiting party has the answer.
+pub(super) fn gates(built: &Built) -> Outcome<String> {
+    let peers = "floor-sqlite,sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,openai-agents,restate,\
+                 floor-pg-listen,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres";
+    let turns = Turns { program: &built.bench, bench: "b1", peers, more: &["--n", "60"] };
+    let rounds = by_peer(&in_turns(built, "gates", &turns)?);
     let middle = |name: &str| median(rounds.get(name).cloned().unwrap_or_default());
     let (sqlite, postgres) = (middle("floor-sqlite"), middle("floor-pg-listen"));
     let mut names: Vec<_> = rounds.keys().collect();
@@ -59,9 +143,9 @@ pub(super) fn gates(built: &Built) -> Outcome<String> {
     let rows: Vec<_> = names
         .iter()
         .map(|name| {
-            let on_postgres = name.contains("postgres") || name.contains("pg-listen");
+            let on_postgres = on_postgres(name);
             let floor = if on_postgres { postgres } else { sqlite };
-            let ours = middle(if on_postgres { "sayso-postgres" } else { "sayso-sqlite" });
+            let ours = middle(ours(name));
             let time = middle(name);
             vec![name.to_string(), ms(time), times(time / floor), times(time / ours)]
         })
@@ -128,7 +212,7 @@ pub(super) fn tasks(built: &Built) -> Outcome<String> {
     ))
 }
 
-fn read(path: &std::path::Path) -> Outcome<Value> {
+fn read(path: &Path) -> Outcome<Value> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()).into())
 }

@@ -1,16 +1,13 @@
 //! The server: round trips and throughput beside floors and peers, many clients held at once, what is there
 //! after a kill, and how long a start takes. All of it over HTTP, with the real `sayso serve`.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::Value;
 
 use super::Built;
-use super::peers::{by_peer, folder, setting};
-use super::table::{median, ms, spread, table, times};
-use crate::shell;
+use super::peers::{
+    Turns, alone, by_peer, explanation, in_turns, number, on_postgres, others, ours, rates,
+};
+use super::table::{median, ms, table, times};
 use crate::stop::Outcome;
 
 /// Who is measured beside us: everybody who keeps a question durably.
@@ -26,8 +23,9 @@ const HISTORY: usize = 5_000;
 const STORES: [&str; 2] = ["sqlite", "postgres"];
 
 pub(super) fn run(built: &Built) -> Outcome<String> {
-    let trips = in_turns(built, "b1", &["--n", "60"])?;
-    let many = in_turns(built, "b1t", &["--n", "600", "--inflight", "64"])?;
+    let turns = |bench, more| Turns { program: &built.served, bench, peers: PEERS, more };
+    let trips = in_turns(built, "served", &turns("b1", &["--n", "60"]))?;
+    let many = in_turns(built, "served", &turns("b1t", &["--n", "600", "--inflight", "64"]))?;
     let sections = [
         format!(
             "# The server\n\nThe real `sayso serve`, driven over HTTP through the public API: a process of its own drives \
@@ -40,55 +38,9 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
         crowd(built)?,
         restart(built)?,
         start(built)?,
-        explanation(),
+        explanation("served.md", "## Why it costs"),
     ];
     Ok(sections.join("\n"))
-}
-
-/// What people wrote below the figures, which stays.
-const EXPLAINED: &str = "## Why it costs what it costs";
-
-fn explanation() -> String {
-    let page = fs::read_to_string(Path::new(super::PAGES).join("served.md")).unwrap_or_default();
-    page.find(EXPLAINED).map_or_else(String::new, |at| page[at..].to_owned())
-}
-
-/// Runs everybody in turns, and says what came of each.
-fn in_turns(built: &Built, bench: &str, more: &[&str]) -> Outcome<Value> {
-    let out = built.dir.join(format!("served-{bench}.json"));
-    // The runner adds to what is there; an older run must not mix in.
-    let _ = fs::remove_file(&out);
-    let mut command = Command::new("python3");
-    command.arg(folder()?.join("run.py")).arg(bench);
-    command.args(["--peers", &setting("SAYSO_BENCH_PEERS", PEERS)]).args(more);
-    command.args(["--rounds", &setting("SAYSO_BENCH_ROUNDS", "5"), "--patience", "10"]);
-    command.arg("--out").arg(&out).env("SAYSO_BENCH", &built.served);
-    // It asks more in a minute than any agent.
-    command.env("SAYSO_ASKS_PER_MINUTE", "0");
-    shell::run(&mut command)?;
-    let text = fs::read_to_string(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", out.display()).into())
-}
-
-/// How much others took of the machine meanwhile: figures of a busy one are worth less.
-fn others(results: [&Value; 2]) -> String {
-    let runs = results.iter().flat_map(|it| it["runs"].as_array().into_iter().flatten());
-    let shares: Vec<_> = runs.filter_map(|run| run["others_cpu"].as_f64()).collect();
-    let (least, most) = spread(&shares, 0.1, 0.9);
-    format!(
-        "Other work took {:.0} % of the processors meanwhile (median; {:.0} to {:.0} %).",
-        median(shares) * 100.0,
-        least * 100.0,
-        most * 100.0
-    )
-}
-
-fn on_postgres(name: &str) -> bool {
-    name.contains("postgres") || name.contains("pg-")
-}
-
-fn ours(name: &str) -> &'static str {
-    if on_postgres(name) { "sayso-postgres" } else { "sayso-sqlite" }
 }
 
 fn round_trip(results: &Value) -> String {
@@ -118,17 +70,13 @@ fn round_trip(results: &Value) -> String {
 }
 
 fn throughput(results: &Value) -> String {
-    let rate = |name: &str| {
-        let runs = results["runs"].as_array().into_iter().flatten();
-        let own = runs.filter(|run| run["peer"] == name);
-        median(own.filter_map(|run| run["per_s"].as_f64()).collect())
-    };
-    let names = results["runs"].as_array().into_iter().flatten();
-    let mut names: Vec<_> = names.filter_map(|run| run["peer"].as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| rate(name).is_finite() && *name != "floor-pg-listen");
-    names.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    let rates = rates(results);
+    let rate = |name: &str| rates.iter().find(|(it, _)| it == name).map_or(f64::NAN, |it| it.1);
+    let names: Vec<_> = rates
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| *name != "floor-pg-listen")
+        .collect();
     let rows: Vec<_> = names
         .iter()
         .map(|name| {
@@ -149,43 +97,11 @@ fn throughput(results: &Value) -> String {
     )
 }
 
-/// Runs a mode of our own in a fresh store.
-fn alone(built: &Built, store: &str, mode: &str, more: &[&str]) -> Outcome<Value> {
-    let dir = built.dir.join(format!("served-{mode}"));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let base = setting("BENCH_PG", "postgresql://postgres@127.0.0.1:55432");
-    if store == "postgres" {
-        for sql in ["drop database if exists b_served with (force)", "create database b_served"] {
-            let mut psql = Command::new("psql");
-            shell::output(psql.arg(format!("{base}/postgres")).args(["-qc", sql]))?;
-        }
-    }
-    let mut command = Command::new(&built.served);
-    command.arg(mode).args(["--backend", store, "--pg", &format!("{base}/b_served")]);
-    command.arg("--dir").arg(&dir).args(more);
-    eprintln!("served {mode} {store} {}", more.join(" "));
-    let said = shell::output(&mut command)?;
-    let line = said.lines().find_map(|line| line.strip_prefix("@@")).unwrap_or_default();
-    let result: Value = serde_json::from_str(line).map_err(|e| format!("{mode}: {e}: {said}"))?;
-    eprintln!("{result}");
-    remove(&dir);
-    Ok(result)
-}
-
-fn remove(dir: &Path) {
-    let _ = fs::remove_dir_all(dir);
-}
-
-fn number(of: &Value, key: &str) -> f64 {
-    of[key].as_f64().unwrap_or(f64::NAN)
-}
-
 fn crowd(built: &Built) -> Outcome<String> {
     let mut rows = vec![];
     for store in STORES {
         for many in [1_000, MANY] {
-            let said = alone(built, store, "crowd", &["--n", &many.to_string()])?;
+            let said = alone(built, &built.served, store, "crowd", &["--n", &many.to_string()])?;
             rows.push(vec![
                 store.to_owned(),
                 many.to_string(),
@@ -226,7 +142,7 @@ fn restart(built: &Built) -> Outcome<String> {
         for (open, history) in [(1_000, 0), (1_000, HISTORY), (MANY, 0)] {
             let words =
                 ["--n", &open.to_string(), "--history", &history.to_string(), "--sample", "1000"];
-            let said = alone(built, store, "b2", &words)?;
+            let said = alone(built, &built.served, store, "b2", &words)?;
             let seconds = |key: &str| format!("{:.2}", number(&said, key));
             rows.push(vec![
                 store.to_owned(),
@@ -258,7 +174,7 @@ fn restart(built: &Built) -> Outcome<String> {
 fn start(built: &Built) -> Outcome<String> {
     let mut rows = vec![];
     for store in STORES {
-        let said = alone(built, store, "start", &["--n", "20", "--prefill", "100"])?;
+        let said = alone(built, &built.served, store, "start", &["--n", "20", "--prefill", "100"])?;
         rows.push(vec![
             store.to_owned(),
             ms(number(&said, "listens_ms")),

@@ -186,7 +186,51 @@ impl How {
     }
 }
 
+/// Where a flow stands, in the word that every door says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Somebody goes on with it.
+    Running,
+    /// It waits for people.
+    Waiting,
+    /// What it asked has ended, and nobody went on with it yet.
+    Answered,
+    /// It did not go on when somebody last tried.
+    Stuck,
+    /// Nobody goes on with it: whoever did has gone, or nobody began to.
+    Idle,
+    /// It is over.
+    Over(How),
+}
+
+impl Standing {
+    /// Its name in every door.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Standing::Running => "running",
+            Standing::Waiting => "waiting",
+            Standing::Answered => "answered",
+            Standing::Stuck => "stuck",
+            Standing::Idle => "idle",
+            Standing::Over(how) => how.as_str(),
+        }
+    }
+}
+
 impl Flow {
+    /// Where it stands. `asks` is whether a question that it or its agent waits for is still open, `is_held`
+    /// whether somebody goes on with it just now.
+    pub fn stands(&self, asks: bool, is_held: bool) -> Standing {
+        match &self.ending {
+            Some(ending) => Standing::Over(ending.how),
+            None if asks => Standing::Waiting,
+            None if is_held => Standing::Running,
+            None if self.is_waiting() => Standing::Answered,
+            None if self.stuck.is_some() => Standing::Stuck,
+            None => Standing::Idle,
+        }
+    }
+
     /// Whether it goes on.
     pub fn is_live(&self) -> bool {
         self.ending.is_none()
@@ -208,7 +252,8 @@ impl Flow {
         !self.asked.is_empty() || self.heard.values().any(|heard| !heard.more)
     }
 
-    /// Where it stands, in a word.
+    /// Where it stands, in a word, as far as that is known without its gates and whoever holds it. What people
+    /// are told is what [`Flow::stands`] says.
     pub fn standing(&self) -> &'static str {
         match &self.ending {
             Some(ending) => ending.how.as_str(),

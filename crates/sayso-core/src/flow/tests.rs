@@ -150,6 +150,26 @@ fn in_words(flow: Option<&Flow>) -> String {
     format!("{} in {phase} {position}, {counts:?}, number {fence}{held}", flow.standing())
 }
 
+/// Where a flow stands, by what it has been through, whether a question is open, and whether somebody holds it.
+#[test]
+fn every_standing_has_its_word() {
+    let check = |script: &str, asks: bool, is_held: bool, expected: &str| {
+        let flow = Play::of(script).flow.unwrap();
+        assert_eq!(flow.stands(asks, is_held).as_str(), expected, "{script}");
+    };
+    check("relay start", false, false, "idle");
+    check("relay start | relay take", false, true, "running");
+    check("relay start | relay take", false, false, "idle");
+    check("relay start | relay take | relay ask", true, false, "waiting");
+    check("relay start | relay take | relay ask", false, false, "answered");
+    check("relay start | relay take", true, true, "waiting");
+    check("relay start | relay cancel", true, true, "cancelled");
+    let mut stuck = Play::of("relay start").flow.unwrap();
+    stuck.stuck = Some(Stuck { why: "no".into(), at: at(1) });
+    assert_eq!(stuck.stands(false, false).as_str(), "stuck");
+    assert_eq!(stuck.stands(true, false).as_str(), "waiting");
+}
+
 #[test]
 fn the_flow_on_a_page() {
     let actors = ONE_OF_EACH_ROLE;

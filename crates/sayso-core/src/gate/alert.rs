@@ -5,8 +5,9 @@
 use super::{Delivery, Ending, Gate, Held};
 use crate::run::{How, Run, State};
 use crate::task::{Status, Task};
-use crate::{Role, Timestamp};
+use crate::{Approvers, Role, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 const MINUTE: i64 = 60 * 1_000_000;
 
@@ -46,6 +47,8 @@ pub struct Alert {
 pub enum Trouble {
     /// Nobody has seen the question.
     Unseen,
+    /// Nobody is left whose answer would count.
+    Unanswerable,
     /// The run that asked is dead.
     AskerLost,
     /// There is an answer, and the asker does not come for it.
@@ -63,6 +66,7 @@ impl Trouble {
     pub const fn as_str(self) -> &'static str {
         match self {
             Trouble::Unseen => "unseen",
+            Trouble::Unanswerable => "unanswerable",
             Trouble::AskerLost => "asker_lost",
             Trouble::Undelivered => "undelivered",
             Trouble::DeliveryFailed => "delivery_failed",
@@ -81,6 +85,8 @@ pub struct Around<'a> {
     pub last_run: Option<&'a Run>,
     /// The task that waits, or waited.
     pub task: Option<&'a Task>,
+    /// The people there are, where they are known by name.
+    pub people: Option<&'a BTreeSet<String>>,
 }
 
 impl Around<'_> {
@@ -104,13 +110,14 @@ impl Around<'_> {
 /// Whether something about this gate could hang now. It spares looking around where nothing can.
 pub fn could_hang(gate: &Gate, now: Timestamp) -> bool {
     let is_asked_by_run = gate.is_open() && gate.opened.lineage.run.is_some();
-    is_asked_by_run || !alerts(gate, &Around::default(), now).is_empty()
+    let is_for_some = gate.is_open() && gate.opened.approvers != Approvers::Anyone;
+    is_asked_by_run || is_for_some || !alerts(gate, &Around::default(), now).is_empty()
 }
 
 /// What hangs.
 pub fn alerts(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Vec<Alert> {
     let found = match &gate.ending {
-        None => vec![unseen(gate, now), asker_lost(gate, around, now)],
+        None => vec![unseen(gate, now), unanswerable(gate, around), asker_lost(gate, around, now)],
         Some(ending) => vec![on_its_way(gate, ending, around, now), undone(gate, now)],
     };
     let is_of_now = |alert: &Alert| now < alert.since.plus_micros(OVER_MICROS);
@@ -136,6 +143,33 @@ fn unseen(gate: &Gate, now: Timestamp) -> Option<Alert> {
     let what = format!("nobody has looked at gate {handle}");
     let hint = format!("look at it with: sayso show {handle}");
     Some(alert(gate, Trouble::Unseen, gate.opened_at, what, hint))
+}
+
+/// Who was asked has left, and nobody has their voice. Time may still bring in others: then it is theirs.
+fn unanswerable(gate: &Gate, around: &Around<'_>) -> Option<Alert> {
+    if can_be_answered_by(gate, around.people?) {
+        return None;
+    }
+    let handle = gate.handle();
+    let asked = gate.opened.approvers.in_words();
+    let what = format!("nobody is left who could answer gate {handle}: it is for {asked}");
+    let hint = format!(
+        "invite them again (sayso people invite NAME), or take it back (sayso withdraw {handle}) and ask anew"
+    );
+    Some(alert(gate, Trouble::Unanswerable, gate.opened_at, what, hint))
+}
+
+/// Whether enough of these people could still answer a gate: with their own voice, with one that was handed to
+/// them, now or when time asks others.
+pub fn can_be_answered_by(gate: &Gate, people: &BTreeSet<String>) -> bool {
+    let mut here: BTreeSet<&str> = people.iter().map(String::as_str).collect();
+    let handed = gate.delegations.iter().filter(|d| people.contains(&d.to));
+    here.extend(handed.map(|d| d.from.as_str()));
+    here.extend(gate.votes.iter().map(|vote| vote.by.name.as_str()));
+    here.retain(|name| !gate.excludes(name));
+    let levels = gate.opened.schedule.levels.iter().map(|level| &level.approvers);
+    let mut asked = std::iter::once(&gate.opened.approvers).chain(levels);
+    asked.any(|approvers| *approvers == Approvers::Anyone || approvers.satisfied_by(&here))
 }
 
 /// A run that ended with its question is parked, and that is fine. One whose worker is gone is not.

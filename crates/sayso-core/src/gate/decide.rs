@@ -255,13 +255,15 @@ fn snooze(
 ) -> Result<Vec<Event>, Refusal> {
     check_is_for(gate, actor, "snooze")?;
     check_waits(gate, at)?;
-    if until <= at {
+    let is_put_off = gate.snoozed_until.is_some_and(|until| until > at);
+    if until <= at && !is_put_off {
         return Err(Refusal::new(Code::BadValue, "a gate is put off to a time to come"));
     }
     if gate.snoozed_until == Some(until) {
         return Ok(vec![]);
     }
-    Ok(vec![Event::Snoozed { by: actor.name.clone(), until }])
+    // To put it off until now brings it back.
+    Ok(vec![Event::Snoozed { by: actor.name.clone(), until: until.max(at) }])
 }
 
 fn answer(
@@ -388,6 +390,11 @@ fn after_the_end(
         Ending::Expired { .. } | Ending::Withdrawn { .. } | Ending::Superseded { .. } => false,
     };
     if is_theirs { Ok(vec![]) } else { Err(closed(gate, ending)) }
+}
+
+/// Refuses a gate that has ended, for whoever would only then begin to write an answer.
+pub fn check_is_open(gate: &Gate) -> Result<(), Refusal> {
+    gate.ending.as_ref().map_or(Ok(()), |ending| Err(closed(gate, ending)))
 }
 
 fn closed(gate: &Gate, ending: &Ending) -> Refusal {

@@ -2,8 +2,8 @@
 
 use super::{Card, Held, Schedule};
 use crate::{
-    Actor, Answer, Approvers, AtEnd, Digest, Door, GateId, Kind, Level, Lineage, Proof, Risk,
-    SpaceId, TaskId, Timestamp,
+    Actor, Answer, Approvers, AtEnd, Digest, Door, FlowId, GateId, Kind, Level, Lineage, Proof,
+    Risk, SpaceId, TaskId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -186,6 +186,9 @@ pub struct Opened {
     /// The task that waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    /// The flow that asks, where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowId>,
     /// What the person sees first.
     pub card: Card,
     /// Who asked.
@@ -238,6 +241,7 @@ impl Opened {
             handle: handle.into(),
             kind,
             task: None,
+            flow: None,
             card,
             lineage,
             approvers: Approvers::Anyone,

@@ -13,15 +13,19 @@ mod same;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod unblocks;
 mod voices;
 
-pub use alert::{Alert, Around, OVER_MICROS, Trouble, UNDELIVERED_MICROS, alerts, could_hang};
-pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, check_deputy, decide};
+pub use alert::{
+    Alert, Around, OVER_MICROS, Trouble, UNDELIVERED_MICROS, alerts, can_be_answered_by, could_hang,
+};
+pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, check_deputy, check_is_open, decide};
 pub use event::{Event, Opened, Signature};
 pub use held::{Action, Held};
 pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
-pub use same::{InLine, Waiting, behind, in_line};
+pub use same::{InLine, Waiting, behind, in_line, one_card};
 pub use schedule::{Due, Level, Schedule};
+pub use unblocks::{Behind, Unblocks};
 pub use voices::{Absent, Delegation, Whose};
 
 use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};
@@ -352,7 +356,9 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
             gate.claim = Some(Claim { by: by.clone(), until: *until });
         }
         Event::Released => gate.claim = None,
-        Event::Snoozed { until, .. } => gate.snoozed_until = Some(*until),
+        Event::Snoozed { until, .. } => {
+            gate.snoozed_until = Some(*until).filter(|until| *until > at)
+        }
         Event::Woken | Event::Reminded => {
             gate.reminders += 1;
             gate.reminded_at = Some(at);

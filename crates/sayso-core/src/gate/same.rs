@@ -3,11 +3,12 @@
 //! Nothing here is guessed: two gates ask the same when everything a person reads and everything their
 //! answer binds to is equal, character by character.
 
+use super::unblocks::{Behind, Unblocks, unblocks};
 use super::{Card, Gate, Held, Opened};
-use crate::{Digest, GateId, Kind, Risk, Shape, TaskId, Timestamp};
+use crate::{Digest, FlowId, GateId, Kind, Risk, Shape, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 impl Gate {
     /// Names what is asked, for a question that others may ask as well. Nothing for what is never the
@@ -26,8 +27,7 @@ impl Opened {
         Some(Digest::of(&json!({
             "space": self.space,
             "kind": self.kind,
-            // A yes is leave for one piece of work; what is known is known for all of them.
-            "task": self.task.filter(|_| card.shape == Shape::Verdict),
+            "task": self.leave_for(card),
             "card": card,
             "approvers": self.approvers,
             "least_proof": self.least_proof,
@@ -36,6 +36,16 @@ impl Opened {
             "risk": self.risk,
             "policy": self.policy,
         })))
+    }
+
+    /// A yes is leave for one piece of work, and without a task for whoever asked. What is known is known for
+    /// all of them.
+    fn leave_for(&self, card: &Card) -> Value {
+        match (&card.shape, self.task) {
+            (Shape::Text | Shape::Choice { .. } | Shape::Form { .. }, _) => Value::Null,
+            (Shape::Verdict, Some(task)) => json!(task),
+            (Shape::Verdict, None) => json!({"asker": self.lineage.asker}),
+        }
     }
 }
 
@@ -76,6 +86,24 @@ pub struct Waiting {
     pub opened_at: Timestamp,
     /// Put off until then.
     pub snoozed_until: Option<Timestamp>,
+    /// The flow that is parked on it.
+    #[serde(default)]
+    pub flow: Option<FlowId>,
+}
+
+impl Waiting {
+    /// What a list knows of this gate. Which flow is parked on it is not the gate's to say.
+    pub fn of(gate: &Gate) -> Self {
+        Self {
+            id: gate.opened.id,
+            same: gate.same().map(|same| same.to_string()),
+            task: gate.opened.task,
+            asker: gate.opened.lineage.asker.clone(),
+            opened_at: gate.opened_at,
+            snoozed_until: gate.snoozed_until,
+            flow: None,
+        }
+    }
 }
 
 /// The gates of one card, and its place among the others.
@@ -83,8 +111,8 @@ pub struct Waiting {
 pub struct InLine {
     /// The gates, oldest first.
     pub gates: Vec<GateId>,
-    /// How much work goes on with an answer: tasks, and askers without a task.
-    pub unblocks: usize,
+    /// How much work goes on with an answer.
+    pub unblocks: Unblocks,
     /// Since when it waits.
     pub since: Timestamp,
 }
@@ -92,13 +120,13 @@ pub struct InLine {
 impl InLine {
     /// What unblocks most comes first, then what waits longest. The id decides between equals.
     fn rank(&self) -> (std::cmp::Reverse<usize>, Timestamp, Option<GateId>) {
-        (std::cmp::Reverse(self.unblocks), self.since, self.gates.first().copied())
+        (std::cmp::Reverse(self.unblocks.count()), self.since, self.gates.first().copied())
     }
 }
 
 /// Open gates as cards, in the order in which they wait. With a moment, cards that are wholly put off
 /// until after it are left out.
-pub fn in_line(waiting: &[Waiting], awake_at: Option<Timestamp>) -> Vec<InLine> {
+pub fn in_line(waiting: &[Waiting], behind: &Behind, awake_at: Option<Timestamp>) -> Vec<InLine> {
     let mut cards: BTreeMap<(Option<&str>, Option<GateId>), Vec<&Waiting>> = BTreeMap::new();
     for gate in waiting {
         let alone = gate.same.is_none().then_some(gate.id);
@@ -108,29 +136,25 @@ pub fn in_line(waiting: &[Waiting], awake_at: Option<Timestamp>) -> Vec<InLine> 
         awake_at.is_none_or(|now| gate.snoozed_until.is_none_or(|until| until <= now))
     };
     let shown = cards.into_values().filter(|gates| gates.iter().any(is_awake));
-    let mut line: Vec<_> = shown.map(card).collect();
+    let mut line: Vec<_> = shown.map(|gates| one_card(gates, behind)).collect();
     line.sort_by_key(InLine::rank);
     line
 }
 
-fn card(mut gates: Vec<&Waiting>) -> InLine {
+/// These gates as one card.
+pub fn one_card(mut gates: Vec<&Waiting>, behind: &Behind) -> InLine {
     gates.sort_by_key(|gate| (gate.opened_at, gate.id));
-    let work = |gate: &&Waiting| match gate.task {
-        Some(task) => (Some(task), None),
-        None => (None, Some(gate.asker.clone())),
-    };
     InLine {
-        unblocks: gates.iter().map(work).collect::<BTreeSet<_>>().len(),
+        unblocks: unblocks(&gates, behind),
         since: gates.first().map_or(Timestamp::from_micros(0), |gate| gate.opened_at),
         gates: gates.into_iter().map(|gate| gate.id).collect(),
     }
 }
 
-/// The cards behind the one this gate is in. One that has ended meanwhile stood where a gate alone
-/// stands: what it waited with is not known any more, and what is shown twice is better than what is
-/// never shown.
-pub fn behind(line: Vec<InLine>, last: &Waiting) -> Vec<InLine> {
-    let place = line.iter().find(|card| card.gates.contains(&last.id)).map(InLine::rank);
-    let place = place.unwrap_or_else(|| card(vec![last]).rank());
+/// The cards behind this one. Of one that has ended meanwhile the gates are given that ended together: it
+/// stood where they would stand now, if they still waited.
+pub fn behind(line: Vec<InLine>, last: &InLine) -> Vec<InLine> {
+    let is_last = |card: &&InLine| last.gates.iter().any(|gate| card.gates.contains(gate));
+    let place = line.iter().find(is_last).unwrap_or(last).rank();
     line.into_iter().filter(|card| card.rank() > place).collect()
 }

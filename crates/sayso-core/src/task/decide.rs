@@ -221,7 +221,7 @@ pub fn decide(
         return Ok(vec![]);
     }
     check_not_deleted(task)?;
-    check_is_theirs(task, command, actor)?;
+    check_is_theirs(task, actor)?;
     command.reason().map_or(Ok(()), |reason| check_text(reason, "reason"))?;
     let by = actor.name.clone();
     match command {
@@ -499,11 +499,11 @@ fn check_children(task: &Task, open_children: usize) -> Result<(), Refusal> {
     .hint("close them first, or all together with --force"))
 }
 
-/// An agent whose credential is bound to a task may change that one only; notes are free.
-fn check_is_theirs(task: &Task, command: &Command, actor: &Actor) -> Result<(), Refusal> {
+/// An agent whose credential is bound to a task may change that one only, and a note is a change: whoever
+/// takes the task next reads it.
+fn check_is_theirs(task: &Task, actor: &Actor) -> Result<(), Refusal> {
     let about_another = actor.task.is_some_and(|bound| bound != task.id);
-    let is_note = matches!(command, Command::Note { .. });
-    if actor.role == Role::Agent && about_another && !is_note {
+    if actor.role == Role::Agent && about_another {
         return Err(Refusal::new(
             Code::NotAllowed,
             format!(

@@ -3,9 +3,8 @@
 
 use super::shell::{Ended, Printed, Room, Shell, run};
 use super::step::{StepCheck, tail};
-use crate::worktree::Worktree;
+use super::watch::Watch;
 use sayso_agents::process;
-use sayso_policy::Paths;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -29,11 +28,8 @@ pub struct CommandStep<'a> {
     pub checks: &'a [StepCheck],
     /// How often it may be run again.
     pub retries: u32,
-    /// Patterns of the only paths it may change, and the tree to look at; none if it may change any.
-    pub writes: Option<(&'a [String], &'a Worktree)>,
-    /// What was there when it first began, as a tree of git's own; none if it begins now. What it changed is
-    /// counted from there: what an earlier try did is its doing, too.
-    pub since: Option<&'a str>,
+    /// What it may change, where that is watched; none if it may change anything.
+    pub writes: Option<Watch<'a>>,
     /// Everything it starts carries it, and is ended by it. The same for the same step, so that
     /// whoever goes on with it ends what is left of it first.
     pub mark: &'a str,
@@ -52,8 +48,8 @@ pub enum CommandCame {
         text: String,
         /// The code it ended with.
         code: i32,
-        /// Whether the beginning of the text was left out.
-        is_cut: bool,
+        /// How many bytes were left out at its beginning.
+        left_out: u64,
     },
     /// It failed, and may not be run again.
     Failed(String),
@@ -65,19 +61,9 @@ impl CommandStep<'_> {
     /// Runs it.
     pub fn run(&self) -> CommandCame {
         process::end_marked(self.mark, GRACE);
-        let since = match (self.since, self.writes) {
-            (Some(since), _) => Ok(since.to_owned()),
-            (None, Some((_, tree))) => tree.snapshot(),
-            (None, None) => Ok(String::new()),
-        };
-        let since = match since {
-            Ok(since) => since,
-            // What cannot be watched is not let happen.
-            Err(error) => return CommandCame::Failed(error.to_string()),
-        };
         let mut why = String::new();
         for _ in 0..=self.retries {
-            match self.once(&since) {
+            match self.watched() {
                 Ok(came) => return came,
                 Err(failure) => why = failure,
             }
@@ -85,11 +71,26 @@ impl CommandStep<'_> {
         CommandCame::Failed(why)
     }
 
+    /// Runs it once, and looks at what was changed, however it ended.
+    fn watched(&self) -> Result<CommandCame, String> {
+        let Some(watch) = self.writes else { return self.once() };
+        // What cannot be watched is not let happen.
+        watch.begin(self.mark)?;
+        let came = self.once();
+        let objection = watch.end(self.mark)?;
+        match (came, objection) {
+            (Ok(CommandCame::Stopped), _) => Ok(CommandCame::Stopped),
+            (Ok(_), Some(objection)) => Err(objection),
+            (Err(why), Some(objection)) => Err(format!("{why}\nAnd {objection}")),
+            (came, None) => came,
+        }
+    }
+
     /// Runs it once; an error is a failure that another try may mend.
-    fn once(&self, since: &str) -> Result<CommandCame, String> {
+    fn once(&self) -> Result<CommandCame, String> {
         let Self { folder, mark, time_max, stop, .. } = *self;
         let room = Room { folder, mark, time_max, stop };
-        let line = &self.command.line;
+        let line = &self.command.in_words();
         let printed = match run(self.command, &room) {
             Ended::Itself(printed) => printed,
             Ended::TooLong(printed) => return Err(told(line, "it took too long", &printed)),
@@ -107,33 +108,14 @@ impl CommandStep<'_> {
                 return Err(format!("{why}\n{}", tail(&output, TOLD_BYTES_MAX)).trim().to_owned());
             }
         }
-        if let Some((writes, tree)) = self.writes {
-            check_writes(writes, tree, since)?;
-        }
-        let (text, is_cut) = (printed.out.trim_end().to_owned(), printed.is_cut);
-        Ok(CommandCame::Completed { text, code, is_cut })
+        let (text, left_out) = (printed.out.trim_end().to_owned(), printed.left_out);
+        Ok(CommandCame::Completed { text, code, left_out })
     }
 }
 
 /// Ends what is left of a command on this machine: whoever led its flow may be gone.
 pub fn end_command(mark: &str) -> usize {
     process::end_marked(mark, GRACE)
-}
-
-fn check_writes(writes: &[String], tree: &Worktree, before: &str) -> Result<(), String> {
-    let paths = Paths::new(writes)?;
-    let after = tree.snapshot().map_err(|error| error.to_string())?;
-    let changed = tree.changed_since(before, Some(&after)).map_err(|error| error.to_string())?;
-    let outside: Vec<String> = changed.into_iter().filter(|path| !paths.fit(path)).collect();
-    match outside.is_empty() {
-        true => Ok(()),
-        false => Err(format!(
-            "it changed {}; only {} may be changed, counted from where the step began. Take that back, then \
-             try again",
-            outside.join(", "),
-            if writes.is_empty() { "nothing".to_owned() } else { writes.join(", ") }
-        )),
-    }
 }
 
 fn told(line: &str, why: &str, printed: &Printed) -> String {

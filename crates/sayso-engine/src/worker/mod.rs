@@ -12,6 +12,7 @@ mod shell;
 mod step;
 mod take;
 mod turn;
+mod watch;
 
 pub use command::{CommandCame, CommandStep, end_command};
 pub use execute::DEFER;
@@ -19,6 +20,7 @@ pub use holder::{holder, is_gone};
 pub use prompt::{Brief, StepBrief, prompt};
 pub use shell::Shell;
 pub use step::{FLOW, Step, StepCame, StepCheck, Stepped};
+pub use watch::Watch;
 
 use crate::worktree::Repository;
 use crate::{Desk, Keeper, Result};

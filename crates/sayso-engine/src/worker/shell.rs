@@ -2,6 +2,7 @@
 //! bounded end of what it prints.
 
 use sayso_agents::process::{self, MARK};
+use sayso_core::text::shorten;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// How much is kept of what a command prints on each of its two ways out: the end of it.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// How much of a value is shown to people.
+const SHOWN_CHARS_MAX: usize = 200;
 
 /// How long what is to be ended gets to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,6 +42,18 @@ impl Shell {
     /// A command without values.
     pub fn new(line: impl Into<String>) -> Self {
         Self { line: line.into(), variables: vec![] }
+    }
+
+    /// The command as people read it: with the values in it, and not the names of their variables.
+    pub fn in_words(&self) -> String {
+        let mut line = self.line.clone();
+        for (name, value) in &self.variables {
+            let shown = shorten(value, SHOWN_CHARS_MAX);
+            let quoted = format!("'{}'", shown.replace('\'', "'\\''"));
+            line = line.replace(&format!("\"${{{name}}}\""), &quoted);
+            line = line.replace(&format!("${{{name}}}"), &shown);
+        }
+        line
     }
 }
 
@@ -71,8 +87,8 @@ pub(super) struct Printed {
     pub(super) code: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
-    /// Whether the beginning of `out` was left out.
-    pub(super) is_cut: bool,
+    /// How many bytes were left out at the beginning of `out`.
+    pub(super) left_out: u64,
 }
 
 impl Printed {
@@ -109,13 +125,13 @@ pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
     while !(is_read(&out) && is_read(&err)) && ended_at.elapsed() < READ_ON {
         std::thread::sleep(LOOK_EVERY);
     }
-    let (out, is_cut) = out.map(|kept| kept.text()).unwrap_or_default();
+    let (out, left_out) = out.map(|kept| kept.text()).unwrap_or_default();
     let (err, _) = err.map(|kept| kept.text()).unwrap_or_default();
     let printed = |status: Option<ExitStatus>| Printed {
         code: status.and_then(|status| status.code()),
         out,
         err,
-        is_cut,
+        left_out,
     };
     match waited {
         Waited::Ended(status) => Ended::Itself(printed(Some(status))),
@@ -164,7 +180,7 @@ struct Kept {
 #[derive(Default)]
 struct Reading {
     bytes: Vec<u8>,
-    is_cut: bool,
+    left_out: u64,
     is_over: bool,
 }
 
@@ -193,7 +209,7 @@ impl Kept {
         if state.bytes.len() > 2 * KEPT_BYTES_MAX {
             let extra = state.bytes.len() - KEPT_BYTES_MAX;
             state.bytes.drain(..extra);
-            state.is_cut = true;
+            state.left_out += extra as u64;
         }
     }
 
@@ -201,10 +217,10 @@ impl Kept {
         self.state().is_over
     }
 
-    fn text(&self) -> (String, bool) {
+    fn text(&self) -> (String, u64) {
         let state = self.state();
         let extra = state.bytes.len().saturating_sub(KEPT_BYTES_MAX);
         let text = String::from_utf8_lossy(&state.bytes[extra..]).into_owned();
-        (text, state.is_cut || extra > 0)
+        (text, state.left_out + extra as u64)
     }
 }

@@ -68,8 +68,8 @@ impl StepCheck {
     pub fn in_words(&self) -> String {
         match self {
             StepCheck::File(path) => format!("the file {path} is there"),
-            StepCheck::Passes(shell) => format!("this passes: {}", shell.line),
-            StepCheck::Fails(shell) => format!("this fails: {}", shell.line),
+            StepCheck::Passes(shell) => format!("this passes: {}", shell.in_words()),
+            StepCheck::Fails(shell) => format!("this fails: {}", shell.in_words()),
         }
     }
 
@@ -82,7 +82,7 @@ impl StepCheck {
             StepCheck::Passes(shell) => (shell, true),
             StepCheck::Fails(shell) => (shell, false),
         };
-        let line = &shell.line;
+        let line = &shell.in_words();
         let failed = |why: &str, printed: &Printed| {
             Some((format!("{line}: {why}"), tail(&printed.all(), CHECK_BYTES_MAX).to_owned()))
         };

@@ -3,9 +3,9 @@
 use crate::bench::{
     Bench, SECOND, ann, bob, coder, fails, new_run, on_each, question, say, worker,
 };
-use sayso_core::gate::{Gate, Stage};
-use sayso_core::{Actor, Answer, Approvers, Code, Kind, Role};
-use sayso_engine::{Ask, InboxFilter, Say, SayOutcome};
+use sayso_core::gate::{Gate, Stage, Whose};
+use sayso_core::{Actor, Answer, Approvers, Code, Kind, Role, Shape};
+use sayso_engine::{Ask, InboxFilter, Say, SayOutcome, Thin};
 
 const MINUTE: i64 = 60 * SECOND;
 
@@ -147,6 +147,67 @@ on_each! {
         ask(bench, "b", |_| ());
         assert_eq!(inbox(bench, &agent("a")), [(vec!["a".to_owned()], 0), (vec!["a".to_owned()], 0)]);
         assert_eq!(inbox(bench, &ann())[0].0.len(), 3);
+    }
+}
+
+on_each! {
+    /// A yes is leave for whoever asked, so the same yes or no of two agents is two cards. The same agent asking
+    /// again is one.
+    fn a_yes_without_a_task_is_for_one_asker(bench: &Bench) {
+        let desk = &bench.desk;
+        let may_i = |name: &str| ask(bench, name, |ask| {
+            ask.card.question = "May I wipe my sandbox?".into();
+            ask.card.shape = Shape::Verdict;
+        });
+        let [a, b, again] = ["a", "b", "a"].map(may_i);
+        assert_eq!(inbox(bench, &ann()), [
+            (vec!["a".to_owned(), "a".into()], 0),
+            (vec!["b".to_owned()], 0),
+        ]);
+        let yes = Say { answer: Answer::approved(), ..card(&a, "") };
+        let answered = desk.answer_card(&ann(), yes).unwrap();
+        assert_eq!(answered.len(), 2);
+        assert!(desk.gate(b.opened.id).unwrap().is_open());
+        assert!(!desk.gate(again.opened.id).unwrap().is_open());
+    }
+}
+
+on_each! {
+    /// What waits for others counts for nobody else: not for their lists, nor for what one agent has too much of.
+    fn what_is_counted_is_what_waits_for_one(bench: &Bench) {
+        let desk = bench.desk.local().unwrap();
+        for number in 0..30 {
+            ask(bench, "a", |ask| ask.card.narrative = number.to_string());
+        }
+        let both = Approvers::All(vec![Approvers::Person("ann".into()), Approvers::Person("bob".into())]);
+        ask(bench, "a", |ask| ask.demands.approvers = both.clone());
+        ask(bench, "b", |ask| ask.demands.approvers = Approvers::Person("bob".into()));
+        let list = |who: &Actor, whose, after| {
+            let filter = InboxFilter { whose: Some(whose), limit: 15, after, ..InboxFilter::default() };
+            let (page, crowds) = desk.thinned_inbox(who, &filter, Thin::Each(20)).unwrap();
+            let last = page.items.last().map(|card| card.gate.opened.id);
+            let crowds = crowds.into_iter().map(|crowd| (crowd.asker, crowd.count, crowd.more));
+            (page.items.len(), page.more, crowds.collect::<Vec<_>>(), last)
+        };
+        let ten_more = vec![("a".to_owned(), 10, false)];
+        let (count, more, crowds, last) = list(&ann(), Whose::Yours, None);
+        assert_eq!((count, more, &crowds), (15, true, &ten_more));
+        // The next page goes on where the first ended, and lists no more of one asker than both may.
+        let (count, more, crowds, _) = list(&ann(), Whose::Yours, last);
+        assert_eq!((count, more, &crowds), (5, false, &ten_more));
+        assert_eq!(list(&ann(), Whose::Groups, None).0, 1);
+        assert_eq!(list(&ann(), Whose::Groups, None).2, []);
+        assert_eq!(list(&ann(), Whose::Others, None).0, 1);
+        assert_eq!(desk.count_waiting_for(&ann(), 99).unwrap(), (31, false));
+        assert_eq!(desk.count_waiting_for(&bob(), 99).unwrap(), (32, false));
+        assert_eq!(desk.count_waiting_for(&ann(), 10).unwrap(), (10, true));
+        // What is put off waits for nobody.
+        let until = desk.now().plus_micros(60 * MINUTE);
+        let first = last.unwrap();
+        desk.snooze(&ann(), first, until).unwrap();
+        assert_eq!(desk.count_waiting_for(&ann(), 99).unwrap(), (30, false));
+        desk.snooze(&ann(), first, desk.now()).unwrap();
+        assert_eq!(desk.count_waiting_for(&ann(), 99).unwrap(), (31, false));
     }
 }
 

@@ -10,7 +10,7 @@ use sayso_core::{Answer, Kind, TaskId, Threshold};
 use sayso_engine::agents::{self, Adapter, Agent};
 use sayso_engine::worker::{
     Budget, CommandCame, CommandStep, Land, Scope, Setup, Shell, Step, StepCame, StepCheck,
-    Stepped, Worker, holder,
+    Stepped, Watch, Worker, holder,
 };
 use sayso_engine::worktree::{Repository, Worktree};
 use sayso_engine::{Change, Desk, GateFilter, NewTask, Place, SettingKind, World};
@@ -474,7 +474,6 @@ fn command<'a>(shell: &'a Shell, folder: &'a Path, stop: &'a AtomicBool) -> Comm
         checks: &[],
         retries: 0,
         writes: None,
-        since: None,
         mark: "test-step-command",
         time_max: Duration::from_secs(30),
         stop,
@@ -492,7 +491,7 @@ fn a_command_gives_what_it_printed() {
     let checks =
         [StepCheck::File("here.txt".into()), StepCheck::Passes(Shell::new("test -f here.txt"))];
     let came = CommandStep { checks: &checks, ..base }.run();
-    assert_eq!(came, CommandCame::Completed { text: "it's".into(), code: 0, is_cut: false });
+    assert_eq!(came, CommandCame::Completed { text: "it's".into(), code: 0, left_out: 0 });
     let missing = [StepCheck::File("there.txt".into())];
     let CommandCame::Failed(why) = (CommandStep { checks: &missing, ..base }).run() else {
         panic!()
@@ -502,8 +501,14 @@ fn a_command_gives_what_it_printed() {
     let three = CommandStep { command: &fails, ..base };
     let CommandCame::Failed(why) = three.run() else { panic!() };
     assert!(why.contains("ended with 3") && why.contains("no"), "{why}");
+    let line = "test -e \"${SAYSO_VALUE_1}\" # \"about ${SAYSO_VALUE_1}\"".to_owned();
+    let named = Shell { line, variables: vec![("SAYSO_VALUE_1".to_owned(), "it's".to_owned())] };
+    let CommandCame::Failed(why) = (CommandStep { command: &named, ..base }).run() else {
+        panic!()
+    };
+    assert!(why.starts_with("test -e 'it'\\''s' # \"about it's\": it ended with 1"), "{why}");
     let came = CommandStep { any_code: true, ..three }.run();
-    assert_eq!(came, CommandCame::Completed { text: String::new(), code: 3, is_cut: false });
+    assert_eq!(came, CommandCame::Completed { text: String::new(), code: 3, left_out: 0 });
 }
 
 /// What a step or a check runs may be an agent's own text: it is marked as no person's.
@@ -515,7 +520,7 @@ fn no_command_of_a_flow_passes_for_a_person() {
     let base = CommandStep { mark: "test-step-marked", ..command(&shell, folder.path(), &stop) };
     let came = CommandStep { checks: &checks, ..base }.run();
     let text = "sayso-step test-step-marked".into();
-    assert_eq!(came, CommandCame::Completed { text, code: 0, is_cut: false });
+    assert_eq!(came, CommandCame::Completed { text, code: 0, left_out: 0 });
 }
 
 #[test]
@@ -556,8 +561,9 @@ fn a_command_ends_with_everything_it_started() {
     stop.store(false, Ordering::SeqCst);
     let chatty = Shell::new("yes | head -c 5000000; echo end");
     let came = CommandStep { command: &chatty, mark: "test-step-chatty", ..base }.run();
-    let CommandCame::Completed { text, is_cut, .. } = came else { panic!("{came:?}") };
-    assert!(is_cut && text.len() <= 256 * 1024 && text.ends_with("end"), "{}", text.len());
+    let CommandCame::Completed { text, left_out, .. } = came else { panic!("{came:?}") };
+    assert!(text.len() <= 256 * 1024 && text.ends_with("end"), "{}", text.len());
+    assert_eq!(left_out, 5_000_004 - 256 * 1024);
 }
 
 #[test]
@@ -570,7 +576,8 @@ fn a_command_changes_only_what_it_may() {
     let run = |line: &str| {
         let shell = Shell::new(line);
         let base = command(&shell, &tree.folder, &stage.stop);
-        let writes = Some((&writes[..], &tree));
+        let note = stage.repository().watch_note("t1");
+        let writes = Some(Watch { writes: &writes, tree: &tree, note: &note });
         CommandStep { writes, mark: "test-step-writes", ..base }.run()
     };
     assert!(matches!(run("mkdir -p docs && echo x > docs/a.md"), CommandCame::Completed { .. }));
@@ -580,4 +587,33 @@ fn a_command_changes_only_what_it_may() {
         assert!(why.contains("only docs/** may be changed"), "{why}");
         stage.git(&["-C", tree.folder.to_str().unwrap(), "checkout", "main", "--", "a.txt"]);
     }
+}
+
+/// What a person mends between two attempts is theirs. What the step did stays until it is taken back: no other
+/// attempt, no commit of its own makes it good.
+#[test]
+fn what_a_command_did_stays_until_it_is_taken_back() {
+    let stage = Stage::new(&[]);
+    let tree = stage.repository().prepare("t1", "Work").unwrap();
+    let (writes, note) = (["ok.txt".to_owned()], stage.repository().watch_note("t1"));
+    let run = |line: &str, retries: u32| {
+        let shell = Shell::new(line);
+        let base = command(&shell, &tree.folder, &stage.stop);
+        let watch = Watch { writes: &writes, tree: &tree, note: &note };
+        CommandStep { writes: Some(watch), retries, mark: "test-step-mended", ..base }.run()
+    };
+    let why = |came: CommandCame| match came {
+        CommandCame::Failed(why) => why,
+        other => panic!("{other:?}"),
+    };
+    let first = why(run("test -e bad.txt || { echo x > bad.txt; exit 1; }", 0));
+    assert!(first.contains("ended with 1") && first.contains("it changed bad.txt;"), "{first}");
+    std::fs::write(tree.folder.join("mended.txt"), "by a person").unwrap();
+    for (line, retries) in [("true", 0), ("true", 2), ("git add -A; git commit -qm hidden", 0)] {
+        let still = why(run(line, retries));
+        assert!(still.contains("it changed bad.txt;") && !still.contains("mended"), "{still}");
+    }
+    assert!(why(run("echo y > bad.txt", 0)).contains("it changed bad.txt;"));
+    std::fs::remove_file(tree.folder.join("bad.txt")).unwrap();
+    assert!(matches!(run("echo ok > ok.txt", 0), CommandCame::Completed { .. }));
 }

@@ -44,6 +44,7 @@ struct ListAgents {
 }
 
 fn list(at: &Visitor, asked: Asked<0, ListAgents, Nothing>) -> Result<wire::Page<wire::Agent>> {
+    at.check("members")?;
     let ListAgents { after, limit: most } = asked.query;
     let name = |member: &Member| member.name.clone();
     let found = part(at.desk.members()?, after.as_deref(), limit(most)?, name)?;
@@ -51,6 +52,7 @@ fn list(at: &Visitor, asked: Asked<0, ListAgents, Nothing>) -> Result<wire::Page
 }
 
 fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::Agent> {
+    at.check("member")?;
     Ok(on_the_wire(&at.desk.member(&asked.names[0])?))
 }
 

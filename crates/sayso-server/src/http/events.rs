@@ -45,7 +45,8 @@ pub(super) fn operations(table: Table) -> Table {
         name: "streamEvents",
         says: "What happens, as it happens. Server-sent events: the id is the number of an entry of the audit, the \
             event its action, the data the entry. Goes on behind the header `Last-Event-ID`, behind `after`, or \
-            from now on. An agent hears of its own gates and messages.",
+            from now on. Whoever has seen more than there is (a backup was put back) hears `reset` first, with \
+            `after`, where they were, and `end`, where it ends: they look anew. An agent hears of its own gates and messages.",
         shapes,
     };
     table.with(described, get(listen))
@@ -143,7 +144,10 @@ impl Listener {
             // credential or the store, ends the stream; who comes again is told, or goes on.
             let happened = look(self.knock.clone(), self.seen).await.ok()?;
             let is_further = happened.seen > self.seen;
-            self.seen = happened.seen;
+            let was = std::mem::replace(&mut self.seen, happened.seen);
+            if happened.seen < was {
+                return Some((Ok(reset(was, happened.seen).into()), self));
+            }
             if !happened.entries.is_empty() {
                 let text: String = happened.entries.iter().map(event).collect();
                 return Some((Ok(text.into()), self));
@@ -160,6 +164,12 @@ impl Listener {
             }
         }
     }
+}
+
+/// What a listener hears who has seen more than there is, before they hear what happens from now on.
+fn reset(after: u64, end: u64) -> String {
+    let data = json!({"after": after, "end": end});
+    format!("id: {end}\nevent: reset\ndata: {data}\n\n")
 }
 
 fn event(entry: &Entry) -> String {

@@ -17,7 +17,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
-use sayso_core::flow::Event;
+use sayso_core::flow::{Event, Flow};
 use sayso_core::{Deed, FlowId};
 use sayso_engine::{FlowFilter, Result};
 use schemars::JsonSchema;
@@ -85,7 +85,7 @@ fn list(at: &Visitor, asked: Asked<0, ListFlows, Nothing>) -> Result<wire::Page<
     let found =
         at.desk.flows(&FlowFilter { all, over: false, workflow, after, limit: limit(most)? })?;
     let last = found.items.last().map(|flow| flow.started.id.to_string());
-    let items = found.items.iter().map(|flow| wire::Flow::of(flow, &rfc3339)).collect();
+    let items = found.items.iter().map(|flow| told_of(at, flow)).collect::<Result<_>>()?;
     Ok(wire::Page { items, next: last.filter(|_| found.more) })
 }
 
@@ -93,14 +93,19 @@ fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::FlowDet
     check_may_look(at)?;
     let id = at.desk.find_flow(&asked.names[0])?;
     let (flow, history) = (at.desk.flow(id)?, at.desk.flow_history(id)?);
-    Ok(wire::FlowDetail::of(&flow, &history, &|gate| at.desk.gate(gate).ok(), &rfc3339))
+    let stands = at.desk.stands(&flow)?;
+    Ok(wire::FlowDetail::of(&flow, &stands, &history, &|gate| at.desk.gate(gate).ok(), &rfc3339))
+}
+
+fn told_of(at: &Visitor, flow: &Flow) -> Result<wire::Flow> {
+    Ok(wire::Flow::of(flow, &at.desk.stands(flow)?, &rfc3339))
 }
 
 fn cancel(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Flow> {
     at.actor.check(Deed::Operate, "lead a flow")?;
     let id = at.desk.find_flow(&asked.names[0])?;
     let flow = at.desk.cancel_flow(&at.actor, id, &asked.body.reason)?;
-    Ok(wire::Flow::of(&flow, &rfc3339))
+    told_of(at, &flow)
 }
 
 /// What others do is not an agent's to see.

@@ -32,6 +32,9 @@ const ANSWERS_MAX: usize = 100;
 /// The most names in a list of a request.
 const LIST_MAX: usize = 100;
 
+/// The most people whose yes a question may need.
+const QUORUM_MAX: usize = 100;
+
 /// How much of what hangs is told with an inbox.
 const ALERTS_MAX: usize = 20;
 
@@ -107,7 +110,8 @@ const REVISE: Says = (
 const WITHDRAW: Says = ("withdrawGate", "Takes a gate back. An agent takes back its own.");
 const CLAIM: Says = ("claimGate", "Says \"mine\" for a while. Others may still answer.");
 const RELEASE: Says = ("releaseGate", "Says \"not mine any more\".");
-const SNOOZE: Says = ("snoozeGate", "Puts a gate off. It leaves the inbox until then.");
+const SNOOZE: Says =
+    ("snoozeGate", "Puts a gate off. It leaves the inbox until then; `now` brings it back.");
 const EXTEND: Says = ("extendGate", "Gives a gate more time.");
 const DELIVERED: Says = ("deliverGate", "Notes that the asker was handed the ending.");
 const ACKNOWLEDGED: Says = (
@@ -238,11 +242,12 @@ struct OpenGate {
     other: bool,
     /// The JSON Schema of a form.
     schema: Option<Value>,
-    /// Who may answer: any of these people; anybody, unless given.
+    /// Who may answer: any of these people, or of a group by its name behind an @; anybody, unless given.
     #[serde(default)]
     #[schemars(length(max = 100))]
     to: Vec<String>,
     /// How many of them have to agree; one, unless given.
+    #[schemars(range(min = 1, max = 100))]
     quorum: Option<usize>,
     /// The least proof an answer needs; a token, unless given.
     least_proof: Option<words::Proof>,
@@ -331,7 +336,7 @@ fn demands(new: &OpenGate) -> Result<Demands> {
         Ok(u64::try_from(when::span(typed)?.as_millis()).unwrap_or(u64::MAX))
     };
     Ok(Demands {
-        approvers: approvers(&new.to, new.quorum.unwrap_or(1)),
+        approvers: approvers(&new.to, new.quorum)?,
         proof: new.least_proof.map_or(sayso_core::Proof::Token, Into::into),
         deadline_ms: new.deadline.as_ref().map(ms).transpose()?,
         remind_ms: new.remind.iter().map(ms).collect::<Result<_>>()?,
@@ -340,15 +345,22 @@ fn demands(new: &OpenGate) -> Result<Demands> {
     })
 }
 
-fn approvers(to: &[String], least: usize) -> Approvers {
-    match to {
-        [] if least <= 1 => Approvers::Anyone,
-        [only] if least <= 1 => Approvers::Person(only.clone()),
+/// Who has to agree; without anybody named, so many of whoever is here.
+fn approvers(to: &[String], quorum: Option<usize>) -> Result<Approvers> {
+    let least = quorum.unwrap_or(1);
+    if !(1..=QUORUM_MAX).contains(&least) {
+        let message = format!("`quorum` is how many people have to agree: 1 to {QUORUM_MAX}");
+        return Err(bad(message).into());
+    }
+    Ok(match to {
+        [] if least == 1 => Approvers::Anyone,
+        [] => Approvers::Some { least, of: vec![Approvers::Anyone; least] },
+        [only] if least == 1 => Approvers::Person(only.clone()),
         people => {
             let of = people.iter().cloned().map(Approvers::Person).collect();
-            Approvers::Some { least: least.max(1), of }
+            Approvers::Some { least, of }
         }
-    }
+    })
 }
 
 impl ReviseGate {
@@ -392,7 +404,7 @@ fn revise(at: &Visitor, asked: Asked<1, Nothing, ReviseGate>) -> Result<wire::Ga
 /// What a person says.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AnswerGate {
+pub(super) struct AnswerGate {
     /// Yes or no. A text, a choice or a form is a yes with content; declining is a no.
     verdict: words::Verdict,
     /// The digest of the card that was shown; refused when the card has changed since.
@@ -421,7 +433,7 @@ struct AnswerGate {
 
 impl AnswerGate {
     /// What is said to a gate, for the card that was shown.
-    fn say(self, gate: GateId) -> Result<Say> {
+    pub(super) fn say(self, gate: GateId) -> Result<Say> {
         if self.presence.is_some() {
             return Err(one_touch_one_gate().into());
         }

@@ -39,6 +39,10 @@ impl Guard {
     }
 
     fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        if hosts.next().is_some() && hosts.next().is_some() {
+            return Err(refused("the request names two servers").hint("send one Host header"));
+        }
         let host = text(headers, &header::HOST).unwrap_or_default();
         if !self.knows(host) {
             return Err(refused("this server is not known by that name")
@@ -138,6 +142,7 @@ mod tests {
             (Method::GET, vec![("host", "evil.example")], false),
             (Method::GET, vec![("host", "127.0.0.1.evil.example")], false),
             (Method::GET, vec![], false),
+            (Method::GET, vec![host, ("host", "evil.example")], false),
             (Method::POST, vec![host, json], true),
             (Method::POST, vec![host, json, ("origin", "http://127.0.0.1:7411")], true),
             (Method::POST, vec![host, json, ("origin", "http://evil.example")], false),

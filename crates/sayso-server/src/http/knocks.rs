@@ -1,6 +1,7 @@
 //! Wrong credentials, counted by where they come from. Whoever tries many is answered later each time; whoever has
 //! a right one is never kept waiting, so nobody keeps others out from the same address.
 
+use super::problem::KnownToken;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::StatusCode;
@@ -70,7 +71,9 @@ pub(super) async fn look(
     let brings_one = headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE);
     let from = request.extensions().get::<ConnectInfo<Peer>>().map(|peer| peer.0.0);
     let response = next.run(request).await;
-    let is_wrong = brings_one && response.status() == StatusCode::UNAUTHORIZED;
+    // One that was revoked or has ended is no guess.
+    let was_ours = response.extensions().get::<KnownToken>().is_some();
+    let is_wrong = brings_one && response.status() == StatusCode::UNAUTHORIZED && !was_ours;
     let Some(from) = from.filter(|_| is_wrong) else { return response };
     let pause = knocks.count(from, Instant::now());
     if !pause.is_zero() {

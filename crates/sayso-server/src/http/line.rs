@@ -138,9 +138,9 @@ async fn changes(
     let parking = parking.with(&body);
     let until = parking.until(hold.min(HOLD_MAX));
     loop {
-        let (room, _) = enter(&hall, &space, &secret).await?;
+        let (room, actor) = enter(&hall, &space, &secret).await?;
         let woken = Woken::by_all(&room.waits);
-        let changes = blocking(move || room.desk.changes(seen)).await?;
+        let changes = blocking(move || room.desk.changes_for(&actor, seen)).await?;
         let is_news = seen != Some(changes.seen);
         if is_news || Instant::now() >= until || hall.is_ending() {
             return Ok(written::<Changes>(&changes)?);

@@ -4,6 +4,7 @@ use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
 use super::when::rfc3339;
 use crate::wire;
+use sayso_core::Deed;
 use sayso_engine::{Request, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -21,6 +22,7 @@ const EXPLAIN: Says = (
 );
 
 fn show(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<wire::InForce> {
+    at.check("settings")?;
     wire::InForce::at(&at.desk, &rfc3339)
 }
 
@@ -48,6 +50,10 @@ impl JsonSchema for ExplainPolicy {
 }
 
 fn explain(at: &Visitor, asked: Asked<0, Nothing, ExplainPolicy>) -> Result<wire::Explained> {
+    at.check("explain")?;
     let (explained, remembered) = at.desk.explain(asked.body.0)?;
+    // What was said to others is not for those who may not read it.
+    let may_know = |agent: &str| at.actor.may(Deed::Read) || at.actor.name == agent;
+    let remembered = remembered.filter(|it| may_know(&it.agent));
     Ok(wire::Explained { remembered: remembered.map(|r| r.by), ..wire::Explained::of(explained) })
 }

@@ -1,11 +1,12 @@
 //! How a server says no: problem details (RFC 9457), with the codes the command line has.
 
+use super::pages;
 use axum::extract::Path;
-use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sayso_core::{Code, Exit, Refusal};
-use sayso_engine::Error;
+use sayso_engine::{Error, is_of_known_token};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,18 @@ pub struct Problem {
     /// What to do now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What of a form does not fit, by the place it stands at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<Misfit>,
+}
+
+/// Something in a form that does not fit what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Misfit {
+    /// Where it stands, as a JSON pointer; empty for the form as a whole.
+    pub at: String,
+    /// What is wrong with it.
+    pub words: String,
 }
 
 impl Problem {
@@ -42,12 +55,26 @@ impl Problem {
             detail: error.to_string(),
             code,
             hint: error.hint().map(str::to_owned),
+            misfits: misfits(error),
         }
     }
 
     /// The refusal it stands for.
     pub fn into_refusal(self) -> Refusal {
-        Refusal { code: self.code, message: self.detail, hint: self.hint }
+        let misfits = self.misfits.into_iter();
+        let misfits = misfits.map(|it| sayso_core::Misfit { at: it.at, words: it.words });
+        let refusal = Refusal::new(self.code, self.detail);
+        Refusal { hint: self.hint, misfits: misfits.collect(), ..refusal }
+    }
+}
+
+fn misfits(error: &Error) -> Vec<Misfit> {
+    match error {
+        Error::Refused(refusal) => {
+            let misfits = refusal.misfits.iter();
+            misfits.map(|it| Misfit { at: it.at.clone(), words: it.words.clone() }).collect()
+        }
+        Error::Store(_) => vec![],
     }
 }
 
@@ -93,9 +120,20 @@ impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         let problem = Problem::of(&self.0);
         let status = status(problem.code);
-        problem.into_response(status)
+        let mut response = problem.into_response(status);
+        if let Error::Refused(Refusal { wait_secs: Some(secs), .. }) = &self.0 {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*secs));
+        }
+        if is_of_known_token(&self.0) {
+            response.extensions_mut().insert(KnownToken);
+        }
+        response
     }
 }
+
+/// Says of a response that the credential was one of ours once: whoever brings it guesses nothing.
+#[derive(Clone, Copy)]
+pub(super) struct KnownToken;
 
 impl Problem {
     fn into_response(self, status: StatusCode) -> Response {
@@ -110,12 +148,18 @@ impl Problem {
     }
 }
 
-/// A page that is not there.
-pub(super) async fn no_such_page(uri: Uri) -> Failed {
+/// A page that is not there. Whoever looks with a browser is told as people are.
+pub(super) async fn no_such_page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
-    Refusal::new(Code::NotFound, format!("there is nothing at {shown}"))
-        .hint("what there is stands in /v1/openapi.json")
-        .into()
+    let refusal = Refusal::new(Code::NotFound, format!("there is nothing at {shown}"));
+    let accepts = headers.get(ACCEPT).and_then(|accepts| accepts.to_str().ok());
+    let is_browser = accepts.is_some_and(|accepts| accepts.contains("text/html"));
+    match is_browser && method.is_safe() {
+        true => pages::not_there(refusal, &uri),
+        false => {
+            Failed::from(refusal.hint("what there is stands in /v1/openapi.json")).into_response()
+        }
+    }
 }
 
 /// The page a problem names as its type. Nobody needs a credential to read what an error means.

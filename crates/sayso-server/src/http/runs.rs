@@ -36,6 +36,7 @@ struct ListRuns {
 }
 
 fn list(at: &Visitor, asked: Asked<0, ListRuns, Nothing>) -> Result<wire::Page<wire::Run>> {
+    at.check("live_runs")?;
     let ListRuns { task, after, limit: most } = asked.query;
     let all = match task {
         Some(name) => at.desk.runs_of(at.task(&name)?, RUNS_MAX)?,

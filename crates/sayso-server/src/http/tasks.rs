@@ -100,6 +100,7 @@ struct ListTasks {
 }
 
 fn list(at: &Visitor, asked: Asked<0, ListTasks, Nothing>) -> Result<wire::Page<wire::Task>> {
+    at.check("tasks")?;
     let wanted = asked.query;
     let awaiting = match wanted.awaiting.as_deref() {
         Some("any") => Some(vec![]),
@@ -150,6 +151,7 @@ fn now(at: &Visitor, id: TaskId) -> Result<wire::Task> {
 }
 
 fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::TaskDetail> {
+    at.check("task")?;
     let id = at.task(&asked.names[0])?;
     let row = at.desk.task(id)?;
     let (gates, history) = (gates_of(at, id)?, at.desk.history(id)?);
@@ -172,6 +174,7 @@ fn history(
     at: &Visitor,
     asked: Asked<1, TaskHistory, Nothing>,
 ) -> Result<wire::Page<wire::Happening>> {
+    at.check("history")?;
     let history = at.desk.history(at.task(&asked.names[0])?)?;
     let numbered = wire::Happening::all(&history, &rfc3339).into_iter().enumerate().collect();
     let TaskHistory { after, limit: most } = asked.query;

@@ -50,6 +50,7 @@ impl Knock {
             }
             None => room.desk.clone(),
         };
+        let desk = desk.seen_by(&caller.actor);
         Ok(Visitor {
             desk: desk.into(),
             actor: caller.actor.clone(),

@@ -14,11 +14,14 @@ pub(super) fn rfc3339(at: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(at.as_micros()).map_or_else(|_| "?".into(), |t| t.to_string())
 }
 
-/// A moment to come: RFC 3339 with a zone, or a span from now such as `30m`, `2h`, `3d`.
+/// A moment to come: RFC 3339 with a zone, a span from now such as `30m`, `2h`, `3d`, or `now`.
 pub(super) fn moment(typed: &str, now: Timestamp) -> Result<Timestamp, Refusal> {
     let wrong = || {
         bad(typed, "is no moment").hint("write 2026-12-24T18:00:00Z, or a span from now such as 2h")
     };
+    if typed == "now" {
+        return Ok(now);
+    }
     if let Ok(at) = typed.parse::<jiff::Timestamp>() {
         return Ok(Timestamp::from_micros(at.as_microsecond()));
     }

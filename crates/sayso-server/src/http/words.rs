@@ -29,7 +29,7 @@ words! {
     Kind for sayso_core::Kind:
         Work Approval Input Review Content Escalation Checkpoint Decision;
     /// The least proof an answer needs.
-    Proof for sayso_core::Proof: Token Tty Passphrase;
+    Proof for sayso_core::Proof: Token Tty Passphrase Presence;
     /// What silence means to an asker: anything but a yes.
     AtEnd for sayso_core::AtEnd: Deny Fail Defer Keep;
     /// Whom a gate waits for: the caller, a group they are in, or others.

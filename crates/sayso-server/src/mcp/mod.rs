@@ -27,7 +27,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use sayso_core::{Actor, Door, GateId, Refusal, Role, Timestamp};
+use sayso_core::{Actor, Deed, Door, GateId, Refusal, Role, Timestamp};
 use sayso_engine::{Desk, Error, Result, Waits};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -100,6 +100,11 @@ struct Sitting {
 }
 
 impl Sitting {
+    /// A credential that only asks sees no tasks.
+    fn check_may_track(&self) -> Result<()> {
+        Ok(self.actor.check(Deed::Track, "read tasks")?)
+    }
+
     /// Hands an answer to the agent.
     fn hand_over(&self, gate: GateId) -> Result<()> {
         self.setup.desk.deliver(&self.actor, gate)?;
@@ -157,8 +162,10 @@ pub fn check_is_agent(actor: &Actor) -> Result<()> {
     if actor.role == Role::Agent {
         return Ok(());
     }
-    let message =
-        format!("MCP is the door of agents, and this token belongs to a {}", actor.role.as_str());
+    let message = format!(
+        "MCP is the door of agents, and this is a token of the role {}",
+        actor.role.as_str()
+    );
     let hint = "make one for the agent with: sayso token create --role agent --name NAME";
     Err(Refusal::new(sayso_core::Code::NotAllowed, message).hint(hint).into())
 }
@@ -170,7 +177,8 @@ impl Agents {
         actor: &Actor,
         work: impl FnOnce(&Sitting) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (setup, handed) = (self.setup.clone(), self.handed.clone());
+        let (mut setup, handed) = (self.setup.clone(), self.handed.clone());
+        setup.desk = setup.desk.seen_by(actor);
         let sitting = Sitting { setup, actor: actor.clone(), handed };
         match tokio::task::spawn_blocking(move || work(&sitting)).await {
             Ok(outcome) => outcome,

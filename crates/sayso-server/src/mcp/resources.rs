@@ -91,6 +91,7 @@ fn policy(at: &Sitting) -> Result<String> {
 }
 
 fn task(at: &Sitting, id: TaskId) -> Result<String> {
+    at.check_may_track()?;
     let (desk, actor) = (&at.setup.desk, &at.actor);
     let filter = GateFilter { task: Some(id), limit: GATES_MAX, ..GateFilter::default() };
     let gates = desk.gates(actor, filter)?.items;

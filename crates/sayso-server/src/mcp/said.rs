@@ -110,6 +110,9 @@ fn silence(gate: &Gate) -> &'static str {
     match gate.deadline().map(|_| gate.at_end()) {
         None => "",
         Some(AtEnd::Deny) => " Without an answer by the deadline it is a no.",
+        Some(AtEnd::Fail) if gate.opened.task.is_none() => {
+            " Without an answer by the deadline it is a no."
+        }
         Some(AtEnd::Fail) => " Without an answer by the deadline the task fails.",
         Some(AtEnd::Approve) => " Without an answer by the deadline the policy takes it for a yes.",
         Some(AtEnd::Escalate) => " Without an answer by the deadline it goes one level up.",

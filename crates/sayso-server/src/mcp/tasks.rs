@@ -97,6 +97,7 @@ fn ready(at: &Sitting, epic: Option<&str>) -> Result<Option<TaskId>> {
     if let Some(bound) = at.actor.task {
         return Ok(Some(bound));
     }
+    at.check_may_track()?;
     let desk = &at.setup.desk;
     let under = epic.map(|name| desk.find_task(name)).transpose()?;
     let ready_at = Some(desk.now());
@@ -202,6 +203,7 @@ pub(super) fn create(at: &Sitting, arguments: JsonObject) -> Result<Value> {
 
 /// A task as an agent sees it: without what there is nothing to say about.
 fn shown(at: &Sitting, id: TaskId) -> Result<Value> {
+    at.check_may_track()?;
     let row = at.setup.desk.task(id)?;
     let mut task = gates::json_of(&wire::Task::of(&row, &[], &at.setup.time));
     if let Value::Object(fields) = &mut task {

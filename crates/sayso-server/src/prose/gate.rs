@@ -1,8 +1,8 @@
 //! What is said of a gate.
 
 use super::relative;
-use sayso_core::gate::{Ending, Fact, Gate, Receipt, Signature, Step};
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::gate::{Card, Ending, Fact, Gate, Receipt, Signature, Step};
+use sayso_core::text::{harmless, harmless_line, shorten};
 use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
 use sayso_engine::Asked;
 use serde_json::{Value, json};
@@ -12,9 +12,13 @@ use std::collections::BTreeSet;
 pub fn hurry(gate: &Gate, now: Timestamp) -> Vec<String> {
     let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
     let claim = claim.map(|claim| format!("{} is on it", harmless_line(&claim.by)));
-    let snoozed = gate.snoozed_until.filter(|until| *until > now);
-    let snoozed = snoozed.map(|until| format!("put off, back {}", relative(until, now)));
-    [claim, snoozed, silence(gate, now)].into_iter().flatten().collect()
+    [claim, put_off(gate, now), silence(gate, now)].into_iter().flatten().collect()
+}
+
+/// Until when it was put off, where it still is.
+pub fn put_off(gate: &Gate, now: Timestamp) -> Option<String> {
+    let until = gate.snoozed_until.filter(|until| gate.is_open() && *until > now)?;
+    Some(format!("put off, back {}", relative(until, now)))
 }
 
 /// What an answer takes beyond a person's word: certain people, more proof, haste.
@@ -53,6 +57,7 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
         level(gate, now),
         silence(gate, now),
         claim,
+        put_off(gate, now),
     ];
     all.into_iter().flatten().collect()
 }
@@ -94,6 +99,9 @@ pub fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
     let when = relative(deadline, now);
     Some(match gate.at_end() {
         AtEnd::Deny => format!("without an answer it is a no {when}"),
+        AtEnd::Fail if gate.opened.task.is_none() => {
+            format!("without an answer it is a no {when}")
+        }
         AtEnd::Fail => format!("without an answer the task fails {when}"),
         AtEnd::Approve => format!("without an answer it is a YES {when}"),
         AtEnd::Escalate => format!("without an answer it goes one level up {when}"),
@@ -193,21 +201,57 @@ pub fn who_says(gate: &Gate) -> &'static str {
 
 /// The arguments of a tool call, to be changed. Where a command is all there is, it stands for them.
 pub fn arguments(gate: &Gate) -> Option<String> {
-    let is_call = gate.opened.kind == Kind::Tool;
-    let facts = &gate.card.facts;
-    let captured = |name: &str| facts.iter().find(|it| is_call && it.verified && it.name == name);
-    let value = match (captured("arguments"), captured("command")) {
-        // What was shown as text is JSON inside of it.
-        (Some(Fact { value: Value::String(text), .. }), _) => serde_json::from_str(text).ok()?,
-        (Some(arguments), _) => arguments.value.clone(),
-        (None, Some(command)) => {
-            let tool = captured("tool").and_then(|tool| tool.value.as_str());
-            let key = if tool == Some(CALLS_IT_CMD) { "cmd" } else { "command" };
-            json!({ key: command.value })
+    Some(super::json_to_edit(&captured_arguments(gate)?))
+}
+
+/// How many characters of what others wrote on a card are spelt out: they are invisible, or would do something.
+pub fn spelt_out(card: &Card) -> usize {
+    let count = |text: &str| harmless(text).spelt_out;
+    let facts = card.facts.iter().map(|fact| count(&fact.name) + spelt_out_of(&fact.value));
+    let shape = match &card.shape {
+        Shape::Verdict | Shape::Text => 0,
+        Shape::Choice { options, .. } => {
+            options.iter().map(|option| count(&option.name) + count(&option.consequence)).sum()
         }
-        (None, None) => return None,
+        Shape::Form { schema } => spelt_out_of(schema),
     };
-    serde_json::to_string_pretty(&value).ok()
+    count(&card.question) + count(&card.narrative) + facts.sum::<usize>() + shape
+}
+
+fn spelt_out_of(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => harmless(text).spelt_out,
+        Value::Array(all) => all.iter().map(spelt_out_of).sum(),
+        Value::Object(all) => {
+            all.iter().map(|(name, value)| harmless(name).spelt_out + spelt_out_of(value)).sum()
+        }
+    }
+}
+
+/// The tool of a call and its arguments, as they were captured.
+pub(super) fn captured_call(gate: &Gate) -> Option<(&str, Value)> {
+    Some((captured(gate, "tool")?.value.as_str()?, captured_arguments(gate)?))
+}
+
+/// What sayso itself saw of a call. What only its asker says about it is none of it.
+fn captured<'a>(gate: &'a Gate, name: &str) -> Option<&'a Fact> {
+    let is_call = gate.opened.kind == Kind::Tool;
+    gate.card.facts.iter().find(|it| is_call && it.verified && it.name == name)
+}
+
+fn captured_arguments(gate: &Gate) -> Option<Value> {
+    match (captured(gate, "arguments"), captured(gate, "command")) {
+        // What was shown as text is JSON inside of it.
+        (Some(Fact { value: Value::String(text), .. }), _) => serde_json::from_str(text).ok(),
+        (Some(arguments), _) => Some(arguments.value.clone()),
+        (None, Some(command)) => {
+            let tool = captured(gate, "tool").and_then(|tool| tool.value.as_str());
+            let key = if tool == Some(CALLS_IT_CMD) { "cmd" } else { "command" };
+            Some(json!({ key: command.value }))
+        }
+        (None, None) => None,
+    }
 }
 
 /// The one shell among those that clients have whose command is called otherwise.

@@ -1,16 +1,25 @@
 //! What is said to people, in the same words on every surface: the command line, the terminal inbox, the
 //! pages. How it looks is the surface's own.
 
+mod change;
 mod diff;
 mod flow;
+mod form;
 mod gate;
+mod unblocks;
 
+pub use change::{Change, change, change_of, is_of_the_call};
 pub use diff::{DiffLine, Part, diff};
 pub use flow::flow_event;
+pub use form::{
+    Bounds, Field, FieldKind, Format, Pick, field_lines, fields, filled_in, json_to_edit,
+    to_fill_in, to_mend,
+};
 pub use gate::{
     arguments, askers, conditions, denied, ending_in_words, haste, how_to_answer, hurry, onward,
-    signed, silence, step, still_needed, who_says,
+    put_off, signed, silence, spelt_out, step, still_needed, who_says,
 };
+pub use unblocks::{unblocked, unblocks};
 
 use sayso_core::Timestamp;
 

@@ -4,7 +4,7 @@ use super::Clock;
 use sayso_core::flow::{Event, Flow as CoreFlow};
 use sayso_core::gate::Gate;
 use sayso_core::{FlowId, GateId};
-use sayso_engine::FlowHistory;
+use sayso_engine::{FlowHistory, Stands};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -24,13 +24,15 @@ pub struct Flow {
     pub title: String,
     /// The full id of the task its agents work on.
     pub task: Option<String>,
-    /// running, waiting, done, rejected, failed or cancelled.
+    /// Where it stands. Under way: running (somebody goes on with it), waiting (for people), answered (what it
+    /// asked has ended and nobody went on yet), stuck (it did not go on when somebody last tried) or idle (nobody
+    /// goes on with it). Over: done, rejected, failed or cancelled. There may be more words later.
     pub standing: String,
     /// The phase it is in, or ended in.
     pub phase: String,
     /// How many phases it entered before this one.
     pub position: u32,
-    /// The full ids of the gates it waits for.
+    /// The full ids of the open gates it waits for: its own, or those of the agent that works for it.
     pub waits_for: Vec<String>,
     /// What it carries along.
     pub state: Value,
@@ -48,7 +50,7 @@ pub struct Flow {
 
 impl Flow {
     /// A flow on the wire.
-    pub fn of(flow: &CoreFlow, time: Clock<'_>) -> Self {
+    pub fn of(flow: &CoreFlow, stands: &Stands, time: Clock<'_>) -> Self {
         let started = &flow.started;
         Self {
             id: started.id.to_string(),
@@ -57,10 +59,10 @@ impl Flow {
             version: started.version.clone(),
             title: started.title.clone(),
             task: started.task.map(|task| task.to_string()),
-            standing: flow.standing().into(),
+            standing: stands.standing.as_str().into(),
             phase: flow.phase.clone(),
             position: flow.position,
-            waits_for: flow.waits_for().map(|(_, gate)| gate.to_string()).collect(),
+            waits_for: stands.waits.iter().map(|gate| gate.opened.id.to_string()).collect(),
             state: flow.state.clone(),
             started_by: started.launcher.clone(),
             started_at: time(flow.started_at),
@@ -112,12 +114,13 @@ impl FlowDetail {
     /// A flow with its history on the wire.
     pub fn of(
         flow: &CoreFlow,
+        stands: &Stands,
         history: &FlowHistory,
         gate_of: GateOf<'_>,
         time: Clock<'_>,
     ) -> Self {
         let events = events(flow.started.id, history, 0, gate_of, time);
-        Self { flow: Flow::of(flow, time), events }
+        Self { flow: Flow::of(flow, stands, time), events }
     }
 }
 

@@ -53,8 +53,13 @@ fn hears(client: &mut ::postgres::Client, topics: &[String], until: Instant) -> 
     loop {
         // Notices about others come in meanwhile, and must not put off the next look.
         let left = until.saturating_duration_since(Instant::now());
-        match notices.timeout_iter(left).next() {
-            Ok(Some(notice)) if about_us(notice.payload()) => return true,
+        let next = notices.timeout_iter(left).next();
+        match next {
+            Ok(Some(notice)) if about_us(notice.payload()) => {
+                // One look is for all that is there by now.
+                while let Ok(Some(_)) = notices.iter().next() {}
+                return true;
+            }
             Ok(Some(_)) if Instant::now() < until => {}
             Ok(Some(_)) => return true,
             // A lost connection, too, has nothing more to say, but says so too early.

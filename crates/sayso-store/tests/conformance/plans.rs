@@ -15,8 +15,18 @@ fn plan(world: &World, work: impl FnOnce(&mut Write<'_>) -> Result<()>) -> Strin
 }
 
 /// What may be read from end to end: the few spaces, and what a search has found already.
-const SMALL: &[&str] =
-    &["s", "found_gates", "found_tasks", "waiting", "asked", "behind", "above", "under"];
+const SMALL: &[&str] = &[
+    "s",
+    "found_gates",
+    "found_tasks",
+    "waiting",
+    "asked",
+    "behind",
+    "above",
+    "under",
+    "held",
+    "json_each",
+];
 
 /// No table or index is read from end to end, and `index` is among those that are used.
 fn assert_searches(plan: &str, index: &str) {
@@ -76,6 +86,11 @@ fn what_waits_as_cards() {
     let some = GateId::mint(at(0), 1);
     check("sqlite_autoindex_gates_1", &|write| write.gate_views(&[some]).map(drop));
     check("sqlite_autoindex_gates_1", &|write| write.waited(some).map(drop));
+    check("gates_ended", &|write| write.ended_with(space, some, 9).map(drop));
+    let task = TaskId::mint(at(0), 1);
+    let behind = plan(&world, move |write| write.behind(&[task]).map(drop));
+    assert_searches(&behind, "dependencies_on");
+    check("flows_live", &|write| write.parked(space, 9).map(drop));
 }
 
 #[test]

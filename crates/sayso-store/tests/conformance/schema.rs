@@ -2,7 +2,7 @@
 
 use crate::site::Site;
 use crate::world::{World, at, entry, event};
-use sayso_core::SpaceId;
+use sayso_core::{Kind, Shape, SpaceId};
 use sayso_store::{Error, Place, Store, VERSION};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -121,6 +121,34 @@ fn an_older_postgres_schema_is_brought_up_to_date() {
     check_usable(&Store::open(site.place()).unwrap());
     let rows = site.client().query("SELECT version FROM sayso.schema", &[]).unwrap();
     assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [VERSION]);
+}
+
+/// A yes or no without a task had the same name whoever asked. Rows of that time lose it, and no others.
+fn check_leave_is_for_one(site: Site, before: &str) {
+    let world = World::new(site);
+    let verdict = world.gate(|o| o.kind = Kind::Decision);
+    let text = world.gate(|o| (o.kind, o.card.shape) = (Kind::Decision, Shape::Text));
+    world.site.tamper(before).unwrap();
+    let store = Store::open(world.site.place()).unwrap();
+    let same = |id| store.read(move |read| read.waited(id)).unwrap().unwrap().same;
+    assert_eq!(same(verdict.opened.id), None);
+    assert_eq!(same(text.opened.id).as_deref(), Some("before"));
+}
+
+#[test]
+fn leave_that_was_asked_for_before_is_for_one_on_sqlite() {
+    check_leave_is_for_one(
+        Site::sqlite(),
+        "UPDATE gates SET same = 'before'; PRAGMA user_version = 8",
+    );
+}
+
+#[test]
+fn leave_that_was_asked_for_before_is_for_one_on_postgres() {
+    check_leave_is_for_one(
+        Site::postgres(),
+        "UPDATE sayso.gates SET same = 'before'; UPDATE sayso.schema SET version = 8",
+    );
 }
 
 fn check_usable(store: &Store) {

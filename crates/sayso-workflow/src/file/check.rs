@@ -1,6 +1,7 @@
 //! What is wrong with phases only together: names, ways that lead nowhere, phases nobody reaches.
 
-use super::definition::{Phase, Target};
+use super::answers::Said;
+use super::definition::{Branch, Phase, Target};
 use sayso_policy::mistake::{Mistakes, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,7 @@ pub(super) fn check(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) {
     check_names(phases, mistakes);
     for phase in phases {
         check_no(phase, mistakes);
+        check_branches(phase, mistakes);
     }
     let are_known = check_targets(phases, is_whole, mistakes);
     if is_whole && are_known && !phases.is_empty() {
@@ -27,11 +29,45 @@ fn check_names(phases: &[Phase], mistakes: &mut Mistakes) {
     }
 }
 
-/// What is said of a no must count.
+/// What is said of a no must count, and what is not said must not.
 fn check_no(phase: &Phase, mistakes: &mut Mistakes) {
-    if phase.on_reject.is_some() && phase.looks_at_a_no() {
+    if phase.on_reject.is_some() && phase.leads_a_no() {
         let what = "`on_reject` is never used: `next` looks at the answer by itself";
         mistakes.add(phase.line, what, "drop one of them");
+    }
+    let last = phase.next.last().filter(|last| last.when.is_none());
+    let (Some(last), None, false) = (last, &phase.on_reject, phase.leads_a_no()) else { return };
+    if phase.ask.is_some() && phase.looks_at_a_no() {
+        let what =
+            "`next` looks at the answer, and both a yes and a no can come to its last branch";
+        let fix = "give that `if: approved`, or say where a no leads with `on_reject: PHASE`";
+        mistakes.add(last.line, what, fix);
+    }
+}
+
+/// Whatever is the case, one of the branches is to hold; and none may look at an answer where nobody is asked.
+fn check_branches(phase: &Phase, mistakes: &mut Mistakes) {
+    let holds = |said: Said| phase.next.iter().any(|branch| branch.surely_holds(said));
+    if !phase.next.is_empty() && !phase.can_be_said().all(holds) {
+        let what = "`next` has conditions only, and it may be that none of them holds";
+        mistakes.add(phase.next_line, what, "let the last branch stand without `if`");
+    }
+    if phase.can_be_said().all(|said| said != Said::Nothing) || phase.ask.is_none() {
+        return;
+    }
+    let is_open = |branch: &&Branch| !branch.surely_holds(Said::Nothing);
+    for branch in phase.next.iter().take_while(is_open) {
+        let Some(when) = &branch.when else { continue };
+        let is_blind = !when.names("asked") && branch.tried(Said::Nothing).is_err();
+        if when.names("human") && is_blind {
+            let what = format!(
+                "`if`: `{}`: nobody may have been asked, and then there is no `human`",
+                when.text()
+            );
+            let fix =
+                "begin it with `asked && `, or put a branch `{if: \"!asked\", to: …}` before it";
+            mistakes.add(branch.line, what, fix);
+        }
     }
 }
 

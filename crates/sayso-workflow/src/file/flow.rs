@@ -61,11 +61,16 @@ impl Definition {
 }
 
 impl Inbox {
-    /// Begins a flow through a workflow file.
-    pub async fn begin_file(&self, definition: &Definition, new: NewFileFlow) -> Result<Flow> {
+    /// Begins a flow through a workflow file, and holds it from its first moment on: whoever looks for flows to go on
+    /// with does not take it from whoever began it. Whether it is held: one that was there already is only found.
+    pub async fn lead_file(
+        &self,
+        definition: &Definition,
+        new: NewFileFlow,
+    ) -> Result<(Flow, bool)> {
         let kept = Kept { text: definition.text.clone(), prompts: definition.prompts.clone() };
         let kept = serde_json::to_string(&kept)
-            .map_err(|e| Error::Handler { by: "serde".into(), why: e.to_string() })?;
+            .map_err(|e| Error::Unwritten { what: "the workflow".into(), why: e.to_string() })?;
         let new = NewFlow {
             id: new.id,
             workflow: definition.name.clone(),
@@ -76,13 +81,16 @@ impl Inbox {
             phase: definition.first().name.clone(),
             state: begin(new.input),
         };
-        self.on_desk(move |desk, asker| desk.start_flow(asker, new.clone())).await
+        let claim = self.claim(None);
+        self.on_desk(move |desk, asker| desk.lead_flow(asker, new, claim)).await
     }
 
-    /// Goes on with a flow through a workflow file, as far as it goes. The steps are done by the crew.
+    /// Goes on with a flow through a workflow file, as far as it goes. The steps are done by the crew. `is_led` is
+    /// whether we hold it already: see [`Inbox::lead_file`].
     pub async fn walk_file(
         &self,
         flow: &Flow,
+        is_led: bool,
         crew: Arc<dyn Crew>,
         input: &HumanInput,
     ) -> Result<Walked> {
@@ -91,7 +99,7 @@ impl Inbox {
         };
         let version = flow.started.version.clone();
         let filed = Filed { definition, version, crew };
-        walk(self, Arc::new(filed), flow.started.id, input, None).await
+        walk(self, Arc::new(filed), flow.started.id, input, is_led.then(|| flow.clone())).await
     }
 }
 

@@ -20,7 +20,7 @@
 //!     writes: [PLAN.md, docs/**]  # only these may be changed
 //!     set: {plan: output.text}    # what goes into the state
 //!     ask:
-//!       if: output.confidence < 0.8
+//!       if: "!has(output.confidence) || output.confidence < 0.8"
 //!       approval: Approve the plan?
 //!       context: "{{ output.text }}"
 //!     on_reject: plan             # where a no leads
@@ -34,25 +34,29 @@
 //! | `state` | what the flow was started with, and what was `set` since | all |
 //! | `input` | what the flow was started with | all |
 //! | `item` | the one of `each` that is worked on | `prompt`, `run` and `check` of a phase with `each` |
-//! | `output` | what the step gave. Of an agent: `text`, `summary`, `confidence` (0 to 1, where it said), `json` (the last block of JSON in its message). Of a command: `text`, `code`, and `json` where it printed JSON. With `each`: `text`, and `items`, one output for each | `ask`, `set` and `next` of a phase with a step |
+//! | `output` | what the step gave. Of an agent: `text`, `summary`, `confidence` (0 to 1, where it said), `json` (the last block of JSON in its message). Of a command: `text`, `code`, and `json` where it printed JSON. With `each`: `text`, and `items`, one output for each. `cut` says whether the beginning of `text` was left out | `ask`, `set` and `next` of a phase with a step |
 //! | `asked` | whether a person was asked | `set` and `next` of a phase with `ask` |
 //! | `approved` | whether a person said yes. Where nobody was asked, nobody did | as `asked` |
 //! | `human` | what the person said: `verdict` (approved, rejected), `value`, `values`, `text`, `form`, `reason`, `by`; null where nobody was asked | as `asked` |
 //!
 //! # What never happens
-//! - A no goes nowhere by accident. It ends the flow as rejected unless the phase has `on_reject`, or a
-//!   `next` that looks at `approved` or `human.verdict`. Branches before the first that looks at it
-//!   are passed over then.
+//! - A no goes nowhere by accident. It takes a branch of `next` that looks at `approved` or `human.verdict`,
+//!   or one below a branch that takes every yes; otherwise it goes to `on_reject`, and without that it ends
+//!   the flow as rejected. A last branch that both a yes and a no could fall into is a mistake.
 //! - No answer is not an answer: it leads to `on_silence`, or the flow fails.
 //! - What cannot be computed is an error. It is never true, false or empty.
-//! - No value becomes a part of a command line: the shell gets it as a variable.
+//! - No value becomes a part of a command line: the shell that runs the line gets it as a variable. In a
+//!   script that the line hands to another shell, as with `sh -c` or `eval`, a value is a mistake unless it is
+//!   all of the script.
 //! - A command that ends with another code than 0 has failed, unless the phase looks at `output.code`.
 
+mod answers;
 mod ask;
 mod check;
 mod definition;
 mod flow;
 mod load;
+mod nested;
 mod output;
 mod person;
 mod plan;
@@ -61,6 +65,7 @@ mod scope;
 mod sequence;
 mod shell;
 mod template;
+mod unread;
 mod walk;
 
 pub use definition::{

@@ -5,16 +5,20 @@ use super::output::gathered;
 use super::person::Human as Person;
 use super::scope::{Heard, Scope};
 use super::walk::{Moment, Question, Way, Wrong};
-use crate::plan::{Lead, Plan, Work as Doing};
+use crate::plan::{Lead, Plan, Work as Doing, Worked};
 use crate::workflow::rejected;
 use crate::{Error, Human, Result};
 use sayso_core::approvers::Approvers;
 use sayso_core::flow::{Flow, How};
+use sayso_core::text::shorten;
 use sayso_engine::Shell;
 use sayso_engine::worker::{Step, StepCheck};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How much of an item is told when its step fails.
+const ITEM_CHARS_MAX: usize = 100;
 
 /// Those who do the steps of a flow: agents, and commands.
 pub trait Crew: Send + Sync {
@@ -212,7 +216,19 @@ impl Plan for Filed {
     }
 
     fn work(&self, flow: &Flow, item: u32) -> Result<Doing> {
-        Ok(self.crew.work(flow, self.job(flow, item)?))
+        let is_for_each = self.at(flow)?.each.is_some();
+        let doing = self.crew.work(flow, self.job(flow, item)?);
+        let Some(items) = self.pieces(flow)?.filter(|_| is_for_each) else { return Ok(doing) };
+        let named = self.item_scope(flow, item)?.item.unwrap_or_default();
+        let named = shorten(&named.to_string(), ITEM_CHARS_MAX);
+        Ok(Box::pin(async move {
+            match doing.await {
+                Worked::Failed(why) => {
+                    Worked::Failed(format!("item {} of {items}, {named}: {why}", item + 1))
+                }
+                other => other,
+            }
+        }))
     }
 
     fn retries(&self, _: &Flow) -> u32 {

@@ -4,6 +4,7 @@ use super::check::check;
 use super::definition::{Branch, Check, Definition, Input, Phase, Setting, Target, Work};
 use super::shell::{Quotes, fix};
 use super::template::{Part, Raw, Template, quotes, split};
+use super::unread::unread;
 use super::{FILE_BYTES_MAX, PARTS_MAX, PHASES_MAX, RETRIES_MAX};
 use sayso_policy::mistake::Mistakes;
 use sayso_policy::yaml::{self, Fields, Node, Tree};
@@ -50,8 +51,8 @@ impl Definition {
         let node = match yaml::read(text) {
             Ok(node) => node,
             Err((line, message)) => {
-                let what = format!("this is no YAML that can be used: {message}");
-                mistakes.add(line, what, "mend it");
+                let (what, fix) = unread(text, line, &message);
+                mistakes.add(line, what, fix);
                 return Err(mistakes.into_sorted());
             }
         };
@@ -80,6 +81,8 @@ pub(super) struct Reader<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Has {
     work: bool,
+    /// Whether that is a command's.
+    run: bool,
     each: bool,
     ask: bool,
 }
@@ -194,6 +197,7 @@ impl Reader<'_> {
         let is_there = |key: &str| fields.get(key).is_some();
         let has = Has {
             work: ["prompt", "prompt_file", "run"].iter().any(|key| is_there(key)),
+            run: is_there("run"),
             each: is_there("each"),
             ask: is_there("ask"),
         };
@@ -423,7 +427,13 @@ impl Reader<'_> {
             found.push(any("item"));
         }
         if matches!(place, Place::After | Place::Answer) && has.work {
-            found.push(any("output"));
+            let fields: &[&str] = match (has.each, has.run) {
+                (true, _) => &["text", "cut", "items"],
+                (false, true) => &["text", "cut", "code", "json"],
+                (false, false) => &["text", "cut", "summary", "confidence", "json"],
+            };
+            let fields: Vec<_> = fields.iter().map(|field| (*field).to_owned()).collect();
+            found.push(known("output", &fields));
         }
         if place == Place::Answer && has.ask {
             const HUMAN: [&str; 7] = ["verdict", "value", "values", "text", "form", "reason", "by"];

@@ -24,6 +24,7 @@ pub struct Scope {
 
 /// What came of the question of a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them while a step is walked")]
 pub enum Heard {
     /// Nobody was asked, or not yet.
     #[default]

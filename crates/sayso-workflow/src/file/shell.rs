@@ -1,16 +1,22 @@
 //! How a place in a command line is quoted, so that a value can be put there whole.
 //!
-//! A value is put in as a variable, which no shell reads again as a part of the line. So a place that
-//! is judged wrongly may be split into words, and can never run something.
+//! A value is put in as a variable, which the shell that runs the line does not read again. So a place that
+//! is judged wrongly may be split into words, and can never run something. What the line hands to another
+//! shell is another matter: see `nested.rs`.
+
+use super::nested::{Word, is_script_on_input, scripts};
 
 /// How a place is quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     /// Not at all: the value brings its own.
     Bare,
-    /// In double quotes.
+    /// In double quotes, or where quotes would be part of the text.
     Double,
 }
+
+/// How a value stands, or why none can stand there.
+pub(super) type Stands = Result<Quotes, &'static str>;
 
 /// What a place is within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,61 +34,261 @@ enum Within {
 const SINGLE: &str = "stands in single quotes, where the shell puts nothing in";
 const COMMENT: &str = "stands in a comment";
 const SUM: &str = "stands in `$((…))`, where a shell may run what is in a value";
+const ESCAPED: &str = "stands behind a backslash, which would take the shell's variable apart";
+const QUOTED_TEXT: &str =
+    "stands in a `<<` text whose end is quoted, where the shell puts nothing in";
+const TEXT_COMMAND: &str = "stands in a command within a `<<` text";
+const NESTED: &str = "stands in a script that another program reads: it would become a part of it";
 
 /// What to do about a place where no value can stand.
 pub(super) fn fix(why: &str) -> &'static str {
     match why {
         SUM => "compute it in the expression",
         COMMENT => "drop it",
+        ESCAPED => "drop the backslash",
+        QUOTED_TEXT => {
+            "write the end without quotes, as in `<<EOF`, or use `printf '%s\\n' {{ … }}`"
+        }
+        TEXT_COMMAND => "keep what the command prints in a variable before the text",
+        NESTED => {
+            "hand it over as an argument, as in `sh -c 'echo \"$1\"' _ {{ … }}`; a value that is a script \
+             itself stands there alone"
+        }
         _ => "put it in double quotes, or in none",
     }
 }
 
 /// How each zero byte of a line stands in it, or why a value cannot stand there.
-pub(super) fn places(line: &str) -> Vec<Result<Quotes, &'static str>> {
-    let mut found = vec![];
-    let mut within = vec![Within::Line];
-    let mut chars = line.chars().peekable();
-    let mut before = '\n';
-    while let Some(c) = chars.next() {
-        let is_double = within.last() == Some(&Within::Double);
-        match c {
-            '\0' if within.contains(&Within::Sum) => found.push(Err(SUM)),
-            '\0' if is_double => found.push(Ok(Quotes::Double)),
-            '\0' => found.push(Ok(Quotes::Bare)),
-            '\\' if chars.peek() != Some(&'\0') => drop(chars.next()),
-            '\'' if !is_double => skip(&mut chars, '\'', SINGLE, &mut found),
-            '#' if !is_double && " \t\n;&|(".contains(before) => {
-                skip(&mut chars, '\n', COMMENT, &mut found);
-            }
-            '"' if is_double => drop(within.pop()),
-            '"' => within.push(Within::Double),
-            '$' if chars.peek() == Some(&'(') => {
-                chars.next();
-                let is_sum = chars.peek() == Some(&'(');
-                within.push(if is_sum { Within::Sum } else { Within::Command });
-            }
-            '(' if !is_double => within.push(Within::Group),
-            ')' if !is_double && within.len() > 1 => drop(within.pop()),
-            _ => {}
-        }
-        before = c;
-    }
-    found
+pub(super) fn places(line: &str) -> Vec<Stands> {
+    let mut scan = Scan {
+        chars: line.chars().peekable(),
+        found: vec![],
+        within: vec![Within::Line],
+        commands: vec![Simple::default()],
+        texts: vec![],
+        before: '\n',
+    };
+    scan.run();
+    scan.found
 }
 
-/// What stands up to the end of a quote or comment; no value can stand in it.
-fn skip(
-    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
-    until: char,
-    why: &'static str,
-    found: &mut Vec<Result<Quotes, &'static str>>,
-) {
-    for c in chars.by_ref() {
+/// The simple command that is being read.
+#[derive(Default)]
+struct Simple {
+    words: Vec<Word>,
+    word: Option<Word>,
+}
+
+/// A text that follows the line: `<<EOF`.
+struct Text {
+    end: String,
+    is_quoted: bool,
+    /// With `<<-` tabs before a line do not count.
+    strips_tabs: bool,
+    /// Whether a program reads it as a script.
+    is_script: bool,
+}
+
+struct Scan<'a> {
+    chars: std::iter::Peekable<std::str::Chars<'a>>,
+    found: Vec<Stands>,
+    within: Vec<Within>,
+    commands: Vec<Simple>,
+    /// The texts that begin below the line, each with the command it is for.
+    texts: Vec<Text>,
+    before: char,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) {
+        while let Some(c) = self.chars.next() {
+            let is_double = self.within.last() == Some(&Within::Double);
+            self.take(c, is_double);
+            self.before = c;
+        }
+        while !self.commands.is_empty() {
+            self.end_command();
+            self.commands.pop();
+        }
+    }
+
+    fn take(&mut self, c: char, is_double: bool) {
         match c {
-            c if c == until => return,
-            '\0' => found.push(Err(why)),
-            _ => {}
+            '\0' if self.within.contains(&Within::Sum) => self.stands(Err(SUM)),
+            '\0' if is_double => self.stands(Ok(Quotes::Double)),
+            '\0' => self.stands(Ok(Quotes::Bare)),
+            '\\' => match self.chars.next() {
+                Some('\0') => self.stands(Err(ESCAPED)),
+                Some('\n') | None => {}
+                Some(c) => self.letter(c),
+            },
+            '\'' if !is_double => self.skip('\'', SINGLE),
+            '#' if !is_double && self.is_between_words() => {
+                self.skip('\n', COMMENT);
+                self.end_line();
+            }
+            '"' => {
+                match is_double {
+                    true => drop(self.within.pop()),
+                    false => self.within.push(Within::Double),
+                }
+                self.word();
+            }
+            '$' if self.chars.peek() == Some(&'(') => {
+                self.letter('$');
+                self.chars.next();
+                match self.chars.peek() == Some(&'(') {
+                    true => self.within.push(Within::Sum),
+                    false => {
+                        self.within.push(Within::Command);
+                        self.commands.push(Simple::default());
+                    }
+                }
+            }
+            c if is_double => self.letter(c),
+            '(' => {
+                self.within.push(Within::Group);
+                self.commands.push(Simple::default());
+            }
+            ')' => self.close(),
+            '<' if self.chars.peek() == Some(&'<') => self.text_begins(),
+            '\n' => self.end_line(),
+            '&' if "<>".contains(self.before) => self.letter('&'),
+            ';' | '&' | '|' => self.end_command(),
+            ' ' | '\t' | '<' | '>' => self.end_word(),
+            c => self.letter(c),
+        }
+    }
+
+    fn close(&mut self) {
+        // The end of a pattern of `case` closes nothing.
+        self.end_command();
+        if self.within.len() > 1 {
+            let closed = self.within.pop();
+            if matches!(closed, Some(Within::Command | Within::Group)) && self.commands.len() > 1 {
+                self.commands.pop();
+            }
+        }
+    }
+
+    /// A value stands here.
+    fn stands(&mut self, stands: Stands) {
+        let at = self.found.len();
+        self.found.push(stands);
+        if let Some(word) = self.word() {
+            word.text.push('\0');
+            word.values.push(at);
+        }
+    }
+
+    fn letter(&mut self, c: char) {
+        if let Some(word) = self.word() {
+            word.text.push(c);
+        }
+    }
+
+    /// The word that is being read; it begins here if none was.
+    fn word(&mut self) -> Option<&mut Word> {
+        self.commands.last_mut().map(|command| command.word.get_or_insert_default())
+    }
+
+    fn is_between_words(&self) -> bool {
+        self.commands.last().is_some_and(|command| command.word.is_none())
+    }
+
+    fn end_word(&mut self) {
+        if let Some(command) = self.commands.last_mut() {
+            command.words.extend(command.word.take());
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        let Some(command) = self.commands.last_mut() else { return };
+        let words = std::mem::take(&mut command.words);
+        for at in scripts(&words) {
+            self.found[at] = Err(NESTED);
+        }
+    }
+
+    fn end_line(&mut self) {
+        // A text belongs to its command, so that is looked at first.
+        let texts = std::mem::take(&mut self.texts);
+        self.end_command();
+        for text in texts {
+            self.text(&text);
+        }
+    }
+
+    /// What stands up to the end of a quote or comment; no value can stand in it.
+    fn skip(&mut self, until: char, why: &'static str) {
+        let is_word = until == '\'';
+        if is_word {
+            self.word();
+        }
+        while let Some(c) = self.chars.next() {
+            match c {
+                c if c == until => return,
+                '\0' if is_word => self.stands(Err(why)),
+                '\0' => self.found.push(Err(why)),
+                c if is_word => self.letter(c),
+                _ => {}
+            }
+        }
+    }
+
+    /// Behind the first `<` of `<<`: what ends the text, unless it is `<<<` and a word.
+    fn text_begins(&mut self) {
+        self.end_word();
+        self.chars.next();
+        if self.chars.peek() == Some(&'<') {
+            self.chars.next();
+            return;
+        }
+        let strips_tabs = self.chars.next_if_eq(&'-').is_some();
+        while self.chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+        let (mut end, mut is_quoted) = (String::new(), false);
+        while let Some(c) = self.chars.next_if(|c| !" \t\n;&|<>()".contains(*c)) {
+            match c {
+                '\'' | '"' | '\\' => is_quoted = true,
+                '\0' => self.found.push(Err(QUOTED_TEXT)),
+                c => end.push(c),
+            }
+        }
+        let words = self.commands.last().map(|command| command.words.as_slice());
+        let is_script = words.is_some_and(is_script_on_input);
+        self.texts.push(Text { end, is_quoted, strips_tabs, is_script });
+    }
+
+    /// The lines of a text. Quotes mean nothing in it.
+    fn text(&mut self, text: &Text) {
+        let mut brackets = 0usize;
+        while self.chars.peek().is_some() {
+            let mut line = String::new();
+            while let Some(c) = self.chars.next_if(|c| *c != '\n') {
+                line.push(c);
+            }
+            self.chars.next();
+            let bare = if text.strips_tabs { line.trim_start_matches('\t') } else { &line };
+            if bare == text.end {
+                return;
+            }
+            let mut before = '\n';
+            let mut chars = line.chars().peekable();
+            while let Some(c) = chars.next() {
+                match c {
+                    '\0' if text.is_script => self.found.push(Err(NESTED)),
+                    '\0' if text.is_quoted => self.found.push(Err(QUOTED_TEXT)),
+                    '\0' if brackets > 0 => self.found.push(Err(TEXT_COMMAND)),
+                    '\0' if before == '\\' => self.found.push(Err(ESCAPED)),
+                    '\0' => self.found.push(Ok(Quotes::Double)),
+                    '(' if before == '$' || brackets > 0 => brackets += 1,
+                    ')' => brackets = brackets.saturating_sub(1),
+                    '\\' if chars.peek() != Some(&'\0') => drop(chars.next()),
+                    _ => {}
+                }
+                before = c;
+            }
         }
     }
 }
@@ -105,9 +311,78 @@ mod tests {
             ("echo a#b \0", vec![Ok(Bare)]),
             ("echo $((1 + \0)) \0", vec![Err(SUM), Ok(Bare)]),
             ("echo \\\"\0", vec![Ok(Bare)]),
+            ("echo \"\\\0\"", vec![Err(ESCAPED)]),
             ("(cd \0 && ls)", vec![Ok(Bare)]),
+            ("case \0 in a) echo \"\0\";; *) echo \0;; esac", vec![Ok(Bare), Ok(Double), Ok(Bare)]),
         ] {
             assert_eq!(places(line), expected, "{line:?}");
+        }
+    }
+
+    /// A value in a text below the line stands as it is; where the shell puts nothing in, it is refused.
+    #[test]
+    fn texts_below_the_line_are_judged_too() {
+        for (line, expected) in [
+            (
+                "cat <<EOF > \0\nit's \0 and \"\0\"\nEOF\necho \0",
+                vec![Ok(Bare), Ok(Double), Ok(Double), Ok(Bare)],
+            ),
+            ("cat <<'EOF'\n\0\nEOF\necho \0", vec![Err(QUOTED_TEXT), Ok(Bare)]),
+            ("cat <<\"EOF\" | tr a b\n\0\nEOF\n", vec![Err(QUOTED_TEXT)]),
+            ("cat <<\\EOF\n\0\nEOF\n", vec![Err(QUOTED_TEXT)]),
+            ("cat <<-EOF\n\t\0\n\tEOF\necho '\0'", vec![Ok(Double), Err(SINGLE)]),
+            ("cat <<A <<'B'\n\0\nA\n\0\nB\necho \0", vec![Ok(Double), Err(QUOTED_TEXT), Ok(Bare)]),
+            ("cat <<EOF\n$(echo \0) \0\nEOF\n", vec![Err(TEXT_COMMAND), Ok(Double)]),
+            ("cat <<EOF\n\\\0\nEOF\n", vec![Err(ESCAPED)]),
+            ("x=$(cat <<EOF\n\0\nEOF\n) && echo \0", vec![Ok(Double), Ok(Bare)]),
+            ("cat <<< \0", vec![Ok(Bare)]),
+            ("cat <<EOF # '\n\0\nEOF\n", vec![Ok(Double)]),
+        ] {
+            assert_eq!(places(line), expected, "{line:?}");
+        }
+    }
+
+    /// What another program would read as a part of its script is refused, however that is written.
+    #[test]
+    fn no_value_becomes_a_part_of_a_script_within() {
+        for line in [
+            "sh -c \"echo \0\"",
+            "sh -c 'echo \0'",
+            "bash -lc \"echo \0\" x",
+            "/bin/bash -o pipefail -c \"echo \0\"",
+            "cd x && sudo sh -c \"echo \0\"",
+            "ls | xargs -n1 sh -c \"echo \0\"",
+            "find . -exec sh -c \"echo \0 {}\" \\;",
+            "docker exec box zsh -c \"echo \0\"",
+            "x=$(sh -c \"echo \0\")",
+            "(sh -c \"echo \0\")",
+            "eval \"echo \0\"",
+            "eval echo \0",
+            "if eval \"test \0\"; then ls; fi",
+            "A=b eval echo \0",
+            "ssh -p 22 box rm \0",
+            "ssh box \"rm \0\"",
+            "su - ann -c \"echo \0\"",
+            "python3 -c \"print('\0')\"",
+            "sh <<EOF\necho \0\nEOF\n",
+            "ssh box bash -s <<EOF\necho \0\nEOF\n",
+        ] {
+            assert_eq!(places(line), [Err(NESTED)], "{line:?}");
+        }
+        for line in [
+            "sh -c 'echo \"$1\"' _ \0",
+            "sh -c \0",
+            "sh build.sh -c \"about \0\"",
+            "eval \0",
+            "eval \0 --quiet",
+            "ssh \0 uptime",
+            "./sh-like.sh \"about \0\"",
+            "make -c \"about \0\"",
+            "grep -c \"a \0\" file",
+            "bash \0",
+            "echo \"$(sh -c 'date')\" \0",
+        ] {
+            assert!(places(line)[0].is_ok(), "{line:?}");
         }
     }
 }

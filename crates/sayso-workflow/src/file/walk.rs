@@ -4,6 +4,7 @@
 use super::definition::{
     AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Setting, Target, To, Work,
 };
+use super::output::shortened;
 use super::scope::{Heard, Scope};
 use super::template::Template;
 use super::{ITEMS_MAX, PARTS_MAX};
@@ -14,6 +15,11 @@ use serde_json::{Map, Value};
 
 /// The longest state, as JSON.
 const STATE_BYTES_MAX: usize = 1024 * 1024;
+
+/// How much of a question and of its context is shown, at the beginning and at the end of each. A card takes both
+/// together, with the options.
+const QUESTION_BYTES_MAX: (usize, usize) = (8 * 1024, 8 * 1024);
+const CONTEXT_BYTES_MAX: (usize, usize) = (64 * 1024, 64 * 1024);
 
 /// Something of a phase could not be computed. A flow does not go on over it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -168,6 +174,9 @@ impl Phase {
         };
         shape.check().map_err(|refusal| Wrong::new("ask", ask.options_line, refusal.message))?;
         let context = ask.context.as_ref().map(text).transpose()?.unwrap_or_default();
+        // What nobody could be asked would hold up the flow for good.
+        let (question, _) = shortened(&question, 0, QUESTION_BYTES_MAX);
+        let (context, _) = shortened(&context, 0, CONTEXT_BYTES_MAX);
         let (to, risk, deadline_ms) = (ask.to.clone(), ask.risk, ask.deadline_ms);
         Ok(Some(Question { text: question, context, shape, to, risk, deadline_ms }))
     }
@@ -203,31 +212,51 @@ impl Phase {
 
     /// Where the flow goes on, once the step is done and the question, if one was asked, is over.
     pub fn next(&self, scope: &Scope) -> Result<Way, Wrong> {
-        let branches = match &scope.heard {
+        let (branches, is_no): (Vec<&Branch>, bool) = match &scope.heard {
             Heard::Silence => {
                 return Ok(self.on_silence.as_ref().map_or(Way::Unanswered, Way::from));
             }
             Heard::Answered(human) if !human.approved() => {
-                // What does not look at the no was not written for it.
-                match self.next.iter().position(Branch::looks_at_a_no) {
-                    Some(first) => &self.next[first..],
-                    None => return Ok(self.on_reject.as_ref().map_or(Way::Rejected, Way::from)),
-                }
+                (self.branches_for_a_no().collect(), true)
             }
-            Heard::Answered(_) | Heard::NotAsked => &self.next[..],
+            Heard::Answered(_) | Heard::NotAsked => (self.next.iter().collect(), false),
         };
-        scope.with(|values| {
+        let is_unasked = scope.heard == Heard::NotAsked;
+        let taken = scope.with(|values| {
             for Branch { when, to, line } in branches {
                 let holds = match when {
                     None => true,
-                    Some(when) => self.holds("if", *line, when, values)?,
+                    Some(when) => self
+                        .holds("if", *line, when, values)
+                        .map_err(|wrong| unasked(wrong, is_unasked && when.names("human")))?,
                 };
                 if holds {
-                    return Ok(to.into());
+                    return Ok(Some(to.into()));
                 }
             }
-            Err(Wrong::new("next", self.next_line, "none of its conditions holds"))
-        })
+            Ok(None)
+        })?;
+        match (taken, is_no) {
+            (Some(way), _) => Ok(way),
+            (None, true) => Ok(self.on_reject.as_ref().map_or(Way::Rejected, Way::from)),
+            (None, false) => {
+                Err(Wrong::new("next", self.next_line, "none of its conditions holds"))
+            }
+        }
+    }
+}
+
+/// A condition that looks at an answer nobody was asked for is told so.
+fn unasked(wrong: Wrong, is_so: bool) -> Wrong {
+    match is_so {
+        true => Wrong {
+            why: format!(
+                "{}; nobody was asked, so there is no `human`: look at `asked` first",
+                wrong.why
+            ),
+            ..wrong
+        },
+        false => wrong,
     }
 }
 

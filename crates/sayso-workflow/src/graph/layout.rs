@@ -29,8 +29,8 @@ pub(super) struct Layout {
 pub(super) struct Way {
     /// The number of its first edge, which names it.
     pub(super) edge: usize,
-    /// What its edges say, together.
-    pub(super) label: String,
+    /// What its edges say, one after the other; nothing where it is always gone.
+    pub(super) labels: Vec<String>,
     pub(super) from: usize,
     pub(super) to: usize,
     /// Whether it leads up, or to where it begins.
@@ -45,11 +45,18 @@ impl Layout {
         for (edge, is) in graph.edges.iter().enumerate() {
             let to = is.to.as_deref().map_or(Some(end), number);
             let (Some(from), Some(to)) = (number(&is.from), to) else { continue };
-            let label = graph.label_of(is);
+            let label = graph.label_of(is).to_owned();
             // Two edges between the same boxes are one way.
             match ways.iter_mut().find(|way| (way.from, way.to) == (from, to)) {
-                Some(way) => way.label = format!("{} or {label}", way.label),
-                None => ways.push(Way { edge, label: label.into(), from, to, is_back: false }),
+                Some(way) => way.labels.push(label),
+                None => ways.push(Way { edge, labels: vec![label], from, to, is_back: false }),
+            }
+        }
+        for way in &mut ways {
+            match way.labels.len() {
+                1 => way.labels.retain(|label| !label.is_empty()),
+                // Beside a no, what is left unsaid is the yes.
+                _ => way.labels.iter_mut().filter(|l| l.is_empty()).for_each(|l| *l = "yes".into()),
             }
         }
         mark_back(&mut ways, end + 1);

@@ -23,9 +23,9 @@ impl Graph {
             };
             let to = edge.to.as_deref().map_or(Some("finish".to_owned()), id);
             let (Some(from), Some(to)) = (id(&edge.from), to) else { continue };
-            let label = match edge.label.is_empty() {
-                true => String::new(),
-                false => format!("|\"{}\"|", harmless(&edge.label)),
+            let label = match self.label_of(edge) {
+                "" => String::new(),
+                label => format!("|\"{}\"|", harmless(label)),
             };
             let _ = writeln!(text, "  {from} -->{label} {to}");
         }

@@ -18,6 +18,9 @@ const LANE: f64 = 22.0;
 /// How long a label may be; the whole of it is its title.
 const LABEL_CHARS: usize = 30;
 const CHAR_WIDTH: f64 = 6.2;
+/// Between the lines of labels, and how many of them stand above each other.
+const LINE: f64 = 13.0;
+const LINES_MAX: usize = 4;
 /// How far a way from a box to itself goes.
 const LOOP: f64 = 26.0;
 
@@ -80,8 +83,9 @@ impl Drawing<'_> {
         let _ = writeln!(svg, "<title>{}</title>", escape(&self.graph.name));
         let _ = writeln!(svg, "<desc>{}</desc>", escape(&self.graph.text(standing, true)));
         svg.push_str(ARROW);
+        let mut room = Room::default();
         for way in self.layout.ways.iter().filter(|way| !way.is_back) {
-            self.way_down(&mut svg, way);
+            self.way_down(&mut svg, way, &mut room);
         }
         for way in self.layout.ways.iter().filter(|way| way.from == way.to) {
             self.way_round(&mut svg, way);
@@ -138,7 +142,14 @@ impl Drawing<'_> {
             State::Waits => "? ",
         };
         let name = format!("{sign}{}", shorten(&node.name, 22));
-        self.words(svg, (x, y + 24.0), &name, " font-weight=\"600\"");
+        // Wide letters are drawn closer rather than over the side of the box.
+        let squeezed = match name_width(&name) > BOX_WIDTH - 14.0 {
+            true => {
+                format!(" textLength=\"{:.0}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 14.0)
+            }
+            false => String::new(),
+        };
+        self.words(svg, (x, y + 24.0), &name, &format!(" font-weight=\"600\"{squeezed}"));
         let said = match state {
             State::Waits => "waits for a person",
             State::Open | State::Done | State::Here => node.in_words(),
@@ -168,7 +179,7 @@ impl Drawing<'_> {
     }
 
     /// A way to a box further down, through the room that was left for it.
-    fn way_down(&self, svg: &mut String, way: &Way) {
+    fn way_down(&self, svg: &mut String, way: &Way, room: &mut Room) {
         let (from, _) = self.layout.place(Slot::Node(way.from));
         let (to, _) = self.layout.place(Slot::Node(way.to));
         let (x, y) = self.leaves(way);
@@ -188,12 +199,10 @@ impl Drawing<'_> {
             1 => target,
             _ => self.top_in(from + 1, Slot::Passing(way.edge)),
         };
-        // Just before the next place: places have room between them, and what arrives together is told
-        // line by line.
-        let together = self.layout.ways.iter().filter(|w| !w.is_back && w.to == way.to);
-        let line = together.filter(|w| !w.label.is_empty() && w.edge < way.edge).count();
-        let line = if to - from == 1 { line.min(2) as f64 } else { 0.0 };
-        self.label(svg, way, (first.0 + 7.0, first.1 - 7.0 - line * 13.0), "start");
+        // Just before the next place: places have room between them.
+        let place = (first.0 + 7.0, first.1 - 7.0);
+        let line = room.line(place, label_width(way), way.labels.len());
+        self.label(svg, way, (place.0, place.1 - line * LINE), "start");
     }
 
     /// Where a way leaves its box: beside the other ways from it, in their order from left to right.
@@ -284,28 +293,52 @@ impl Drawing<'_> {
     }
 
     fn draw(&self, svg: &mut String, way: &Way, path: &str) {
-        let dashes = match way.label.as_str() {
-            "no" | "no answer" => " stroke-dasharray=\"5 4\"",
-            _ => "",
-        };
+        let is_no = |label: &String| matches!(label.as_str(), "no" | "no answer");
+        let is_dashed = !way.labels.is_empty() && way.labels.iter().all(is_no);
+        let dashes = if is_dashed { " stroke-dasharray=\"5 4\"" } else { "" };
         let _ = writeln!(
             svg,
             "<path d=\"{path}\" stroke-width=\"1.3\" marker-end=\"url(#sayso-arrow)\"{dashes}/>"
         );
     }
 
+    /// What is said on a way, line by line, the last one at the place.
     fn label(&self, svg: &mut String, way: &Way, (x, y): (f64, f64), anchor: &str) {
-        let whole = &way.label;
-        if whole.is_empty() {
-            return;
+        for (above, whole) in way.labels.iter().rev().enumerate() {
+            let y = y - above as f64 * LINE;
+            let _ = writeln!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"currentColor\" \
+                 stroke=\"none\" font-size=\"11\"><title>{}</title>{}</text>",
+                escape(whole),
+                escape(&label(whole))
+            );
         }
-        let _ = writeln!(
-            svg,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"currentColor\" \
-             stroke=\"none\" font-size=\"11\"><title>{}</title>{}</text>",
-            escape(whole),
-            escape(&label(whole))
-        );
+    }
+}
+
+/// Where labels stand already: no two of them stand on each other.
+#[derive(Default)]
+struct Room {
+    /// From where to where, and on which height.
+    taken: Vec<(f64, f64, f64)>,
+}
+
+impl Room {
+    /// How many lines above its place a label finds room. There are only so many before the box above.
+    fn line(&mut self, (x, y): (f64, f64), width: f64, lines: usize) -> f64 {
+        let heights = |line: usize| (line..line + lines).map(|at| y - at as f64 * LINE);
+        let is_free = |line: &usize| {
+            heights(*line).all(|height| {
+                !self.taken.iter().any(|(from, to, at)| {
+                    (height - at).abs() < LINE && x < to + 4.0 && x + width > from - 4.0
+                })
+            })
+        };
+        let last = LINES_MAX.saturating_sub(lines);
+        let line = (0..=last).find(is_free).unwrap_or(last);
+        self.taken.extend(heights(line).map(|height| (x, x + width, height)).collect::<Vec<_>>());
+        line as f64
     }
 }
 
@@ -322,7 +355,14 @@ fn curve(path: &mut String, from: (f64, f64), to: (f64, f64)) {
 }
 
 fn label_width(way: &Way) -> f64 {
-    label(&way.label).chars().count() as f64 * CHAR_WIDTH
+    let longest = way.labels.iter().map(|whole| label(whole).chars().count()).max();
+    longest.unwrap_or(0) as f64 * CHAR_WIDTH
+}
+
+/// How wide a name is about, in the letters of a box.
+fn name_width(name: &str) -> f64 {
+    let wide = |c: char| c.is_uppercase() || matches!(c, 'm' | 'w') || !c.is_ascii();
+    name.chars().map(|c| if wide(c) { 12.0 } else { 8.2 }).sum()
 }
 
 fn label(whole: &str) -> String {

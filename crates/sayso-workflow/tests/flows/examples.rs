@@ -85,14 +85,13 @@ fn walk(name: &str, set: &[(&str, &str)], answers: Vec<Heard>) -> (String, TempD
                 checks: &checks,
                 retries: phase.retries,
                 writes: None,
-                since: None,
                 mark: &format!("test-example-{name}-{}", been.len()),
                 time_max: Duration::from_secs(30),
                 stop: &stop,
             };
             match step.run() {
-                CommandCame::Completed { text, code, is_cut } => {
-                    scope.output = Some(command_output(&text, code, is_cut));
+                CommandCame::Completed { text, code, left_out } => {
+                    scope.output = Some(command_output(&text, code, left_out));
                 }
                 other => panic!("{name} {}: {other:?}", phase.name),
             }

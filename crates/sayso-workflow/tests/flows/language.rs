@@ -87,6 +87,45 @@ phases:
     ");
 }
 
+/// What says by itself what becomes of each answer needs no more.
+#[test]
+fn branches_that_leave_nothing_open_are_read() {
+    let ask = "ask: {approval: a}";
+    let maybe = "run: b, ask: {approval: a, if: output.code > 1}";
+    for rest in [
+        format!("{ask}, next: [{{if: approved, to: end}}, {{if: '!approved', to: end}}]"),
+        format!("{ask}, next: [{{if: approved, to: end}}]"),
+        format!("{ask}, next: [{{if: \"human.verdict == 'rejected'\", to: end}}, {{to: end}}]"),
+        format!("{ask}, next: [{{if: \"human.verdict == 'approved'\", to: end}}, {{to: end}}]"),
+        format!(
+            "{ask}, next: [{{if: 'approved && state == {{}}', to: end}}, {{to: end}}], on_reject: end"
+        ),
+        format!(
+            "{ask}, next: [{{if: 'approved && state == {{}}', to: end}}, {{if: approved, to: end}}]"
+        ),
+        format!("{ask}, next: [{{if: 'state == {{}} || approved', to: end}}, {{to: end}}]"),
+        format!(
+            "{ask}, next: [{{if: approved, to: end}}, {{if: 'state == {{}}', to: end}}, {{to: end}}]"
+        ),
+        format!("{maybe}, next: [{{if: '!asked || approved', to: end}}, {{to: end}}]"),
+        format!(
+            "{maybe}, next: [{{if: '!asked', to: end}}, {{if: \"human.value == 'x'\", to: end}}, {{to: end}}]"
+        ),
+        format!("{maybe}, next: [{{if: \"asked && human.value == 'x'\", to: end}}, {{to: end}}]"),
+        format!(
+            "{maybe}, next: [{{if: \"approved && human.value == 'x'\", to: end}}, {{if: '!asked || approved', to: end}}]"
+        ),
+        format!(
+            "{maybe}, next: [{{if: \"has(output.json) && output.cut\", to: end}}, {{to: end}}]"
+        ),
+    ] {
+        let text = format!("workflow: w\nphases:\n  - {{name: a, {rest}}}\n");
+        if let Err(mistakes) = parse(&text) {
+            panic!("{rest}\n{}", lines(&mistakes));
+        }
+    }
+}
+
 /// Also in texts of several lines, however they are written.
 #[test]
 fn a_mistake_in_a_long_text_has_its_own_line() {
@@ -132,6 +171,28 @@ fn each_of_these_is_a_mistake() {
         ("{run: b, ask: {approval: a, if: approved}}", "nobody has answered yet"),
         ("{run: b, next: [{if: 'approved', to: end}]}", "asks nobody"),
         ("{run: b, retries: 21}", "0 to 20"),
+        ("{run: b, set: {x: output.cod}}", "write `output.code`"),
+        ("{prompt: b, set: {x: output.code}}", "`output` has text, cut, summary, confidence, json"),
+        ("{run: b, each: '[1]', set: {x: output.json}}", "`output` has text, cut, items"),
+        ("{run: b, next: [{if: output.code == 1, to: end}]}", "none of them holds"),
+        (
+            "{run: b, ask: {approval: a, if: output.code > 1}, next: [{if: approved, to: end}]}",
+            "none of them holds",
+        ),
+        (
+            "{ask: {approval: a}, next: [{if: 'approved && state == {}', to: end}, {to: end}]}",
+            "both a yes and a no",
+        ),
+        (
+            "{ask: {approval: a}, next: [{if: '!approved && state == {}', to: end}, {to: end}]}",
+            "on_reject: PHASE",
+        ),
+        (
+            "{run: b, ask: {text: a, if: output.code > 1}, next: [{if: 'human.value == \"x\"', to: end}, {to: end}]}",
+            "`asked && `",
+        ),
+        ("{run: 'sh -c \"echo {{ state }}\"'}", "sh -c 'echo"),
+        ("{run: \"cat <<'EOF'\\n{{ state }}\\nEOF\\n\"}", "without quotes"),
         ("{run: b, end: 'yes'}", "true"),
     ];
     let phases = phases.map(|(rest, expected)| (phase(rest), expected));
@@ -148,7 +209,35 @@ fn each_of_these_is_a_mistake() {
         assert!(found.iter().all(|mistake| !mistake.fix.is_empty()), "{text}");
         checked += 1;
     }
-    assert_eq!(checked, 26);
+    assert_eq!(checked, 36);
+}
+
+/// What is no YAML is told in the words of whoever wrote it.
+#[test]
+fn what_is_no_yaml_says_what_to_write() {
+    let phase = "workflow: w\nphases:\n  - name: a\n";
+    let mut bomb = String::from("a: &a [x, x, x, x, x, x, x, x, x, x]\n");
+    for (name, of) in "bcdefgh".chars().zip("abcdefg".chars()) {
+        bomb += &format!("{name}: &{name} [{}*{of}]\n", format!("*{of}, ").repeat(9));
+    }
+    let texts = [
+        (format!("{phase}    prompt: {{{{ input.x }}}}\n"), Some(4), "`prompt: '{{ input.x }}'`"),
+        (format!("{phase}    run: echo a: b\n"), Some(4), "`run: 'echo a: b'`"),
+        (format!("{phase}    run: a\n    run: b\n"), Some(5), "`run` is there twice"),
+        (format!("{phase}    run: a\n---\nworkflow: x\n"), None, "second document"),
+        (format!("{phase}\trun: a\n"), None, "indent with blanks"),
+        (format!("x: &x {{run: a}}\n{phase}    <<: *x\n"), None, "write its keys out"),
+        (bomb, None, "unfolds"),
+    ];
+    let mut wrong = vec![];
+    for (text, line, expected) in texts {
+        let found = parse(&text).unwrap_err();
+        if !lines(&found).contains(expected) || line.is_some_and(|line| found[0].line != Some(line))
+        {
+            wrong.push(format!("{expected}: {}", lines(&found)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is wrong with a workflow is found when it is built, all at once.
 
-use sayso_workflow::{Human, Mistake, Phase, Workflow};
+use sayso_workflow::{Human, Mistake, Phase, State, Workflow};
 
 type Plain = Phase<u32>;
 
@@ -50,6 +50,20 @@ fn every_mistake_is_named() {
     ] {
         assert_eq!(mistakes(phases), expected);
     }
+}
+
+/// Pieces that are not there cannot be asked about, though the types would fit.
+#[test]
+fn pieces_are_asked_about_where_there_are_pieces() {
+    let ask = |_: &State<u32>, text: &String| Human::approval(text.as_str());
+    let whole = Phase::new("a").agent(|_| async { Ok::<Vec<String>, String>(vec![]) });
+    let wrong = Workflow::new("w", 1).phase(whole.human_for_each(ask).terminal()).build();
+    let found = wrong.err().map(|mistakes| mistakes.mistakes);
+    assert_eq!(found, Some(vec![Mistake::NoPieces("a".into())]));
+    let pieces = Phase::new("a")
+        .agent_for_each(|_: &u32| vec![1], |_, _: i32| async { Ok::<_, String>(String::new()) });
+    let right = Workflow::new("w", 1).phase(pieces.human_for_each(ask).terminal()).build();
+    assert!(right.is_ok());
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn no_line_is_longer_than_a_terminal() {
     let long = "x".repeat(64);
     let graph = Graph::from(&read(&format!(
         "workflow: {long}\nphases:\n  - name: {long}\n    run: y\n    ask: {{approval: Go?}}\n    \
-         next: [{{if: 'approved && state != {{}} && \"{long}\" != \"{long}{long}\"', to: end}}, {{to: {long}}}]\n"
+         next: [{{if: 'approved || (state == {{}} && \"{long}\" != \"{long}{long}\")', to: end}}, {{to: {long}}}]\n"
     )));
     let text = graph.text(&Standing::default(), false);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -134,7 +134,7 @@ fn where_a_flow_goes_on() {
 fn what_cannot_be_computed_is_an_error_and_never_a_way() {
     let flow = read(
         "workflow: w\nphases:\n  - name: a\n    run: x\n    ask: {if: output.json.sure < 1, approval: Go?}\n    \
-         next: [{if: output.json.sure < 1, to: end}, {if: output.code, to: end}]\n    \
+         next: [{if: output.json.sure < 1, to: end}, {if: output.code, to: end}, {to: end}]\n    \
          set: {x: output.json.sure}\n",
     );
     let phase = flow.first();
@@ -149,10 +149,58 @@ fn what_cannot_be_computed_is_an_error_and_never_a_way() {
     }
     let unsure = scope(json!({"code": 1, "json": {"sure": 2}}));
     assert!(phase.next(&unsure).is_err(), "a number is neither true nor false");
-    let none =
-        read("workflow: w\nphases: [{name: a, run: x, next: [{if: output.code == 1, to: end}]}]");
-    let error = none.first().next(&plain).unwrap_err();
-    assert!(error.to_string().contains("none of its conditions holds"), "{error}");
+}
+
+/// A no takes only what was written for it; where nothing was, it ends the flow.
+#[test]
+fn a_no_goes_only_where_it_is_meant_to() {
+    let phase = |rest: &str| {
+        read(&format!(
+            "workflow: w\ninput: {{big: {{default: false}}}}\nphases:\n  - {{name: a, run: x, ask: {{approval: Go?}}, \
+             {rest}}}\n  - {{name: b, run: x}}\n  - {{name: c, run: x}}\n  - {{name: d, run: x}}\n"
+        ))
+    };
+    let to = |name: &str| Way::Phase(name.into());
+    let both = "next: [{if: approved && input.big, to: b}, {to: c}], on_reject: d";
+    let split = "next: [{if: approved && input.big, to: b}, {if: approved, to: d}]";
+    let mixed = "next: [{if: input.big, to: b}, {if: '!approved && input.big', to: d}, {to: c}], on_reject: d";
+    let mut checked = 0;
+    for (rest, big, said, expected) in [
+        (both, true, yes(), to("b")),
+        (both, false, yes(), to("c")),
+        (both, true, no(), to("d")),
+        (both, false, no(), to("d")),
+        (split, true, yes(), to("b")),
+        (split, false, yes(), to("d")),
+        (split, true, no(), Way::Rejected),
+        (mixed, true, yes(), to("b")),
+        (mixed, false, no(), to("d")),
+        (
+            "next: [{if: '!approved && input.big', to: d}, {if: approved, to: b}, {to: c}]",
+            false,
+            no(),
+            to("c"),
+        ),
+    ] {
+        let flow = phase(rest);
+        let mut scope = Scope { output: Some(json!({"code": 0})), heard: said, ..Scope::default() };
+        scope.input.insert("big".into(), json!(big));
+        assert_eq!(flow.first().next(&scope).unwrap(), expected, "{rest} {big}");
+        checked += 1;
+    }
+    assert_eq!(checked, 10);
+}
+
+/// Who looks at an answer where nobody was asked is told what to look at.
+#[test]
+fn a_condition_without_an_answer_names_asked() {
+    let flow = read(
+        "workflow: w\nphases:\n  - {name: a, run: x, ask: {text: What?, if: output.code > 5}, \
+         next: [{if: 'asked == (human.value == \"x\")', to: end}, {to: end}]}\n",
+    );
+    let scope = Scope { output: Some(json!({"code": 0})), ..Scope::default() };
+    let error = flow.first().next(&scope).unwrap_err().to_string();
+    assert!(error.contains("look at `asked` first"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::shared::{Site, ann, block_on, on_both};
 use sayso_core::flow::How;
-use sayso_core::{Answer, Code};
+use sayso_core::{Answer, Approvers, Code, Risk};
 use sayso_workflow::{
     AutoApprove, Event, Human, HumanInput, Inbox, Outcome, Phase, State, Terminal, Told, Workflow,
     by,
@@ -182,14 +182,163 @@ fn at_the_terminal() {
     let (outcome, shown) = ask("pick", options.clone(), "3\nblack\n2\n");
     assert!(matches!(outcome, Outcome::Done(state) if state.value() == Some("blue")));
     assert!(
-        shown.contains("2 blue: takes a day") && shown.matches("none of the options").count() == 2
+        shown.contains("2 blue: takes a day")
+            && shown.contains("no option 3")
+            && shown.contains("\"black\" is none of the options"),
+        "{shown}"
     );
-    let (outcome, _) = ask("other", options.or_other(), "black\n");
+    let (outcome, _) = ask("other", options.clone().or_other(), "black\n/other black\n");
     assert!(matches!(outcome, Outcome::Done(state) if state.value() == Some("black")));
+    let (outcome, _) = ask("declined", options, "/reject none of them\n");
+    assert!(matches!(outcome, Outcome::Rejected(why) if why.contains("none of them")));
+    let known = Human::approval("Ship it?")
+        .fact("tests", "3 fail")
+        .risk(Risk::High)
+        .to(Approvers::Person("eve".into()))
+        .within(Duration::from_secs(90));
+    let (_, shown) = ask("known", known, "no\n");
+    for said in ["tests: 3 fail", "high risk", "eve", "within 90 seconds"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
     let (outcome, _) = ask("text", Human::text("Why?"), "because\n");
     assert!(matches!(outcome, Outcome::Done(state) if state.value() == Some("because")));
     let (outcome, _) = ask("later", Human::approval("Ship it?"), "");
     assert!(matches!(outcome, Outcome::Waits(_)));
+}
+
+/// A way of the program's own is told everything the question says.
+#[test]
+fn a_handler_is_told_what_the_question_says() {
+    let inbox = Inbox::in_memory("bot").unwrap();
+    let human = Human::approval("Ship it?")
+        .fact("tests", "3 fail")
+        .risk(Risk::High)
+        .to(Approvers::Person("eve".into()))
+        .within(Duration::from_secs(90));
+    let workflow =
+        Workflow::new("ask", 1).phase(Phase::new("ask").human(human).terminal()).build().unwrap();
+    let told = Arc::new(Mutex::new(None));
+    let pager = {
+        let told = told.clone();
+        by("pager", move |request| {
+            *told.lock().unwrap() = Some(request);
+            async { Ok(Told::Later) }
+        })
+    };
+    let outcome = block_on(async {
+        let flow = inbox.begin(&workflow, "1.2", 0_u32).await.unwrap();
+        flow.run(pager).await.unwrap()
+    });
+    assert!(matches!(outcome, Outcome::Waits(questions) if questions.is_empty()));
+    let request = told.lock().unwrap().take().unwrap();
+    assert_eq!(request.facts, [("tests".to_owned(), "3 fail".to_owned())]);
+    assert_eq!((request.risk, request.within), (Some(Risk::High), Some(Duration::from_secs(90))));
+    assert_eq!(request.to, Some(Approvers::Person("eve".into())));
+    assert_eq!((request.workflow.as_str(), request.about.as_str()), ("ask", "1.2"));
+}
+
+on_both! {
+    /// A yes of an earlier phase is no yes to a question that nobody was asked.
+    fn a_yes_counts_where_it_was_asked_for(site: &Site) {
+        let workflow = Workflow::new("stale", 1)
+            .phase(Phase::new("plan").human(Human::approval("Plan?")).next("pay"))
+            .phase(
+                Phase::new("pay")
+                    .human_if(|_: &State<u32>, _| None::<Human>)
+                    .next_by(["paid", "left"], |state, _| if state.approved { "paid" } else { "left" }),
+            )
+            .phase(Phase::new("paid").agent(|_| async { Ok::<_, String>(()) }).terminal())
+            .phase(
+                Phase::new("left")
+                    .agent(|state: State<u32>| async move { Ok::<_, String>(state.approved || state.human.is_some()) })
+                    .keep(|state, is_stale: &bool| *state = u32::from(*is_stale))
+                    .terminal(),
+            )
+            .build()
+            .unwrap();
+        let inbox = site.inbox();
+        let outcome = block_on(async {
+            let flow = inbox.begin(&workflow, "k", 7).await.unwrap();
+            flow.run(HumanInput::Park).await.unwrap();
+            site.answer(&site.open()[0], Answer::approved());
+            flow.run(HumanInput::Park).await.unwrap()
+        });
+        let Outcome::Done(state) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((state.data, state.approved), (0, false), "nobody said yes to paying");
+    }
+}
+
+on_both! {
+    /// What a piece cannot do does not undo what its siblings are at: they come to their end and are kept.
+    fn a_piece_that_fails_drops_no_other(site: &Site) {
+        let runs = Arc::new(AtomicU32::new(0));
+        let workflow = {
+            let runs = runs.clone();
+            Workflow::new("pieces", 1)
+                .phase(
+                    Phase::new("work")
+                        .agent_for_each(
+                            |_: &u32| vec![0_u64, 1, 2],
+                            move |_, piece: u64| {
+                                let runs = runs.clone();
+                                async move {
+                                    if piece == 0 {
+                                        return Err("no".to_owned());
+                                    }
+                                    tokio::time::sleep(Duration::from_millis(100)).await;
+                                    runs.fetch_add(1, Ordering::SeqCst);
+                                    Ok(piece)
+                                }
+                            },
+                        )
+                        .terminal(),
+                )
+                .build()
+                .unwrap()
+        };
+        let inbox = site.inbox();
+        block_on(async {
+            let flow = inbox.begin(&workflow, "k", 0).await.unwrap();
+            for _ in 0..2 {
+                assert!(flow.run(HumanInput::Park).await.is_err());
+            }
+            assert_eq!(site.at_desk(|desk| desk.flow(flow.id())).unwrap().outputs.len(), 2);
+            // What failed is not ready, and not lost.
+            assert!(inbox.ready(&workflow).await.unwrap().is_empty());
+            assert_eq!(inbox.stuck(&workflow).await.unwrap().len(), 1);
+        });
+        assert_eq!(runs.load(Ordering::SeqCst), 2, "each once");
+    }
+}
+
+on_both! {
+    /// However many flows of others there are, and however many failed, one that was answered is found.
+    fn nobody_is_starved(site: &Site) {
+        let inbox = site.inbox();
+        let failing = Workflow::new("ask", 1)
+            .phase(Phase::new("ask").agent(|_: State<u32>| async { Err::<(), _>("no") }).terminal())
+            .build()
+            .unwrap();
+        let other = Workflow::new("other", 1)
+            .phase(Phase::new("ask").human(Human::approval("Other?")).terminal())
+            .build()
+            .unwrap();
+        let asking = Workflow::new("ask", 1)
+            .phase(Phase::new("ask").human(Human::approval("Well?")).terminal())
+            .build()
+            .unwrap();
+        block_on(async {
+            for n in 0..110_u32 {
+                inbox.begin(&other, &n.to_string(), n).await.unwrap();
+                assert!(inbox.run(&failing, &n.to_string(), n, HumanInput::Park).await.is_err());
+            }
+            let (flow, _) = inbox.run(&asking, "asks", 0, HumanInput::Park).await.unwrap();
+            assert!(inbox.ready(&asking).await.unwrap().is_empty(), "it waits");
+            site.answer(&site.wait_for("Well?"), Answer::approved());
+            let ready = inbox.ready(&asking).await.unwrap();
+            assert_eq!(ready.iter().map(|flow| flow.id()).collect::<Vec<_>>(), [flow.id()]);
+        });
+    }
 }
 
 on_both! {

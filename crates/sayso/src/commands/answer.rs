@@ -3,12 +3,20 @@
 use super::shared::{self, Which};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
-use sayso_core::{Answer, Code, Content, Exit, Shape};
+use crate::{card, editor};
+use sayso_core::gate::{self, Gate};
+use sayso_core::{Actor, Answer, Code, Content, Exit, Shape};
+use sayso_engine::{Desk, Say};
+use sayso_server::prose;
 use serde_json::Value;
+
+/// Editors know by it that comments are in the JSON.
+const FORM_ENDING: &str = ".jsonc";
 
 /// Answer whatever is asked: a verdict, a text, a choice or a form.
 ///
-/// For a verdict say `yes` or `no` in full; nothing else counts as one.
+/// For a verdict say `yes` or `no` in full; nothing else counts as one. A form without `--form` is filled in with
+/// your editor.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso answer g7k2 yes
@@ -37,6 +45,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let says_nothing = args.answer.is_empty() && args.form.is_none() && args.arguments.is_none();
+    if says_nothing && args.other.is_none() && !args.which.id.contains(',') {
+        let (desk, actor) = context.sit_down_to_answer()?;
+        let gate = desk.gate(desk.find_gate(&args.which.id)?)?;
+        if matches!(gate.card.shape, Shape::Form { .. }) {
+            return fill_in(context, &desk, &actor, &gate, &args.which, args.reason);
+        }
+    }
     let form = args.form.map(|text| json(context, &text, "form")).transpose()?;
     let arguments = args.arguments.map(|text| json(context, &text, "arguments")).transpose()?;
     let typed = match args.answer.as_slice() {
@@ -58,13 +74,46 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     })
 }
 
-fn with(content: Content) -> Answer {
-    Answer { content, ..Answer::approved() }
+/// Fills a form in with the editor. The card is in there, so that is the card which was seen. What somebody
+/// took the time to write is not lost when it cannot be recorded.
+pub(super) fn fill_in(
+    context: &Context<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    gate: &Gate,
+    which: &Which,
+    reason: Option<String>,
+) -> Result<Exit> {
+    gate::check_is_open(gate)?;
+    let Shape::Form { schema } = &gate.card.shape else {
+        return Err(Failure::new(Code::WrongAnswer, "this gate takes no form"));
+    };
+    if context.globals.no_input {
+        let message = "the form is not filled in, and no editor may be opened";
+        let how = card::how_to_answer(gate).join(", or ");
+        return Err(Failure::new(Code::NoInput, message).hint(how));
+    }
+    let fields = prose::fields(schema);
+    let empty = prose::to_fill_in(&gate.card.question, &fields, None);
+    let Some(written) = editor::change(&empty, FORM_ENDING)? else {
+        return Err(Failure::new(Code::EmptyAnswer, "nothing was filled in"));
+    };
+    let no_json = |e| Failure::new(Code::InvalidForm, format!("what was written is no JSON: {e}"));
+    let answered = prose::filled_in(&fields, &written).map_err(no_json).and_then(|form| {
+        let answer = Answer { reason, ..with(Content::Form(form)) };
+        let named = which.digest.clone().unwrap_or_else(|| gate.digest.to_string());
+        let say = Say { digest: named, ..shared::say(gate, actor, which, answer) };
+        shared::answer_card(context, desk, actor, gate, say)
+    });
+    if answered.is_err() {
+        let kept = editor::keep(&written, FORM_ENDING)?;
+        context.out.talk(&format!("What you wrote was not recorded; it is in {}", kept.display()));
+    }
+    answered
 }
 
-/// A form as it was typed.
-pub(crate) fn form(typed: &str) -> Result<Answer> {
-    Ok(with(Content::Form(parse(typed, "form")?)))
+fn with(content: Content) -> Answer {
+    Answer { content, ..Answer::approved() }
 }
 
 fn json(context: &Context<'_>, typed: &str, what: &str) -> Result<Value> {
@@ -72,8 +121,9 @@ fn json(context: &Context<'_>, typed: &str, what: &str) -> Result<Value> {
 }
 
 fn parse(typed: &str, what: &str) -> Result<Value> {
-    serde_json::from_str(typed)
-        .map_err(|e| Failure::new(Code::InvalidForm, format!("the {what} given is not JSON: {e}")))
+    serde_json::from_str(typed).map_err(|e| {
+        Failure::new(Code::InvalidForm, format!("what is given as {what} is no JSON: {e}"))
+    })
 }
 
 /// Only these words are a verdict: nothing means yes by accident.

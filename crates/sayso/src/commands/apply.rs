@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::fleet::{self, Difference, Plan};
 use crate::out::{Look, Out};
+use crate::who;
 use sayso_core::text::harmless_line;
 use sayso_core::{Code, Exit};
 use serde::Serialize;
@@ -60,7 +61,13 @@ struct Changed {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let plans = fleet::plans(context, &args.file, args.prune)?;
+    let plans = fleet::plans(context, &args.file, args.prune);
+    if plans.as_ref().is_err_and(|failure| failure.code == Code::NotAllowed) && !args.dry_run {
+        // Whoever may not even look may not set anything: that is the plainer no, and it is written down.
+        let desk = context.desk()?;
+        who::check_may_answer(&desk, &who::person(context, &desk)?, "set up a space")?;
+    }
+    let plans = plans?;
     let mut applied = vec![];
     for plan in plans {
         if !args.dry_run {

@@ -58,13 +58,13 @@ pub(crate) struct Args {
     /// Something to show beside the question, as NAME=VALUE; marked as the asker's word.
     #[arg(long, value_name = "NAME=VALUE")]
     fact: Vec<String>,
-    /// Who may answer: a person; given several times, any of them.
+    /// Who may answer: a person, or a group as @NAME; given several times, any of them.
     #[arg(long = "to", value_name = "PERSON")]
     to: Vec<String>,
     /// How many of them have to agree.
     #[arg(long, value_name = "N", requires = "to", default_value_t = 1)]
     quorum: usize,
-    /// The least proof an answer needs: token, tty or passphrase.
+    /// The least proof an answer needs: token, tty, passphrase, or presence (a passkey, on the pages of a server).
     #[arg(long, value_name = "PROOF", default_value = "token")]
     proof: String,
     /// How long people have: 30m, 2h, 1d. What happens then is said with --at-end.
@@ -142,16 +142,21 @@ fn kind(args: &Args, task: Option<TaskId>) -> Result<Kind> {
 }
 
 fn card(args: &Args, context: &Context<'_>, kind: Kind) -> Result<Card> {
-    let facts = args.fact.iter().map(|typed| {
-        let (name, value) = typed.split_once('=').unwrap_or((typed, ""));
-        Fact { name: name.into(), value: value.into(), verified: false }
-    });
+    let facts: Result<_> = args.fact.iter().map(|typed| fact(typed)).collect();
     Ok(Card {
         question: context.text(&args.question)?,
         narrative: args.context.clone().unwrap_or_default(),
-        facts: facts.collect(),
+        facts: facts?,
         shape: shape(args, kind)?,
     })
+}
+
+fn fact(typed: &str) -> Result<Fact> {
+    let (name, value) = typed.split_once('=').ok_or_else(|| {
+        Failure::new(Code::BadValue, format!("the fact {typed:?} has no value"))
+            .hint("write NAME=VALUE, as in: --fact branch=main")
+    })?;
+    Ok(Fact { name: name.into(), value: value.into(), verified: false })
 }
 
 fn shape(args: &Args, kind: Kind) -> Result<Shape> {
@@ -211,10 +216,10 @@ fn at_end(typed: &str) -> Result<AtEnd> {
 }
 
 fn proof(typed: &str) -> Result<Proof> {
-    let known = [Proof::Token, Proof::Tty, Proof::Passphrase];
+    let known = [Proof::Token, Proof::Tty, Proof::Passphrase, Proof::Presence];
     known.into_iter().find(|p| p.as_str() == typed).ok_or_else(|| {
         Failure::new(Code::BadValue, format!("{typed:?} is no proof that can be asked for"))
-            .hint("take token, tty or passphrase")
+            .hint("take token, tty, passphrase or presence")
     })
 }
 

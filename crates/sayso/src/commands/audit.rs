@@ -1,6 +1,6 @@
 //! `sayso audit`: what happened, and that it is still what happened.
 
-use super::shared::ROWS;
+use super::shared::{ROWS, rows};
 use crate::card;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -28,7 +28,7 @@ enum Verb {
     /// The last entries, newest first.
     List {
         /// Show at most this many.
-        #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+        #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N", value_parser = rows)]
         limit: usize,
     },
     /// Check the chain, the log behind it and every view; names the first bad entry.
@@ -119,7 +119,7 @@ fn verify_file(context: &Context<'_>, path: &Path) -> Result<Exit> {
 fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_look()?;
     match path {
-        None => drop(desk.export_audit(&actor, std::io::stdout().lock())?),
+        None => drop(desk.export_audit(&actor, context.out.stdout())?),
         Some(path) => {
             let file = File::create_new(path)
                 .map_err(|e| Failure::new(Code::Failure, format!("{}: {e}", path.display())))?;

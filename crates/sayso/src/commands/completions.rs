@@ -16,7 +16,7 @@ pub(crate) struct Args {
     shell: String,
 }
 
-pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     use clap_complete::env::Shells;
     let shells = Shells::builtins();
     let unknown = || {
@@ -25,6 +25,6 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
             .hint(format!("take one of {}", names.join(", ")))
     };
     let shell = shells.completer(&args.shell).ok_or_else(unknown)?;
-    shell.write_registration("COMPLETE", "sayso", "sayso", "sayso", &mut std::io::stdout())?;
+    shell.write_registration("COMPLETE", "sayso", "sayso", "sayso", &mut context.out.stdout())?;
     Ok(Exit::Ok)
 }

@@ -38,6 +38,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
                 .hint("see: sayso --help")
         })?,
     };
-    clap_mangen::Man::new(page).render(&mut std::io::stdout())?;
+    clap_mangen::Man::new(page).render(&mut context.out.stdout())?;
     Ok(Exit::Ok)
 }

@@ -1,6 +1,6 @@
 //! `sayso messages`: what agents were told.
 
-use super::shared::ROWS;
+use super::shared::{ROWS, rows};
 use crate::card;
 use crate::context::Context;
 use crate::exit::Result;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     ack: Vec<String>,
     /// Show at most this many.
-    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N", value_parser = rows)]
     limit: usize,
 }
 

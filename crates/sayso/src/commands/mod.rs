@@ -64,8 +64,7 @@ mod welcome;
 pub(crate) mod withdraw;
 pub(crate) mod work;
 
-pub(crate) use answer::form;
-pub(crate) use shared::{give, give_several, picks};
+pub(crate) use shared::{give, give_several, picks_or_words};
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! `sayso notices`: what people are told, and whether it reaches them.
 
-use super::shared::{self, ROWS};
+use super::shared::{self, ROWS, rows};
 use crate::card;
 use crate::config;
 use crate::context::Context;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(shared::live_ids))]
     gate: Option<String>,
     /// Show at most this many.
-    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N", value_parser = rows)]
     limit: usize,
 }
 

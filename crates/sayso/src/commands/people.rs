@@ -6,7 +6,7 @@ use crate::out::Look;
 use crate::{when, who};
 use clap::Subcommand;
 use sayso_core::Exit;
-use sayso_engine::Known;
+use sayso_engine::{Dismissed, Known};
 
 /// Who belongs to a space, and how they get in from elsewhere.
 ///
@@ -31,7 +31,8 @@ enum Verb {
         #[arg(long)]
         admin: bool,
     },
-    /// Let a person in no more. Their credentials end at once; what they did stays.
+    /// Let a person in no more. Their credentials end at once, and so do the tokens they made, apart from those of
+    /// agents at work; what they did stays. Says where they are still named, and what nobody is left to answer.
     Dismiss {
         /// Who they are here.
         #[arg(value_name = "NAME")]
@@ -46,8 +47,32 @@ pub(crate) struct Shown {
     name: String,
     /// Whether they look after the space.
     admin: bool,
-    /// When they were let in first.
+    /// When they were let in first, or since when they have a token.
     joined_at: String,
+    /// Whether they are here by a token alone, and were never invited.
+    by_token: bool,
+}
+
+/// What came of sending somebody away, for `--json`.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct Sent {
+    /// Who.
+    name: String,
+    /// Tokens they had made, which have ended: handle, role and name.
+    ended: Vec<String>,
+    /// Those that go on, since an agent is at work with one.
+    kept: Vec<String>,
+    /// The groups and policies that still name them.
+    named_in: Vec<String>,
+    /// Open gates that nobody is left to answer.
+    gates: Vec<String>,
+}
+
+impl Sent {
+    fn of(name: &str, came: Dismissed) -> Self {
+        let Dismissed { ended, kept, named_in, gates } = came;
+        Self { name: name.to_owned(), ended, kept, named_in, gates }
+    }
 }
 
 /// A code, for `--json`.
@@ -71,7 +96,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 
 fn list(context: &Context<'_>) -> Result<Exit> {
     let (desk, _) = context.sit_down_to_look()?;
-    let people: Vec<_> = desk.people()?.into_iter().map(shown).collect();
+    let invited = desk.people()?.into_iter().map(|known| shown(known, false));
+    let others = desk.people_by_token()?.into_iter().map(|known| shown(known, true));
+    let people: Vec<_> = invited.chain(others).collect();
     let out = context.out;
     if out.json {
         out.json(&people);
@@ -81,22 +108,40 @@ fn list(context: &Context<'_>) -> Result<Exit> {
         out.remark("nobody was let in yet; invite somebody with: sayso people invite NAME");
     }
     for person in &people {
-        let what = if person.admin { "  looks after the space" } else { "" };
+        let what = match (person.admin, person.by_token) {
+            (true, _) => "  looks after the space",
+            (false, true) => "  by a token alone",
+            (false, false) => "",
+        };
         out.line(&format!("{}{what}", out.paint(Look::Name, &person.name)));
     }
     Ok(Exit::Ok)
 }
 
-fn shown(known: Known) -> Shown {
+fn shown(known: Known, by_token: bool) -> Shown {
     let Known { name, is_admin, joined_at } = known;
-    Shown { name, admin: is_admin, joined_at: when::rfc3339(joined_at) }
+    Shown { name, admin: is_admin, joined_at: when::rfc3339(joined_at), by_token }
 }
 
 fn dismiss(context: &Context<'_>, name: &str) -> Result<Exit> {
     let desk = context.desk()?;
     let actor = who::person(context, &desk)?;
-    desk.dismiss_person(&actor, name)?;
-    context.out.line(&format!("{name} is let in no more; their credentials have ended"));
+    let came = desk.dismiss_person(&actor, name)?;
+    let out = context.out;
+    if out.json {
+        out.json(&Sent::of(name, came));
+        return Ok(Exit::Ok);
+    }
+    out.line(&format!("{name} is let in no more; their credentials have ended"));
+    let say = |what: &str, which: &[String]| {
+        if !which.is_empty() {
+            out.remark(&format!("{what}: {}", which.join(", ")));
+        }
+    };
+    say("tokens they made have ended, too", &came.ended);
+    say("agents are at work with tokens they made; these end with the work", &came.kept);
+    say("they are still named in", &came.named_in);
+    say("nobody is left to answer", &came.gates);
     Ok(Exit::Ok)
 }
 

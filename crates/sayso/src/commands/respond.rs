@@ -1,13 +1,14 @@
 //! `sayso respond`: answer a question with a text.
 
+use super::answer;
 use super::shared::{self, Which};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::{card, editor};
 use clap_complete::ArgValueCompleter;
-use sayso_core::gate::Gate;
+use sayso_core::gate::{self, Gate};
 use sayso_core::text::harmless;
-use sayso_core::{Answer, Code, Exit, Kind, Shape};
+use sayso_core::{Answer, Code, Exit, Kind, Shape, typed};
 use sayso_engine::{InboxFilter, Say};
 use std::ffi::OsStr;
 use std::io::{BufRead, Write};
@@ -51,6 +52,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let Some(id) = args.id else { return walk(context) };
     let which = Which { id, digest: args.digest, only: args.only };
     if let Some(name) = &args.template {
+        // Who may not answer is told that, and not which answers are ready.
+        context.sit_down_to_answer()?;
         let text = template(context, name)?;
         return shared::answer(context, &which, |gate| as_answer(gate, &text));
     }
@@ -78,7 +81,11 @@ fn template(context: &Context<'_>, name: &str) -> Result<String> {
 fn edit_and_answer(context: &Context<'_>, which: &Which) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_answer()?;
     let gate = desk.gate(desk.find_gate(&which.id)?)?;
+    if matches!(gate.card.shape, Shape::Form { .. }) {
+        return answer::fill_in(context, &desk, &actor, &gate, which, None);
+    }
     check_takes_words(&gate)?;
+    gate::check_is_open(&gate)?;
     let text = edit(context, &gate)?;
     let answered = as_answer(&gate, &text).and_then(|answer| {
         let named = which.digest.clone().unwrap_or_else(|| gate.digest.to_string());
@@ -96,7 +103,8 @@ fn edit(context: &Context<'_>, gate: &Gate) -> Result<String> {
         return Err(Failure::new(Code::NoInput, "there is no text, and no editor may be opened")
             .hint("give the text: sayso respond ID \"your answer\""));
     }
-    editor::write_below(&gate.card.question, &gate.card.narrative)
+    let written = editor::write_below(&gate.card.question, &gate.card.narrative, "")?;
+    Ok(written.unwrap_or_default())
 }
 
 /// Words pass for direction, and for nothing else that waits for a yes or a no: "not yet" must not
@@ -115,13 +123,9 @@ fn check_takes_words(gate: &Gate) -> Result<()> {
 fn as_answer(gate: &Gate, text: &str) -> Result<Answer> {
     check_takes_words(gate)?;
     Ok(match &gate.card.shape {
-        Shape::Choice { options, other, .. } => {
-            let picked = shared::picks(gate, &[text.to_owned()]);
-            let is_option = options.iter().any(|o| picked.contains(&o.name));
-            match is_option || !other {
-                true => Answer::choice(picked, None),
-                false => Answer::choice(vec![], Some(text.into())),
-            }
+        Shape::Choice { .. } => {
+            let (picked, other) = shared::picks_or_words(gate, text)?;
+            Answer::choice(picked, other)
         }
         Shape::Verdict | Shape::Text | Shape::Form { .. } => Answer::text(text),
     })
@@ -149,7 +153,8 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
         let gate = &card.gate;
         out.talk(&card::asked_card(out, &card, desk.now()));
         desk.see_card(&actor, &card)?;
-        let _ = write!(std::io::stderr(), "\nYour answer (empty to skip): ");
+        let how = typed::how(&gate.card.shape);
+        let _ = write!(std::io::stderr(), "\n{how} (empty to skip): ");
         let Some(line) = lines.next() else { break };
         let line = line?;
         if line.trim().is_empty() {
@@ -157,10 +162,12 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
             continue;
         }
         let same = card.same.as_ref().map(ToString::to_string);
-        let (answer, digest) = (as_answer(gate, line.trim())?, gate.digest.to_string());
-        let say = Say { gate: gate.opened.id, answer, digest, same };
-        // One that somebody else answered meanwhile does not end the walk.
-        if let Err(failure) = shared::answer_card(context, &desk, &actor, gate, say) {
+        let (id, digest) = (gate.opened.id, gate.digest.to_string());
+        let said = typed::read(&gate.card.shape, &line).map_err(Failure::from);
+        let said = said.map(|answer| Say { gate: id, answer, digest, same });
+        // One that was mistyped stays open; one that somebody else answered meanwhile does not end the walk.
+        let answered = said.and_then(|say| shared::answer_card(context, &desk, &actor, gate, say));
+        if let Err(failure) = answered {
             out.error(failure.code.as_str(), &failure.message, failure.hint.as_deref());
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     task: Option<String>,
     /// Show at most this many.
-    #[arg(short = 'n', long, default_value_t = shared::ROWS, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = shared::ROWS, value_name = "N", value_parser = shared::rows)]
     limit: usize,
 }
 

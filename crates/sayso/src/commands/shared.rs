@@ -11,7 +11,7 @@ use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use sayso_core::flow::Flow;
 use sayso_core::gate::{Alert, Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict};
+use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict, typed};
 use sayso_engine::{Asked, Desk, FlowFilter, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
 use sayso_server::prose::still_needed;
 use sayso_server::wire;
@@ -24,11 +24,19 @@ const FLOWS_MAX: usize = 100;
 /// How many rows a list shows unless told otherwise.
 pub(super) const ROWS: usize = 50;
 
+/// How many rows somebody wants. None at all would look as if there were none.
+pub(super) fn rows(typed: &str) -> std::result::Result<usize, String> {
+    match typed.parse() {
+        Ok(0) | Err(_) => Err("take a whole number from 1 on".into()),
+        Ok(rows) => Ok(rows),
+    }
+}
+
 /// A page of a list.
 #[derive(Args)]
 pub(crate) struct Paging {
     /// Show at most this many.
-    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N", value_parser = rows)]
     pub(super) limit: usize,
     /// Go on behind this one, as the last page said.
     #[arg(long, value_name = "ID")]
@@ -339,6 +347,49 @@ pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
     typed.iter().map(pick).collect()
 }
 
+/// Reads what somebody typed for a choice: options by name or number, several where several may be picked, or
+/// words of their own. A number that no option has is a mistake and not words.
+pub(crate) fn picks_or_words(gate: &Gate, typed: &str) -> Result<(Vec<String>, Option<String>)> {
+    let sayso_core::Shape::Choice { options, multi, other } = &gate.card.shape else {
+        return Ok((vec![], Some(typed.to_owned())));
+    };
+    let is_option = |name: &String| options.iter().any(|option| option.name == *name);
+    // A name may have spaces and commas in it, so the whole comes first, then what is between commas.
+    let whole = vec![typed.trim().to_owned()];
+    let ways = [whole, words_of(typed, &[',']), words_of(typed, &[',', ' '])];
+    let several = if *multi { &ways[..] } else { &ways[..1] };
+    let named = |word: &String| match typed::pick(options, word) {
+        Some(option) => option.name.clone(),
+        None => word.clone(),
+    };
+    let mut found = several.iter().map(|words| words.iter().map(named).collect::<Vec<_>>());
+    let are_options = |picked: &Vec<String>| !picked.is_empty() && picked.iter().all(is_option);
+    if let Some(mut picked) = found.find(are_options) {
+        let mut seen = std::collections::BTreeSet::new();
+        picked.retain(|name| seen.insert(name.clone()));
+        return Ok((picked, None));
+    }
+    let number = |word: &String| word.parse::<usize>().is_ok();
+    let are_names_numbers = options.iter().any(|option| number(&option.name));
+    let all = words_of(typed, &[',', ' ']);
+    let is_strange = |word: &&String| typed::pick(options, word).is_none();
+    let are_numbers = all.iter().all(number) && !are_names_numbers;
+    let stranger = all.iter().find(is_strange).filter(|_| are_numbers).cloned();
+    if stranger.is_none() && *other {
+        return Ok((vec![], Some(typed.trim().to_owned())));
+    }
+    let names: Vec<_> = options.iter().map(|option| format!("{:?}", option.name)).collect();
+    let stranger = stranger.unwrap_or_else(|| typed.trim().to_owned());
+    let message = format!("{stranger:?} is not one of the options");
+    Err(Failure::new(Code::UnknownOption, message)
+        .hint(format!("the options are {}", names.join(", "))))
+}
+
+fn words_of(typed: &str, between: &[char]) -> Vec<String> {
+    let words = typed.split(between).map(str::trim).filter(|word| !word.is_empty());
+    words.map(Into::into).collect()
+}
+
 /// The gate of an id, for commands that only look.
 pub(super) fn find_gate(desk: &Desk, typed: &str) -> Result<GateId> {
     Ok(desk.find_gate(typed)?)
@@ -398,7 +449,7 @@ pub(super) fn print_cards(context: &Context<'_>, desk: &Desk, cards: &[Asked]) -
         let gate = &asked.gate;
         let task = names.iter().find(|(id, ..)| Some(*id) == gate.opened.task);
         let task = task.map(|(_, handle, _)| handle.as_str());
-        context.out.line(&card::gate_row(context.out, gate, task, desk.now()));
+        context.out.line(&card::asked_row(context.out, asked, task, desk.now()));
         card::askers(context.out, asked, "   ").iter().for_each(|line| context.out.line(line));
     }
     Ok(())
@@ -513,8 +564,9 @@ pub(super) fn hand_over(
             Exit::Unanswered
         }
     };
-    // Printed before it is acknowledged: who dies in between gets it again.
+    // Printed before it is acknowledged: who dies in between, or could not hear it, gets it again.
     if is_ours {
+        out.check_is_heard()?;
         desk.acknowledge(actor, id)?;
     }
     Ok(exit)

@@ -40,6 +40,7 @@ fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> R
         true => context.out.json(&wire::GateDetail::of(&asked, &receipt, &when::rfc3339)),
         false => {
             context.out.line(&card::asked_card(context.out, &asked, desk.now()));
+            show_flow(context, desk, &asked.gate);
             show_told(context, desk, actor, &asked.gate)?;
             show_templates(context, desk, &asked.gate)?;
             show_way(context, &asked.gate, &receipt, desk.now());
@@ -48,6 +49,14 @@ fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> R
     // Shown first: only what was really printed counts as seen.
     desk.see_card(actor, &asked)?;
     Ok(Exit::Ok)
+}
+
+/// Which flow asks, for whoever may look at flows.
+fn show_flow(context: &Context<'_>, desk: &Desk, gate: &Gate) {
+    let Some(Ok(flow)) = gate.opened.flow.map(|flow| desk.flow(flow)) else { return };
+    let line =
+        format!("  flow {handle} asks: sayso flow show {handle}", handle = flow.started.handle);
+    context.out.line(&context.out.paint(Look::Faint, &line));
 }
 
 /// The way of a gate in a line, once it has come to an end; what went on with it, and what hangs.

@@ -23,6 +23,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if args.set {
         set(&desk, &actor)?;
         context.out.remark("the passphrase is set");
+    } else if !desk.has_passphrase(&actor.name)? {
+        let message = format!("{} has set no passphrase", actor.name);
+        return Err(Failure::new(Code::Passphrase, message).hint("set one: sayso unlock --set"));
     }
     let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
     let until = desk.unlock(&actor, &typed, &who::terminal())?;

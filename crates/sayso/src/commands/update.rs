@@ -72,6 +72,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_task(&args.id)?;
+    let edit = edit(&args, context, &desk)?;
+    let says_nothing = args.verdict.is_none() && args.awaiting.is_none() && args.status.is_none();
+    if says_nothing && !args.manual && edit == Edit::default() {
+        return Err(Failure::new(Code::BadValue, "nothing is to be changed")
+            .hint("say what, as in: sayso update ID --priority 1; see sayso update --help"));
+    }
     if let Some(typed) = &args.verdict {
         give_verdict(context, &desk, id, typed)?;
     }
@@ -89,7 +95,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         }
         None => {}
     }
-    let edit = edit(&args, context, &desk)?;
     if edit != Edit::default() {
         let loosens = edit.requires.is_some() && desk.task(id)?.task.requires.is_some();
         let actor = who::person_if(loosens, context, &desk, &actor)?;

@@ -267,6 +267,10 @@ fn no_space(start: &Path, has_store: bool) -> Failure {
         return Failure::new(Code::NoSpace, "the store is known, but not which space of it")
             .hint("add: --space NAME");
     }
+    if !start.is_dir() {
+        let message = format!("there is no folder {}", start.display());
+        return Failure::new(Code::NoSpace, message).hint("check what is named behind -C");
+    }
     let hint = match reach::only_login() {
         Some(login) => format!(
             "for the space you are logged in to: sayso init --store {} --name {}",

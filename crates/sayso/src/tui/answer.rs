@@ -1,14 +1,20 @@
 //! Answers: what one is made of, and the moment in which it can be taken back.
 
+use super::kept;
 use super::state::{Draft, Effect, Farewell, Held, Row, Spoken, State, Target, Wish, is_verdict};
+use super::unsent;
 use super::update::in_words as failure_in_words;
 use crate::exit::Failure;
-use sayso_core::gate::Gate;
-use sayso_core::{Answer, Code, Content, GateId, Kind, Shape, Verdict};
+use sayso_core::gate::{Ending, Gate};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Answer, Code, Content, GateId, Kind, Refusal, Shape, Verdict};
 use sayso_engine::Say;
 use sayso_server::keys::{DEAD_TIME, GRACE};
-use sayso_server::prose::{ending_in_words, still_needed};
+use sayso_server::prose::{self, ending_in_words, still_needed};
 use std::time::Duration;
+
+/// So much of an answer is told while it is held.
+const CONTENT_MAX: usize = 30;
 
 /// What is said when something was written that an answer will have.
 pub(super) const WRITTEN: &str = "kept; a answers with it";
@@ -16,14 +22,16 @@ pub(super) const WRITTEN: &str = "kept; a answers with it";
 /// The card under the cursor, if it may be spoken to: it was on the screen for a moment, as it is, and
 /// waits for this person.
 pub(super) fn ready(state: &mut State, at: Duration) -> Option<Row> {
-    let row = state.here()?.clone();
-    let gate = row.gate();
-    let drawn = state.drawn.as_ref()?;
-    let is_it = (drawn.gate, &drawn.digest) == (row.id(), &gate.digest);
-    // What was typed for something else is dropped without a word.
-    if !is_it || drawn.is_open != gate.is_open() || at < drawn.since + DEAD_TIME {
+    if is_typing_on(state, at) {
         return None;
     }
+    let Some(row) = state.here().filter(|row| is_drawn(state, row, at)).cloned() else {
+        // What was typed for something else is dropped without a word, and so is what is typed right after it.
+        state.dropped_at = Some(at);
+        return None;
+    };
+    let gate = row.gate();
+    kept::carry_over(state, gate);
     let handle = gate.handle().to_owned();
     if !gate.is_open() {
         state.say(format!("{handle}: {}", ending_in_words(gate)));
@@ -39,6 +47,24 @@ pub(super) fn ready(state: &mut State, at: Duration) -> Option<Row> {
     Some(row)
 }
 
+/// Whether a card has been on the screen for a moment, as it is.
+fn is_drawn(state: &State, row: &Row, at: Duration) -> bool {
+    let gate = row.gate();
+    state.drawn.as_ref().is_some_and(|drawn| {
+        let is_it = (drawn.gate, &drawn.digest) == (row.id(), &gate.digest);
+        is_it && drawn.is_open == gate.is_open() && at >= drawn.since + DEAD_TIME
+    })
+}
+
+/// Whether a key was dropped a moment ago. Then this one is dropped, too: it belongs to the same words.
+pub(super) fn is_typing_on(state: &mut State, at: Duration) -> bool {
+    let is_so = state.dropped_at.is_some_and(|dropped| at < dropped + DEAD_TIME);
+    if is_so {
+        state.dropped_at = Some(at);
+    }
+    is_so
+}
+
 /// The gate of a card, if it is still the one that was seen.
 pub(super) fn still(state: &State, target: &Target) -> Option<Gate> {
     let gate = state.list.rows.get(state.list.place_of(target.gate)?)?.gate();
@@ -49,6 +75,10 @@ pub(super) fn still(state: &State, target: &Target) -> Option<Gate> {
 pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
     let Some(row) = ready(state, at) else { return vec![] };
     let gate = row.gate();
+    if kept::is_unfinished(state, row.id()) {
+        state.complain("what you wrote in the editor is not in the answer yet: e goes on with it");
+        return vec![];
+    }
     let answer = match made_of(gate, &state.draft(gate)) {
         Ok(answer) => answer,
         Err(missing) => {
@@ -57,28 +87,52 @@ pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
         }
     };
     if let Err(refusal) = answer.check(gate.opened.kind, &gate.card.shape) {
+        // A line at the foot is too short for all of it, so the card tells it.
+        state.draft_mut(gate).wrong = mistakes(&refusal);
+        state.scroll = 0;
         state.complain(failure_in_words(&refusal.into()));
         return vec![];
     }
     let word = if is_verdict(gate) { "approving" } else { "answering" };
     let words = format!("{word} {}", gate.handle());
-    speak(state, Spoken { says: vec![say(&row.target(), answer)], words, marked: vec![] })
+    let content = match &answer.content {
+        Content::None => String::new(),
+        Content::Arguments(_) => "with the changed arguments".into(),
+        Content::Text(_) | Content::Choice { .. } | Content::Form(_) => {
+            format!("{:?}", shorten(&harmless_line(&answer.as_text()), CONTENT_MAX))
+        }
+    };
+    let says = vec![say(&row.target(), answer)];
+    speak(state, Spoken { says, words, content, marked: vec![] })
+}
+
+/// Why an answer does not fit, one thing after the other.
+fn mistakes(refusal: &Refusal) -> Vec<String> {
+    if refusal.misfits.is_empty() {
+        return vec![refusal.message.clone()];
+    }
+    let place = |at: &str| if at.is_empty() { "the form".to_owned() } else { at.to_owned() };
+    let misfits = refusal.misfits.iter();
+    misfits.map(|misfit| format!("{}: {}", place(&misfit.at), misfit.words)).collect()
 }
 
 /// Says yes to everything that is marked.
-pub(super) fn approve_marked(state: &mut State) -> Vec<Effect> {
+pub(super) fn approve_marked(state: &mut State, at: Duration) -> Vec<Effect> {
+    if is_typing_on(state, at) {
+        return vec![];
+    }
     let Some(targets) = alike(state, Verdict::Approved) else { return vec![] };
     let words = format!("approving {} cards", targets.len());
     let says = targets.iter().map(|target| say(target, Answer::approved())).collect();
     let marked = unmark(state);
-    speak(state, Spoken { says, words, marked })
+    speak(state, Spoken { says, words, content: String::new(), marked })
 }
 
 /// Says no, with the reason that was typed.
 pub(super) fn reject(state: &mut State, targets: &[Target], reason: &str) -> Vec<Effect> {
     let gates: Option<Vec<Gate>> = targets.iter().map(|target| still(state, target)).collect();
     let Some(gates) = gates else {
-        state.complain("the card has changed; look again");
+        state.complain("the card has changed; look again; what you had typed is kept");
         return vec![];
     };
     let reason = Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty());
@@ -95,7 +149,12 @@ pub(super) fn reject(state: &mut State, targets: &[Target], reason: &str) -> Vec
     };
     let says = targets.iter().map(|target| say(target, answer.clone())).collect();
     let marked = unmark(state);
-    speak(state, Spoken { says, words, marked })
+    let reason = answer.reason.as_deref().unwrap_or_default();
+    let content = match reason.is_empty() {
+        true => String::new(),
+        false => format!("{:?}", shorten(&harmless_line(reason), CONTENT_MAX)),
+    };
+    speak(state, Spoken { says, words, content, marked })
 }
 
 /// What was marked, which is not any more.
@@ -169,9 +228,17 @@ fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, String> {
     Ok(Answer { reason, ..answer })
 }
 
+/// A form as it was filled in, or arguments as they were changed, without comments.
+pub(super) fn filled_in(gate: &Gate, text: &str) -> serde_json::Result<serde_json::Value> {
+    match &gate.card.shape {
+        Shape::Form { schema } => prose::filled_in(&prose::fields(schema), text),
+        Shape::Verdict | Shape::Text | Shape::Choice { .. } => prose::filled_in(&[], text),
+    }
+}
+
 /// Says something: first it is looked at who says it, then it is held for a moment. What was held before
 /// keeps its own time.
-fn speak(state: &mut State, spoken: Spoken) -> Vec<Effect> {
+pub(super) fn speak(state: &mut State, spoken: Spoken) -> Vec<Effect> {
     state.say(format!("{} …", spoken.words));
     state.proving.push_back(Wish::Answer(spoken));
     vec![Effect::Prove]
@@ -210,6 +277,9 @@ pub(super) fn proved(
             }
         }
         (Ok(false), Wish::Deed(_, effect)) => return vec![effect],
+        (Err(failure), Wish::Answer(spoken)) if unsent::is_away(failure.code) => {
+            unsent::keep(state, spoken);
+        }
         (Err(failure), _) if state.is_leaving => state.farewell.push(Farewell::Bad(failure)),
         (Err(failure), _) => state.complain(failure_in_words(&failure)),
     }
@@ -232,9 +302,10 @@ pub(super) fn send_due(state: &mut State, at: Duration) -> Vec<Effect> {
 
 fn send(state: &mut State, held: Held) -> Effect {
     let Held { spoken, .. } = held;
-    state.sending.extend(spoken.says.iter().map(|say| say.gate));
     state.say(format!("{} …", spoken.words));
-    Effect::Send(spoken.says)
+    let says = spoken.says.clone();
+    state.sending.push(spoken);
+    Effect::Send(says)
 }
 
 /// Takes back what was said last and is not sent yet; the next time, what was said before that.
@@ -244,6 +315,7 @@ pub(super) fn take_back(state: &mut State) {
         Some(Wish::Deed(..)) => None,
         None => match state.held.pop() {
             Some(held) => Some(held.spoken),
+            None if !state.unsent.is_empty() => return take_back_unsent(state),
             None if !state.sending.is_empty() => {
                 return state.say("it is sent; what was sent stays said");
             }
@@ -259,12 +331,64 @@ pub(super) fn take_back(state: &mut State) {
     }
 }
 
-/// Takes back what is held for a gate that is no longer what it was. Whether anything was.
-pub(super) fn forget(state: &mut State, gate: GateId) -> bool {
-    let before = state.held.len() + state.proving.len();
-    state.held.retain(|held| !held.spoken.names(gate));
-    state.proving.retain(|wish| !wish.names(gate));
-    state.held.len() + state.proving.len() < before
+/// Takes back everything that is not sent yet, and tells that to whoever leaves.
+pub(super) fn take_all_back(state: &mut State, how: &str) {
+    let proving = std::mem::take(&mut state.proving).into_iter().filter_map(|wish| match wish {
+        Wish::Answer(spoken) => Some(spoken),
+        Wish::Deed(..) => None,
+    });
+    let held = std::mem::take(&mut state.held).into_iter().map(|held| held.spoken);
+    for spoken in held.chain(proving) {
+        let message = format!("{how} {}; nothing was sent", spoken.words);
+        state.farewell.push(Farewell::Bad(Failure::new(Code::Failure, message)));
+    }
+}
+
+fn take_back_unsent(state: &mut State) {
+    let Some(Spoken { words, marked, .. }) = state.unsent.pop() else { return };
+    state.marks.extend(marked.into_iter().map(|target| (target.gate, target)));
+    state.say(format!("taken back: {words}; if it had arrived, the card will say so"));
+}
+
+/// Takes back what is held for a gate that is no longer what it was. What that was, if anything.
+pub(super) fn forget(state: &mut State, gate: GateId) -> Option<Spoken> {
+    let held = state.held.extract_if(.., |held| held.spoken.names(gate)).map(|held| held.spoken);
+    let mut gone: Vec<Spoken> = held.collect();
+    gone.extend(state.unsent.extract_if(.., |spoken| spoken.names(gate)));
+    for wish in std::mem::take(&mut state.proving) {
+        match wish {
+            Wish::Answer(spoken) if spoken.names(gate) => gone.push(spoken),
+            Wish::Deed(of, _) if of == gate => {}
+            wish => state.proving.push_back(wish),
+        }
+    }
+    gone.pop()
+}
+
+/// That something was said to a gate in vain: to others it does not count, and whoever said it is told.
+pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<String> {
+    let handle = gate.handle();
+    let what = match spoken.says.as_slice() {
+        [say] if say.answer.verdict == Verdict::Rejected => format!("your no to {handle}"),
+        [say] if say.answer.content == Content::None => format!("your yes to {handle}"),
+        [_] => format!("your answer to {handle}"),
+        _ => spoken.words.clone(),
+    };
+    let why = match &gate.ending {
+        None => format!("{handle} has changed; look again"),
+        // It had arrived.
+        Some(Ending::Answered { by, .. }) if by.name == state.me.name => return None,
+        Some(Ending::Answered { answer, by }) => {
+            let did = match (answer.verdict, answer.content.is_empty()) {
+                (Verdict::Rejected, _) => "rejected",
+                (Verdict::Approved, true) => "approved",
+                (Verdict::Approved, false) => "answered",
+            };
+            format!("{} {did} {handle} first", prose::signed(by))
+        }
+        Some(_) => format!("{handle}: {}", ending_in_words(gate)),
+    };
+    Some(format!("{what} was NOT sent: {why}"))
 }
 
 /// What came of an answer.

@@ -1,6 +1,7 @@
 //! The loop: draws, waits for keys and for the clerk, and does what [`update`] says is to be done.
 
 use super::clerk::Clerk;
+use super::kept::unsaid;
 use super::keys::Pressed;
 use super::screen::{Screen, drop_input};
 use super::state::{Effect, Event, Farewell, State, Writing};
@@ -10,6 +11,8 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
 use crate::{editor, who};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use ratatui::crossterm::event;
 use ratatui::crossterm::terminal::size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -45,6 +48,9 @@ pub(crate) fn run(context: &Context<'_>, clerk: Clerk, state: State) -> Result<E
     let left = app.go();
     let App { screen, state, signals, .. } = app;
     drop(screen);
+    for unsaid in unsaid(&state) {
+        context.out.talk(&unsaid);
+    }
     let exit = farewell(context, state.farewell);
     left?;
     if let Some(signal) = signals.ending() {
@@ -193,16 +199,21 @@ impl App<'_> {
                 }
                 Effect::Write(written, writing) => {
                     let outcome = self.screen.outside(|| match writing {
-                        Writing::Below { question, narrative } => {
-                            editor::write_below(&question, &narrative)
+                        Writing::Below { question, narrative, begun } => {
+                            editor::write_below(&question, &narrative, &begun)
+                        }
+                        Writing::Json(text) if text.starts_with("//") => {
+                            editor::change(&text, ".jsonc")
                         }
                         Writing::Json(text) => editor::change(&text, ".json"),
+                        Writing::Form(text) => editor::change(&text, ".jsonc"),
                     })?;
                     self.look_anew();
                     if !self.happen(Event::Written(written, outcome))? {
                         return Ok(false);
                     }
                 }
+                Effect::Copy(command) => copy(&command)?,
                 job => {
                     let broken = |_| Failure::new(Code::Failure, "the inbox broke");
                     self.jobs.send(job).map_err(broken)?;
@@ -237,6 +248,15 @@ impl App<'_> {
         while self.heard.read(&mut bytes).is_ok_and(|count| count > 0) {}
         Ok(())
     }
+}
+
+/// Asks the terminal to put a line on the clipboard (OSC 52); one that does not know how does nothing. Only
+/// commands of ours come here, and only their plain letters go on: nothing that an agent wrote.
+fn copy(command: &str) -> Result<()> {
+    let plain: String = command.chars().filter(|c| *c == ' ' || c.is_ascii_graphic()).collect();
+    let mut terminal = std::io::stdout();
+    write!(terminal, "\x1b]52;c;{}\x07", STANDARD.encode(plain))?;
+    Ok(terminal.flush()?)
 }
 
 /// What the program is told from outside.
@@ -279,6 +299,7 @@ fn farewell(context: &Context<'_>, told: Vec<Farewell>) -> Result<Exit> {
                 let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
                 out.line(&format!("{tick} {words}"));
             }
+            Farewell::Note(_, words) => out.talk(&words),
             Farewell::Bad(failure) => match wrong {
                 None => wrong = Some(failure),
                 Some(_) => {

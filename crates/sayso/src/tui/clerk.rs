@@ -30,6 +30,9 @@ const LISTEN: Duration = Duration::from_secs(5);
 /// How long is waited before a desk that failed is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long at most: it doubles each time.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
 /// Goes to the desk.
 pub(super) struct Clerk {
     pub(super) desk: Desk,
@@ -67,7 +70,11 @@ impl Clerk {
             Effect::Release(gate) => Some(Event::Done(gate, self.release(gate))),
             Effect::Delegate(gate, to) => Some(Event::Done(gate, self.delegate(gate, &to))),
             // These are for whoever has the terminal.
-            Effect::Unlock | Effect::Write(..) | Effect::Suspend | Effect::Leave => None,
+            Effect::Unlock
+            | Effect::Write(..)
+            | Effect::Copy(_)
+            | Effect::Suspend
+            | Effect::Leave => None,
         }
     }
 
@@ -99,8 +106,7 @@ impl Clerk {
             GateFilter { ended: true, kinds, after, limit: CARDS, ..GateFilter::default() };
         let page = self.desk.gates(&self.me, filter)?;
         let next = page.items.last().filter(|_| page.more).map(|gate| gate.opened.id);
-        let card = |gate| Asked { gate, same: None, askers: vec![], others: 0, denied: None };
-        let rows = self.rows(page.items.into_iter().map(card).collect())?;
+        let rows = self.rows(page.items.into_iter().map(Asked::alone).collect())?;
         Ok(Page { rows, next, alerts: vec![] })
     }
 
@@ -192,35 +198,41 @@ impl Clerk {
     /// Listens for what happens, and lets happen what is due: there may be no other process that does.
     /// Ends when nobody wants to hear it any more.
     pub(super) fn listen(desk: &Desk, tell: impl Fn(Event) -> bool) {
-        let mut is_away = false;
+        let (mut is_away, mut pause) = (false, PAUSE);
         loop {
             let failure = match Self::follow(desk, &tell, &mut is_away) {
                 Ok(()) => return,
                 Err(failure) => failure,
             };
+            // It was there in between.
+            if !is_away {
+                pause = PAUSE;
+            }
             is_away = true;
-            if !tell(Event::Reached(Some(harmless_line(&failure.message)))) {
+            if !tell(Event::Reached(Some((harmless_line(&failure.message), pause)))) {
                 return;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
     fn follow(desk: &Desk, tell: &impl Fn(Event) -> bool, is_away: &mut bool) -> Result<()> {
         let mut follower = desk.follow()?;
         // What happened before is looked at, too.
-        if !tell(Event::Changed(vec![])) {
+        if !*is_away && !tell(Event::Changed(vec![])) {
             return Ok(());
         }
         loop {
-            if std::mem::take(is_away) && !tell(Event::Reached(None)) {
-                return Ok(());
-            }
             match desk.fire_due() {
                 Err(error) if error.code() != Code::ReadOnly => return Err(Failure::from(error)),
                 _ => {}
             }
-            if let Some(changes) = follower.next(LISTEN)?
+            // Only what has answered is back.
+            if std::mem::take(is_away) && !tell(Event::Reached(None)) {
+                return Ok(());
+            }
+            if let Some(changes) = follower.hear(LISTEN)?
                 && !tell(Event::Changed(changes.gates))
             {
                 return Ok(());

@@ -79,6 +79,7 @@ pub(super) mod tests {
             "Escape" => (KeyCode::Esc, KeyModifiers::NONE),
             "Tab" => (KeyCode::Tab, KeyModifiers::NONE),
             "Backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
+            "Delete" => (KeyCode::Delete, KeyModifiers::NONE),
             other => match other.strip_prefix("Ctrl+") {
                 Some(letter) => (letter_code(letter), KeyModifiers::CONTROL),
                 None => (letter_code(other), KeyModifiers::NONE),

@@ -9,13 +9,16 @@
 mod answer;
 mod app;
 mod clerk;
+mod kept;
 mod keys;
+mod line;
 mod paint;
 mod press;
 mod screen;
 mod state;
 #[cfg(test)]
 mod tests;
+mod unsent;
 mod update;
 mod view;
 

@@ -2,21 +2,18 @@
 
 use super::answer;
 use super::keys::Pressed;
+use super::line::{open_field, paste_in, type_in};
 use super::state::{
-    Effect, Farewell, Field, Mode, Pane, Purpose, Row, State, Target, What, Writing, Written,
-    is_verdict,
+    Effect, Farewell, Mode, Pane, Purpose, Row, Sort, State, Target, What, Writing, Written,
 };
+use super::unsent;
 use super::update::{keep_in_sight, select, show_view};
 use super::view::{card_height, help_height, places};
-use crate::commands::picks;
 use crate::exit::Failure;
 use sayso_core::{Code, Kind, Shape, Verdict};
 use sayso_server::keys::{Action, Binding, KEYS};
 use sayso_server::prose;
 use std::time::Duration;
-
-/// The longest line that can be typed; what is longer is written in an editor.
-const FIELD_MAX: usize = 4_000;
 
 /// Takes a key in.
 pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effect> {
@@ -32,11 +29,11 @@ pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effec
         }
         return vec![Effect::Suspend];
     }
-    // Where nothing is shown, nothing is meant.
-    if places(state).is_none() {
-        return if action == Some(Action::Quit) { quit(state) } else { vec![] };
-    }
+    let is_shown = places(state).is_some();
     match state.mode.clone() {
+        // Where nothing is shown, nothing is meant; but nobody is kept there.
+        Mode::Look if !is_shown && action != Some(Action::Quit) => vec![],
+        Mode::Help { .. } | Mode::Palette { .. } | Mode::Cut(_) if !is_shown => vec![],
         Mode::Look => match key.binding() {
             Some(binding) => act(state, binding.action, key, at),
             None => vec![],
@@ -47,16 +44,23 @@ pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effec
         }
         Mode::Palette { typed, at: place } => palette(state, key, typed, place, at),
         Mode::Field(field) => type_in(state, key, field),
+        Mode::Cut(_) => {
+            if matches!(key.name.as_str(), "Enter" | "Escape") {
+                state.mode = Mode::Look;
+            }
+            state.dropped_at = Some(at);
+            vec![]
+        }
     }
 }
 
 /// Text from the clipboard is letters where letters are typed. Anywhere else it is nothing: no line of it is
 /// a key.
 pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
-    if let Mode::Field(field) = &mut state.mode {
-        text.chars().filter(|c| *c == '\n' || !c.is_control()).for_each(|c| insert(field, c));
+    match state.mode.clone() {
+        Mode::Field(field) => paste_in(state, text, field),
+        Mode::Look | Mode::Help { .. } | Mode::Palette { .. } | Mode::Cut(_) => vec![],
     }
-    vec![]
 }
 
 fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Effect> {
@@ -76,7 +80,7 @@ fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Ef
         Action::ReadOn => read(state, 1),
         Action::ReadBack => read(state, -1),
         Action::NextView => show_view(state, state.list.view.next()),
-        Action::Approve if !state.marks.is_empty() => answer::approve_marked(state),
+        Action::Approve if !state.marks.is_empty() => answer::approve_marked(state, at),
         Action::Approve => answer::approve(state, at),
         Action::Reject => begin_reject(state, at),
         Action::Choose => choose(state, key, at),
@@ -95,9 +99,12 @@ fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Ef
             vec![]
         }
         Action::Copy => {
-            let command = state.here().and_then(|row| command(state, row));
-            state.say(command.unwrap_or_else(|| "there is nothing to do any more".into()));
-            vec![]
+            let Some(command) = state.here().and_then(|row| command(state, row)) else {
+                state.say("there is nothing to do any more");
+                return vec![];
+            };
+            state.say(format!("{command} (copied, where the terminal does that)"));
+            vec![Effect::Copy(command)]
         }
         Action::Filter => {
             let text = state.list.filter.clone();
@@ -112,6 +119,7 @@ fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Ef
             state.mode = Mode::Help { scroll: 0 };
             vec![]
         }
+        Action::Quit if key.name == "Ctrl+c" => quit_unsaid(state),
         Action::Quit => quit(state),
     }
 }
@@ -143,6 +151,8 @@ fn back(state: &mut State) -> Vec<Effect> {
     } else if !state.list.filter.is_empty() {
         state.list.filter.clear();
         keep_in_sight(state);
+    } else {
+        state.hush();
     }
     vec![]
 }
@@ -160,6 +170,7 @@ fn read(state: &mut State, pages: isize) -> Vec<Effect> {
 fn begin_reject(state: &mut State, at: Duration) -> Vec<Effect> {
     let targets = match state.marks.is_empty() {
         true => answer::ready(state, at).map(|row| vec![row.target()]),
+        false if answer::is_typing_on(state, at) => None,
         false => answer::alike(state, Verdict::Rejected),
     };
     let Some(targets) = targets else { return vec![] };
@@ -201,7 +212,9 @@ fn choose(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effect> {
     let was_picked = draft.picked.contains(&number);
     if !multi {
         draft.picked.clear();
+        draft.other.clear();
     }
+    draft.wrong.clear();
     match was_picked && *multi {
         true => draft.picked.remove(&number),
         false => draft.picked.insert(number),
@@ -218,9 +231,14 @@ fn edit(state: &mut State, at: Duration) -> Vec<Effect> {
     let handle = gate.handle();
     match (&gate.card.shape, prose::arguments(gate)) {
         (Shape::Verdict, Some(arguments)) => {
-            let changed = draft.arguments.and_then(|it| serde_json::to_string_pretty(&it).ok());
-            let written = Written { target, what: What::Arguments };
-            return write(state, written, Writing::Json(changed.unwrap_or(arguments)));
+            let begun = state.kept.get(&(target.gate, Sort::Arguments));
+            let text = match (begun, &draft.arguments) {
+                (Some(begun), _) => prose::to_mend(begun),
+                (None, Some(changed)) => prose::json_to_edit(changed),
+                (None, None) => arguments,
+            };
+            let written = Written { target, what: What::Arguments, has_sent: false };
+            return write(state, written, Writing::Json(text));
         }
         (Shape::Verdict, None) if gate.opened.kind == Kind::Escalation => {
             let title = format!("Direction for {handle}");
@@ -244,30 +262,26 @@ fn edit(state: &mut State, at: Duration) -> Vec<Effect> {
             open_field(state, Purpose::Pick(target), title, label, &draft.other);
         }
         (Shape::Form { schema }, _) => {
-            let filled = draft.form.unwrap_or_else(|| blank(schema));
-            let text = serde_json::to_string_pretty(&filled).unwrap_or_default();
-            let written = Written { target, what: What::Form };
-            return write(state, written, Writing::Json(text));
+            let fields = prose::fields(schema);
+            let begun = state.kept.get(&(target.gate, Sort::Form));
+            let text = match begun.map(|begun| (begun, prose::filled_in(&fields, begun))) {
+                Some((begun, Err(_))) => prose::to_mend(begun),
+                Some((_, Ok(form))) => prose::to_fill_in(&gate.card.question, &fields, Some(&form)),
+                None => prose::to_fill_in(&gate.card.question, &fields, draft.form.as_ref()),
+            };
+            let written = Written { target, what: What::Form, has_sent: false };
+            return write(state, written, Writing::Form(text));
         }
     }
     vec![]
 }
 
 /// Opens the editor. What is held is sent first: nobody can take it back from there.
-fn write(state: &mut State, written: Written, writing: Writing) -> Vec<Effect> {
+pub(super) fn write(state: &mut State, written: Written, writing: Writing) -> Vec<Effect> {
     let mut effects = answer::send_held(state);
+    let written = Written { has_sent: !effects.is_empty(), ..written };
     effects.push(Effect::Write(written, writing));
     effects
-}
-
-/// A form to be filled in: every field there is, empty.
-fn blank(schema: &serde_json::Value) -> serde_json::Value {
-    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
-    let names = properties.into_iter().flat_map(|all| all.keys());
-    names
-        .map(|name| (name.clone(), serde_json::Value::Null))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
 }
 
 fn claim(state: &mut State, at: Duration) -> Vec<Effect> {
@@ -330,6 +344,11 @@ pub(super) fn things(typed: &str) -> Vec<&'static Binding> {
     KEYS.iter().filter(is_thing).collect()
 }
 
+/// What a key does, to somebody who is at a terminal.
+pub(super) fn says(binding: &Binding) -> &'static str {
+    binding.says.strip_suffix(" (in a terminal)").unwrap_or(binding.says)
+}
+
 /// Enter does what looks. What says something to a card takes its own key: Enter never does.
 fn palette(
     state: &mut State,
@@ -366,162 +385,21 @@ fn palette(
     vec![]
 }
 
-fn open_field(state: &mut State, purpose: Purpose, title: String, label: &'static str, text: &str) {
-    let at = text.chars().count();
-    state.mode = Mode::Field(Field { purpose, title, label, text: text.into(), at });
-}
-
-/// Closes a line that was begun for a card that is no longer the same. What was typed in it goes: it was
-/// meant for the other card.
-pub(super) fn leave_field(state: &mut State) {
-    state.mode = Mode::Look;
-}
-
-fn type_in(state: &mut State, key: &Pressed, mut field: Field) -> Vec<Effect> {
-    let count = field.text.chars().count();
-    match (key.name.as_str(), key.letter) {
-        ("Escape" | "Ctrl+c", _) => {
-            state.mode = Mode::Look;
-            if field.purpose == Purpose::Filter {
-                state.list.filter.clear();
-                keep_in_sight(state);
-            }
-            return vec![];
-        }
-        ("Enter", _) => {
-            state.mode = Mode::Look;
-            return finish(state, field);
-        }
-        ("Tab", _) => {
-            if let Some((written, writing)) = to_editor(state, &field) {
-                state.mode = Mode::Look;
-                return write(state, written, writing);
-            }
-        }
-        ("ArrowLeft", _) => field.at = field.at.saturating_sub(1),
-        ("ArrowRight", _) => field.at = (field.at + 1).min(count),
-        ("Home" | "Ctrl+a", _) => field.at = 0,
-        ("End" | "Ctrl+e", _) => field.at = count,
-        ("Backspace", _) => erase(&mut field),
-        ("Ctrl+u", _) => (field.text, field.at) = (String::new(), 0),
-        (_, Some(letter)) => insert(&mut field, letter),
-        _ => {}
-    }
-    let filter = (field.purpose == Purpose::Filter).then(|| field.text.trim().to_lowercase());
-    state.mode = Mode::Field(field);
-    filter.map_or(vec![], |filter| narrow(state, filter))
-}
-
-fn insert(field: &mut Field, letter: char) {
-    if field.text.chars().count() >= FIELD_MAX {
-        return;
-    }
-    let place = field.text.char_indices().nth(field.at).map_or(field.text.len(), |(at, _)| at);
-    field.text.insert(place, letter);
-    field.at += 1;
-}
-
-fn erase(field: &mut Field) {
-    let Some(before) = field.at.checked_sub(1) else { return };
-    if let Some((place, _)) = field.text.char_indices().nth(before) {
-        field.text.remove(place);
-        field.at = before;
-    }
-}
-
-/// Shows only what has these words in it. The cursor stays where it is as long as that is shown.
-fn narrow(state: &mut State, filter: String) -> Vec<Effect> {
-    if state.list.filter == filter {
-        return vec![];
-    }
-    state.list.filter = filter;
-    let shown = state.list.shown();
-    let is_shown = state.list.cursor.is_some_and(|cursor| shown.contains(&cursor));
-    keep_in_sight(state);
-    match shown.first().filter(|_| !is_shown) {
-        Some(first) => select(state, *first),
-        None => vec![],
-    }
-}
-
-/// Opens the editor on what a longer answer is written to.
-fn to_editor(state: &State, field: &Field) -> Option<(Written, Writing)> {
-    let Purpose::Text(target) = &field.purpose else { return None };
-    let gate = answer::still(state, target)?;
-    let (question, narrative) = (gate.card.question, gate.card.narrative);
-    let written = Written { target: target.clone(), what: What::Text };
-    Some((written, Writing::Below { question, narrative }))
-}
-
-/// A line is typed. Enter says no here, or puts off, or hands on; it never says yes.
-fn finish(state: &mut State, field: Field) -> Vec<Effect> {
-    let text = field.text.trim().to_owned();
-    match field.purpose {
-        Purpose::Filter => vec![],
-        Purpose::Reject(targets) => answer::reject(state, &targets, &text),
-        Purpose::Snooze(target) if !text.is_empty() => {
-            answer::wish(state, target.gate, Effect::Snooze(target.gate, text))
-        }
-        Purpose::Delegate(target) if !text.is_empty() => {
-            answer::wish(state, target.gate, Effect::Delegate(target.gate, text))
-        }
-        Purpose::Snooze(_) | Purpose::Delegate(_) => vec![],
-        Purpose::Text(target) => keep(state, &target, |draft| draft.text = text),
-        Purpose::Reason(target) => keep(state, &target, |draft| draft.reason = text),
-        Purpose::Pick(target) => pick(state, &target, &text),
-    }
-}
-
-fn keep(
-    state: &mut State,
-    target: &Target,
-    change: impl FnOnce(&mut super::state::Draft),
-) -> Vec<Effect> {
-    match answer::still(state, target) {
-        Some(gate) => {
-            change(state.draft_mut(&gate));
-            state.say(answer::WRITTEN);
-        }
-        None => state.complain("the card has changed; look again"),
-    }
-    vec![]
-}
-
-/// Options as they were typed, by number or name; what is none is words of one's own.
-fn pick(state: &mut State, target: &Target, text: &str) -> Vec<Effect> {
-    let Some(gate) = answer::still(state, target).filter(|gate| !is_verdict(gate)) else {
-        return keep(state, target, |_| ());
-    };
-    let Shape::Choice { options, multi, other } = &gate.card.shape else { return vec![] };
-    let words: Vec<_> = match multi {
-        true => text.split([',', ' ']).filter(|word| !word.is_empty()).map(Into::into).collect(),
-        false => vec![text.to_owned()],
-    };
-    let named = picks(&gate, &words);
-    let place = |name: &String| options.iter().position(|option| option.name == *name);
-    let places: Option<Vec<_>> = named.iter().map(place).collect();
-    match places.filter(|places| !places.is_empty()) {
-        Some(places) => keep(state, target, |draft| {
-            draft.picked = places.into_iter().collect();
-            draft.other.clear();
-        }),
-        None if *other => keep(state, target, |draft| {
-            draft.picked.clear();
-            draft.other = text.to_owned();
-        }),
-        None => {
-            state.complain("there is no such option");
-            vec![]
-        }
-    }
-}
-
 /// Ends. Whoever leaves meant what they said: it is sent first.
 fn quit(state: &mut State) -> Vec<Effect> {
     state.is_leaving = true;
+    unsent::give_up(state);
     let mut effects = answer::send_held(state);
     effects.extend(leave_if_done(state));
     effects
+}
+
+/// Ends as a signal does: what is not sent yet is taken back, and that is told.
+fn quit_unsaid(state: &mut State) -> Vec<Effect> {
+    state.is_leaving = true;
+    answer::take_all_back(state, "taken back:");
+    unsent::give_up(state);
+    leave_if_done(state)
 }
 
 /// Ends as soon as nothing is on its way any more.

@@ -31,6 +31,10 @@ pub(crate) struct State {
     pub(super) hides_diffs: bool,
     pub(super) mode: Mode,
     pub(super) drafts: BTreeMap<GateId, Draft>,
+    /// What was typed or written and is no part of an answer yet. It comes back with the same key.
+    pub(super) kept: BTreeMap<(GateId, Sort), String>,
+    /// When a key was dropped last: whoever types on means something else than this card.
+    pub(super) dropped_at: Option<Duration>,
     /// What was marked, as it was when it was marked.
     pub(super) marks: BTreeMap<GateId, Target>,
     /// What is wanted, while it is looked at who wants it.
@@ -38,14 +42,18 @@ pub(crate) struct State {
     /// What was said and is not sent yet, each for its own time; the latest last.
     pub(super) held: Vec<Held>,
     /// What is on its way.
-    pub(super) sending: Vec<GateId>,
+    pub(super) sending: Vec<Spoken>,
+    /// What was said and did not get there, or nobody knows whether it did.
+    pub(super) unsent: Vec<Spoken>,
+    /// When that is tried again.
+    pub(super) again_at: Duration,
     pub(super) said: Said,
     /// What happened while the list was being looked at again.
     pub(super) changed: Option<BTreeSet<GateId>>,
     pub(super) is_refreshing: bool,
     pub(super) looking: Option<GateId>,
-    /// Why nothing can be heard from the desk, while that is so.
-    pub(super) away: Option<String>,
+    /// That nothing can be heard from the desk, while that is so.
+    pub(super) away: Option<Away>,
     pub(super) is_leaving: bool,
     /// What is to be told once the screen is gone.
     pub(super) farewell: Vec<Farewell>,
@@ -67,10 +75,14 @@ impl State {
             hides_diffs: false,
             mode: Mode::Look,
             drafts: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            dropped_at: None,
             marks: BTreeMap::new(),
             proving: VecDeque::new(),
             held: vec![],
             sending: vec![],
+            unsent: vec![],
+            again_at: Duration::ZERO,
             said: Said::default(),
             changed: None,
             is_refreshing: false,
@@ -81,9 +93,9 @@ impl State {
         }
     }
 
-    /// The row the cursor stands on.
+    /// The row the cursor stands on, if it is in the list as it is shown.
     pub(super) fn here(&self) -> Option<&Row> {
-        self.list.rows.get(self.list.cursor?)
+        self.list.rows.get(self.list.cursor?).filter(|row| self.list.lets_through(row))
     }
 
     pub(super) fn draft(&self, gate: &Gate) -> Draft {
@@ -100,24 +112,32 @@ impl State {
     }
 
     pub(super) fn say(&mut self, words: impl Into<String>) {
-        self.said = Said { words: words.into(), is_wrong: false };
+        self.said = Said { words: words.into(), is_wrong: false, since: self.clock };
     }
 
     pub(super) fn complain(&mut self, words: impl Into<String>) {
-        self.said = Said { words: words.into(), is_wrong: true };
+        self.said = Said { words: words.into(), is_wrong: true, since: self.clock };
+    }
+
+    /// What was said belongs to what was looked at then. What went wrong stays until it could be read.
+    pub(super) fn hush(&mut self) {
+        if !self.said.is_wrong || self.clock >= self.said.since + READ_TIME {
+            self.said = Said::default();
+        }
     }
 
     /// Whether something was said to this gate that is not settled yet.
     pub(super) fn is_going(&self, gate: GateId) -> bool {
         let held = self.held.iter().any(|held| held.spoken.names(gate));
         let proving = self.proving.iter().any(|wish| wish.names(gate));
-        held || proving || self.sending.contains(&gate)
+        let mut on_its_way = self.sending.iter().chain(&self.unsent);
+        held || proving || on_its_way.any(|spoken| spoken.names(gate))
     }
 
     /// Whether something on the screen changes by itself before long.
     pub(super) fn is_counting(&self) -> bool {
         let is_unseen = self.drawn.as_ref().is_some_and(|drawn| drawn.is_open && !drawn.is_seen);
-        !self.held.is_empty() || is_unseen
+        !self.held.is_empty() || is_unseen || self.away.is_some() || !self.unsent.is_empty()
     }
 
     /// Whether it is this person's to answer. The desk has told apart what is in their own lists.
@@ -126,6 +146,9 @@ impl State {
             || gate.whose(&self.me) != Whose::Others
     }
 }
+
+/// For so long stays on the screen what went wrong, wherever somebody goes.
+const READ_TIME: Duration = Duration::from_secs(3);
 
 /// What is asked for beside the list.
 #[derive(Debug, Clone, Default)]
@@ -192,6 +215,8 @@ pub(super) struct List {
     pub(super) is_loaded: bool,
     /// Only what has this word in it, in small letters.
     pub(super) filter: String,
+    /// Where the cursor was before the filter hid that.
+    pub(super) hidden: Option<usize>,
     /// What hangs.
     pub(super) alerts: Vec<String>,
 }
@@ -208,14 +233,19 @@ impl List {
             is_loading: true,
             is_loaded: false,
             filter: String::new(),
+            hidden: None,
             alerts: vec![],
         }
     }
 
     /// The rows that the filter lets through.
     pub(super) fn shown(&self) -> Vec<usize> {
-        let wanted = |row: &Row| self.filter.is_empty() || row.has(&self.filter);
-        self.rows.iter().enumerate().filter(|(_, row)| wanted(row)).map(|(at, _)| at).collect()
+        let rows = self.rows.iter().enumerate();
+        rows.filter(|(_, row)| self.lets_through(row)).map(|(at, _)| at).collect()
+    }
+
+    fn lets_through(&self, row: &Row) -> bool {
+        self.filter.is_empty() || row.has(&self.filter)
     }
 
     pub(super) fn place_of(&self, gate: GateId) -> Option<usize> {
@@ -295,9 +325,17 @@ pub(super) struct Drawn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
     Look,
-    Help { scroll: usize },
-    Palette { typed: String, at: usize },
+    Help {
+        scroll: usize,
+    },
+    Palette {
+        typed: String,
+        at: usize,
+    },
     Field(Field),
+    /// A line that was cut off, because its card is no longer the one it was begun for. Whoever typed it may
+    /// not have looked up yet, so nothing is a key before Enter or Esc.
+    Cut(Field),
 }
 
 /// A line that is being typed.
@@ -326,6 +364,48 @@ pub(super) enum Purpose {
     Reason(Target),
 }
 
+impl Purpose {
+    /// What it is about; nothing, where it looks for cards.
+    pub(super) fn targets(&self) -> &[Target] {
+        match self {
+            Purpose::Filter => &[],
+            Purpose::Reject(targets) => targets,
+            Purpose::Snooze(target)
+            | Purpose::Delegate(target)
+            | Purpose::Text(target)
+            | Purpose::Pick(target)
+            | Purpose::Reason(target) => std::slice::from_ref(target),
+        }
+    }
+
+    /// Under what an unfinished line is kept.
+    pub(super) fn place(&self) -> Option<(GateId, Sort)> {
+        let sort = match self {
+            Purpose::Filter => return None,
+            Purpose::Reject(_) => Sort::Reject,
+            Purpose::Snooze(_) => Sort::Snooze,
+            Purpose::Delegate(_) => Sort::Delegate,
+            Purpose::Text(_) => Sort::Text,
+            Purpose::Pick(_) => Sort::Pick,
+            Purpose::Reason(_) => Sort::Reason,
+        };
+        Some((self.targets().first()?.gate, sort))
+    }
+}
+
+/// What something unfinished was to become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sort {
+    Reject,
+    Snooze,
+    Delegate,
+    Text,
+    Pick,
+    Reason,
+    Form,
+    Arguments,
+}
+
 /// An answer in the making.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draft {
@@ -336,6 +416,8 @@ pub(super) struct Draft {
     pub(super) reason: String,
     pub(super) form: Option<Value>,
     pub(super) arguments: Option<Value>,
+    /// Why it was not taken, one mistake after the other.
+    pub(super) wrong: Vec<String>,
 }
 
 impl Draft {
@@ -348,6 +430,7 @@ impl Draft {
             reason: String::new(),
             form: None,
             arguments: None,
+            wrong: vec![],
         }
     }
 }
@@ -358,6 +441,8 @@ pub(super) struct Spoken {
     pub(super) says: Vec<Say>,
     /// What is being done: "approving g7k2m".
     pub(super) words: String,
+    /// What the answer says, in a few words, where it is more than a verdict.
+    pub(super) content: String,
     /// What was marked for it, and is again when it is taken back.
     pub(super) marked: Vec<Target>,
 }
@@ -366,6 +451,16 @@ impl Spoken {
     pub(super) fn names(&self, gate: GateId) -> bool {
         self.says.iter().any(|say| say.gate == gate)
     }
+}
+
+/// The desk cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Away {
+    pub(super) why: String,
+    /// Since when; what is on the screen is from before.
+    pub(super) since: Timestamp,
+    /// When it is tried again.
+    pub(super) again_at: Duration,
 }
 
 /// What is wanted of somebody who has to be known first.
@@ -397,11 +492,15 @@ pub(super) struct Held {
 pub(super) struct Said {
     pub(super) words: String,
     pub(super) is_wrong: bool,
+    /// Since when it stands there.
+    pub(super) since: Duration,
 }
 
 /// What is told once the screen is gone.
 pub(crate) enum Farewell {
     Good(String),
+    /// That something was said to a card in vain, which the person could see before.
+    Note(GateId, String),
     Bad(Failure),
 }
 
@@ -428,10 +527,12 @@ pub(crate) enum Event {
     },
     /// Something happened to these, or to others.
     Changed(Vec<GateId>),
-    Reached(Option<String>),
+    /// The desk cannot be reached, why, and how long until it is tried again; or it can.
+    Reached(Option<(String, Duration)>),
     /// Who says it is known; whether this terminal has to be unlocked first.
     Proved(Result<bool, Failure>),
-    Written(Written, Result<String, Failure>),
+    /// What became of a text in the editor; none where it was left without saving.
+    Written(Written, Result<Option<String>, Failure>),
     Sent(Vec<GateId>, Result<Vec<SayOutcome>, Failure>),
     /// Something else was done, in words.
     Done(GateId, Result<String, Failure>),
@@ -475,6 +576,8 @@ pub(crate) enum Effect {
     /// Opens the editor, outside of the screen.
     Write(Written, Writing),
     Send(Vec<Say>),
+    /// Puts a command of ours on the clipboard, where the terminal does that.
+    Copy(String),
     Snooze(GateId, String),
     Claim(GateId),
     Release(GateId),
@@ -488,6 +591,8 @@ pub(crate) enum Effect {
 pub(crate) struct Written {
     pub(super) target: Target,
     pub(super) what: What,
+    /// Whether what was held was sent when the editor opened.
+    pub(super) has_sent: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -497,15 +602,28 @@ pub(crate) enum What {
     Arguments,
 }
 
+impl What {
+    pub(super) fn sort(self) -> Sort {
+        match self {
+            What::Text => Sort::Text,
+            What::Form => Sort::Form,
+            What::Arguments => Sort::Arguments,
+        }
+    }
+}
+
 /// What the editor opens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Writing {
-    /// The question above a line, to write below it.
+    /// The question above a line, to write below it, where something may have been begun.
     Below {
         question: String,
         narrative: String,
+        begun: String,
     },
     Json(String),
+    /// JSON with comments that say what is asked for.
+    Form(String),
 }
 
 /// Whether an answer of this shape is a verdict and nothing else.

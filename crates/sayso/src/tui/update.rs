@@ -2,10 +2,13 @@
 //! the time: `at` is how long the program has run.
 
 use super::answer;
+use super::kept;
+use super::line;
 use super::press;
 use super::state::{
-    Effect, Event, Farewell, List, Mode, Page, Refreshed, Row, State, View, What, Written,
+    Effect, Event, Farewell, List, Page, Refreshed, Row, Sort, Spoken, State, View, What, Written,
 };
+use super::unsent;
 use super::view::places;
 use crate::exit::Failure;
 use sayso_core::gate::Receipt;
@@ -52,10 +55,7 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
         Event::Page { .. } | Event::Refreshed { .. } => vec![],
         Event::Looked { gate, found } => looked(state, gate, found),
         Event::Changed(gates) => refresh(state, &gates),
-        Event::Reached(away) => {
-            state.away = away;
-            vec![]
-        }
+        Event::Reached(away) => unsent::reached(state, away, at),
         Event::Proved(outcome) => answer::proved(state, outcome, at),
         Event::Written(written, outcome) => take_written(state, &written, outcome),
         Event::Sent(gates, outcome) => sent(state, &gates, outcome),
@@ -91,9 +91,10 @@ pub(super) fn select(state: &mut State, place: usize) -> Vec<Effect> {
     if state.list.cursor == Some(place) || place >= state.list.rows.len() {
         return vec![];
     }
-    state.list.cursor = Some(place);
+    (state.list.cursor, state.list.hidden) = (Some(place), None);
     // Nobody answers what they do not see yet.
     (state.drawn, state.scroll) = (None, 0);
+    state.hush();
     keep_in_sight(state);
     let mut effects = look(state);
     if place + AHEAD >= state.list.rows.len() {
@@ -120,10 +121,18 @@ pub(super) fn look(state: &mut State) -> Vec<Effect> {
     vec![Effect::Look(gate)]
 }
 
-/// Moves the list under the cursor so that its row can be seen, and not further.
+/// Moves the list under the cursor so that its row can be seen, and not further. The cursor stands on no row
+/// that is not in the list, and comes back to it when it is.
 pub(super) fn keep_in_sight(state: &mut State) {
     let room = places(state).map_or(1, |places| places.rows_max());
     let shown = state.list.shown();
+    let list = &mut state.list;
+    if list.cursor.is_some_and(|cursor| !shown.contains(&cursor)) {
+        list.hidden = list.cursor.take();
+        (state.drawn, state.scroll) = (None, 0);
+    } else if list.cursor.is_none() && list.hidden.is_some_and(|place| shown.contains(&place)) {
+        list.cursor = list.hidden.take();
+    }
     let place = state.list.cursor.and_then(|cursor| shown.iter().position(|at| *at == cursor));
     let top = &mut state.list.top;
     if let Some(place) = place {
@@ -140,6 +149,7 @@ fn resized(state: &mut State, size: (u16, u16)) -> Vec<Effect> {
 
 fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
     let mut effects = answer::send_due(state, at);
+    effects.extend(unsent::say_again(state, at));
     if let Some(drawn) = &mut state.drawn
         && drawn.is_open
         && !drawn.is_seen
@@ -194,7 +204,7 @@ fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
 }
 
 /// Looks at the list again. What happens meanwhile is looked at after that, all of it at once.
-fn refresh(state: &mut State, gates: &[GateId]) -> Vec<Effect> {
+pub(super) fn refresh(state: &mut State, gates: &[GateId]) -> Vec<Effect> {
     if state.is_refreshing || !state.list.is_loaded {
         state.changed.get_or_insert_default().extend(gates);
         return vec![];
@@ -246,19 +256,33 @@ fn renew(state: &mut State, asked: Asked) {
     }
     // What was said to a card that is no longer the same was not said to this one.
     state.marks.remove(&id);
-    let was_held = answer::forget(state, id);
+    let forgotten = answer::forget(state, id);
     let is_here = state.here().map(Row::id) == Some(id);
     if is_here {
         (state.drawn, state.scroll) = (None, 0);
-        if matches!(state.mode, Mode::Field(_)) {
-            press::leave_field(state);
-        }
+    }
+    let (is_carried, is_cut) = (kept::carry_over(state, &gate), line::cut_off(state, &gate));
+    if is_over {
+        kept::forget(state, id);
     }
     let handle = gate.handle();
-    match (is_over, is_here || was_held) {
+    let kept = match (is_carried || is_cut) && !is_over {
+        true => "; what you had written is kept",
+        false => "",
+    };
+    // Of several that were answered together, the others are marked again.
+    let marked = forgotten.iter().flat_map(|spoken| &spoken.marked).filter(|it| it.gate != id);
+    state.marks.extend(marked.map(|target| (target.gate, target.clone())));
+    if let Some(vain) = forgotten.and_then(|spoken| answer::in_vain(state, &spoken, &gate)) {
+        let vain = format!("{vain}{kept}");
+        state.farewell.push(Farewell::Note(id, vain.clone()));
+        state.complain(vain);
+        return;
+    }
+    match (is_over, is_here) {
         (_, false) => {}
         (true, true) => state.say(format!("{handle}: {}", ending_in_words(&gate))),
-        (false, true) => state.complain(format!("{handle} has changed; look again")),
+        (false, true) => state.complain(format!("{handle} has changed; look again{kept}")),
     }
 }
 
@@ -285,34 +309,55 @@ fn looked(
     }
 }
 
-/// What was written in the editor is part of the answer, if the card is still the one it was written for.
+/// What was written in the editor is part of the answer, if the card is still the one it was written for and
+/// it can be read. If not, it is kept, and opens again with the same key.
 fn take_written(
     state: &mut State,
     written: &Written,
-    outcome: Result<String, Failure>,
+    outcome: Result<Option<String>, Failure>,
 ) -> Vec<Effect> {
+    let also = match written.has_sent {
+        true => "; what was held was sent when the editor opened",
+        false => "",
+    };
     let text = match outcome {
-        Ok(text) => text,
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            state.say(format!("not saved in the editor, so nothing was written{also}"));
+            return vec![];
+        }
         Err(failure) => return failed(state, &failure),
     };
+    let place = (written.target.gate, written.what.sort());
     let Some(gate) = answer::still(state, &written.target) else {
-        state.complain("the card has changed; look again");
+        state.kept.insert(place, text);
+        state.complain("the card has changed; look again; what you wrote is kept");
         return vec![];
     };
-    let json = || serde_json::from_str(&text);
-    let draft = state.draft_mut(&gate);
-    let wrong = match written.what {
-        What::Text => {
-            draft.text = text;
-            None
-        }
-        What::Form => json().map(|form| draft.form = Some(form)).err(),
-        What::Arguments => json().map(|given| draft.arguments = Some(given)).err(),
+    let read = match written.what {
+        What::Text => Ok(None),
+        // Emptied, it is left as it was asked.
+        What::Form | What::Arguments if text.trim().is_empty() => Ok(None),
+        What::Form | What::Arguments => answer::filled_in(&gate, &text).map(Some),
     };
-    match wrong {
-        Some(error) => state.complain(format!("that is not JSON, so it is not kept: {error}")),
-        None => state.say(answer::WRITTEN),
+    let draft = state.draft_mut(&gate);
+    draft.wrong.clear();
+    match (written.what, read) {
+        (What::Text, _) => draft.text = text,
+        (What::Form, Ok(form)) => draft.form = form,
+        (What::Arguments, Ok(arguments)) => draft.arguments = arguments,
+        (What::Form | What::Arguments, Err(error)) => {
+            (draft.form, draft.arguments) = (None, None);
+            draft.wrong = vec![format!("what you wrote is not JSON yet: {error}")];
+            state.scroll = 0;
+            state.kept.insert(place, text);
+            let again = format!("that is not JSON yet: {error}; e opens it again{also}");
+            state.complain(again);
+            return vec![];
+        }
     }
+    state.kept.remove(&place);
+    state.say(format!("{}{also}", answer::WRITTEN));
     vec![]
 }
 
@@ -321,17 +366,37 @@ fn sent(
     gates: &[GateId],
     outcome: Result<Vec<SayOutcome>, Failure>,
 ) -> Vec<Effect> {
-    state.sending.retain(|gate| !gates.contains(gate));
-    let outcomes = outcome.unwrap_or_else(|failure| {
-        let Failure { code, message, hint } = failure;
-        vec![SayOutcome::Refused { code: code.as_str().into(), message, hint }]
-    });
+    let is_it = |spoken: &Spoken| spoken.says.iter().map(|say| &say.gate).eq(gates);
+    let place = state.sending.iter().position(is_it);
+    let spoken = place.map(|place| state.sending.remove(place));
+    let outcomes = match (outcome, spoken) {
+        (Ok(mut outcomes), Some(spoken)) => {
+            unsent::keep_some(state, &spoken, &outcomes);
+            outcomes.retain(|outcome| !unsent::is_lost(outcome));
+            outcomes
+        }
+        (Ok(outcomes), None) => outcomes,
+        (Err(failure), Some(spoken)) if unsent::is_away(failure.code) => {
+            unsent::keep(state, spoken);
+            vec![]
+        }
+        (Err(Failure { code, message, hint }), _) => {
+            vec![SayOutcome::Refused { code: code.as_str().into(), message, hint }]
+        }
+    };
+    if outcomes.is_empty() {
+        return press::leave_if_done(state);
+    }
     let mut told = vec![];
     for outcome in outcomes {
         match outcome {
             SayOutcome::Answered(answered) => {
                 told.extend(answered.first().map(|gate| Farewell::Good(answer::in_words(gate))));
                 for gate in answered {
+                    let id = gate.opened.id;
+                    kept::forget(state, id);
+                    // Said again, it was not in vain.
+                    state.farewell.retain(|one| !matches!(one, Farewell::Note(of, _) if *of == id));
                     take_gate(state, gate);
                 }
             }
@@ -344,7 +409,7 @@ fn sent(
     }
     let wrong = told.iter().find_map(|one| match one {
         Farewell::Bad(failure) => Some(in_words(failure)),
-        Farewell::Good(_) => None,
+        Farewell::Good(_) | Farewell::Note(..) => None,
     });
     let good = told.iter().filter(|one| matches!(one, Farewell::Good(_))).count();
     match (wrong, told.as_slice()) {
@@ -375,7 +440,12 @@ fn take_gate(state: &mut State, gate: sayso_core::gate::Gate) {
 
 fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Vec<Effect> {
     match outcome {
-        Ok(words) => state.say(words),
+        Ok(words) => {
+            state.kept.retain(|(of, sort), _| {
+                *of != gate || !matches!(sort, Sort::Snooze | Sort::Delegate)
+            });
+            state.say(words);
+        }
         Err(failure) => state.complain(in_words(&failure)),
     }
     refresh(state, &[gate])
@@ -383,10 +453,8 @@ fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Ve
 
 /// Told to end from outside: what was not sent is not said, and that is told.
 fn ended(state: &mut State) -> Vec<Effect> {
-    for held in std::mem::take(&mut state.held) {
-        let message = format!("ended while {}; nothing was sent", held.spoken.words);
-        state.farewell.push(Farewell::Bad(Failure::new(Code::Failure, message)));
-    }
+    answer::take_all_back(state, "ended while");
+    unsent::give_up(state);
     vec![Effect::Leave]
 }
 

@@ -4,11 +4,11 @@
 use super::View;
 use crate::card;
 use crate::context::Context;
-use crate::exit::{Failure, Result};
+use crate::exit::Result;
 use crate::out::Look;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sayso_core::gate::Gate;
-use sayso_core::{Actor, Answer, GateId, Shape};
+use sayso_core::{Actor, GateId, typed};
 use sayso_engine::{Desk, GateFilter};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -91,7 +91,8 @@ impl Attendant<'_> {
         out.talk(&card::gate_question(out, gate, self.desk.now()));
         self.desk.see(self.person, std::slice::from_ref(gate))?;
         loop {
-            let _ = write!(std::io::stderr(), "\n{} ", out.paint(Look::Strong, how(gate)));
+            let how = format!("{} (empty leaves it open):", typed::how(&gate.card.shape));
+            let _ = write!(std::io::stderr(), "\n{} ", out.paint(Look::Strong, &how));
             match self.type_or_settle(gate)? {
                 Typed::Over => {
                     out.talk(&format!("\ngate {} stays open", gate.handle()));
@@ -127,7 +128,7 @@ impl Attendant<'_> {
 
     fn answer(&self, gate: &Gate, typed: &str) -> Result<()> {
         let out = self.context.out;
-        let answer = read(gate, typed)?;
+        let answer = typed::read(&gate.card.shape, typed)?;
         let answered =
             self.desk.answer(self.person, gate.opened.id, answer, gate.digest.as_str())?;
         let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
@@ -161,47 +162,5 @@ impl Attendant<'_> {
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
-    }
-}
-
-/// What can be typed.
-fn how(gate: &Gate) -> &'static str {
-    match &gate.card.shape {
-        Shape::Verdict => "approve, or reject and why (empty leaves it open):",
-        Shape::Text => "Your answer (/reject WHY declines, empty leaves it open):",
-        Shape::Choice { multi: true, .. } => {
-            "Numbers or names, by commas (/reject WHY declines, empty leaves it open):"
-        }
-        Shape::Choice { .. } => "A number or a name (/reject WHY declines, empty leaves it open):",
-        Shape::Form { .. } => "The form as JSON (/reject WHY declines, empty leaves it open):",
-    }
-}
-
-/// What was typed, as an answer. A yes has to be spelt out; a no is never taken for one.
-fn read(gate: &Gate, typed: &str) -> Result<Answer> {
-    let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
-    let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
-    match (&gate.card.shape, word) {
-        (_, "/reject") | (Shape::Verdict, "reject") => Ok(Answer::rejected(reason)),
-        (Shape::Verdict, "approve") => Ok(Answer { reason, ..Answer::approved() }),
-        (Shape::Verdict, _) => Err(Failure::new(
-            sayso_core::Code::WrongAnswer,
-            format!("{word:?} is neither approve nor reject"),
-        )
-        .hint("type the whole word, and for a rejection the reason behind it")),
-        (Shape::Text, _) => Ok(Answer::text(typed)),
-        (Shape::Choice { other, multi, options }, _) => {
-            let words = match multi {
-                true => typed.split(',').map(|w| w.trim().to_owned()).collect(),
-                false => vec![typed.to_owned()],
-            };
-            let picked = crate::commands::picks(gate, &words);
-            let are_known = picked.iter().all(|pick| options.iter().any(|o| o.name == *pick));
-            Ok(match *other && !are_known {
-                true => Answer::choice(vec![], Some(typed.into())),
-                false => Answer::choice(picked, None),
-            })
-        }
-        (Shape::Form { .. }, _) => crate::commands::form(typed),
     }
 }

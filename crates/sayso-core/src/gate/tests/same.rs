@@ -1,7 +1,9 @@
 //! Which gates are one card, and in which order cards wait.
 
 use super::card;
-use crate::gate::{Action, Card, Event, Gate, Held, Opened, Waiting, apply, behind, in_line};
+use crate::gate::{
+    Action, Behind, Card, Event, Gate, Held, Opened, Waiting, apply, behind, in_line, one_card,
+};
 use crate::testing::{at, space, task_id, who};
 use crate::{Approvers, AtEnd, Choice, Digest, GateId, Kind, Proof, Risk, Shape, SpaceId};
 
@@ -106,6 +108,24 @@ fn a_yes_is_for_one_piece_of_work() {
 }
 
 #[test]
+fn without_a_task_a_yes_is_for_whoever_asked() {
+    let of = |asker: &str, shape: Shape| {
+        asked(|o| {
+            (o.card.shape, o.task) = (shape, None);
+            o.lineage = who(asker).lineage();
+        })
+        .same()
+    };
+    assert!(of("fixer", Shape::Verdict).is_some());
+    assert_eq!(of("fixer", Shape::Verdict), of("fixer", Shape::Verdict));
+    assert_ne!(of("fixer", Shape::Verdict), of("rival", Shape::Verdict));
+    // What is known is known for all of them.
+    for shape in [Shape::Text, choice(&["80", "81"])] {
+        assert_eq!(of("fixer", shape.clone()), of("rival", shape));
+    }
+}
+
+#[test]
 fn options_and_their_consequences_and_order_count() {
     let with = |shape: Shape| asked(|o| o.card.shape = shape).same();
     let plain = with(choice(&["a", "b"]));
@@ -140,11 +160,13 @@ fn waiting(line: &str) -> Waiting {
         asker: "fixer".into(),
         opened_at: at(0),
         snoozed_until: None,
+        flow: None,
     };
     for word in words {
         let rest = &word[1..];
         match word.as_bytes()[0] {
             b'=' => waiting.same = Some(rest.into()),
+            b'f' => waiting.flow = Some(crate::FlowId::mint(at(0), rest.parse().unwrap())),
             b't' => waiting.task = Some(task_id(rest.parse().unwrap())),
             b'@' => waiting.opened_at = at(rest.parse().unwrap()),
             b'~' => waiting.snoozed_until = Some(at(rest.parse().unwrap())),
@@ -157,8 +179,21 @@ fn waiting(line: &str) -> Waiting {
 
 /// The cards as the numbers of their gates, with what each unblocks.
 fn line(gates: &[&str], awake_at: Option<i64>) -> String {
+    line_with(gates, "", awake_at)
+}
+
+/// The same where `2>1` says that task 2 waits for task 1.
+fn line_with(gates: &[&str], tasks: &str, awake_at: Option<i64>) -> String {
     let gates: Vec<_> = gates.iter().map(|line| waiting(line)).collect();
-    shown(&in_line(&gates, awake_at.map(at)))
+    shown(&in_line(&gates, &waits(tasks), awake_at.map(at)))
+}
+
+fn waits(tasks: &str) -> Behind {
+    let pair = |pair: &str| {
+        let (waits, task) = pair.split_once('>').unwrap();
+        (task_id(task.parse().unwrap()), task_id(waits.parse().unwrap()))
+    };
+    tasks.split_whitespace().map(pair).collect()
 }
 
 fn shown(line: &[crate::gate::InLine]) -> String {
@@ -166,7 +201,8 @@ fn shown(line: &[crate::gate::InLine]) -> String {
         |id: &GateId| (1..100).find(|n| GateId::mint(at(0), *n) == *id).unwrap().to_string();
     let card = |card: &crate::gate::InLine| {
         let gates: Vec<_> = card.gates.iter().map(number).collect();
-        format!("{}:{}", gates.join("+"), card.unblocks)
+        let more = if card.unblocks.more { "+" } else { "" };
+        format!("{}:{}{more}", gates.join("+"), card.unblocks.count())
     };
     line.iter().map(card).collect::<Vec<_>>().join(" ")
 }
@@ -207,14 +243,56 @@ fn what_is_put_off_is_left_out_unless_somebody_asks_it_anew() {
 }
 
 #[test]
+fn all_that_waits_behind_a_task_counts() {
+    for (gates, tasks, expected) in [
+        // What depends on it, and what depends on that; younger, and yet first.
+        (&["1 t9 @1", "2 t1 @5"][..], "2>1 3>2", "2:3 1:1"),
+        // Each task once, whichever way leads to it.
+        (&["1 t1 @1"], "2>1 3>1 4>2 4>3", "1:4"),
+        // Two gates of one card whose tasks hold the same one up.
+        (&["1 =a t1 @1", "2 =a t2 @2"], "3>1 3>2", "1+2:3"),
+        // A card's task that waits for another of its tasks is not counted twice.
+        (&["1 =a t1 @1", "2 =a t2 @2"], "2>1", "1+2:2"),
+        // What a task waits for itself is not unblocked by it.
+        (&["1 t2 @1"], "2>1", "1:1"),
+        // A circle, which nobody can make, ends all the same.
+        (&["1 t1 @1"], "2>1 1>2", "1:2"),
+        // A flow without a task is one piece of work for each flow; with one, the task stands for it.
+        (&["1 =a f1 @1", "2 =a f2 @2", "3 =b f3 t1 @1", "4 =b f4 t1 @1"], "", "1+2:2 3+4:1"),
+        // Equally much: oldest first.
+        (&["1 t1 @9", "2 t2 @8"], "3>1 4>2", "2:2 1:2"),
+    ] {
+        assert_eq!(line_with(gates, tasks, None), expected, "{gates:?} {tasks}");
+    }
+}
+
+#[test]
+fn the_first_tasks_are_named_and_not_all_are_counted() {
+    let chain: Vec<_> = (1..=200).map(|n| format!("{}>{n}", n + 1)).collect();
+    let line = in_line(&[waiting("1 t1")], &waits(&chain.join(" ")), None);
+    let unblocks = &line[0].unblocks;
+    assert_eq!((unblocks.tasks, unblocks.more), (99, true));
+    assert_eq!(unblocks.first, [1, 2, 3].map(task_id));
+    let exactly = in_line(&[waiting("1 t1")], &waits(&chain[..98].join(" ")), None);
+    assert_eq!((exactly[0].unblocks.tasks, exactly[0].unblocks.more), (99, false));
+}
+
+#[test]
 fn a_page_goes_on_behind_its_last_card() {
-    let rows = ["1 @1", "2 =a _x @5", "3 =a _y @6", "4 @2"].map(waiting);
-    let all = in_line(&rows, None);
-    assert_eq!(shown(&all), "2+3:2 1:1 4:1");
+    let rows = ["1 @1", "2 =a _x @5", "3 =a _y @6", "4 @2", "5 t1 @9"].map(waiting);
+    let tasks = waits("2>1 3>2");
+    let all = in_line(&rows, &tasks, None);
+    assert_eq!(shown(&all), "5:3 2+3:2 1:1 4:1");
+    let after = |gates: &[&str]| {
+        let gates: Vec<_> = gates.iter().map(|gate| waiting(gate)).collect();
+        shown(&behind(all.clone(), &one_card(gates.iter().collect(), &tasks)))
+    };
     // By any gate of the card.
-    assert_eq!(shown(&behind(all.clone(), &waiting("3 =a _y @6"))), "1:1 4:1");
-    assert_eq!(shown(&behind(all.clone(), &waiting("1 @1"))), "4:1");
-    assert_eq!(shown(&behind(all.clone(), &waiting("4 @2"))), "");
-    // One that has ended meanwhile: nothing behind it is lost.
-    assert_eq!(shown(&behind(all, &waiting("9 =b @0"))), "1:1 4:1");
+    assert_eq!(after(&["3 =a _y @6"]), "1:1 4:1");
+    assert_eq!(after(&["1 @1"]), "4:1");
+    assert_eq!(after(&["4 @2"]), "");
+    // One that has ended meanwhile stood where it would stand now: nothing behind it is lost.
+    assert_eq!(after(&["9 =b @0"]), "1:1 4:1");
+    assert_eq!(after(&["9 t1 @0"]), "5:3 2+3:2 1:1 4:1");
+    assert_eq!(after(&["8 =b _x @0", "9 =b _y @1"]), "2+3:2 1:1 4:1");
 }

@@ -192,6 +192,16 @@ fn nobody_is_reminded_of_what_they_put_off() {
     );
 }
 
+#[test]
+fn what_was_put_off_is_brought_back_by_putting_it_off_until_now() {
+    check_with(
+        schedule(AtEnd::Deny),
+        "fixer open | ann snooze past | ann snooze | bob snooze past | ann snooze past | ann snooze past | @20 | \
+         relay tick | relay tick",
+        &["opened", "SAY038", "snoozed", "SAY013", "snoozed", "SAY038", "reminded", "="],
+    );
+}
+
 /// A no counts from those whose yes does not.
 #[test]
 fn a_veto_ends_it_and_opens_nothing() {

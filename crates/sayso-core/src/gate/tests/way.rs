@@ -140,7 +140,7 @@ fn the_turn_that_went_on_is_the_one_that_asked_or_the_next() {
 
 /// What hangs after a play at a moment in minutes, with these runs around it.
 fn hangs(script: &str, minutes: i64, asked_in: Option<&Run>, last_run: Option<&Run>) -> String {
-    hangs_with(script, minutes, Around { asked_in, last_run, task: None })
+    hangs_with(script, minutes, Around { asked_in, last_run, ..Around::default() })
 }
 
 fn hangs_with(script: &str, minutes: i64, around: Around<'_>) -> String {
@@ -211,7 +211,12 @@ fn the_task_may_say_why_nobody_comes() {
     let with = |change: fn(&mut Task)| {
         let mut task = task();
         change(&mut task);
-        let around = Around { asked_in: Some(&parked), last_run: Some(&parked), task: Some(&task) };
+        let around = Around {
+            asked_in: Some(&parked),
+            last_run: Some(&parked),
+            task: Some(&task),
+            ..Around::default()
+        };
         hangs_with(answered, 10, around)
     };
     assert_eq!(with(|_| ()), "undelivered", "it is ready, and no worker takes it");

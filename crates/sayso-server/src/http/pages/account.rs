@@ -3,7 +3,8 @@
 use super::super::route::{Asked, Nothing};
 use super::super::when::rfc3339;
 use super::frame::Frame;
-use super::{Html, Onlooker};
+use super::people;
+use super::{Anything, Html, Onlooker};
 use askama::Template;
 use sayso_core::Proof;
 use sayso_core::text::harmless_line;
@@ -16,6 +17,8 @@ struct YouPage {
     passkeys: Vec<PasskeyView>,
     is_unlocked: bool,
     away: Option<AwayView>,
+    /// Who could stand in.
+    people: Vec<String>,
 }
 
 struct PasskeyView {
@@ -30,7 +33,7 @@ struct AwayView {
     to: Option<String>,
 }
 
-pub(super) fn page(at: &Onlooker, _: Asked<0, Nothing, Nothing>) -> Result<Html> {
+pub(super) fn page(at: &Onlooker, _: Asked<0, Anything, Nothing>) -> Result<Html> {
     let passkeys = at.room.desk.passkeys(&at.actor)?.into_iter().map(|it| PasskeyView {
         id: it.id,
         label: harmless_line(&it.label),
@@ -42,6 +45,7 @@ pub(super) fn page(at: &Onlooker, _: Asked<0, Nothing, Nothing>) -> Result<Html>
         passkeys: passkeys.collect(),
         is_unlocked: at.actor.proof >= Proof::Passphrase,
         away: away.map(|(_, it)| AwayView { until: rfc3339(it.until), to: it.to }),
+        people: people::others(at)?,
         frame: at.frame("you")?,
     })
 }

@@ -16,7 +16,6 @@ const ENTRIES: u64 = 100;
 
 /// From where on.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     /// The entries before this one.
     before: Option<u64>,

@@ -3,11 +3,13 @@
 
 use super::super::visitor::Visitor;
 use super::super::when::rfc3339;
+use super::fields;
+use super::people;
 use super::text::{self, Shown};
-use crate::prose::{self, DiffLine};
+use crate::prose::{self, Change, DiffLine};
 use sayso_core::gate::{Fact, Gate, Receipt, Step, Whose};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Kind, Shape, Timestamp};
+use sayso_core::{Kind, Shape, Timestamp, Verdict};
 use sayso_engine::{Asked, Result};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -33,10 +35,13 @@ pub(super) struct Row {
     pub(super) asker: String,
     pub(super) askers: usize,
     pub(super) task: Option<String>,
+    /// The flow that asks, by its id.
+    pub(super) flow: Option<String>,
     pub(super) asked: Moment,
     pub(super) age: &'static str,
     pub(super) risk: &'static str,
     pub(super) hurry: Vec<String>,
+    pub(super) unblocks: Option<String>,
     pub(super) digest: String,
     pub(super) same: String,
     /// verdict, text, choice or form.
@@ -44,8 +49,11 @@ pub(super) struct Row {
     pub(super) is_open: bool,
     pub(super) is_seen: bool,
     pub(super) is_for_you: bool,
+    pub(super) is_put_off: bool,
     pub(super) ending: String,
-    pub(super) is_no: bool,
+    /// yes, no, or unsaid where nobody said either.
+    pub(super) ending_class: &'static str,
+    pub(super) ended: Option<Moment>,
 }
 
 impl Row {
@@ -60,10 +68,12 @@ impl Row {
             asker: harmless_line(&opened.lineage.asker),
             askers: asked.askers.len(),
             task,
+            flow: opened.flow.map(|flow| flow.to_string()),
             asked: Moment::of(gate.opened_at, now),
             age: prose::age(gate.opened_at, now).as_str(),
             risk: opened.risk.as_str(),
             hurry: if is_open { prose::hurry(gate, now) } else { vec![] },
+            unblocks: prose::unblocks(asked),
             digest: gate.digest.to_string(),
             same: asked.same.as_ref().map(ToString::to_string).unwrap_or_default(),
             shape: shape(&gate.card.shape),
@@ -71,7 +81,9 @@ impl Row {
             is_seen: asked.askers.iter().all(|asker| asker.is_seen),
             is_for_you: gate.whose(&at.actor) != Whose::Others,
             ending: prose::ending_in_words(gate),
-            is_no: gate.verdict() == Some(sayso_core::Verdict::Rejected),
+            ending_class: ending_class(gate),
+            ended: gate.ended_at().map(|at| Moment::of(at, now)),
+            is_put_off: prose::put_off(gate, now).is_some(),
         }
     }
 
@@ -82,6 +94,15 @@ impl Row {
         let names: HashMap<_, _> = names.into_iter().map(|(id, handle, _)| (id, handle)).collect();
         let name = |card: &Asked| names.get(&card.gate.opened.task?).cloned();
         Ok(cards.iter().map(|card| Self::of(at, card, name(card))).collect())
+    }
+}
+
+/// The colour of an ending. What nobody said yes or no to has none.
+fn ending_class(gate: &Gate) -> &'static str {
+    match gate.answer().map(|(answer, _)| answer.verdict) {
+        Some(Verdict::Approved) => "yes",
+        Some(Verdict::Rejected) => "no",
+        None => "unsaid",
     }
 }
 
@@ -99,12 +120,15 @@ pub(super) struct Card {
     pub(super) row: Row,
     /// The question, whole.
     pub(super) question: String,
+    /// What a call would change in files.
+    pub(super) change: Option<Change>,
     pub(super) known: Vec<Known>,
     pub(super) says: Option<Says>,
     pub(super) options: Vec<OptionView>,
     pub(super) multi: bool,
     pub(super) other: bool,
-    pub(super) fields: Vec<Field>,
+    /// The fields of a form, as HTML.
+    pub(super) fields: String,
     /// The arguments of a tool call, to be changed.
     pub(super) arguments: Option<String>,
     pub(super) conditions: Vec<String>,
@@ -120,6 +144,8 @@ pub(super) struct Card {
     pub(super) short_digest: String,
     pub(super) spelt_out: usize,
     pub(super) is_claimed_by_you: bool,
+    /// Whom it can be handed to.
+    pub(super) people: Vec<String>,
 }
 
 /// Facts from one source. What nobody but the asker vouches for never stands among what sayso saw itself.
@@ -136,6 +162,8 @@ pub(super) struct FactView {
     pub(super) diff: Option<Vec<DiffLine>>,
     pub(super) text: String,
     pub(super) is_short: bool,
+    /// Whether the same is shown better above.
+    pub(super) is_folded: bool,
 }
 
 /// What the asker says.
@@ -150,17 +178,6 @@ pub(super) struct OptionView {
     /// As it was written, to be sent back.
     pub(super) value: String,
     pub(super) consequence: String,
-}
-
-/// A field of a form. What is not plain enough for one is written as JSON.
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) help: String,
-    /// text, long, number, integer, boolean, choice or json.
-    pub(super) kind: &'static str,
-    pub(super) choices: Vec<String>,
-    pub(super) is_required: bool,
 }
 
 pub(super) struct StepView {
@@ -179,20 +196,22 @@ impl Card {
         let Shown { html, spelt_out } = text::markdown(&gate.card.narrative);
         let question = harmless(&gate.card.question);
         let (options, multi, other) = options(&gate.card.shape);
+        let change = prose::change(gate);
         Ok(Self {
             row: Row::of(at, asked, task),
-            known: known(&gate.card.facts),
+            known: known(&gate.card.facts, change.is_some()),
+            change,
             says: (!html.is_empty()).then(|| Says { who: prose::who_says(gate), html }),
             options,
             multi,
             other,
-            fields: fields(&gate.card.shape),
+            fields: fields::html(&gate.card.shape),
             arguments: prose::arguments(gate),
             conditions: prose::conditions(gate, now),
             needs_presence: gate.opened.least_proof == sayso_core::Proof::Presence,
             approve: approve_word(gate),
             is_yes_no: gate.card.shape == Shape::Verdict,
-            askers: prose::askers(asked),
+            askers: prose::askers(asked).into_iter().chain(prose::unblocked(asked)).collect(),
             commands: if gate.is_open() { prose::how_to_answer(gate) } else { vec![] },
             way: receipt.steps.iter().map(|one| step(one, now)).collect(),
             onward: prose::onward(receipt),
@@ -201,6 +220,7 @@ impl Card {
             short_digest: gate.digest.short().to_string(),
             spelt_out: spelt_out + question.spelt_out,
             question: question.text,
+            people: if gate.is_open() { people::others(at)? } else { vec![] },
             is_claimed_by_you: gate.claim.as_ref().is_some_and(|it| it.by == at.actor.name),
         })
     }
@@ -219,8 +239,12 @@ fn alerts(asked: &Asked, receipt: &Receipt) -> Vec<String> {
     prose::denied(asked).into_iter().chain(prose::haste(&asked.gate)).chain(hang).collect()
 }
 
-fn known(facts: &[Fact]) -> Vec<Known> {
-    let of = |verified: bool| facts.iter().filter(|it| it.verified == verified).map(fact).collect();
+fn known(facts: &[Fact], has_change: bool) -> Vec<Known> {
+    let view = |it: &Fact| {
+        let is_folded = has_change && it.verified && prose::is_of_the_call(it);
+        FactView { is_folded, ..fact(it) }
+    };
+    let of = |verified: bool| facts.iter().filter(|it| it.verified == verified).map(view).collect();
     let captured = Known {
         title: "Facts",
         source: "sayso saw this itself",
@@ -248,6 +272,7 @@ fn fact(fact: &Fact) -> FactView {
         is_short: !text.contains('\n') && text.chars().count() <= 80,
         diff,
         text,
+        is_folded: false,
     }
 }
 
@@ -260,50 +285,6 @@ fn options(shape: &Shape) -> (Vec<OptionView>, bool, bool) {
         consequence: harmless_line(&option.consequence),
     };
     (options.iter().enumerate().map(view).collect(), *multi, *other)
-}
-
-/// The fields of a form: of an object with plain properties, each; of anything else, one for all of it.
-fn fields(shape: &Shape) -> Vec<Field> {
-    let Shape::Form { schema } = shape else { return vec![] };
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return vec![field("", schema, false)];
-    };
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
-    let mut fields: Vec<_> =
-        properties.iter().map(|(name, of)| field(name, of, is_required(name))).collect();
-    // What must be filled in comes first; the rest may be left alone.
-    fields.sort_by_key(|field| !field.is_required);
-    fields
-}
-
-fn field(name: &str, schema: &Value, is_required: bool) -> Field {
-    let text = |key: &str| schema.get(key).and_then(Value::as_str).map(harmless_line);
-    let choices = schema.get("enum").and_then(Value::as_array);
-    let choices = choices.filter(|all| all.iter().all(Value::is_string));
-    let kind = match (choices, schema.get("type").and_then(Value::as_str)) {
-        (Some(_), _) => "choice",
-        (None, Some("string")) if schema.get("maxLength").and_then(Value::as_u64) < Some(200) => {
-            match schema.get("maxLength") {
-                Some(_) => "text",
-                None => "long",
-            }
-        }
-        (None, Some("string")) => "long",
-        (None, Some("integer")) => "integer",
-        (None, Some("number")) => "number",
-        (None, Some("boolean")) => "boolean",
-        (None, _) => "json",
-    };
-    let choices = choices.into_iter().flatten().filter_map(Value::as_str).map(Into::into);
-    Field {
-        name: name.into(),
-        title: text("title").unwrap_or_else(|| harmless_line(name)),
-        help: text("description").unwrap_or_default(),
-        kind,
-        choices: choices.collect(),
-        is_required,
-    }
 }
 
 fn step(step: &Step, now: Timestamp) -> StepView {

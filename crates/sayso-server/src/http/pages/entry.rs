@@ -46,12 +46,24 @@ struct LoginPage {
     version: &'static str,
     space: String,
     to: String,
+    /// Why somebody is here who wanted to go elsewhere.
+    why: &'static str,
 }
 
-pub(super) async fn page(Query(wanted): Query<Wanted>) -> Response {
+pub(super) async fn page(
+    State(hall): State<Arc<Hall>>,
+    headers: HeaderMap,
+    Query(wanted): Query<Wanted>,
+) -> Response {
     // Nobody is sent elsewhere from here: not to another site, nor to something that only looks like ours.
     let is_ours = wanted.to.starts_with("/s/") && !wanted.to.contains(['\\', '\n', '\r']);
     let to = if is_ours { wanted.to } else { String::new() };
-    let page = LoginPage { version: assets::VERSION.as_str(), space: wanted.space, to };
+    let had_session = session::of_browser(&hall, &headers, &wanted.space).is_some();
+    let why = match (to.is_empty(), had_session) {
+        (true, _) => "",
+        (false, true) => "Your session has ended. Log in, and you are back where you were.",
+        (false, false) => "Log in, and you are where you wanted to go.",
+    };
+    let page = LoginPage { version: assets::VERSION.as_str(), space: wanted.space, to, why };
     Html::of(&page).map_or_else(|e| refused(e.into()), IntoResponse::into_response)
 }

@@ -8,11 +8,11 @@ use super::tasks::{Question, question};
 use super::{Html, Onlooker};
 use crate::prose;
 use askama::Template;
-use sayso_core::flow::{Event, Flow};
+use sayso_core::flow::{Event, Flow, Standing};
 use sayso_core::gate::Gate;
 use sayso_core::text::{harmless, harmless_line, shorten};
 use sayso_core::{Deed, GateId, Timestamp};
-use sayso_engine::{FlowFilter, FlowHistory, GateFilter, Result};
+use sayso_engine::{FlowFilter, FlowHistory, Result, Stands};
 use sayso_workflow::file::{Definition, picture};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,15 +21,11 @@ use std::collections::BTreeMap;
 /// So many flows are in a list.
 const FLOWS_MAX: usize = 100;
 
-/// So many questions of a task are looked through for what its agent waits for.
-const GATES_MAX: usize = 50;
-
 /// So much of a flow's history is shown: its end.
 const HAPPENED_MAX: usize = 500;
 
 /// Which part of a page.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     part: Option<String>,
 }
@@ -103,11 +99,7 @@ fn list(at: &Onlooker, title: &'static str, empty: &'static str, over: bool) -> 
 
 fn view(at: &Onlooker, flow: &Flow) -> Result<FlowView> {
     let now = at.desk.now();
-    let waits = waits_for(at, flow)?;
-    let standing = match flow.is_live() && !waits.is_empty() {
-        true => "waiting",
-        false => flow.standing(),
-    };
+    let Stands { standing, waits } = at.desk.stands(flow)?;
     let stuck = flow.stuck.as_ref().map(|stuck| format!("stuck: {}", stuck.why));
     let note = flow.ending.as_ref().map(|ending| ending.note.clone()).or(stuck);
     let note = note.map(|note| harmless_line(&note));
@@ -115,30 +107,13 @@ fn view(at: &Onlooker, flow: &Flow) -> Result<FlowView> {
         handle: flow.started.handle.clone(),
         workflow: harmless_line(&flow.started.workflow),
         title: shorten(&harmless_line(&flow.started.title), 200),
-        standing,
+        standing: standing.as_str(),
         phase: harmless_line(&flow.phase),
         waits: waits.iter().map(|gate| wait(gate, now)).collect(),
         note: shorten(&note.unwrap_or_default(), 300),
         began: Moment::of(flow.started_at, now),
         ended: flow.ending.as_ref().map(|ending| Moment::of(ending.at, now)),
     })
-}
-
-/// The open questions a flow waits for: its own, or those of the agent that works for it.
-fn waits_for(at: &Onlooker, flow: &Flow) -> Result<Vec<Gate>> {
-    if !flow.is_live() {
-        return Ok(vec![]);
-    }
-    let mut gates = vec![];
-    for (_, gate) in flow.waits_for() {
-        gates.push(at.desk.gate(gate)?);
-    }
-    if let (Some(task), true) = (flow.started.task, gates.is_empty()) {
-        let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
-        gates = at.desk.gates(&at.actor, filter)?.items;
-    }
-    gates.retain(Gate::is_open);
-    Ok(gates)
 }
 
 fn wait(gate: &Gate, now: Timestamp) -> Wait {
@@ -196,6 +171,7 @@ pub(super) fn one(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Html
 
 fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) -> Result<FlowPart> {
     let (started, now) = (&flow.started, at.desk.now());
+    let standing = at.desk.stands(flow)?.standing;
     let gates = asked_in(at, history)?;
     let mut asked: Vec<_> = gates.values().collect();
     asked.sort_by_key(|gate| gate.opened_at);
@@ -207,9 +183,9 @@ fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) ->
         version: harmless_line(&started.version),
         begun_by: harmless_line(&started.launcher),
         task: task.map(|row| (row.task.handle, harmless_line(&row.task.title))),
-        go_on: go_on(at, flow)?,
+        go_on: go_on(flow, standing),
         may_cancel: flow.is_live() && at.actor.may(Deed::Operate),
-        picture: drawn(flow, history),
+        picture: drawn(flow, standing == Standing::Waiting, history),
         questions: asked.into_iter().map(|gate| question(gate, now)).collect(),
         happened: history[shown..].iter().filter_map(|one| happened(one, &gates, now)).collect(),
         is_cut: shown > 0,
@@ -229,18 +205,21 @@ fn asked_in(at: &Onlooker, history: &FlowHistory) -> Result<BTreeMap<GateId, Gat
 }
 
 /// The picture of a flow; none where only the program knows its workflow.
-fn drawn(flow: &Flow, history: &FlowHistory) -> Option<String> {
+fn drawn(flow: &Flow, is_waiting: bool, history: &FlowHistory) -> Option<String> {
     let definition = Definition::of(flow).ok()??;
-    let (graph, standing) = picture(&definition, flow, history);
+    let (graph, mut standing) = picture(&definition, flow, history);
+    standing.waits = is_waiting;
     Some(graph.svg(&standing))
 }
 
 /// How a flow goes on that waits for nobody and that nobody holds.
-fn go_on(at: &Onlooker, flow: &Flow) -> Result<Option<String>> {
-    let is_held = flow.hold.as_ref().is_some_and(|hold| hold.until > at.desk.now());
-    let is_idle = flow.is_live() && !is_held && waits_for(at, flow)?.is_empty();
+fn go_on(flow: &Flow, standing: Standing) -> Option<String> {
+    let is_left = match standing {
+        Standing::Answered | Standing::Stuck | Standing::Idle => true,
+        Standing::Running | Standing::Waiting | Standing::Over(_) => false,
+    };
     let is_filed = flow.started.definition.is_some();
-    Ok((is_idle && is_filed).then(|| format!("sayso flow resume {}", flow.started.handle)))
+    (is_left && is_filed).then(|| format!("sayso flow resume {}", flow.started.handle))
 }
 
 fn happened(

@@ -6,7 +6,7 @@ use sayso_core::Deed;
 use sayso_engine::Result;
 
 /// So many are counted.
-const COUNTED_MAX: usize = 1_000;
+const COUNTED_MAX: usize = 100;
 
 /// What is around a page.
 pub(super) struct Frame {
@@ -16,6 +16,7 @@ pub(super) struct Frame {
     pub(super) person: String,
     pub(super) page: &'static str,
     pub(super) version: &'static str,
+    /// How many cards wait for this person.
     pub(super) waiting: String,
     pub(super) places: Vec<Place>,
 }
@@ -40,15 +41,14 @@ const PLACES: [(&str, &str); 8] = [
 
 impl Frame {
     pub(super) fn of(at: &Visitor, page: &'static str) -> Result<Self> {
-        // How many there are beside one's own is for those who may look.
-        let count = match at.actor.may(Deed::Read) {
-            true => at.desk.count_open_gates(COUNTED_MAX)?,
-            false => 0,
+        let (count, more) = match at.actor.may(Deed::Read) {
+            true => at.room.desk.count_waiting_for(&at.actor, COUNTED_MAX)?,
+            false => (0, false),
         };
-        let waiting = match count {
-            0 => String::new(),
-            COUNTED_MAX.. => format!("{COUNTED_MAX}+"),
-            some => some.to_string(),
+        let waiting = match (count, more) {
+            (0, _) => String::new(),
+            (some, true) => format!("{some}+"),
+            (some, false) => some.to_string(),
         };
         let places = PLACES.map(|(name, title)| Place { name, title, is_here: name == page });
         Ok(Self {

@@ -23,7 +23,6 @@ const ALERTS_MAX: usize = 5;
 
 /// Which of it.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     #[serde(default)]
     view: View,
@@ -84,7 +83,9 @@ struct List {
     /// Who asks faster than they may.
     hurried: Vec<String>,
     is_first_page: bool,
-    /// How many wait in the whole space, for the head of the page.
+    /// Whether the list stands alone: then it has its tabs and the field to find something.
+    has_head: bool,
+    /// How many wait for this person, for the head of the page.
     waiting: String,
 }
 
@@ -93,6 +94,8 @@ struct Many {
     asker: String,
     address: String,
     count: usize,
+    /// Whether there may be more than that.
+    more: bool,
 }
 
 struct AlertView {
@@ -126,7 +129,12 @@ fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
         tabs: TABS.map(tab).into(),
         view: here.map_or("yours", |(_, name, _)| name),
         rows: Row::all(at, &page.items)?,
-        many: crowds.iter().filter(|_| is_first_page).map(many).collect(),
+        // Where it is not known whose all of it is, a later page may find more of them.
+        many: crowds
+            .iter()
+            .filter(|_| is_first_page || query.view != View::All)
+            .map(many)
+            .collect(),
         asker: query.asker.as_deref().map(harmless_line),
         asker_address: query.asker.as_deref().map(escaped),
         more: last.filter(|_| page.more),
@@ -134,12 +142,13 @@ fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
         alerts: alerts.iter().filter(|a| a.trouble != Trouble::Unseen).map(alert).collect(),
         hurried: at.room.desk.asked_too_fast().iter().map(hurried).collect(),
         is_first_page,
+        has_head: is_first_page || query.part.is_none(),
     })
 }
 
 fn many(crowd: &Crowd) -> Many {
-    let Crowd { asker, count } = crowd;
-    Many { asker: harmless_line(asker), address: escaped(asker), count: *count }
+    let Crowd { asker, count, more } = crowd;
+    Many { asker: harmless_line(asker), address: escaped(asker), count: *count, more: *more }
 }
 
 fn hurried((agent, refused): &(String, u64)) -> String {
@@ -158,7 +167,9 @@ fn cards(at: &Onlooker, query: &Query) -> Result<(Page<AskedCard>, Vec<Crowd>)> 
         View::All => None,
         View::Done => return Ok((done(at, kinds, query.asker.clone(), after)?, vec![])),
     };
-    let filter = InboxFilter { kinds, whose, all: false, after, limit: CARDS };
+    // Whoever watches sees what was put off, too; a list of what is to be done has it when it is back.
+    let all = query.view == View::All;
+    let filter = InboxFilter { kinds, whose, all, after, limit: CARDS };
     let thin = query.asker.as_deref().map_or(Thin::Each(EACH_MAX), Thin::Asker);
     at.room.desk.thinned_inbox(&at.actor, &filter, thin)
 }
@@ -173,8 +184,7 @@ fn done(
     let filter =
         GateFilter { ended: true, kinds, asker, after, limit: CARDS, ..GateFilter::default() };
     let page = at.desk.gates(&at.actor, filter)?;
-    let card = |gate| AskedCard { gate, same: None, askers: vec![], others: 0, denied: None };
-    Ok(Page { items: page.items.into_iter().map(card).collect(), more: page.more })
+    Ok(Page { items: page.items.into_iter().map(AskedCard::alone).collect(), more: page.more })
 }
 
 fn alert(alert: &Alert) -> AlertView {

@@ -22,7 +22,6 @@ const CARDS: usize = 50;
 const TOLD: usize = 8;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     part: Option<String>,
 }

@@ -14,7 +14,6 @@ const HOUR_MICROS: i64 = 3_600 * 1_000_000;
 
 /// Over which time.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     #[serde(default)]
     over: Over,

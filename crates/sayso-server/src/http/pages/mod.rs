@@ -7,12 +7,14 @@ mod assets;
 mod audit;
 mod card;
 mod entry;
+mod fields;
 mod flows;
 mod frame;
 mod gate;
 mod inbox;
 mod live;
 mod metrics;
+mod people;
 mod plot;
 mod policy;
 mod tasks;
@@ -28,12 +30,14 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use frame::Frame;
 use sayso_core::{Code, Refusal};
 use sayso_engine::{Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// A page runs and shows what comes from here, and asks nobody else for anything.
@@ -47,6 +51,7 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
         .route("/s/{space}", get(entry::space))
         .route("/s/{space}/inbox", page(inbox::page))
         .route("/s/{space}/gates/{gate}", page(gate::page))
+        .route("/s/{space}/gates/{gate}/try", post(gate::attempt))
         .route("/s/{space}/tasks", page(tasks::page))
         .route("/s/{space}/tasks/{task}", page(tasks::one))
         .route("/s/{space}/flows", page(flows::page))
@@ -59,6 +64,11 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
         .route("/s/{space}/you", page(account::page))
         .merge(assets::routes())
 }
+
+/// A page that needs to be told nothing. Pages are linked to from everywhere, so none of them minds what
+/// somebody else added to its address.
+#[derive(Deserialize, JsonSchema)]
+struct Anything {}
 
 /// Somebody who looks at a page.
 struct Onlooker(Visitor);
@@ -85,7 +95,7 @@ fn page<const N: usize, Q: Input>(
         let (here, wants_part) = (request.uri().to_string(), request.headers().contains_key(PART));
         let (knock, asked) = match take::<N, Q, Nothing>(hall, request).await {
             Ok(taken) => taken,
-            Err(failed) => return refused(failed),
+            Err(failed) => return refused_at(failed, &here),
         };
         let space = knock.space.clone();
         match blocking(move || work(&Onlooker(knock.enter()?), asked)).await {
@@ -95,9 +105,21 @@ fn page<const N: usize, Q: Input>(
             Err(Failed(error)) if problem::status(error.code()) == StatusCode::UNAUTHORIZED => {
                 Redirect::to(&entry::way_in(&space, &here)).into_response()
             }
-            Err(failed) => refused(failed),
+            Err(failed) => refused_at(failed, &here),
         }
     })
+}
+
+/// What a browser gets where no page is: the page without the slash behind it, or what there is instead.
+pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {
+    let path = uri.path().trim_end_matches('/');
+    // Only within a space: what begins otherwise could lead to another site.
+    if path.len() < uri.path().len() && path.starts_with("/s/") {
+        let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
+        return Redirect::temporary(&format!("{path}{query}")).into_response();
+    }
+    let hint = "the address is wrong, or what was there is called otherwise now";
+    refused_at(refusal.hint(hint).into(), uri.path())
 }
 
 /// Says that only a part of a page is wanted.
@@ -134,11 +156,20 @@ struct ProblemPage {
     title: &'static str,
     detail: String,
     hint: Option<String>,
+    /// Where the pages of the space are, where it is known.
+    base: Option<String>,
 }
 
-fn refused(Failed(error): Failed) -> Response {
+fn refused(failed: Failed) -> Response {
+    refused_at(failed, "")
+}
+
+/// The same for somebody who was at this address, with the ways on from there.
+fn refused_at(Failed(error): Failed, here: &str) -> Response {
     let status = problem::status(error.code());
-    match Html::of(&ProblemPage::of(&error)) {
+    let space = here.strip_prefix("/s/").and_then(|rest| rest.split(['/', '?']).next());
+    let base = space.filter(|name| !name.is_empty()).map(|name| format!("/s/{name}"));
+    match Html::of(&ProblemPage { base, ..ProblemPage::of(&error) }) {
         Ok(html) => (status, html).into_response(),
         Err(error) => Failed(error).into_response(),
     }
@@ -153,6 +184,7 @@ impl ProblemPage {
             title: code.title(),
             detail: error.to_string(),
             hint: error.hint().map(Into::into),
+            base: None,
         }
     }
 }

@@ -18,6 +18,8 @@ struct PolicyPage {
     digest: String,
     layers: Vec<LayerView>,
     remembered: Vec<RememberedView>,
+    /// Agents that are known by name.
+    agents: Vec<String>,
 }
 
 struct LayerView {
@@ -38,7 +40,6 @@ struct RememberedView {
 
 /// Which part.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     /// Only the rules that answers suggest, for a page that is there already.
     part: Option<String>,
@@ -108,5 +109,6 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
         digest,
         layers: layers.into_iter().map(layer).collect(),
         remembered: remembered.collect(),
+        agents: at.desk.members()?.into_iter().map(|member| member.name).collect(),
     })
 }

@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 const TASKS_MAX: usize = 500;
 
 /// So deep is a tree shown; what is deeper stands there, too.
-const DEPTH_MAX: usize = 6;
+const DEPTH_MAX: usize = 12;
 
 /// So much of a task is shown.
 const GATES_MAX: usize = 200;
@@ -34,7 +34,6 @@ const ASKED_MAX: usize = 100;
 
 /// Which of them, and how.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Query {
     #[serde(default)]
     view: View,
@@ -67,6 +66,7 @@ struct TasksPart {
     all: bool,
     rows: Vec<TaskView>,
     columns: Vec<Column>,
+    is_empty: bool,
     is_cut: bool,
 }
 
@@ -143,7 +143,8 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
         false => (with_questions(at, tree(&found.items), &found.items)?, vec![]),
     };
     let base = frame.base.clone();
-    let list = TasksPart { base, is_board, all, rows, columns, is_cut: found.more };
+    let is_empty = found.items.is_empty();
+    let list = TasksPart { base, is_board, all, rows, columns, is_empty, is_cut: found.more };
     match part {
         Some(_) => Html::of(&list),
         None => Html::of(&TasksPage { frame, list }),
@@ -233,7 +234,6 @@ fn below<'a>(
 
 /// Which part of a task's page.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct OneQuery {
     part: Option<String>,
 }

@@ -18,19 +18,22 @@ pub(super) fn markdown(raw: &str) -> Shown {
     let mut html = String::with_capacity(harmless.text.len() * 2);
     // Where a link or a picture leads, told behind its text.
     let mut leads_to = vec![];
-    for event in Parser::new_ext(&harmless.text, Options::ENABLE_STRIKETHROUGH) {
+    for event in Parser::new_ext(&parted(&harmless.text), Options::ENABLE_STRIKETHROUGH) {
         match event {
             Event::Start(tag) => begin(&mut html, tag, &mut leads_to),
-            Event::End(end) => finish(&mut html, end, &mut leads_to),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                escape(&mut html, &text);
+            Event::Text(text) => escape(&mut html, &text),
+            Event::Html(text) | Event::InlineHtml(text) => with_lines(&mut html, &text),
+            Event::End(TagEnd::HtmlBlock) => {
+                html.truncate(html.strip_suffix(BREAK).map_or(html.len(), str::len));
+                html.push_str("</p>");
             }
+            Event::End(end) => finish(&mut html, end, &mut leads_to),
             Event::Code(text) => {
                 html.push_str("<code>");
                 escape(&mut html, &text);
                 html.push_str("</code>");
             }
-            Event::SoftBreak | Event::HardBreak => html.push_str("<br>"),
+            Event::SoftBreak | Event::HardBreak => html.push_str(BREAK),
             Event::Rule => html.push_str("<hr>"),
             Event::InlineMath(text) | Event::DisplayMath(text) => escape(&mut html, &text),
             Event::FootnoteReference(text) => escape(&mut html, &text),
@@ -38,6 +41,29 @@ pub(super) fn markdown(raw: &str) -> Shown {
         }
     }
     Shown { html, spelt_out: harmless.spelt_out }
+}
+
+/// The end of a line.
+const BREAK: &str = "<br>";
+
+/// What looks like HTML keeps its lines, as it would in a paragraph.
+fn with_lines(html: &mut String, text: &str) {
+    for line in text.split_inclusive('\n') {
+        escape(html, line.trim_end_matches('\n'));
+        if line.ends_with('\n') {
+            html.push_str(BREAK);
+        }
+    }
+}
+
+/// Blank lines that were folded into a line which tells their number part paragraphs, as they did before.
+fn parted(text: &str) -> String {
+    let is_folded = |line: &str| {
+        let count = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(" blank lines]"));
+        count.is_some_and(|count| count.parse::<usize>().is_ok())
+    };
+    let line = |line: &str| if is_folded(line) { format!("\n{line}\n") } else { line.to_owned() };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn begin(html: &mut String, tag: Tag<'_>, leads_to: &mut Vec<String>) {
@@ -119,6 +145,11 @@ mod tests {
             ("`<i>`", "<p><code>&lt;i&gt;</code></p>"),
             ("**bold** and *so*", "<p><strong>bold</strong> and <em>so</em></p>"),
             ("```\n</pre><script>\n```", "<pre>&lt;/pre&gt;&lt;script&gt;\n</pre>"),
+            (
+                "<details>\nline A\nline B\n\nafter",
+                "<p>&lt;details&gt;<br>line A<br>line B</p><p>after</p>",
+            ),
+            ("a <b\nc> d", "<p>a &lt;b<br>c&gt; d</p>"),
             ("<svg onload=alert(1)>", "<p>&lt;svg onload=alert(1)&gt;</p>"),
             (
                 "[a]: http://e 'x'\n\n[a]",
@@ -127,6 +158,19 @@ mod tests {
         ] {
             assert_eq!(markdown(raw).html, shown, "{raw}");
         }
+    }
+
+    #[test]
+    fn folded_blank_lines_part_what_stands_around_them() {
+        let blank = "\n".repeat(13);
+        assert_eq!(
+            markdown(&format!("<b>{blank}```\nls\n```")).html,
+            "<p>&lt;b&gt;</p><p>[12 blank lines]</p><pre>ls\n</pre>"
+        );
+        assert_eq!(
+            markdown(&format!("above{blank}below")).html,
+            "<p>above</p><p>[12 blank lines]</p><p>below</p>"
+        );
     }
 
     #[test]

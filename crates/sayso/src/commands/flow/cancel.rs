@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let running = (0..).find(|item| !flow.outputs.contains_key(item));
     running.map(|item| end_command(&step_id(&flow, item)));
     if out.json {
-        out.json(&wire::Flow::of(&flow, &when::rfc3339));
+        out.json(&wire::Flow::of(&flow, &desk.stands(&flow)?, &when::rfc3339));
         return Ok(Exit::Ok);
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));

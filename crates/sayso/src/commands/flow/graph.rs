@@ -1,9 +1,9 @@
 //! `sayso flow graph`: a picture of a workflow, or of a flow.
 
 use crate::context::Context;
-use crate::exit::Result;
+use crate::exit::{Failure, Result};
 use crate::flows::definition_of;
-use sayso_core::Exit;
+use sayso_core::{Code, Exit};
 use sayso_workflow::file::{Definition, picture};
 use sayso_workflow::graph::{Graph, Standing};
 use std::path::Path;
@@ -34,6 +34,10 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
+    if context.out.json {
+        return Err(Failure::new(Code::BadValue, "a picture is not JSON")
+            .hint("where a flow stands, as JSON: sayso flow show FLOW --json"));
+    }
     let path = Path::new(&args.what);
     let is_file = path.extension().is_some_and(|e| e == "yaml" || e == "yml") || path.is_file();
     let mut inputs = String::new();
@@ -47,7 +51,8 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
             let (desk, _) = context.sit_down_to_look()?;
             let id = desk.find_flow(&args.what)?;
             let flow = desk.flow(id)?;
-            picture(&definition_of(&flow)?, &flow, &desk.flow_history(id)?)
+            let (graph, drawn) = picture(&definition_of(&flow)?, &flow, &desk.flow_history(id)?);
+            (graph, Standing { waits: desk.stands(&flow)?.is_waiting(), ..drawn })
         }
     };
     let out = context.out;

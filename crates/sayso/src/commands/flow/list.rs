@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let last = page.items.last().map(|flow| flow.started.handle.clone());
     let next = last.filter(|_| page.more);
     if out.json {
-        let items = page.items.iter().map(|flow| wire::Flow::of(flow, &when::rfc3339)).collect();
+        let told = |flow| Ok(wire::Flow::of(flow, &desk.stands(flow)?, &when::rfc3339));
+        let items = page.items.iter().map(told).collect::<Result<_>>()?;
         out.json(&wire::Page { items, next });
         return Ok(Exit::Ok);
     }

@@ -14,11 +14,10 @@ use crate::out::{Look, Out};
 use crate::when;
 use clap::Subcommand;
 use clap_complete::CompletionCandidate;
-use sayso_core::flow::{Flow, How};
-use sayso_core::gate::Gate;
+use sayso_core::flow::{Flow, How, Standing};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Code, Exit, Timestamp};
-use sayso_engine::{Desk, FlowFilter};
+use sayso_engine::{Desk, FlowFilter, Stands};
 use sayso_server::wire;
 use sayso_workflow::Walked;
 use sayso_workflow::file::{Definition, Unread};
@@ -112,7 +111,7 @@ fn report(
         Walked::Elsewhere => desk.flow(desk.find_flow(handle)?)?,
     };
     if out.json {
-        out.json(&wire::Flow::of(&flow, &when::rfc3339));
+        out.json(&wire::Flow::of(&flow, &desk.stands(&flow)?, &when::rfc3339));
     } else {
         show_in_list(context, desk, &flow)?;
     }
@@ -124,7 +123,10 @@ fn report(
         (_, None) => {
             let own = format!("sayso flow resume {}", flow.started.handle);
             let goes_on = goes_on.unwrap_or(&own);
-            out.remark(&format!("when that is answered, go on with: {goes_on}"));
+            out.remark(&match desk.stands(&flow)?.is_waiting() {
+                true => format!("when that is answered, go on with: {goes_on}"),
+                false => format!("go on with: {goes_on}"),
+            });
             Exit::TimedOut
         }
         (_, Some(ending)) => match ending.how {
@@ -144,14 +146,24 @@ fn report(
 /// A flow as lists show it: where it stands, and below what it waits for, or why it does not go on.
 fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     let out = context.out;
-    let waits = waits_for(desk, flow)?;
-    out.line(&row(out, flow, standing(flow, &waits), desk.now()));
-    for gate in waits.iter().filter(|gate| gate.is_open()) {
+    let Stands { standing, waits } = desk.stands(flow)?;
+    out.line(&row(out, flow, standing, desk.now()));
+    for gate in &waits {
         out.line(&crate::card::question_below(out, gate, desk.now()));
     }
     let handle = &flow.started.handle;
-    if standing(flow, &waits) == "answered" {
-        out.line(&format!("   it was answered; go on with: sayso flow resume {handle}"));
+    match standing {
+        Standing::Answered => {
+            out.line(&format!("   it was answered; go on with: sayso flow resume {handle}"));
+        }
+        // A program goes on with its own.
+        Standing::Idle if flow.started.definition.is_some() => {
+            out.line(&format!("   nobody goes on with it; go on with: sayso flow resume {handle}"));
+        }
+        Standing::Idle => {
+            out.line("   nobody goes on with it; start the program that began it again")
+        }
+        Standing::Running | Standing::Waiting | Standing::Stuck | Standing::Over(_) => {}
     }
     if let Some(stuck) = &flow.stuck {
         out.line(&format!("   {}", shorten(&harmless_line(&stuck.why), WHY_CHARS_MAX)));
@@ -167,45 +179,23 @@ fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     Ok(())
 }
 
-/// The questions a flow waits for: its own, ended or not, or the open ones of the agent that works for it.
-fn waits_for(desk: &Desk, flow: &Flow) -> Result<Vec<Gate>> {
-    let own: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
-    let of_task = match (flow.started.task, flow.is_live() && own.is_empty()) {
-        (Some(task), true) => desk.task(task)?.task.waits_for.into_keys().collect(),
-        _ => vec![],
-    };
-    own.into_iter().chain(of_task).map(|gate| Ok(desk.gate(gate)?)).collect()
-}
-
-/// Where a flow stands, as people see it.
-fn standing(flow: &Flow, waits: &[Gate]) -> &'static str {
-    match (flow.is_live(), waits.iter().any(Gate::is_open), &flow.stuck) {
-        (false, _, _) => flow.standing(),
-        (true, true, _) => "waiting",
-        (true, false, _) if !waits.is_empty() => "answered",
-        (true, false, Some(_)) => "stuck",
-        (true, false, None) => "running",
-    }
-}
-
 /// A flow in a line.
-fn row(out: &Out, flow: &Flow, standing: &str, now: Timestamp) -> String {
+fn row(out: &Out, flow: &Flow, standing: Standing, now: Timestamp) -> String {
     let started = &flow.started;
-    let icon = match standing {
-        "waiting" => out.icon("❓", "[?]"),
-        "running" | "answered" => out.icon("◐", "[~]"),
-        "done" => out.icon("✓", "[x]"),
-        _ => out.icon("✗", "[!]"),
-    };
-    let look = match standing {
-        "done" => Look::Good,
-        "waiting" | "running" | "answered" => Look::Warn,
-        _ => Look::Bad,
+    let (icon, look) = match standing {
+        Standing::Waiting => (out.icon("❓", "[?]"), Look::Warn),
+        Standing::Running | Standing::Answered | Standing::Idle => {
+            (out.icon("◐", "[~]"), Look::Warn)
+        }
+        Standing::Over(How::Done) => (out.icon("✓", "[x]"), Look::Good),
+        Standing::Stuck | Standing::Over(How::Rejected | How::Failed | How::Cancelled) => {
+            (out.icon("✗", "[!]"), Look::Bad)
+        }
     };
     let name = out.paint(Look::Name, &started.handle);
     let (workflow, phase) = (harmless_line(&started.workflow), harmless_line(&flow.phase));
     let title = shorten(&harmless_line(&started.title), out.width().saturating_sub(50).max(20));
-    let standing = out.paint(look, standing);
+    let standing = out.paint(look, standing.as_str());
     let began = out.paint(Look::Faint, &when::relative(flow.started_at, now));
     let title = if title.is_empty() { title } else { format!("  {title}") };
     format!("{icon} {name}  {workflow}  {standing} in {phase}{title}  {began}")

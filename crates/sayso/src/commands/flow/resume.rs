@@ -1,13 +1,14 @@
 //! `sayso flow resume`: go on with flows.
 
 use crate::context::Context;
-use crate::exit::{Failure, Result};
+use crate::exit::{self, Failure, Result};
 use crate::flows::{Leader, definition_of};
 use clap_complete::ArgValueCompleter;
 use sayso_core::flow::{Flow, How};
+use sayso_core::run::Holder;
 use sayso_core::{Actor, Code, Exit, FlowId};
 use sayso_engine::worker::holder;
-use sayso_engine::{Desk, FlowFilter, GateFilter, is_held};
+use sayso_engine::{Desk, FlowFilter, GateFilter, ReadyFilter, is_held};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -27,23 +28,28 @@ const REST_MAX: Duration = Duration::from_secs(600);
 ///
 /// A flow goes on with the text of the workflow it began with, whatever became of the file since. One that is done, and
 /// whose leader died before the work was brought home, is brought home. With `--all` and `--watch` nobody is asked here; one
-/// that cannot go on is reported, and the others do.
+/// that cannot go on is reported, and the others do. Flows whose step failed are left out of both: what they run might cost
+/// something each time. Name one to try its step again, or try all of them with `--stuck`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso flow resume f7k2            go on with one
   sayso flow resume --all           with everything that was answered meanwhile
-  sayso flow resume --watch         and stay for what is answered later")]
+  sayso flow resume --all --stuck   and try again what failed
+  sayso flow resume --watch         stay for what is answered later")]
 pub(crate) struct Args {
     /// The flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
     #[arg(required_unless_present_any = ["all", "watch"])]
     flow: Option<String>,
-    /// Everything that can go on.
+    /// Everything that was answered, and what nobody goes on with any more.
     #[arg(long, conflicts_with = "flow")]
     all: bool,
     /// The same, and whatever can go on later.
     #[arg(long, conflicts_with = "flow")]
     watch: bool,
+    /// Also flows whose step failed when somebody last tried: it is done again.
+    #[arg(long, conflicts_with = "flow")]
+    stuck: bool,
     /// Wait for the answers of people.
     #[arg(long)]
     wait: bool,
@@ -62,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
             );
         }
         let leader = Leader::new(context, definition_of(&flow)?.has_agents())?;
-        let walked = leader.lead(flow.started.id, args.wait)?;
+        let walked = leader.lead(flow.started.id, None, args.wait)?;
         let exit = super::report(context, &leader.desk, &walked, &flow.started.handle, None)?;
         if exit == Exit::Ok && !definition_of(&flow)?.sequence.is_empty() {
             context.out.remark("it is one of a sequence; go on with the next: sayso flow run FILE");
@@ -78,54 +84,108 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_look()?;
     let mut wake = desk.follow()?;
     let mut left = left_behind(&desk, &actor)?;
-    let mut round = Round { context, leaders: [None, None], rests: BTreeMap::new() };
-    let (mut count, mut worst) = (0, Exit::Ok);
+    let mut round =
+        Round { context, desk: &desk, leaders: [None, None], rests: BTreeMap::new(), count: 0 };
+    let mut worst = Exit::Ok;
+    if !args.stuck {
+        say_what_is_left_out(context, &desk)?;
+    }
     loop {
-        let mut ready = ready(&desk)?;
-        ready.append(&mut left);
-        ready.retain(|flow| !round.is_resting(flow.started.id));
-        for flow in &ready {
-            // One that is stuck stands in no other's way.
-            let exit = match round.one(flow) {
-                Ok(exit) => exit,
-                Err(failure) => {
-                    let hint = failure.hint.as_deref();
-                    context.out.error(failure.code.as_str(), &failure.message, hint);
-                    round.rest(flow.started.id);
-                    Exit::Error
-                }
-            };
-            (worst, count) = (worst.max(exit), count + 1);
-            if round.is_stopped() {
-                return Ok(worst);
-            }
+        for flow in std::mem::take(&mut left) {
+            worst = worst.max(round.go_on_with(&flow));
         }
-        if !args.watch || round.is_stopped() {
+        worst = worst.max(round.through(false)?);
+        if args.stuck {
+            worst = worst.max(round.through(true)?);
+        }
+        if round.is_stopped() {
+            return Ok(worst);
+        }
+        if !args.watch {
             break;
         }
         wake.wait(LOOK_AGAIN)?;
     }
-    if count == 0 {
+    if round.count == 0 {
         context.out.remark("no flow can go on now; see: sayso flow list");
     }
     Ok(worst)
 }
 
+/// Whoever picks up answers is told what they do not try again, and how to.
+fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<()> {
+    let filter = ReadyFilter { stuck: true, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
+    let stuck = desk.ready_flows(&filter)?;
+    let count = stuck.items.iter().filter(|flow| flow.started.definition.is_some()).count();
+    let (more, flows) = match (stuck.more, count) {
+        (false, 0) => return Ok(()),
+        (true, _) => ("more than ", "flows"),
+        (false, 1) => ("", "flow"),
+        (false, _) => ("", "flows"),
+    };
+    context.out.remark(&format!(
+        "left out: {more}{count} {flows} whose step failed; see sayso flow list, try again with: sayso flow resume --all \
+         --stuck"
+    ));
+    Ok(())
+}
+
 /// What going on with one flow after the other shares.
 struct Round<'a> {
     context: &'a Context<'a>,
+    desk: &'a Desk,
     /// Without agents, and with them.
     leaders: [Option<Leader<'a>>; 2],
     /// Flows that failed here: until when they are left alone, and for how long the next time.
     rests: BTreeMap<FlowId, (Instant, Duration)>,
+    /// How many were gone on with.
+    count: usize,
 }
 
 impl<'a> Round<'a> {
-    fn one(&mut self, flow: &Flow) -> Result<Exit> {
-        // A program goes on with its own.
-        if flow.started.definition.is_none() {
-            return Ok(Exit::Ok);
+    /// Goes on with all there are, a page at a time: however many cannot, those behind them get their turn.
+    fn through(&mut self, stuck: bool) -> Result<Exit> {
+        let (ours, mut worst) = (holder(Path::new("")), Exit::Ok);
+        let mut filter = ReadyFilter { stuck, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
+        loop {
+            let page = self.desk.ready_flows(&filter)?;
+            for flow in &page.items {
+                if self.is_resting(flow.started.id) || !self.is_free(flow, &ours)? {
+                    continue;
+                }
+                worst = worst.max(self.go_on_with(flow));
+                if self.is_stopped() {
+                    return Ok(worst);
+                }
+            }
+            filter.after = page.items.last().map(|flow| flow.started.id);
+            if !page.more || filter.after.is_none() {
+                return Ok(worst);
+            }
         }
+    }
+
+    /// Whether it is ours to go on with: a program goes on with its own, nobody else is at it, and its agent does
+    /// not wait for a person.
+    fn is_free(&self, flow: &Flow, ours: &Holder) -> Result<bool> {
+        if flow.started.definition.is_none() || is_held(flow, ours, self.desk.now()) {
+            return Ok(false);
+        }
+        let task = flow.started.task.map(|task| self.desk.task(task)).transpose()?;
+        Ok(!task.is_some_and(|row| row.task.is_waiting()))
+    }
+
+    /// One that does not go on stands in no other's way.
+    fn go_on_with(&mut self, flow: &Flow) -> Exit {
+        self.count += 1;
+        self.one(flow).unwrap_or_else(|failure| {
+            let _ = exit::failure(&failure, self.context.out);
+            self.rest(flow.started.id);
+            Exit::Error
+        })
+    }
+
+    fn one(&mut self, flow: &Flow) -> Result<Exit> {
         let context = self.context;
         let needs = usize::from(definition_of(flow)?.has_agents());
         let leader = match &mut self.leaders[needs] {
@@ -150,21 +210,6 @@ impl<'a> Round<'a> {
         let rest = self.rests.get(&flow).map_or(REST, |(_, rest)| (*rest * 2).min(REST_MAX));
         self.rests.insert(flow, (Instant::now() + rest, rest));
     }
-}
-
-/// Those that can go on and that nobody goes on with, without those whose agent still waits for a person.
-fn ready(desk: &Desk) -> Result<Vec<Flow>> {
-    let (mut ready, ours, now) = (vec![], holder(Path::new("")), desk.now());
-    for flow in desk.ready_flows(READY_AT_A_TIME)? {
-        let waits = match flow.started.task {
-            Some(task) => desk.task(task)?.task.is_waiting(),
-            None => false,
-        };
-        if !waits && !is_held(&flow, &ours, now) {
-            ready.push(flow);
-        }
-    }
-    Ok(ready)
 }
 
 /// Flows that are done and whose work is not home: whoever led them died in between.

@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 /// How long the title of a task is that is made of something else.
 const TITLE_CHARS_MAX: usize = 100;
 
+/// How long a key may be.
+const KEY_CHARS_MAX: usize = 1_000;
+
 /// Begin a flow and go on as far as it goes.
 ///
 /// At a terminal you are asked here, and anybody may answer elsewhere; Ctrl+C leaves the question open.
@@ -51,9 +54,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    args.key.as_deref().map_or(Ok(()), check_key)?;
     let definition = super::load(context, &args.file)?;
+    if args.task.is_some() && !definition.has_agents() {
+        let message = "`--task` is what agents work on, and none works in this workflow";
+        let hint = "give it what it needs with --set, or add a phase with `prompt`";
+        return Err(Failure::new(Code::BadValue, message).hint(hint));
+    }
     let input = input(&definition, &args.set)?;
     let leader = Leader::new(context, definition.has_agents())?;
+    leader.check_ground(&definition)?;
     let begun = Begun { args: &args, definition: &definition, leader: &leader, input: &input };
     if let Some(pattern) = &args.tasks {
         // What is typed is meant from where it is typed.
@@ -69,6 +79,19 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let file =
         file.map(|path| Ok::<_, Failure>((path.to_owned(), TaskFile::read(path)?))).transpose()?;
     begun.one(context, args.key.as_deref(), file, None).map(|(exit, _)| exit)
+}
+
+/// A key is what people call the flow, too.
+fn check_key(key: &str) -> Result<()> {
+    if !key.trim().is_empty() && key.chars().count() <= KEY_CHARS_MAX {
+        return Ok(());
+    }
+    let message = match key.trim().is_empty() {
+        true => "an empty key names no flow".to_owned(),
+        false => format!("a key has at most {KEY_CHARS_MAX} letters"),
+    };
+    Err(Failure::new(Code::BadValue, message)
+        .hint("write --key 1.2, or leave it out for a new flow"))
 }
 
 fn is_task_file(path: &Path) -> bool {
@@ -102,7 +125,7 @@ impl Begun<'_> {
             // It is under way, with the text it began with.
             Ok(flow) => {
                 self.say_what_differs(context, &flow);
-                self.leader.lead(flow.started.id, self.args.wait)?
+                self.leader.lead(flow.started.id, None, self.args.wait)?
             }
             Err(_) => {
                 let title = title(key, file.as_ref(), self.input);
@@ -113,11 +136,11 @@ impl Begun<'_> {
                 let input = self.input.clone();
                 let new = NewFileFlow { id, title, input, task };
                 let inbox = Inbox::with_actor(desk.clone(), actor.clone());
-                let begin = mortal::walk(inbox.begin_file(self.definition, new));
-                let begun = block_on(begin, &|| false)?;
-                let Some(flow) = begun.transpose()? else { return Ok((Exit::Error, id)) };
+                let lead = mortal::walk(inbox.lead_file(self.definition, new));
+                let led = block_on(lead, &|| false)?;
+                let Some((flow, is_led)) = led.transpose()? else { return Ok((Exit::Error, id)) };
                 context.out.remark(&format!("flow {} begins", flow.started.handle));
-                self.leader.lead(id, self.args.wait)?
+                self.leader.lead(id, is_led.then_some(flow), self.args.wait)?
             }
         };
         let goes_on = after.map(|after| after.goes_on.as_str());
@@ -319,7 +342,10 @@ fn input(definition: &Definition, set: &[String]) -> Result<Map<String, Value>> 
             let message = format!("{typed:?} is not NAME=VALUE");
             return Err(Failure::new(Code::BadValue, message));
         };
-        given.insert(name.trim().to_owned(), value.to_owned());
+        if given.insert(name.trim().to_owned(), value.to_owned()).is_some() {
+            let message = format!("`{}` is given twice", name.trim());
+            return Err(Failure::new(Code::BadValue, message).hint("give each input once"));
+        }
     }
     definition.input_from(&given).map_err(|wrong| {
         Failure::new(Code::BadValue, wrong.join("; "))

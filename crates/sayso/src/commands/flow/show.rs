@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     if out.json {
         out.json(&wire::FlowDetail::of(
             &flow,
+            &desk.stands(&flow)?,
             &history,
             &|gate| desk.gate(gate).ok(),
             &when::rfc3339,
@@ -41,7 +42,8 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
         out.line(&format!("   works on task {}", out.paint(Look::Name, &task.handle)));
     }
     if let Ok(definition) = definition_of(&flow) {
-        let (graph, standing) = picture(&definition, &flow, &history);
+        let (graph, mut standing) = picture(&definition, &flow, &history);
+        standing.waits = desk.stands(&flow)?.is_waiting();
         out.line("");
         out.line(graph.text(&standing, super::is_plain(out)).trim_end());
     }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let name = name_of(&layer)?;
     let set = desk.settings(Some(SettingKind::Policy))?.into_iter().find(|s| s.name == name);
     let before = set.and_then(|setting| setting.body).unwrap_or_else(|| EMPTY.to_owned());
-    let after = editor::change(&before, ".yaml")?;
+    let after = editor::change(&before, ".yaml")?.unwrap_or_else(|| before.clone());
     if after == before {
         context.out.remark("nothing changed");
         return Ok(Exit::Ok);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod hostile;
+mod lines;
 mod rules;
 mod screens;
 
@@ -79,7 +80,7 @@ fn asked(gate: Gate) -> Asked {
         digest: gate.digest.clone(),
         is_seen: false,
     };
-    Asked { gate, same: None, askers: vec![asker], others: 0, denied: None }
+    Asked { askers: vec![asker], ..Asked::alone(gate) }
 }
 
 fn options(names: &[(&str, &str)]) -> Vec<Choice> {

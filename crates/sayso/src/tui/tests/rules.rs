@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::exit::Failure;
-use crate::tui::state::{Mode, Pane, View, What};
+use crate::tui::state::{Farewell, Mode, Pane, View, What};
 use sayso_core::Code;
 use sayso_engine::SayOutcome;
 use sayso_server::keys::{Action, KEYS};
@@ -49,7 +49,13 @@ fn keys_for_something_else_are_dropped() {
     stage.pass(399);
     stage.keys(&["a", "r", "e", "c"]);
     assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
-    stage.pass(1);
+    // Whoever goes on typing means the same as before: each key that is dropped begins it anew.
+    for _ in 0..5 {
+        stage.pass(399);
+        stage.keys(&["a"]);
+    }
+    assert!(stage.state.proving.is_empty());
+    stage.pass(400);
     stage.keys(&["a"]);
     assert!(!stage.state.proving.is_empty());
     // Another card, and it all begins again.
@@ -60,7 +66,7 @@ fn keys_for_something_else_are_dropped() {
     stage.pass(100);
     stage.keys(&["a"]);
     assert!(stage.state.proving.is_empty());
-    stage.pass(300);
+    stage.pass(400);
     stage.keys(&["a"]);
     assert!(!stage.state.proving.is_empty());
 }
@@ -222,13 +228,32 @@ fn leaving_sends_what_is_held() {
         assert!(stage.done.contains(&Effect::Leave), "{key}");
         assert_eq!(stage.sent(), 0);
     }
-    // Told to end from outside, nothing is said.
-    let mut stage = Stage::with((120, 40), three());
-    stage.keys(&["a"]);
-    stage.prove();
-    stage.happen(Event::Ended);
-    assert!(stage.done.contains(&Effect::Leave));
-    assert_eq!(stage.sent(), 0);
+    // Told to end from outside, or by Ctrl+C, nothing is said, and that is told.
+    for is_key in [true, false] {
+        let mut stage = Stage::with((120, 40), three());
+        stage.keys(&["a"]);
+        stage.prove();
+        stage.keys(&["j"]);
+        stage.settle();
+        // Of this one nobody knows yet who says it.
+        stage.keys(&["a"]);
+        match is_key {
+            true => stage.keys(&["Ctrl+c"]),
+            false => stage.happen(Event::Ended),
+        }
+        assert!(stage.done.contains(&Effect::Leave));
+        stage.prove();
+        stage.pass(10_000);
+        assert_eq!(stage.sent(), 0);
+        let told = stage.state.farewell.iter().filter_map(|one| match one {
+            Farewell::Bad(failure) => Some(failure.message.as_str()),
+            Farewell::Good(_) | Farewell::Note(..) => None,
+        });
+        let told: Vec<_> = told.collect();
+        assert!(told.iter().all(|words| words.contains("nothing was sent")), "{told:?}");
+        assert!(told[0].contains("approving g1k2m"), "{told:?}");
+        assert_eq!(told.len(), 2);
+    }
 }
 
 #[test]
@@ -272,7 +297,11 @@ fn whoever_was_first_is_named() {
     stage.refresh(gates[1..].to_vec(), vec![over]);
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
-    assert!(stage.draw().contains("g1k2m: rejected by bob"));
+    let words = "your yes to g1k2m was NOT sent: bob rejected g1k2m first";
+    assert!(stage.draw().contains(words));
+    assert!(
+        stage.state.farewell.iter().any(|one| matches!(one, Farewell::Note(_, it) if it == words))
+    );
     assert_eq!(here(&stage), "g1k2m");
     stage.settle();
     stage.keys(&["a", "r"]);
@@ -394,10 +423,15 @@ fn what_was_written_in_the_editor() {
     });
     let written = written.unwrap();
     assert_eq!(written.what, What::Form);
-    for (text, is_kept) in
-        [("{\"port\": ", false), ("{\"port\": \"x\"}", false), ("{\"port\": 80}", true)]
-    {
-        stage.happen(Event::Written(written.clone(), Ok(text.into())));
+    let all = [
+        ("{\"port\": ", false),
+        ("{\"port\": \"x\"}", false),
+        // What stayed null is left out, and it is needed.
+        ("// a comment\n{\n  \"port\": null\n}", false),
+        ("// a comment\n{\n  // port: whole number\n  \"port\": 80\n}", true),
+    ];
+    for (text, is_kept) in all {
+        stage.happen(Event::Written(written.clone(), Ok(Some(text.into()))));
         stage.settle();
         stage.keys(&["a"]);
         assert_eq!(!stage.state.proving.is_empty(), is_kept, "{text}");
@@ -408,8 +442,8 @@ fn what_was_written_in_the_editor() {
     let target = stage.state.here().unwrap().target();
     let now = revised(&gates[0], "Deploy twice?");
     stage.refresh(vec![now.clone()], vec![now]);
-    let written = crate::tui::state::Written { target, what: What::Arguments };
-    stage.happen(Event::Written(written, Ok("{}".into())));
+    let written = crate::tui::state::Written { target, what: What::Arguments, has_sent: false };
+    stage.happen(Event::Written(written, Ok(Some("{}".into()))));
     let gate = stage.state.here().unwrap().gate().clone();
     assert!(stage.state.draft(&gate).arguments.is_none());
 }
@@ -590,4 +624,33 @@ fn every_key_is_heard() {
         }
     }
     assert!(count > 30);
+}
+
+/// What met no desk is kept and marked, is tried by nobody while none is there, and is said again once.
+#[test]
+fn an_answer_that_meets_no_desk_is_kept() {
+    let gate = verdict(1, "First?");
+    let id = gate.opened.id;
+    let mut stage = Stage::with((120, 40), vec![gate]);
+    let away = || Failure::new(Code::Unreachable, "nobody is there");
+    stage.happen(Event::Reached(Some(("nobody is there".into(), Duration::from_secs(4)))));
+    stage.keys(&["a"]);
+    stage.happen(Event::Proved(Err(away())));
+    assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (1, true));
+    stage.pass(60_000);
+    stage.keys(&["a"]);
+    assert_eq!((stage.state.unsent.len(), stage.state.proving.len()), (1, 0));
+    stage.happen(Event::Reached(None));
+    stage.happen(Event::Tick(noon()));
+    assert_eq!((stage.state.unsent.len(), stage.state.proving.len()), (0, 1));
+    stage.happen(Event::Proved(Ok(false)));
+    assert_eq!(stage.state.held.len(), 1, "it can be taken back again");
+    stage.pass(6_000);
+    stage.happen(Event::Tick(noon()));
+    assert_eq!((stage.state.held.len(), stage.state.sending.len()), (0, 1));
+    // Cut off half-way: nobody knows whether it counts.
+    stage.happen(Event::Sent(vec![id], Err(away())));
+    assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (1, true));
+    stage.keys(&["z"]);
+    assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (0, false));
 }

@@ -71,6 +71,39 @@ fn a_card_where_there_is_room_for_one_pane() {
     picture("card-read-on", (60, 15), &mut stage);
 }
 
+/// A form with every sort of field, and a call that changes a file.
+#[test]
+fn what_a_form_asks_for() {
+    let schema = serde_json::json!({"type": "object", "required": ["zone"], "properties": {
+        "zone": {"enum": ["eu", "us"], "title": "Zone", "description": "Customers of the other one wait longer."},
+        "count": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "day": {"type": "string", "format": "date"},
+        "proxy": {"type": "object", "required": ["host"], "properties": {"host": {"type": "string"}}}}});
+    let gate = waits(opened(1, Kind::Input, Shape::Form { schema }, "Where, and how many?"), 3);
+    for size in [(60, 15), (120, 40)] {
+        let mut stage = Stage::with(size, vec![gate.clone()]);
+        stage.keys(&["Enter"]);
+        stage.settle();
+        picture("form", size, &mut stage);
+    }
+}
+
+#[test]
+fn a_call_that_changes_a_file() {
+    let mut call = opened(1, Kind::Tool, Shape::Verdict, "Edit src/main.rs?");
+    let edit = serde_json::json!({"file_path": "src/main.rs", "new_string": "let port = 8080;\n\nrun(port);",
+        "old_string": "let port = 80;\n\nrun(port);", "replace_all": true});
+    let fact =
+        |name: &str, value: String| Fact { name: name.into(), value: value.into(), verified: true };
+    let edit = serde_json::to_string_pretty(&edit).unwrap();
+    call.card.facts = vec![fact("tool", "Edit".into()), fact("arguments", edit)];
+    let mut stage = Stage::with((100, 30), vec![waits(call, 3)]);
+    picture("change", (100, 30), &mut stage);
+    stage.keys(&["d"]);
+    picture("change-as-given", (100, 30), &mut stage);
+}
+
 #[test]
 fn nothing_waits() {
     for size in [(60, 15), (120, 40)] {

@@ -3,7 +3,7 @@
 
 use super::super::keys::shown;
 use super::super::paint::{Look, Paint, fit, lines_of};
-use super::super::state::{Draft, Row, State};
+use super::super::state::{Draft, Mode, Row, State};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -14,6 +14,9 @@ use sayso_core::{Digest, GateId, Kind, Risk, Shape, Verdict};
 use sayso_server::keys::Action;
 use sayso_server::prose;
 use unicode_width::UnicodeWidthStr;
+
+/// So many options have a key.
+const KEYS_MAX: usize = 9;
 
 /// Names of facts are lined up as long as they are no longer than this.
 const NAME_MAX: usize = 14;
@@ -134,7 +137,14 @@ fn head(state: &State, row: &Row, page: &mut Page) {
     page.blank();
     // Behind a margin, as all that others wrote: what stands at the edge is ours.
     page.text(Look::Strong, "┃ ", &gate.card.question);
-    prose::askers(&row.asked).iter().for_each(|line| page.own(Look::Plain, line));
+    let lines = prose::askers(&row.asked).into_iter().chain(prose::unblocked(&row.asked));
+    lines.for_each(|line| page.own(Look::Plain, &line));
+    let wrong = state.draft(gate).wrong;
+    if gate.is_open() && !wrong.is_empty() {
+        page.blank();
+        page.own(Look::Bad, "! Your answer was not taken:");
+        wrong.iter().for_each(|line| page.text(Look::Bad, "  ", line));
+    }
     if !gate.is_open() {
         let (sign, look) = match gate.verdict() {
             Some(Verdict::Approved) => ("✓", Look::Good),
@@ -159,9 +169,36 @@ fn facts(state: &State, gate: &Gate, page: &mut Page) {
     let name = |fact: &Fact| harmless_line(&fact.name).width();
     let names = gate.card.facts.iter().map(name).filter(|width| *width <= NAME_MAX);
     let column = names.max().unwrap_or(0);
-    for fact in &gate.card.facts {
-        self::fact(state, fact, column, page);
+    let change = prose::change(gate);
+    if let Some(change) = &change {
+        self::change(state, change, page);
     }
+    for fact in &gate.card.facts {
+        // What a change was read from is shown again as it was given where the change is hidden.
+        let is_told = change.is_some() && fact.verified && prose::is_of_the_call(fact);
+        if !is_told || state.hides_diffs {
+            self::fact(state, fact, column, page);
+        }
+    }
+}
+
+/// What a call would change in files, read from its arguments.
+fn change(state: &State, change: &prose::Change, page: &mut Page) {
+    let key = shown(Action::Diff);
+    let words = match state.hides_diffs {
+        true => format!("hidden: {key} shows it"),
+        false => format!("{key} shows the arguments as they were given"),
+    };
+    page.text(Look::Faint, "  ", &format!("change: {} ({words})", change.in_numbers()));
+    if !state.hides_diffs {
+        for line in &change.lines {
+            match line.text.trim().is_empty() {
+                true => page.blank(),
+                false => page.text(line.part.into(), "    ", &line.text),
+            }
+        }
+    }
+    change.notes.iter().for_each(|note| page.text(Look::Warn, "    ", note));
 }
 
 fn fact(state: &State, fact: &Fact, column: usize, page: &mut Page) {
@@ -236,10 +273,9 @@ fn says(gate: &Gate, page: &mut Page) {
 /// What an answer takes, what comes without one, and what was not as it seems.
 fn conditions(state: &State, gate: &Gate, page: &mut Page) {
     let mut words = prose::conditions(gate, state.now);
-    let card = &gate.card;
-    let spelt = harmless(&card.question).spelt_out + harmless(&card.narrative).spelt_out;
+    let spelt = prose::spelt_out(&gate.card);
     if spelt > 0 {
-        words.push(format!("{spelt} invisible or control characters are spelt out above"));
+        words.push(format!("{spelt} invisible or control characters are spelt out on this card"));
     }
     if words.is_empty() {
         return;
@@ -273,9 +309,14 @@ fn answer(state: &State, gate: &Gate, page: &mut Page) {
         (Shape::Verdict, Kind::Escalation) => ("approve", "give direction"),
         (Shape::Verdict, _) => ("approve", "add a word"),
         (Shape::Text, _) => ("answer", "write"),
-        (Shape::Choice { .. }, _) => ("answer", "in words"),
+        (Shape::Choice { other: true, .. }, _) => ("answer", "in words"),
+        (Shape::Choice { other: false, .. }, _) => ("answer", "pick by name"),
         (Shape::Form { .. }, _) => ("answer", "fill in"),
     };
+    // While a line is typed, its own keys are the only ones.
+    if matches!(state.mode, Mode::Field(_) | Mode::Cut(_)) {
+        return;
+    }
     let deeds = [
         (Action::Approve, yes),
         (Action::Reject, "reject"),
@@ -342,6 +383,10 @@ fn options(gate: &Gate, draft: &Draft, page: &mut Page) {
             );
         }
     }
+    if options.len() > KEYS_MAX {
+        let words = format!("{} and up: {}, then the number", KEYS_MAX + 1, shown(Action::Edit));
+        page.text(Look::Faint, "  ", &words);
+    }
     match (other, draft.other.is_empty()) {
         (true, true) => page.text(Look::Faint, "  ", "or words of your own"),
         (_, false) => page.text(Look::Strong, "  ", &format!("in your words: {}", draft.other)),
@@ -349,16 +394,20 @@ fn options(gate: &Gate, draft: &Draft, page: &mut Page) {
     }
 }
 
-/// What was filled in, or what is to be.
+/// What is asked for, field by field, and what was filled in.
 fn form(schema: &serde_json::Value, draft: &Draft, page: &mut Page) {
-    let (look, value) = match &draft.form {
-        Some(form) => (Look::Plain, form),
-        None => (Look::Faint, schema),
-    };
-    if draft.form.is_none() {
-        page.text(Look::Faint, "  ", "nothing filled in yet; this is asked for (JSON Schema):");
+    for (depth, line) in prose::field_lines(&prose::fields(schema)) {
+        let look = if depth == 0 { Look::Plain } else { Look::Faint };
+        page.text(look, &format!("  {}", "  ".repeat(depth)), &line);
     }
-    page.text(look, "  ", &serde_json::to_string_pretty(value).unwrap_or_default());
+    page.blank();
+    match &draft.form {
+        None => page.text(Look::Faint, "  ", "nothing filled in yet"),
+        Some(form) => {
+            page.text(Look::Strong, "  ", "filled in:");
+            page.text(Look::Plain, "    ", &serde_json::to_string_pretty(form).unwrap_or_default());
+        }
+    }
 }
 
 fn way(state: &State, row: &Row, page: &mut Page) {

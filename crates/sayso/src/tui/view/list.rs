@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use sayso_core::text::harmless_line;
 use sayso_core::{Risk, Verdict};
-use sayso_server::prose::{age, ending_in_words, hurry, relative};
+use sayso_server::prose::{age, ending_in_words, hurry, relative, unblocks};
 use unicode_width::UnicodeWidthStr;
 
 /// So many lines has a row.
@@ -79,21 +79,23 @@ fn lines(
         Span::raw("  "),
     ];
     let used: usize = head.iter().map(Span::width).sum();
-    let first = match gate.is_open() {
+    let (first, left) = match gate.is_open() {
         true => open(state, row, head, paint, width - used),
         false => {
             let words = fit(&ending_in_words(gate), (width - used).saturating_sub(1));
             let words = paint.span(verdict_look(row), words);
-            Line::from_iter(head.into_iter().chain([words]))
+            (Line::from_iter(head.into_iter().chain([words])), None)
         }
     };
     let risk = match gate.opened.risk > Risk::Medium && gate.is_open() {
         true => format!("{} risk: ", gate.opened.risk.as_str()),
         false => String::new(),
     };
-    let room = width.saturating_sub(5 + risk.width());
+    let left = left.map(|left| format!("{left}: ")).unwrap_or_default();
+    let room = width.saturating_sub(5 + risk.width() + left.width());
     let question = fit(&harmless_line(&gate.card.question), room);
-    let look = match (gate.is_open() && !row.is_gone, is_here) {
+    let waits = gate.is_open() && !row.is_gone && !is_put_off(state, row);
+    let look = match (waits, is_here) {
         (false, _) => Look::Faint,
         (true, true) => Look::Strong,
         (true, false) => Look::Plain,
@@ -102,6 +104,7 @@ fn lines(
         paint.span(Look::Name, bar),
         Span::raw("   "),
         paint.span(Look::Bad, risk),
+        paint.span(Look::Warn, left),
         paint.span(look, question),
     ]);
     match is_here {
@@ -110,23 +113,34 @@ fn lines(
     }
 }
 
-/// What it is, what one should know, and at the right how long it has waited.
+/// Whether it waits for a time that somebody named.
+fn is_put_off(state: &State, row: &Row) -> bool {
+    row.gate().snoozed_until.is_some_and(|until| until > state.now)
+}
+
+/// What it is, what one should know, and at the right how long it has waited or when it comes back. Beside it
+/// what it unblocks, where that has no room there: it says why this row comes before others.
 fn open(
     state: &State,
     row: &Row,
     head: Vec<Span<'static>>,
     paint: Paint,
     room: usize,
-) -> Line<'static> {
+) -> (Line<'static>, Option<String>) {
     let gate = row.gate();
-    let waited = relative(gate.opened_at, state.now);
+    let waited = match gate.snoozed_until.filter(|_| is_put_off(state, row)) {
+        Some(until) => format!("back {}", relative(until, state.now)),
+        None => relative(gate.opened_at, state.now),
+    };
     let room = room.saturating_sub(waited.width() + 2);
     let mut about = vec![gate.opened.kind.as_str().to_owned()];
     let askers = row.asked.askers.len();
     if askers > 1 {
         about.push(format!("{askers} ask this"));
     }
-    if row.is_gone && gate.snoozed_until.is_none_or(|until| until <= state.now) {
+    let unblocks = unblocks(&row.asked);
+    about.extend(unblocks.clone());
+    if row.is_gone && !is_put_off(state, row) {
         about.push("waits for others".into());
     }
     about.extend(hurry(gate, state.now));
@@ -134,6 +148,7 @@ fn open(
     while about.len() > 1 && about.join(" · ").width() > room {
         about.pop();
     }
+    let left = unblocks.filter(|unblocks| !about.contains(unblocks));
     let about = fit(&about.join(" · "), room);
     let gap = " ".repeat(room.saturating_sub(about.width()) + 1);
     let tail = [
@@ -141,15 +156,16 @@ fn open(
         Span::raw(gap),
         paint.span(age(gate.opened_at, state.now).into(), waited),
     ];
-    Line::from_iter(head.into_iter().chain(tail))
+    (Line::from_iter(head.into_iter().chain(tail)), left)
 }
 
-/// One sign: marked, on its way, over, or new to this person.
+/// One sign: marked, on its way, over, put off, or new to this person.
 fn mark(state: &State, row: &Row) -> (&'static str, Look) {
     let is_new = row.asked.askers.iter().any(|asker| !asker.is_seen);
     match row.gate().is_open() {
         true if state.marks.contains_key(&row.id()) => ("x", Look::Warn),
         true if state.is_going(row.id()) => ("»", Look::Warn),
+        true if is_put_off(state, row) => ("h", Look::Faint),
         true if is_new => ("●", Look::Name),
         true => (" ", Look::Plain),
         false => match row.gate().verdict() {

@@ -6,7 +6,9 @@ mod over;
 
 use super::keys::shown;
 use super::paint::{Look, Paint, fit};
+use super::press::things;
 use super::state::{Mode, Pane, Row, State, View};
+use super::unsent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -76,11 +78,11 @@ pub(crate) struct Frame {
 /// Draws a state.
 pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
     let Some(places) = places(state).filter(|_| (area.width, area.height) == state.size) else {
-        return too_small(area, to);
+        return too_small(state, area, to);
     };
     let paint = Paint { colour: state.colour };
     head(state, paint, places.head, to);
-    let has_panes = matches!(state.mode, Mode::Look | Mode::Field(_));
+    let has_panes = matches!(state.mode, Mode::Look | Mode::Field(_) | Mode::Cut(_));
     frame(&places, has_panes, paint, to);
     let mut drawn = Frame::default();
     match &state.mode {
@@ -88,7 +90,7 @@ pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
         Mode::Palette { typed, at } => {
             drawn.cursor = Some(over::palette(typed, *at, paint, places.body, to));
         }
-        Mode::Look | Mode::Field(_) => {
+        Mode::Look | Mode::Field(_) | Mode::Cut(_) => {
             if let Some(area) = places.list {
                 list::draw(state, paint, area, to);
             }
@@ -101,11 +103,17 @@ pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
     match &state.mode {
         Mode::Field(field) => {
             drawn.cursor = Some(over::field(field, paint, places.body, to));
-            over::field_keys(field, paint, places.keys, to);
+            over::field_keys(state, field, paint, places.keys, to);
+        }
+        Mode::Cut(field) => {
+            over::field(field, paint, places.body, to);
+            line("Enter or Esc goes on; nothing was said", paint, places.keys, to);
         }
         Mode::Help { .. } => line("J K read on   any other key goes back", paint, places.keys, to),
-        Mode::Palette { .. } => {
-            line("Enter does it   ↑ ↓ another   Esc back", paint, places.keys, to);
+        Mode::Palette { typed, at } => {
+            let speaks = things(typed).get(*at).is_some_and(|binding| binding.speaks);
+            let does = if speaks { "Enter tells its key" } else { "Enter does it" };
+            line(&format!("{does}   ↑ ↓ another   Esc back"), paint, places.keys, to);
         }
         Mode::Look => keys(state, paint, places.keys, to),
     }
@@ -118,12 +126,17 @@ fn line(text: &str, paint: Paint, area: Rect, to: &mut Buffer) {
         .render(area, to);
 }
 
-fn too_small(area: Rect, to: &mut Buffer) -> Frame {
+fn too_small(state: &State, area: Rect, to: &mut Buffer) -> Frame {
     let (columns, rows) = SIZE_MIN;
+    let last = match state.mode {
+        Mode::Look => format!("{} ends", shown(Action::Quit)),
+        Mode::Field(_) => "Your line is still open.".into(),
+        Mode::Help { .. } | Mode::Palette { .. } | Mode::Cut(_) => "No key counts here.".into(),
+    };
     let words = [
         format!("sayso needs {columns}x{rows};"),
         format!("this is {}x{}.", area.width, area.height),
-        format!("{} ends", shown(Action::Quit)),
+        last,
     ];
     for (y, words) in words.iter().enumerate().take(usize::from(area.height)) {
         let place = Rect { y: area.y + u16::try_from(y).unwrap_or(0), height: 1, ..area };
@@ -140,6 +153,7 @@ fn head(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let count = match (state.list.view, state.list.is_loaded) {
         (_, false) => "…".to_owned(),
         (View::Done, true) => String::new(),
+        (_, true) if state.away.is_some() => format!("{open}{more} waited (no connection)"),
         (_, true) if open == 1 && more.is_empty() => "1 waits".to_owned(),
         (_, true) => format!("{open}{more} wait"),
     };
@@ -189,18 +203,27 @@ fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
             1 => String::new(),
             many => format!(" ({} before it)", many - 1),
         };
-        format!("{words} in {left} s{before}: {back} takes it back, leaving sends it")
+        let content = match held.spoken.content.as_str() {
+            "" => String::new(),
+            content => format!(": {content}"),
+        };
+        // Who leaves while nobody is there sends nothing.
+        let leaving = if state.away.is_some() { "" } else { ", leaving sends it" };
+        format!("{words} in {left} s{before}: {back} takes it back{leaving}{content}")
     });
-    let (look, words) = match (held, &state.away) {
-        // That an answer before it does not count is not hidden by the next one.
-        (Some(held), _) if state.said.is_wrong => {
-            (Look::Bad, format!("! {} · {held}", state.said.words))
-        }
-        (Some(held), _) => (Look::Warn, held),
-        (None, Some(away)) => (Look::Bad, away.clone()),
-        (None, None) if state.said.is_wrong => (Look::Bad, format!("! {}", state.said.words)),
-        (None, None) => (Look::Plain, state.said.words.clone()),
+    let said = &state.said;
+    // What matters most comes first: the end of a long line is not on a narrow screen. That an answer does not
+    // count is not hidden by the next one.
+    let is_said = !said.words.is_empty() && (said.is_wrong || held.is_none());
+    let (unsent, away) = (unsent::unsent_in_words(state), unsent::away_in_words(state));
+    let (look, sign) = match (unsent.is_some() || away.is_some() || said.is_wrong, &held) {
+        (true, _) => (Look::Bad, "! "),
+        (false, Some(_)) => (Look::Warn, ""),
+        (false, None) => (Look::Plain, ""),
     };
+    let said = is_said.then(|| said.words.clone());
+    let parts: Vec<_> = [unsent, said, held, away].into_iter().flatten().collect();
+    let words = format!("{sign}{}", parts.join(" · "));
     paint.line(look, format!(" {}", fit(&words, width))).render(area, to);
 }
 
@@ -235,7 +258,7 @@ fn hints(state: &State) -> Vec<(Action, &'static str)> {
         hints.extend([(Action::Mark, "mark"), (Action::Back, "none")]);
         return hints;
     }
-    if !state.held.is_empty() {
+    if !state.held.is_empty() || !state.unsent.is_empty() {
         hints.push((Action::Undo, "take back"));
     }
     let sees_card = !is_narrow || state.pane == Pane::Card;
@@ -250,8 +273,9 @@ fn hints(state: &State) -> Vec<(Action, &'static str)> {
             (Shape::Choice { .. }, _) => {
                 vec![(Action::Choose, "pick"), (Action::Approve, "answer")]
             }
-            (Shape::Text | Shape::Form { .. }, _) => {
-                vec![(Action::Edit, "write"), (Action::Approve, "answer")]
+            (Shape::Text, _) => vec![(Action::Edit, "write"), (Action::Approve, "answer")],
+            (Shape::Form { .. }, _) => {
+                vec![(Action::Edit, "fill in"), (Action::Approve, "answer")]
             }
         });
         hints.push((Action::Reject, "reject"));

@@ -1,7 +1,7 @@
 //! What stands over the panes: the help, everything there is to do, a line that is being typed.
 
 use super::super::paint::{Look, Paint, fit, fit_end};
-use super::super::press::things;
+use super::super::press::{says, things};
 use super::super::state::{Field, Purpose, State};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -32,7 +32,7 @@ fn help_lines(paint: Paint, width: u16) -> Vec<Line<'static>> {
         let key = move |binding: &Binding| {
             Line::from(vec![
                 Span::raw(format!("   {:>5}  ", binding.shown)),
-                paint.span(Look::Plain, binding.says),
+                paint.span(Look::Plain, says(binding)),
             ])
         };
         [heading].into_iter().chain(keys.map(key)).collect::<Vec<_>>()
@@ -41,7 +41,8 @@ fn help_lines(paint: Paint, width: u16) -> Vec<Line<'static>> {
     let rules = [
         "Enter looks, and never approves. What was typed before a card was on the screen",
         "for a moment is dropped. An answer is held for 5 s and can be taken back until",
-        "then; leaving sends it. Nothing is shown as done before the desk said so.",
+        "then; leaving and opening an editor send it, Ctrl+C takes all of it back and ends.",
+        "Nothing is shown as done before the desk said so.",
     ];
     let column = usize::from(width / 2);
     let mut lines = match width >= 100 {
@@ -92,7 +93,7 @@ pub(super) fn palette(
     for (index, thing) in things(typed).into_iter().enumerate().skip(first).take(room) {
         let sign = if index == at { "▌" } else { " " };
         let look = if index == at { Look::Strong } else { Look::Plain };
-        let words = fit(thing.says, width.saturating_sub(12));
+        let words = fit(says(thing), width.saturating_sub(12));
         let line = Line::from(vec![
             paint.span(Look::Name, format!(" {sign}")),
             paint.span(Look::Faint, format!("{:>5}  ", thing.shown)),
@@ -143,8 +144,11 @@ pub(super) fn field(field: &Field, paint: Paint, body: Rect, to: &mut Buffer) ->
 }
 
 /// What Enter does to it.
-pub(super) fn field_keys(field: &Field, paint: Paint, area: Rect, to: &mut Buffer) {
+pub(super) fn field_keys(state: &State, field: &Field, paint: Paint, area: Rect, to: &mut Buffer) {
     let words = match &field.purpose {
+        Purpose::Text(_) if !state.held.is_empty() => {
+            "Enter keeps it, a answers   Tab opens your editor and sends what is held   Esc leaves it"
+        }
         Purpose::Filter => "Enter keeps it   Esc shows all",
         Purpose::Reject(_) => "Enter rejects   Esc leaves it",
         Purpose::Snooze(_) => "Enter puts it off (2h, 3d, tomorrow)   Esc leaves it",

@@ -35,6 +35,9 @@ everywhere! {
         until(|| log().contains("begun").then_some(()));
         at_work.kill().unwrap();
         at_work.wait().unwrap();
+        // Whoever went on with it is known to be dead, and what to do is said.
+        space.ann(&["flow", "list"]).says("idle in second").says("sayso flow resume").exits(0);
+        assert_eq!(flow(space)["standing"], "idle");
         resume(space).says("Which?").exits(7);
         assert_eq!(log().matches("first").count(), 1, "{}", log());
         assert_eq!(log().matches("second").count(), 1, "{}", log());

@@ -28,11 +28,11 @@ on_both! {
             begin(space, &["ask.yaml", "--key", key]).exits(7);
             space.ann(&["approve", &gate(space)]).ok();
         }
-        let ran = space.run(Who::Terminal, &["flow", "resume", "--all"]);
+        let ran = space.run(Who::Terminal, &["flow", "resume", "--all", "--stuck"]);
         ran.says("test -e there.txt").exits(1);
         assert_eq!(log(space).matches("shipped").count(), 3, "{}", listed(space));
         write(space, "there.txt", "");
-        space.run(Who::Terminal, &["flow", "resume", "--all"]).exits(0);
+        space.run(Who::Terminal, &["flow", "resume", "--all", "--stuck"]).exits(0);
         assert!(flows(space).iter().all(|flow| flow["standing"] == "done"), "{}", listed(space));
     }
 }
@@ -74,8 +74,130 @@ on_both! {
                 begin(space, &["w.yaml", "--key", key]).says("it changed bad.txt").exits(1);
             }
         }
-        assert!(flows(space).iter().all(|flow| flow["standing"] == "running"), "{}", listed(space));
+        assert!(flows(space).iter().all(|flow| flow["standing"] == "stuck"), "{}", listed(space));
     }
+}
+
+on_both! {
+    /// Whoever picks up answers does not repeat what failed: it is left out, that is said, and it is tried again by
+    /// its name or when somebody asks for it.
+    fn what_failed_is_not_tried_again_by_the_way(space: &Space) {
+        write(space, "pay.yaml", "workflow: pay\nphases:\n  - name: a\n    run: echo paid >> log.txt; exit 4\n");
+        for key in ["one", "two"] {
+            begin(space, &["pay.yaml", "--key", key]).exits(1);
+        }
+        let paid = || log(space).matches("paid").count();
+        for _ in 0..2 {
+            resume(space).says("left out: 2 flows whose step failed").says("--stuck").exits(0);
+        }
+        assert_eq!(paid(), 2, "each once");
+        let handle = flows(space)[0]["handle"].as_str().unwrap().to_owned();
+        space.run(Who::Script, &["flow", "resume", &handle]).says("exit 4").exits(1);
+        assert_eq!(paid(), 3);
+        let ran = space.run(Who::Script, &["flow", "resume", "--all", "--stuck", "--json"]).exits(1);
+        assert_eq!(paid(), 5);
+        let errors = ran.said().lines().filter(|line| line.contains("\"code\":\"SAY")).count();
+        assert_eq!(errors, 2, "with --json errors are JSON: {}", ran.said());
+    }
+}
+
+on_both! {
+    /// However many flows nobody here can go on with, one that was answered gets its turn.
+    fn nobody_is_starved(space: &Space) {
+        let desk = crate::reliability::desk(space);
+        for n in 0..120 {
+            let id = desk.new_flow_id();
+            let new = sayso_engine::NewFlow {
+                id,
+                workflow: "elsewhere".into(),
+                version: "1".into(),
+                definition: None,
+                title: format!("of a program, {n}"),
+                task: None,
+                phase: "a".into(),
+                state: serde_json::json!({}),
+            };
+            desk.start_flow(&crate::reliability::ann(), new).unwrap();
+        }
+        write(space, "ask.yaml", ASKS);
+        begin(space, &["ask.yaml"]).exits(7);
+        space.ann(&["approve", &gate(space)]).ok();
+        resume(space).exits(0);
+        assert_eq!(log(space), "built\nshipped\n");
+    }
+}
+
+on_both! {
+    /// Whoever begins a flow goes on with it, though somebody watches for flows to go on with.
+    fn a_flow_is_its_beginners(space: &Space) {
+        write(space, "w.yaml", "workflow: w\nphases:\n  - name: a\n    run: echo x >> log.txt\n");
+        let mut watching = space.start(Who::Script, &["flow", "resume", "--watch"]);
+        let begun: Vec<_> = (0..8).map(|_| space.start(Who::Script, &["flow", "run", "w.yaml"])).collect();
+        for child in begun {
+            crate::harness::Ran::of(&child.wait_with_output().unwrap()).exits(0);
+        }
+        assert_eq!(log(space).lines().count(), 8);
+        watching.kill().unwrap();
+        watching.wait().unwrap();
+    }
+}
+
+on_both! {
+    /// What a terminal says of a flow is what programs are told, and the other way round; a picture says it, too.
+    fn every_door_says_the_same(space: &Space) {
+        write(space, "ask.yaml", ASKS);
+        write(space, "fails.yaml", "workflow: f\nphases:\n  - name: a\n    run: exit 4\n");
+        let check = |standing: &str, waits: usize| {
+            let flow = &flows(space)[0];
+            assert_eq!(flow["standing"], standing, "{flow}");
+            assert_eq!(flow["waits_for"].as_array().unwrap().len(), waits, "{flow}");
+            assert!(listed(space).contains(&format!("{standing} in ")), "{}", listed(space));
+            let shown = space.ann(&["flow", "show", flow["handle"].as_str().unwrap(), "--json"]).json();
+            assert_eq!(shown["standing"], standing);
+        };
+        begin(space, &["ask.yaml"]).exits(7);
+        check("waiting", 1);
+        space.ann(&["approve", &gate(space)]).ok();
+        check("answered", 0);
+        resume(space).exits(0);
+        check("done", 0);
+        begin(space, &["fails.yaml"]).exits(1);
+        check("stuck", 0);
+        let handle = flows(space)[0]["handle"].as_str().unwrap().to_owned();
+        space.ann(&["flow", "graph", &handle, "--json"]).refused("SAY038").says("flow show");
+    }
+}
+
+on_both! {
+    /// A question says which flow asks it; flows that are about something else are other cards.
+    fn a_question_names_its_flow(space: &Space) {
+        write(space, "w.yaml", "workflow: release\nphases:\n  - name: check\n    ask: {choice: Which?, options: [a, b]}\n");
+        for key in ["1.2", "1.3"] {
+            begin(space, &["w.yaml", "--key", key]).exits(7);
+        }
+        let inbox = space.ann(&["inbox", "--json"]).json();
+        let cards = inbox["items"].as_array().unwrap();
+        assert_eq!(cards.len(), 2, "{inbox}");
+        for (card, flow) in cards.iter().zip(flows(space).iter().rev()) {
+            assert_eq!(card["flow"], flow["id"]);
+            let fact = |name: &str, value: &serde_json::Value| serde_json::json!({"name": name, "value": value, "verified": true});
+            let known = [fact("workflow", &"release".into()), fact("phase", &"check".into()), fact("about", &flow["title"])];
+            assert_eq!(card["facts"], serde_json::Value::from(known.to_vec()));
+            let shown = space.ann(&["show", card["handle"].as_str().unwrap()]).ok();
+            assert!(shown.contains(&format!("sayso flow show {}", flow["handle"].as_str().unwrap())), "{shown}");
+        }
+    }
+}
+
+/// A key is a name: there is one, and it is not a book.
+#[test]
+fn keys_have_a_length() {
+    let space = &Space::new(crate::harness::Backend::Sqlite);
+    write(space, "ask.yaml", ASKS);
+    for key in ["", "  ", &"k".repeat(5_000)] {
+        begin(space, &["ask.yaml", "--key", key]).refused("SAY038").exits(2);
+    }
+    assert_eq!(flows(space).len(), 0);
 }
 
 on_both! {
@@ -87,12 +209,13 @@ on_both! {
         space.ann(&["validate", "w.yaml"]).says("nobody is in the group \"nobody\"").exits(2);
         let ran = begin(space, &["w.yaml", "--key", "k"]).says("group nobody").says("sayso policy set").exits(1);
         assert!(ran.said().contains("phase \"a\""), "{}", ran.said());
-        resume(space).says("group nobody").exits(1);
+        let again = || space.run(Who::Script, &["flow", "resume", "--all", "--stuck"]);
+        again().says("group nobody").exits(1);
         assert_eq!(log(space), "x\n");
         assert!(listed(space).contains("stuck in a") && listed(space).contains("group nobody"), "{}", listed(space));
         write(space, "policy.yaml", "groups:\n  nobody: [ann]\nrules: []\n");
         space.ann(&["policy", "set", "policy.yaml"]).ok();
-        resume(space).says("Go?").exits(7);
+        again().says("Go?").exits(7);
         let waits = listed(space);
         assert!(waits.contains("waiting in a") && !waits.contains("group nobody"), "{waits}");
         let handle = flow(space)["handle"].as_str().unwrap().to_owned();
@@ -173,9 +296,16 @@ on_both! {
         // Without inputs, and about nothing in particular.
         begin(space, &["w.yaml"]).says("Which colour?").exits(7);
         assert!(listed(space).contains("waiting in a") && listed(space).contains("Which colour?"));
-        space.ann(&["reject", &gate(space), "nobody paints here"]).ok();
+        let asks = flow(space);
+        assert_eq!(asks["standing"], "waiting", "{asks}");
+        assert_eq!(asks["waits_for"][0], space.show(&gate(space))["id"]);
+        space.ann(&["flow", "graph", asks["handle"].as_str().unwrap()]).says("waits for a person");
+        let asked = gate(space);
+        space.ann(&["reject", &asked, "nobody paints here"]).ok();
         resume(space).says("rejected").says("nobody paints here").exits(8);
         assert_eq!(flow(space)["standing"], "rejected");
+        // No agent comes for it any more, and nobody is told that one should.
+        assert_eq!(space.show(&asked)["delivery"]["state"], "acknowledged");
         space.verify();
     }
 }
@@ -257,4 +387,68 @@ on_both! {
         write(space, "ask.yaml", &ASKS.replace("Ship it?", "Really?"));
         begin(space, &["ask.yaml", "--key", "v1"]).says("the workflow was changed").says("Ship it?").exits(7);
     }
+}
+
+on_both! {
+    /// What a person mends between two attempts is theirs; what the step did against its rule stays until it is taken
+    /// back.
+    fn a_step_with_write_paths_is_mended_and_gone_on_with(space: &Space) {
+        let project = Project::new(space, "scenes: []\n", "");
+        project.write("build.sh", "echo half > out.txt\necho x > bad.txt\nexit 1\n");
+        project.write("w.yaml", "workflow: w\nphases:\n  - name: a\n    run: sh build.sh\n    writes: [out.txt]\n");
+        begin(space, &["w.yaml", "--key", "k"]).says("it ended with 1").says("it changed bad.txt").exits(1);
+        project.write("build.sh", "echo whole > out.txt\n");
+        project.write("README.md", "Somebody else was here.\n");
+        let still = begin(space, &["w.yaml", "--key", "k"]).says("it changed bad.txt;").exits(1);
+        assert!(!still.said().contains("build.sh;") && !still.said().contains("README"), "{}", still.said());
+        std::fs::remove_file(space.path().join("bad.txt")).unwrap();
+        begin(space, &["w.yaml", "--key", "k"]).says("done").exits(0);
+    }
+}
+
+on_both! {
+    /// However much a command prints, people can be asked about it; what is left out is said.
+    fn a_command_that_prints_much_is_asked_about(space: &Space) {
+        let text = "workflow: w\nphases:\n  - name: a\n    run: yes | head -c 600000; echo end\n    \
+                    set: {is_cut: output.cut}\n    ask: {approval: Go?, context: '{{ output.text }}'}\n";
+        write(space, "w.yaml", text);
+        begin(space, &["w.yaml"]).says("Go?").exits(7);
+        let shown = space.show(&gate(space))["context"].as_str().unwrap().to_owned();
+        assert!(shown.contains("bytes left out)") && shown.ends_with("end"), "{}", &shown[..100]);
+        assert_eq!(flow(space)["state"]["state"]["is_cut"], true);
+        space.ann(&["approve", &gate(space)]).ok();
+        resume(space).exits(0);
+    }
+}
+
+/// What cannot be done is found before anything was done.
+#[test]
+fn what_a_flow_cannot_be_begun_with_is_said_first() {
+    let space = &Space::new(crate::harness::Backend::Sqlite);
+    let git = |args: &[&str]| {
+        let done = std::process::Command::new("git").args(args).current_dir(space.path()).output();
+        assert!(done.unwrap().status.success(), "{args:?}");
+    };
+    let text = "workflow: w\ninput: {x: {default: a}}\nphases:\n  - name: a\n    run: echo x >> log.txt\n    writes: [log.txt]\n";
+    write(space, ".gitignore", "*.token\nxdg/\n.sayso/\n");
+    write(space, "w.yaml", text);
+    begin(space, &["w.yaml"]).says("not in a git repository").says("git init").exits(1);
+    git(&["init", "-q"]);
+    begin(space, &["w.yaml"]).says("no commit yet").says("git commit --allow-empty").exits(1);
+    git(&[
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "begin",
+    ]);
+    begin(space, &["w.yaml", "--set", "x=1", "--set", "x=2"]).says("`x` is given twice").exits(2);
+    begin(space, &["w.yaml", "--task", "t1"]).says("none works in this workflow").exits(2);
+    assert_eq!((flows(space).len(), log(space).as_str()), (0, ""));
+    begin(space, &["w.yaml"]).exits(0);
+    assert_eq!(log(space), "x\n");
 }

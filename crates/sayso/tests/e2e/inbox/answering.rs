@@ -40,7 +40,7 @@ in_places! {
         let form = space.ask("coder", &["Where does it listen?", "--schema", schema]);
         let long = space.ask("coder", &["What is the plan?"]);
         let editor = space.path().join("editor");
-        std::fs::write(&editor, "#!/bin/sh\ncase $1 in *.json) echo '{\"port\": 8080}' > \"$1\";; *) printf 'first\\nthen\\n' >> \"$1\";; esac\n").unwrap();
+        std::fs::write(&editor, "#!/bin/sh\ncase $1 in *.jsonc) echo '{\"port\": 8080}' > \"$1\";; *) printf 'first\\nthen\\n' >> \"$1\";; esac\n").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&editor, mode).unwrap();
         let line = format!("SAYSO_EDITOR={} sayso inbox", editor.display());
@@ -108,6 +108,46 @@ in_places! {
         terminal.ended(0);
         terminal.shows("approved by");
         assert_eq!(ended(space, &gate)["verdict"], "approved");
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Ctrl+C takes back what is held, ends, and says so. What was written and not sent is printed.
+    fn ended_by_a_key(space: &Space) {
+        let gate = space.ask("coder", &["Deploy?", "--verdict"]);
+        let text = space.ask("coder", &["Which port?"]);
+        let terminal = Terminal::open(space);
+        terminal.looks_at(&gate);
+        terminal.press(&["j"]);
+        terminal.looks_at(&text);
+        terminal.press(&["e"]);
+        terminal.write("8080, behind the proxy");
+        terminal.press(&["Enter"]);
+        terminal.shows("kept; a answers with it");
+        terminal.press(&["k"]);
+        terminal.looks_at(&gate);
+        terminal.press(&["a"]);
+        terminal.shows("approving");
+        terminal.press(&["C-c"]);
+        terminal.ended(1);
+        terminal.shows(&format!("taken back: approving {gate}; nothing was sent"));
+        terminal.shows("8080, behind the proxy");
+        std::thread::sleep(GRACE);
+        assert_eq!(state(space, &gate), "open");
+        assert_eq!(state(space, &text), "open");
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A number that no option has is a mistake and no words of one's own.
+    fn a_number_out_of_range_is_no_answer(space: &Space) {
+        let gate = space.ask("coder", &["Which?", "--option", "New York", "--option", "Rome", "--other"]);
+        space.ann(&["respond", &gate, "9"]).exits(2).refused("SAY008").says("\"Rome\"");
+        assert_eq!(state(space, &gate), "open");
+        space.ann(&["respond", &gate, "neither"]).ok();
+        assert_eq!(ended(space, &gate)["answer"]["other"], "neither");
     }
 }
 

@@ -62,6 +62,51 @@ in_places! {
 }
 
 in_places! {
+    [sqlite: Sqlite]
+    /// A no that is being typed when the agent changes its card: the rest of it is no key. It is kept, and
+    /// nothing is said.
+    fn a_no_that_is_typed_is_never_a_yes(space: &Space) {
+        let gate = space.ask("coder", &["Delete 1 file?", "--verdict"]);
+        let other = space.ask("coder", &["And this?", "--verdict"]);
+        let terminal = Terminal::open(space);
+        terminal.looks_at(&gate);
+        terminal.press(&["r"]);
+        terminal.shows("why, or what to do instead");
+        terminal.write("not at");
+        terminal.shows("not at");
+        space.coder(&["ask", "Delete 4,000 files?", "--verdict", "--revise", &gate]).ok();
+        terminal.shows("what you had typed is kept");
+        for letter in " all, a java jar at last a a".chars() {
+            terminal.write(&letter.to_string());
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        terminal.press(&["Enter"]);
+        terminal.until("the line is gone", |screen| !screen.contains("what you had typed is kept"));
+        std::thread::sleep(GRACE);
+        for gate in [&gate, &other] {
+            assert_eq!(state(space, gate), "open");
+        }
+        terminal.looks_at(&gate);
+        terminal.press(&["r"]);
+        terminal.shows("why, or what to do instead: not at");
+        terminal.press(&["Enter"]);
+        assert_eq!(ended(space, &gate)["answer"]["reason"], "not at");
+        // Somebody else answers while a word is typed: the next card hears nothing of it.
+        terminal.press(&["j"]);
+        terminal.looks_at(&other);
+        terminal.press(&["e"]);
+        terminal.write("as ");
+        space.run(Who::Human("bob"), &["reject", &other, "no"]).ok();
+        terminal.shows("is settled; what you had typed is not sent");
+        terminal.write("a jar");
+        terminal.press(&["Escape"]);
+        terminal.shows("rejected by bob");
+        terminal.press(&["q"]);
+        terminal.ended(0);
+    }
+}
+
+in_places! {
     [served: Served]
     /// A server that is gone and comes back: the inbox goes on by itself.
     fn an_inbox_outlives_its_server(space: &Space) {
@@ -74,5 +119,61 @@ in_places! {
         terminal.looks_at(&gate);
         terminal.press(&["a"]);
         assert_eq!(ended(space, &gate)["verdict"], "approved");
+    }
+}
+
+in_places! {
+    [served: Served]
+    /// While the server is gone the inbox says so, since when and when it tries again. What is answered meanwhile
+    /// is marked as not sent, and is sent once when the server is back; what was taken back is not.
+    fn an_answer_waits_for_its_server(space: &Space) {
+        let gate = space.ask("coder", &["Deploy?", "--verdict"]);
+        let other = space.ask("coder", &["And this?", "--verdict"]);
+        let terminal = Terminal::open(space);
+        terminal.looks_at(&gate);
+        space.replace_server(|| {
+            terminal.shows("cannot be reached since");
+            terminal.shows("trying again in");
+            terminal.shows("waited (no connection)");
+            terminal.press(&["a"]);
+            terminal.shows(&format!("NOT SENT: approving {gate}"));
+            terminal.press(&["j"]);
+            terminal.looks_at(&other);
+            terminal.press(&["a"]);
+            terminal.shows("NOT SENT: 2 answers");
+            terminal.press(&["z"]);
+            terminal.shows(&format!("NOT SENT: approving {gate}"));
+        });
+        assert_eq!(ended(space, &gate)["verdict"], "approved");
+        terminal.until("connected", |screen| !screen.contains("no connection") && !screen.contains("NOT SENT"));
+        terminal.shows("1 waits");
+        std::thread::sleep(GRACE);
+        assert_eq!(state(space, &other), "open");
+        let said = space.audit().iter().filter(|entry| entry["action"] == "gate.answered").count();
+        assert_eq!(said, 1);
+        // Live again.
+        let late = space.ask("coder", &["Later?", "--verdict"]);
+        terminal.shows(&late);
+        terminal.press(&["q"]);
+        terminal.ended(0);
+    }
+}
+
+in_places! {
+    [served: Served]
+    /// Whoever leaves while an answer is not sent hears that, and the program says it with its code.
+    fn leaving_without_a_server_says_what_was_not_sent(space: &Space) {
+        let gate = space.ask("coder", &["Deploy?", "--verdict"]);
+        let terminal = Terminal::open(space);
+        terminal.looks_at(&gate);
+        space.replace_server(|| {
+            terminal.shows("cannot be reached since");
+            terminal.press(&["a"]);
+            terminal.shows("NOT SENT");
+            terminal.press(&["q"]);
+            terminal.ended(9);
+            terminal.shows("may not have been sent");
+        });
+        assert_eq!(state(space, &gate), "open");
     }
 }

@@ -105,8 +105,14 @@ in_places! {
         page.press("Escape");
         page.press("a");
         page.says("the arguments are not JSON");
+        page.press("Escape");
+        page.press("y");
+        page.says(&format!("sayso show {}", text(&handle)));
         page.fill("[name=arguments]", r#"{"command": "git push --dry-run"}"#);
         page.press("Escape");
+        // The command says what the card would say, and not what it said before.
+        page.press("y");
+        page.says(&format!(r#"sayso answer {} yes --arguments '{{"command": "git push --dry-run"}}'"#, text(&handle)));
         page.press("a");
         page.until("document.querySelector('.row').classList.contains('over')");
         let said: serde_json::Value = serde_json::from_str(&call().stdout).unwrap();
@@ -243,7 +249,15 @@ in_places! {
         desk.look_at(&gate);
         page.press("a");
         page.until("!!document.querySelector('dialog[open] input[type=password]')");
+        assert!(!page.text().contains("approving"), "it is asked for before anything is held");
         assert_eq!(desk.gate(&gate)["state"], "open");
+        page.write("something else");
+        page.press("Enter");
+        page.says("That passphrase is wrong; try again");
+        page.press("Escape");
+        page.says("nothing was sent; it needs your passphrase");
+        page.press("a");
+        page.until("!!document.querySelector('dialog[open] input[type=password]')");
         page.write(PASSPHRASE);
         page.press("Enter");
         assert_eq!(desk.ended(&gate)["answer"]["proof"], "passphrase");

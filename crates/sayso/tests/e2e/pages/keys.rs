@@ -26,12 +26,23 @@ in_places! {
         }
         page.press("?");
         page.says("pick an option");
-        page.press("Escape");
+        // What opened the help closes it.
+        page.press("?");
         page.until("!document.querySelector('dialog')");
         page.press(":");
         page.until("!!document.querySelector('dialog[open] input')");
+        page.says("more; type a part of the name");
         page.write("audit");
         page.until("document.querySelectorAll('.palette li').length === 1");
+        page.fill("dialog input", "zebra");
+        page.says("nothing here is called that");
+        // The words of the command line find it, too, and the arrows lead there.
+        page.fill("dialog input", "snooze");
+        page.until("document.querySelector('.palette li')?.textContent.startsWith('put off')");
+        page.press("ArrowDown");
+        page.until("document.activeElement.textContent.startsWith('put off')");
+        page.press("ArrowUp");
+        page.until("document.activeElement.localName === 'input'");
         page.press("Escape");
         page.until("!document.querySelector('dialog')");
         page.press("/");
@@ -48,6 +59,13 @@ in_places! {
         page.until("document.activeElement.id !== 'filter' && document.querySelectorAll('.row:not([hidden])').length === 3");
         page.press("v");
         page.until("document.querySelector('.rows')?.dataset.view === 'groups'");
+        // Enter goes there at once.
+        desk.ready();
+        page.press(":");
+        page.until("!!document.querySelector('dialog[open] input')");
+        page.write("audit");
+        page.press("Enter");
+        desk.ready_at("audit");
         desk.is_content();
     }
 }
@@ -120,7 +138,7 @@ in_places! {
             page.press(key);
             let expected = expected
                 .replace("AT", "[...document.querySelectorAll('.row')].findIndex((row) => row.classList.contains('here'))")
-                .replace("SCROLLED", "((pane) => (pane.scrollHeight > pane.clientHeight ? pane : document.scrollingElement).scrollTop)(document.getElementById('pane'))")
+                .replace("SCROLLED", "((pane) => (pane.scrollHeight > pane.clientHeight ? pane : document.getElementById('all')).scrollTop)(document.getElementById('pane'))")
                 .replace("TEXT", "document.body.innerText")
                 .replace("DIALOG", "(document.querySelector('dialog[open]')?.innerText ?? '')");
             page.until(&expected);
@@ -272,10 +290,20 @@ in_places! {
         copies(&format!("sayso choose {handle} 2"));
         page.fill("[name=other]", "it's c");
         page.press("Escape");
-        copies(&format!("sayso choose {handle} 2 --other 'it'\\''s c'"));
+        // One is wanted: words of one's own take the place of what was picked, and the other way round.
+        copies(&format!("sayso choose {handle} --other 'it'\\''s c'"));
+        page.press("1");
+        page.fill("[name=reason]", "it is quicker");
+        page.press("Escape");
+        copies(&format!("sayso choose {handle} 1 --reason 'it is quicker'"));
+        assert_eq!(page.eval("document.querySelector('[name=other]').value"), "");
         let verdict = desk.server.ask("coder", approval("Deploy?"));
         desk.look_at(&verdict);
         page.press("Enter");
+        copies(&format!("sayso approve {}", text(&verdict["handle"])));
+        page.fill("[name=reason]", "-- but carefully");
+        page.press("Escape");
+        copies(&format!("sayso approve {} -- '-- but carefully'", text(&verdict["handle"])));
         page.press("a");
         page.says("approving");
         assert_eq!(desk.ended(&verdict)["verdict"], "approved");

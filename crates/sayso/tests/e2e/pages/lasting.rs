@@ -153,3 +153,49 @@ in_places! {
         assert_eq!(desk.gate(&gate)["answer"]["by"], json!("ann"));
     }
 }
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A card that could not be shown is shown when the server is back, and until then none is there to be answered.
+    fn a_card_comes_back_with_its_server(space: &Space) {
+        let mut desk = Desk::of(space);
+        let gates = ["One?", "Two?"].map(|question| desk.server.ask("coder", approval(question)));
+        desk.look_at(&gates[0]);
+        let address = desk.server.address.clone();
+        drop(std::mem::replace(&mut desk.server, Server::of(space)));
+        desk.browser.says("not connected");
+        desk.browser.press("j");
+        desk.browser.says("This card is shown as soon as it does");
+        assert_eq!(desk.browser.eval("document.querySelectorAll('.card').length"), 0);
+        desk.server = Server::at(space, &address);
+        desk.drawn(text(&gates[1]["handle"]));
+        assert_eq!(here(&desk), gates[1]["handle"]);
+        desk.browser.until("!document.body.innerText.includes('does not answer')");
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// Whoever leaves while nobody listens is warned, and told afterwards that nothing arrived.
+    fn an_answer_that_was_lost_on_leaving_is_told(space: &Space) {
+        let mut desk = Desk::of(space);
+        let gate = desk.server.ask("coder", approval("Deploy?"));
+        desk.look_at(&gate);
+        let leaves = "dispatchEvent(new Event('beforeunload', {cancelable: true}))";
+        desk.browser.press("a");
+        desk.browser.says("approving");
+        assert_eq!(desk.browser.eval(leaves), true, "it would be sent");
+        desk.browser.press("z");
+        desk.browser.says("taken back");
+        let address = desk.server.address.clone();
+        drop(std::mem::replace(&mut desk.server, Server::of(space)));
+        desk.browser.says("not connected");
+        desk.browser.press("a");
+        desk.browser.says("approving");
+        assert_eq!(desk.browser.eval(leaves), false);
+        desk.browser.eval("dispatchEvent(new Event('pagehide')), true");
+        desk.server = Server::at(space, &address);
+        desk.browser.says(&format!("your answer to {} did not arrive; answer again", text(&gate["handle"])));
+        assert_eq!(desk.gate(&gate)["state"], "open");
+    }
+}

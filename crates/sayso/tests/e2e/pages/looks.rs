@@ -25,8 +25,9 @@ fn pages(space: &Space, desk: &Desk) -> Vec<String> {
     let form = desk.server.ask("tester", json!({"question": "Where, and how many?", "form": "form", "schema": {"type": "object", "required": ["zone"], "properties": {"zone": {"type": "string", "enum": ["eu", "us"]}, "count": {"type": "integer"}}}}));
     let done = desk.server.ask("tester", approval("Merge it?"));
     desk.server.answer("bob", &done, json!({"verdict": "approved"})).is(200);
-    let gates =
-        [&gate, &choice, &form, &done].map(|gate| format!("gates/{}", text(&gate["handle"])));
+    let whole = desk.server.ask("tester", super::forms::every_field());
+    let gates = [&gate, &choice, &form, &whole, &done]
+        .map(|gate| format!("gates/{}", text(&gate["handle"])));
     let done = super::flows::begin(space, "2.4.0");
     desk.server
         .post("ann", &format!("/flows/{done}/cancel"), json!({"reason": "too early"}))
@@ -109,7 +110,7 @@ in_places! {
         page.look(320, 640, "dark");
         for path in &all {
             desk.go(path);
-            let fits = page.eval("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+            let fits = page.eval("[document.documentElement, document.getElementById('all')].every((e) => e.scrollWidth <= e.clientWidth)");
             assert_eq!(fits, true, "{path}: {}", page.eval("[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 321 && !e.closest('.scroll, pre')).map((e) => e.outerHTML.slice(0, 90)).slice(0, 5).join('\\n')"));
         }
         // A card opens on a page of its own there, and is answered there.
@@ -146,5 +147,61 @@ in_places! {
         page.says("Enter says nothing here");
         page.press(" ");
         page.says("approving");
+    }
+}
+
+/// Says something at the foot of the page, at length, while an answer is held.
+const SAY: &str = "(async () => { const ask = await import(document.querySelector('script[src$=\"app.js\"]').src.replace('app.js', 'ask.js')); \
+    ask.say('your answer does not count: gate g7k2m was answered by bob in the meantime. See what became of it', {wrong: true}); \
+    ask.hold('approving g9x1z in 5 s', () => {}); return true; })()";
+
+/// How many controls can be seen, and which of them lie under what is said.
+const UNDER: &str = "(() => { const said = document.getElementById('said').getBoundingClientRect(); \
+    const cut = (a, b) => ({ left: Math.max(a.left, b.left), right: Math.min(a.right, b.right), top: Math.max(a.top, b.top), bottom: Math.min(a.bottom, b.bottom) }); \
+    const is = (r) => r.right - r.left > 0.5 && r.bottom - r.top > 0.5; \
+    const seen = (e) => { let r = cut(e.getBoundingClientRect(), { left: 0, top: 0, right: innerWidth, bottom: innerHeight }); \
+      for (let p = e.parentElement; p && p !== document.body; p = p.parentElement) if (getComputedStyle(p).overflowY !== 'visible') r = cut(r, p.getBoundingClientRect()); \
+      return r; }; \
+    const controls = [...document.querySelectorAll('a, button, input, textarea, select, summary')] \
+      .filter((e) => !e.closest('#said') && e.checkVisibility() && is(seen(e))); \
+    const under = controls.filter((e) => is(cut(seen(e), said))).map((e) => e.outerHTML.slice(0, 80)); \
+    return { said: is(said), bottom: said.bottom <= innerHeight + 1, count: controls.length, under }; })()";
+
+in_places! {
+    [sqlite: Sqlite]
+    /// What is said lies over no button, link or field, however wide the page is and wherever it is scrolled to.
+    /// It can be put away by the keyboard, and what is held cannot.
+    fn what_is_said_lies_over_nothing(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let task = space.create(&["Greet people by their name"]);
+        let gate = desk.server.ask("coder", json!({"question": "Deploy?", "kind": "approval", "task": task, "context": "so\n\n".repeat(40)}));
+        for n in 0..25 {
+            desk.server.ask("tester", approval(&format!("Number {n}?")));
+        }
+        let handle = text(&gate["handle"]);
+        let mut seen = 0;
+        for width in [320, 768, 1440] {
+            page.look(width, 640, "light");
+            for path in ["inbox".to_owned(), format!("gates/{handle}"), format!("tasks/{task}")] {
+                desk.go(&path);
+                page.until("!!document.documentElement.dataset.ready");
+                assert_eq!(page.eval(SAY), true);
+                for part in ["0", "0.5", "1"] {
+                    page.eval(&format!("[...document.querySelectorAll('.all, .list, .pane')].forEach((e) => (e.scrollTop = {part} * e.scrollHeight)), true"));
+                    let found = page.eval(UNDER);
+                    let at = format!("{path} at {width}, {part} down: {found}");
+                    assert_eq!((&found["said"], &found["bottom"]), (&json!(true), &json!(true)), "{at}");
+                    assert_eq!(found["under"], json!([]), "{at}");
+                    seen += found["count"].as_u64().unwrap();
+                }
+                page.eval("document.querySelector('#said [aria-label^=Put]').focus(), true");
+                page.press("Enter");
+                page.until("document.querySelectorAll('#said p').length === 1");
+                assert!(page.eval("document.getElementById('said').textContent").as_str().unwrap().contains("g9x1z"));
+            }
+        }
+        assert!(seen > 100, "only {seen} controls were looked at");
+        assert_eq!(page.eval("document.getElementById('said').getAttribute('aria-live')"), "polite");
     }
 }

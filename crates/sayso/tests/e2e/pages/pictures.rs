@@ -139,10 +139,7 @@ fn fill(space: &Space, desk: &Desk) -> Shown {
     ], "other": true}),
     );
     desk.server.ask("tester", json!({"question": "What shall the release be called?", "context": "It goes out on Friday."}));
-    let form = desk.server.ask("coder", json!({"question": "Where shall it run, and how many of it?", "form": "form", "schema": {
-        "type": "object", "required": ["zone"], "properties": {
-            "zone": {"type": "string", "enum": ["eu", "us"], "title": "Zone", "description": "Customers of the other one wait longer."},
-            "count": {"type": "integer", "title": "How many"}, "spare": {"type": "boolean", "title": "With a spare one"}}}}));
+    let form = desk.server.ask("coder", super::forms::every_field());
     let call = event(
         "PreToolUse",
         "Bash",

@@ -112,10 +112,10 @@ fn a_waiter_survives_lost_connections() {
             .map(|n| {
                 let (space, desk) = (&space, desk.clone());
                 scope.spawn(move || {
-                    let id = patiently(|| {
-                        let id = desk.new_gate_id();
-                        desk.ask(&agent("coder"), question(id, "Still there?")).map(|_| id)
-                    });
+                    // The id is the asker's: whoever was cut off asks the same again, not one more.
+                    let id = desk.new_gate_id();
+                    let ask = || desk.ask(&agent("coder"), question(id, "Still there?"));
+                    patiently(|| ask().map(drop));
                     let respond = id.to_string();
                     let answer = scope.spawn(move || {
                         std::thread::sleep(Duration::from_millis(200 + 40 * n));

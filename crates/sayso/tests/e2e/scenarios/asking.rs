@@ -57,7 +57,7 @@ everywhere! {
     fn a_form(space: &Space) {
         let schema = r#"{"type":"object","required":["port"],"properties":{"port":{"type":"integer","minimum":1024}}}"#;
         let gate = space.ask("coder", &["Which port?", "--schema", schema]);
-        space.ann(&["show", &gate]).exits(0).says("\"port\"").says("\"minimum\": 1024").says("--form");
+        space.ann(&["show", &gate]).exits(0).says("port, needed: whole number, at least 1024").says("--form");
         for wrong in [r#"{"port": 80}"#, r#"{"port": "8080"}"#, "{}", "[]"] {
             space.ann(&["answer", &gate, "--form", wrong]).exits(2).refused("SAY009");
         }
@@ -73,6 +73,31 @@ everywhere! {
         std::fs::write(space.path().join("form.json"), schema).unwrap();
         let gate = space.ask("coder", &["Which port?", "--schema", "@form.json"]);
         space.ann(&["answer", &gate, "--form", r#"{"port": 9000}"#]).ok();
+    }
+}
+
+everywhere! {
+    /// Formats hold at the terminal as they do on a page, all that does not fit is told at once, and the fields
+    /// stand as the asker wrote them.
+    fn a_form_with_formats(space: &Space) {
+        let schema = r#"{"type":"object","required":["mail"],"properties":{"until":{"type":"string","format":"date"},"site":{"type":"string","format":"uri"},"mail":{"type":"string","format":"email"},"at":{"type":"string","format":"time"}}}"#;
+        let gate = space.ask("coder", &["Whom shall I tell?", "--schema", schema]);
+        let shown = space.ann(&["show", &gate]).ok();
+        let places: Vec<_> = ["until: ", "site: ", "mail, needed: ", "at: "].map(|name| shown.find(name)).into();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{shown}");
+        let wrong = r#"{"until":"2026-02-31","mail":"nobody","site":"http://x y","at":"25:00"}"#;
+        space
+            .ann(&["answer", &gate, "--form", wrong])
+            .exits(2)
+            .says("/until: \"2026-02-31\" is not a day of the calendar")
+            .says("/mail: \"nobody\" is not an e-mail address")
+            .says("/site: \"http://x y\" is not an address")
+            .says("/at: \"25:00\" is not a time of day")
+            .refused("SAY009");
+        let right = r#"{"until":"2026-02-28","mail":"ann@example.com","site":"https://example.com","at":"23:00:00Z"}"#;
+        space.ann(&["answer", &gate, "--form", right]).ok();
+        assert_eq!(space.coder(&["wait", &gate]).ok(), right);
+        space.verify();
     }
 }
 

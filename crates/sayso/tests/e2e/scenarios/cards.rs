@@ -206,6 +206,44 @@ on_both! {
 }
 
 on_both! {
+    /// All that waits behind a task counts: what depends on it at any depth, and the epics it is part of. Rows
+    /// and cards say so, and pages go on where they ended although the last card is gone.
+    fn what_waits_behind_a_task_counts(space: &Space) {
+        let lone = space.create(&["Tidy up"]);
+        let old = space.ask("coder", &["Which host?", "--task", &lone]);
+        let epic = space.create(&["The shop"]);
+        let part = space.create(&["Build the cart", "--parent", &epic]);
+        let after = space.create(&["Announce it", "--blocked-by", &epic]);
+        let over = space.create(&["Nothing any more", "--blocked-by", &part]);
+        space.ann(&["close", &over]).ok();
+        let young = space.ask("tester", &["Which port?", "--task", &part]);
+        let order = || -> Vec<_> {
+            let cards = inbox(space, Who::Human("ann"));
+            cards.iter().map(|card| card["handle"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(order(), [young.clone(), old.clone()]);
+        let rows = space.ann(&["inbox", "--plain"]).says("unblocks 3 tasks").ok();
+        assert_eq!(rows.matches("unblocks").count(), 1, "{rows}");
+        space.ann(&[]).says("unblocks 3 tasks").ok();
+        let card = space.ann(&["show", &young, "--json"]).json();
+        let unblocks = &card["unblocks"];
+        assert_eq!((unblocks["tasks"].as_u64(), unblocks["more"].as_bool()), (Some(3), Some(false)));
+        let first: Vec<_> = (0..3).map(|n| unblocks["first"][n]["handle"].as_str().unwrap()).collect();
+        assert_eq!(first, [&part, &epic, &after]);
+        space.ann(&["show", &young]).says("an answer unblocks 3 tasks").says("Announce it").ok();
+        // The last card of the page before is answered meanwhile: what was behind it is still there.
+        space.ann(&["respond", &young, "80"]).ok();
+        let page = space.ann(&["inbox", "-n", "9", "--after", &young, "--json"]).json();
+        assert_eq!(page["items"][0]["handle"], old.as_str());
+        // What is over is held up by nothing.
+        space.ann(&["close", &after]).ok();
+        let again = space.ask("tester", &["Which path?", "--task", &part]);
+        assert_eq!(space.show(&again)["unblocks"]["tasks"], 2);
+        space.verify();
+    }
+}
+
+on_both! {
     /// Put off is the card; who asks it anew brings it back.
     fn a_card_is_put_off_as_a_whole(space: &Space) {
         let first = space.ask("coder", &["Which port?"]);

@@ -96,10 +96,17 @@ everywhere! {
             ]);
             is_inert(name, &task);
             let task = task.ok();
-            let gate = space.ask("coder", &[
-                &text, "--task", &task, "--context", &text, "-o", &format!("{text}={text}"), "-o", "no",
-                "--fact", &format!("{short}={text}"), "--to", &short, "--to", "ann",
-            ]);
+            let (option, fact) = (format!("{text}={text}"), format!("{short}={text}"));
+            let question = [
+                &text, "--task", &task, "--context", &text, "-o", &option, "-o", "no", "--fact", &fact, "--to", "ann",
+            ];
+            // Where people are known by name, nobody is called that, and that is said inertly.
+            let asked = space.coder(&[&["ask"], &question[..], &["--to", &short]].concat());
+            is_inert(name, &asked);
+            let gate = match asked.code {
+                0 => asked.ok(),
+                _ => space.ask("coder", &question),
+            };
             is_inert(name, &space.coder(&["note", &task, &text]));
             is_inert(name, &space.coder(&["tell", &short, &text]));
             ids.extend([gate, task]);

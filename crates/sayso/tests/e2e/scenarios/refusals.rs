@@ -272,3 +272,44 @@ everywhere! {
         space.coder(&["wait", &gate]).exits(8);
     }
 }
+
+/// A form is filled in with the editor; what was written is kept where it cannot be recorded, and no editor is
+/// opened for what has ended.
+#[test]
+fn a_form_is_filled_in_with_the_editor() {
+    let space = Space::new(Backend::Sqlite);
+    let schema = r#"{"type": "object", "properties": {"port": {"type": "integer", "minimum": 1}}, "required": ["port"]}"#;
+    let gate = space.ask("coder", &["Which port?", "--schema", schema]);
+    let script = space.path().join("editor.sh");
+    let fill = |verb: &str, deed: &str| {
+        std::fs::write(&script, format!("#!/bin/sh\n{deed}\n")).unwrap();
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        space.finish(space.command(Who::Human("ann"), &[verb, &gate]).env("EDITOR", &script))
+    };
+    fill("answer", "true").exits(2).refused("SAY007");
+    let wrong = fill("respond", "sed -i 's/null/0/' \"$1\"").exits(2).refused("SAY009");
+    let kept = wrong.stderr.split("it is in ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    assert!(std::fs::read_to_string(&kept).unwrap().contains("\"port\": 0"));
+    std::fs::remove_file(kept).unwrap();
+    space.ann(&["--no-input", "answer", &gate]).refused("SAY041");
+    fill("answer", "sed -i 's/null/8080/' \"$1\"").ok();
+    assert_eq!(space.coder(&["wait", &gate, "--json"]).json()["answer"]["form"]["port"], 8080);
+    fill("respond", "touch opened").exits(6).refused("SAY004");
+    assert!(!space.path().join("opened").exists(), "the editor was opened");
+}
+
+/// What would mean nothing is no value.
+#[test]
+fn nothing_is_no_value() {
+    let space = Space::new(Backend::Sqlite);
+    let task = space.create(&["Tidy up"]);
+    for args in [
+        &["inbox", "-n", "0"][..],
+        &["list", "-n", "0"],
+        &["update", &task],
+        &["ask", "Which port?", "--fact", "branch"],
+    ] {
+        space.ann(args).exits(2);
+    }
+}

@@ -123,3 +123,42 @@ everywhere! {
         assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
     }
 }
+
+everywhere! {
+    /// Who could not hear an answer has not gone on with it: it is handed over again.
+    fn an_answer_that_could_not_be_printed_is_not_acknowledged(space: &Space) {
+        let gate = space.ask("coder", &["Which port?"]);
+        space.ann(&["respond", &gate, "8080"]).ok();
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut wait = space.command(Who::Agent("coder"), &["wait", &gate]);
+        let ended = wait.stdout(full).stderr(std::process::Stdio::piped()).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&ended.stderr).contains("could not be written"));
+        assert_eq!(space.show(&gate)["delivery"]["state"], "delivered");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut wait = space.command(Who::Agent("coder"), &["wait", &gate]);
+        assert_eq!(wait.stdout(writer).output().unwrap().status.code(), Some(1), "nobody reads it");
+        assert_eq!(space.show(&gate)["delivery"]["state"], "delivered");
+        assert_eq!(space.coder(&["wait", &gate]).ok(), "8080");
+        assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
+    }
+}
+
+/// Lists and exports may be read in part; what is lost on a full disk is told.
+#[test]
+fn a_reader_may_go_away_and_a_disk_may_not_be_full() {
+    let space = Space::new(crate::harness::Backend::Sqlite);
+    space.ask("coder", &["Which port?"]);
+    for args in [&["inbox", "--json"][..], &["audit", "export"], &["man"], &["completions", "bash"]]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = space.command(Who::Human("ann"), args).stdout(writer).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!((ended.status.code(), said.as_str()), (Some(0), ""), "{args:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = space.command(Who::Human("ann"), args).stdout(full).output().unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{args:?}");
+    }
+}

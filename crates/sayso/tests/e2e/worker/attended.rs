@@ -5,8 +5,8 @@ use super::{COMPLETE, Project, says, turns, writes};
 use crate::harness::{Backend, Ran, Space, Who, everywhere, shows};
 use std::io::Write;
 
-/// What was typed before this is dropped.
-const PROMPT: &str = "Your answer (";
+/// The prompt, which comes when the question is there: what was typed before it is dropped.
+const PROMPT: &str = "Your answer, or /reject WHY (empty leaves it open):";
 
 const ASKS: &str = "<promise>INPUT_NEEDED: Which colour?</promise>";
 

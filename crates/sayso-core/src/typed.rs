@@ -1,0 +1,195 @@
+//! What a person typed below a question, as an answer. Every prompt reads with this, so that the same words mean the
+//! same everywhere, and a slip of the finger is told and never taken for something else.
+
+use crate::{Answer, Choice, Code, Content, Refusal, Shape};
+
+/// Declines, whatever is asked; the reason follows.
+pub const REJECT: &str = "/reject";
+
+/// Says something else than the options; the words follow.
+pub const OTHER: &str = "/other";
+
+/// What can be typed, in words.
+pub fn how(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Verdict => "approve, or /reject WHY",
+        Shape::Text => "Your answer, or /reject WHY",
+        Shape::Choice { multi: true, other: false, .. } => {
+            "Numbers or names, by commas, or /reject WHY"
+        }
+        Shape::Choice { multi: true, other: true, .. } => {
+            "Numbers or names, by commas, or /other WORDS of your own, or /reject WHY"
+        }
+        Shape::Choice { other: false, .. } => "A number or a name, or /reject WHY",
+        Shape::Choice { other: true, .. } => {
+            "A number or a name, or /other WORDS of your own, or /reject WHY"
+        }
+        Shape::Form { .. } => "The form as JSON, or /reject WHY",
+    }
+}
+
+/// What was typed, as an answer. A yes has to be spelt out; a no is never taken for one.
+pub fn read(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
+    let typed = typed.trim();
+    let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
+    if word == REJECT {
+        return Ok(Answer::rejected(reason));
+    }
+    match shape {
+        Shape::Verdict => verdict(word, reason),
+        Shape::Text => Ok(Answer::text(typed)),
+        Shape::Choice { options, multi, other } => match (word == OTHER, options.is_empty()) {
+            (true, _) => own_words(*other, reason),
+            // Where there is nothing to pick, there is nothing to be mistaken for.
+            (false, true) => own_words(*other, Some(typed.to_owned())),
+            (false, false) => choice(options, *multi, *other, typed),
+        },
+        Shape::Form { .. } => {
+            let form = serde_json::from_str(typed).map_err(|e| {
+                Refusal::new(Code::InvalidForm, format!("the form given is not JSON: {e}"))
+            })?;
+            Ok(Answer { content: Content::Form(form), ..Answer::approved() })
+        }
+    }
+}
+
+/// Only these words are a verdict.
+fn verdict(word: &str, reason: Option<String>) -> Result<Answer, Refusal> {
+    match word.trim_end_matches([',', ':']) {
+        "approve" | "yes" => Ok(Answer { reason, ..Answer::approved() }),
+        "reject" | "no" => Ok(Answer::rejected(reason)),
+        other => {
+            Err(Refusal::new(Code::WrongAnswer, format!("{other:?} is neither approve nor reject"))
+                .hint("type the whole word, and for a rejection the reason behind it"))
+        }
+    }
+}
+
+fn own_words(are_allowed: bool, words: Option<String>) -> Result<Answer, Refusal> {
+    match (are_allowed, words) {
+        (true, Some(words)) => Ok(Answer::choice(vec![], Some(words))),
+        (true, None) => Err(Refusal::new(Code::EmptyAnswer, format!("{OTHER} needs words"))
+            .hint(format!("{OTHER} and what you want to say"))),
+        (false, _) => {
+            let message = "words of your own are no answer here";
+            Err(Refusal::new(Code::WrongAnswer, message).hint("pick one of the options"))
+        }
+    }
+}
+
+fn choice(options: &[Choice], multi: bool, other: bool, typed: &str) -> Result<Answer, Refusal> {
+    // A name may have a comma in it.
+    if let Some(option) = pick(options, typed) {
+        return Ok(Answer::choice(vec![option.name.clone()], None));
+    }
+    let words: Vec<&str> = match multi {
+        true => typed.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
+        false => vec![typed],
+    };
+    let found = |word: &str| match pick(options, word) {
+        Some(option) => Ok(option.name.clone()),
+        None => Err(none_of_them(options, other, word)),
+    };
+    let picked: Vec<String> = words.into_iter().map(found).collect::<Result<_, _>>()?;
+    match picked.is_empty() {
+        true => Err(none_of_them(options, other, typed)),
+        false => Ok(Answer::choice(picked, None)),
+    }
+}
+
+/// The option that a word means: by its name, by its number, or by its name in other capitals where that is only one.
+pub fn pick<'a>(options: &'a [Choice], word: &str) -> Option<&'a Choice> {
+    let number = || word.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
+    let named = options.iter().find(|option| option.name == word);
+    named.or_else(number).or_else(|| {
+        let lower = word.to_lowercase();
+        let mut alike = options.iter().filter(|option| option.name.to_lowercase() == lower);
+        alike.next().filter(|_| alike.next().is_none())
+    })
+}
+
+fn none_of_them(options: &[Choice], other: bool, word: &str) -> Refusal {
+    let message = match word.parse::<usize>() {
+        Ok(number) => format!("there is no option {number}: there are {}", options.len()),
+        Err(_) => format!("{word:?} is none of the options"),
+    };
+    let hint = match other {
+        true => format!("type a number or a name; words of your own with: {OTHER} WORDS"),
+        false => "type a number or a name".into(),
+    };
+    Refusal::new(Code::UnknownOption, message).hint(hint)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&str], multi: bool, other: bool) -> Shape {
+        let option = |name: &&str| Choice { name: (*name).into(), consequence: String::new() };
+        Shape::Choice { options: names.iter().map(option).collect(), multi, other }
+    }
+
+    fn said(shape: &Shape, typed: &str) -> String {
+        match read(shape, typed) {
+            Ok(answer) => match (answer.verdict, &answer.content) {
+                (crate::Verdict::Rejected, _) => {
+                    format!("no {}", answer.reason.unwrap_or_default()).trim_end().to_owned()
+                }
+                (_, Content::Choice { other: Some(words), .. }) => format!("other {words}"),
+                _ => answer.as_text(),
+            },
+            Err(refusal) => format!("refused: {}", refusal.message),
+        }
+    }
+
+    /// A near miss of an option is that option or refused, and never words of one's own.
+    #[test]
+    fn a_slip_is_never_taken_for_words_of_ones_own() {
+        let one = of(&["It is good", "Do it again"], false, true);
+        let table = [
+            ("It is good", "It is good"),
+            ("it is good", "It is good"),
+            ("2", "Do it again"),
+            ("3", "refused: there is no option 3: there are 2"),
+            ("0", "refused: there is no option 0: there are 2"),
+            ("it is god", "refused: \"it is god\" is none of the options"),
+            ("/other it is god", "other it is god"),
+            ("/other", "refused: /other needs words"),
+            ("/reject too late", "no too late"),
+        ];
+        for (typed, expected) in table {
+            assert_eq!(said(&one, typed), expected, "{typed}");
+        }
+        let strict = of(&["Red", "red", "Red, dark"], true, false);
+        assert_eq!(said(&strict, "Red, dark"), "Red, dark");
+        assert_eq!(said(&strict, "1,red"), "Red\nred");
+        assert_eq!(said(&strict, "RED"), "refused: \"RED\" is none of the options");
+        assert_eq!(said(&strict, "/other green"), "refused: words of your own are no answer here");
+        assert_eq!(said(&of(&[], false, true), "7"), "other 7");
+    }
+
+    /// There is one way to decline that works everywhere; only whole words are a verdict.
+    #[test]
+    fn declining_is_the_same_everywhere() {
+        let form = Shape::Form { schema: serde_json::json!({}) };
+        for shape in [Shape::Verdict, Shape::Text, of(&["a"], false, false), form] {
+            assert_eq!(said(&shape, "/reject not now"), "no not now");
+            assert!(how(&shape).contains(REJECT), "{}", how(&shape));
+        }
+        for (typed, expected) in [
+            ("no", "no"),
+            ("no, not on a Friday", "no not on a Friday"),
+            ("reject it hurts", "no it hurts"),
+            ("yes", "approved"),
+            ("approve", "approved"),
+            ("y", "refused: \"y\" is neither approve nor reject"),
+            ("Yes", "refused: \"Yes\" is neither approve nor reject"),
+            ("nope", "refused: \"nope\" is neither approve nor reject"),
+        ] {
+            assert_eq!(said(&Shape::Verdict, typed), expected, "{typed}");
+        }
+        assert_eq!(said(&Shape::Text, "/etc/hosts"), "/etc/hosts");
+    }
+}

@@ -1,0 +1,164 @@
+//! People: whom a question is for, who makes whom a credential, and what it takes to be gone.
+
+use crate::bench::{Bench, ann, bob, coder, fails, question};
+use sayso_core::gate::Trouble;
+use sayso_core::{Actor, Approvers, Code, Door, Level, Proof, Role};
+use sayso_engine::{Change, Desk, LoginFor, Minted, NewToken, Result, SettingKind};
+
+const PASSPHRASE: &str = "correct horse battery";
+
+fn person(name: &str) -> Approvers {
+    Approvers::Person(name.into())
+}
+
+/// Lets somebody in, as they would be.
+fn join(desk: &Desk, name: &str, is_admin: bool) -> Minted {
+    let code = desk.invite(&ann(), name, is_admin).unwrap().code;
+    desk.local().unwrap().join(&code, name, PASSPHRASE, LoginFor::Program).unwrap()
+}
+
+fn mint(desk: &Desk, by: &Actor, role: Role, name: &str) -> Result<Minted> {
+    let (task, run, expires_at, scopes) = (None, None, None, None);
+    desk.mint(by, NewToken { role, name: name.into(), task, run, expires_at, scopes })
+}
+
+/// Who comes with a secret.
+fn who(desk: &Desk, secret: &str) -> Result<Actor> {
+    desk.authenticate(secret, Door::Http)
+}
+
+fn group(desk: &Desk, name: &str, people: &[&str]) {
+    let body = Some(serde_json::to_string(people).unwrap());
+    desk.set(&ann(), vec![Change { kind: SettingKind::Group, name: name.into(), body }]).unwrap();
+}
+
+fn ask(desk: &Desk, approvers: Approvers) -> Result<sayso_core::gate::Gate> {
+    let mut ask = question(desk.new_gate_id(), "Ship?");
+    ask.demands.approvers = approvers;
+    desk.ask(&coder(), ask)
+}
+
+#[test]
+fn a_question_is_for_people_there_are() {
+    let bench = Bench::memory();
+    let desk = &bench.desk;
+    // Where nobody was ever let in, people are names of the operating system: any will do.
+    assert_eq!(ask(desk, person("zed")).unwrap().opened.approvers, person("zed"));
+    fails(ask(desk, person("@reviewers")), Code::BadValue);
+    for name in ["ann", "bob", "cleo"] {
+        join(desk, name, name == "ann");
+    }
+    mint(desk, &ann(), Role::Agent, "coder").unwrap();
+    mint(desk, &ann(), Role::Human, "dora").unwrap();
+    group(desk, "reviewers", &["bob", "cleo"]);
+    group(desk, "gone", &["zed"]);
+    let some = |least, names: &[&str]| Approvers::Some {
+        least,
+        of: names.iter().map(|name| person(name)).collect(),
+    };
+    for (asked, opened) in [
+        (person("bob"), person("bob")),
+        (person("dora"), person("dora")),
+        (person("@reviewers"), some(1, &["bob", "cleo"])),
+        (some(2, &["@reviewers"]), some(2, &["bob", "cleo"])),
+        (some(2, &["bob", "@reviewers", "ann"]), some(2, &["bob", "cleo", "ann"])),
+        (Approvers::Anyone, Approvers::Anyone),
+    ] {
+        assert_eq!(ask(desk, asked.clone()).unwrap().opened.approvers, opened, "{asked:?}");
+    }
+    for (asked, what, hint) in [
+        (person("bop"), "nobody here is called \"bop\"", "did you mean bob?"),
+        (person("xenia"), "nobody here is called", "there are: ann, bob, cleo"),
+        (person("coder"), "coder is an agent", "name a person"),
+        (person("@reviewer"), "there is no group @reviewer", "did you mean @reviewers?"),
+        (person("@gone"), "nobody of @gone is here", "name a person"),
+        (some(1, &["bob", "xenia"]), "nobody here is called", "there are"),
+        (some(0, &["bob"]), "at least one person has to agree", "name the people"),
+        (some(1, &[]), "does not say who", "name the people"),
+    ] {
+        let refused = ask(desk, asked.clone()).unwrap_err();
+        assert_eq!(refused.code(), Code::BadValue, "{asked:?}");
+        assert!(refused.to_string().contains(what), "{asked:?}: {refused}");
+        assert!(refused.hint().unwrap().contains(hint), "{asked:?}: {refused:?}");
+    }
+}
+
+/// Whoever lets people in decides whose answers count, and that is no program.
+#[test]
+fn an_admins_token_makes_no_person() {
+    let bench = Bench::memory();
+    let desk = &bench.desk;
+    join(desk, "ann", true);
+    let root = mint(desk, &ann(), Role::Admin, "root").unwrap();
+    let root = who(desk, &root.secret).unwrap();
+    for role in [Role::Human, Role::Admin] {
+        fails(mint(desk, &root, role, "eve"), Code::NotHuman);
+    }
+    fails(desk.invite(&root, "eve", false), Code::NotHuman);
+    fails(desk.invite(&root, "ann", true), Code::NotHuman);
+    for role in [Role::Agent, Role::Operator, Role::Auditor, Role::Service] {
+        mint(desk, &root, role, role.as_str()).unwrap();
+    }
+}
+
+/// Who is sent away is out: with what they made, with codes that were given out, and by every other way.
+#[test]
+fn who_is_sent_away_is_out() {
+    let bench = Bench::memory();
+    let desk = &bench.desk;
+    for name in ["ann", "bob", "cleo"] {
+        join(desk, name, name != "cleo");
+    }
+    let bob_here = Actor { proof: Proof::Tty, ..bob() };
+    let login = join(desk, "bob", true);
+    let root = mint(desk, &bob_here, Role::Admin, "root").unwrap();
+    let ci = mint(desk, &bob_here, Role::Agent, "ci").unwrap();
+    let deeper = mint(desk, &who(desk, &root.secret).unwrap(), Role::Operator, "ops").unwrap();
+    let anns = mint(desk, &ann(), Role::Operator, "ours").unwrap();
+    let code = desk.invite(&bob_here, "mallory", false).unwrap().code;
+    group(desk, "reviewers", &["bob", "cleo"]);
+    let alone = ask(desk, person("bob")).unwrap();
+    let shared = ask(desk, person("@reviewers")).unwrap();
+
+    let came = desk.dismiss_person(&ann(), "bob").unwrap();
+    assert_eq!(came.ended.len(), 3, "{came:?}");
+    assert!(came.kept.is_empty());
+    assert_eq!(came.named_in, ["group reviewers"]);
+    assert_eq!(came.gates, [alone.handle()]);
+    for secret in [&login.secret, &root.secret, &ci.secret, &deeper.secret] {
+        fails(who(desk, secret), Code::BadToken);
+    }
+    who(desk, &anns.secret).unwrap();
+    let join_by = |code: &str, name: &str| {
+        desk.local().unwrap().join(code, name, PASSPHRASE, LoginFor::Program).map(drop)
+    };
+    fails(join_by(&code, "mallory"), Code::BadCode);
+    fails(mint(desk, &ann(), Role::Human, "bob"), Code::WrongState);
+    fails(ask(desk, person("bob")), Code::BadValue);
+    let alerts = desk.alerts(&ann(), 10).unwrap();
+    let hang: Vec<_> = alerts.iter().map(|alert| (alert.trouble, alert.gate.as_str())).collect();
+    assert_eq!(hang, [(Trouble::Unanswerable, alone.handle())]);
+    assert_ne!(shared.handle(), alone.handle());
+
+    join(desk, "bob", false);
+    mint(desk, &ann(), Role::Human, "bob").unwrap();
+    assert_eq!(desk.alerts(&ann(), 10).unwrap(), []);
+}
+
+/// People who are here by a token alone are seen, and can be sent away.
+#[test]
+fn a_person_by_a_token_alone() {
+    let bench = Bench::memory();
+    let desk = &bench.desk;
+    join(desk, "ann", true);
+    let zed = mint(desk, &ann(), Role::Human, "zed").unwrap();
+    let names: Vec<_> = desk.people_by_token().unwrap().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["zed"]);
+    desk.dismiss_person(&ann(), "zed").unwrap();
+    fails(who(desk, &zed.secret), Code::BadToken);
+    assert_eq!(desk.people_by_token().unwrap(), []);
+    fails(desk.dismiss_person(&ann(), "nobody"), Code::NotFound);
+    let level = Level::S0;
+    let root = Actor::new(Role::Admin, "root", Proof::Token, level, Door::Http);
+    fails(desk.dismiss_person(&root, "ann"), Code::WrongState);
+}

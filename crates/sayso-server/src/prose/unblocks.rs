@@ -1,0 +1,66 @@
+//! What an answer unblocks, in words.
+
+use super::count;
+use sayso_core::gate::Unblocks;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_engine::{Asked, NamedTask};
+
+/// For a row: `unblocks 3 tasks`. Nothing where an answer is for those who ask and nobody else: they are
+/// named beside it already.
+pub fn unblocks(asked: &Asked) -> Option<String> {
+    let Unblocks { tasks, flows, .. } = &asked.unblocks;
+    let is_more = asked.gate.is_open() && asked.unblocks.count() > 1 && tasks + flows > 0;
+    is_more.then(|| format!("unblocks {}", how_much(&asked.unblocks)))
+}
+
+/// For a card: the same, with the first tasks by name.
+pub fn unblocked(asked: &Asked) -> Option<String> {
+    let words = format!("an answer {}", unblocks(asked)?);
+    if asked.first.is_empty() {
+        return Some(words);
+    }
+    let name =
+        |task: &NamedTask| format!("{} {}", task.handle, shorten(&harmless_line(&task.title), 60));
+    let names: Vec<_> = asked.first.iter().map(name).collect();
+    let Unblocks { tasks, more, .. } = asked.unblocks;
+    let rest = match (tasks.saturating_sub(names.len()), more) {
+        (0, _) => String::new(),
+        (rest, false) => format!(" and {rest} more"),
+        (_, true) => " and many more".into(),
+    };
+    Some(format!("{words}: {}{rest}", names.join(", ")))
+}
+
+fn how_much(unblocks: &Unblocks) -> String {
+    let Unblocks { tasks, more, flows, askers, .. } = unblocks;
+    let each = [(*tasks, "task"), (*flows, "flow"), (*askers, "asker")];
+    let words = |(number, unit): (usize, &str)| match *more && unit == "task" {
+        true => format!("{number}+ tasks"),
+        false => count(number as u64, unit),
+    };
+    let mut each: Vec<_> = each.into_iter().filter(|(n, _)| *n > 0).map(words).collect();
+    let last = each.pop().unwrap_or_default();
+    match each.is_empty() {
+        true => last,
+        false => format!("{} and {last}", each.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_much_is_said_in_words() {
+        for (tasks, more, flows, askers, words) in [
+            (3, false, 0, 0, "3 tasks"),
+            (1, false, 0, 1, "1 task and 1 asker"),
+            (0, false, 2, 0, "2 flows"),
+            (2, false, 1, 4, "2 tasks, 1 flow and 4 askers"),
+            (99, true, 0, 2, "99+ tasks and 2 askers"),
+        ] {
+            let unblocks = Unblocks { tasks, more, flows, askers, first: vec![] };
+            assert_eq!(how_much(&unblocks), words);
+        }
+    }
+}

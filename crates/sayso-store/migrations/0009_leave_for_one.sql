@@ -1,0 +1,2 @@
+-- A yes or no without a task is leave for whoever asked, so questions of different askers are different cards.
+-- What a row was called before is no longer its name; a row without a name is a card by itself.

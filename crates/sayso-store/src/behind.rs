@@ -1,0 +1,91 @@
+//! Reading what waits behind tasks: those that depend on them, and the epics they are part of, at any depth.
+//!
+//! Asked from the tasks outward, so it costs as much as really waits there, however much is stored.
+
+use crate::Result;
+use crate::read::{Read, id, rows_max};
+use crate::tx::{Dialect, args};
+use sayso_core::TaskId;
+use sayso_core::gate::Behind;
+use std::collections::BTreeSet;
+
+/// So much of what waits for what is read. Beyond that people lack time, not order.
+const PAIRS_MAX: usize = 20_000;
+
+/// The open tasks that wait for a task themselves, and not for another one first.
+const BY_DEPENDENCY: &str = "dependencies d ON d.on_task = held.task \
+                             JOIN tasks t ON t.id = d.task AND t.is_over = 0";
+const BY_PART: &str = "tasks c ON c.id = held.task \
+                       JOIN tasks t ON t.id = c.parent AND t.is_over = 0";
+
+impl Read<'_> {
+    /// What waits behind these tasks.
+    pub fn behind(&mut self, tasks: &[TaskId]) -> Result<Behind> {
+        // Most hold nothing up: so all are looked at once, and the others to the end.
+        let mut pairs = self.pairs(tasks, false)?;
+        let near: BTreeSet<_> = pairs.iter().map(|(_, waits)| *waits).collect();
+        if !near.is_empty() {
+            pairs.extend(self.pairs(&Vec::from_iter(near), true)?);
+        }
+        Ok(pairs.into_iter().collect())
+    }
+
+    /// Pairs of one of these tasks and one that waits for it; or all the way, of those that wait as well.
+    fn pairs(&mut self, tasks: &[TaskId], all_the_way: bool) -> Result<Vec<(TaskId, TaskId)>> {
+        if tasks.is_empty() {
+            return Ok(vec![]);
+        }
+        let names: Vec<_> = tasks.iter().map(|task| format!("\"{task}\"")).collect();
+        let names = format!("[{}]", names.join(","));
+        let sql = match self.conn.dialect() {
+            Dialect::Sqlite => sqlite(all_the_way),
+            Dialect::Postgres => postgres(all_the_way),
+        };
+        let rows = self.conn.query(&sql, args![&names, rows_max(PAIRS_MAX)])?;
+        rows.iter().map(|row| Ok((id(row.text(0))?, id(row.text(1))?))).collect()
+    }
+}
+
+fn sqlite(all_the_way: bool) -> String {
+    let further = match all_the_way {
+        // What is named first is gone through first: a CROSS JOIN is left in its order.
+        true => format!(
+            "UNION SELECT t.id FROM held CROSS JOIN {BY_DEPENDENCY} \
+             UNION SELECT t.id FROM held CROSS JOIN {BY_PART} LIMIT ?2"
+        ),
+        false => String::new(),
+    };
+    format!(
+        "WITH RECURSIVE held(task) AS (SELECT value FROM json_each(?1) {further}) \
+         SELECT held.task, t.id FROM held CROSS JOIN {BY_DEPENDENCY} \
+         UNION ALL SELECT held.task, t.id FROM held CROSS JOIN {BY_PART} LIMIT ?2"
+    )
+}
+
+fn postgres(all_the_way: bool) -> String {
+    // Behind LATERAL each task is looked up by itself, by its index.
+    let near = format!(
+        "CROSS JOIN LATERAL (SELECT t.id FROM {} UNION ALL SELECT t.id FROM {}) AS near",
+        BY_DEPENDENCY.replacen(" ON d.on_task = held.task", "", 1).replacen(
+            "AND t.is_over = 0",
+            "AND t.is_over = 0 WHERE d.on_task = held.task",
+            1
+        ),
+        BY_PART.replacen(" ON c.id = held.task", "", 1).replacen(
+            "AND t.is_over = 0",
+            "AND t.is_over = 0 WHERE c.id = held.task",
+            1
+        ),
+    );
+    // Ids are compared by their bytes, as in the tables.
+    let named = "SELECT value COLLATE \"C\" \
+                 FROM json_array_elements_text(CAST(CAST(?1 AS TEXT) AS json))";
+    let further = match all_the_way {
+        true => format!("UNION SELECT near.id FROM held {near}"),
+        false => String::new(),
+    };
+    format!(
+        "WITH RECURSIVE held(task) AS ({named} {further}) \
+         SELECT held.task, near.id FROM (SELECT task FROM held LIMIT ?2) AS held {near} LIMIT ?2"
+    )
+}

@@ -1,0 +1,67 @@
+//! What somebody wrote and did not say: kept beside the card it was for until it is said, and told to whoever
+//! leaves before that.
+
+use super::state::{Sort, State};
+use sayso_core::GateId;
+use sayso_core::gate::Gate;
+use sayso_core::text::harmless;
+use serde_json::Value;
+
+/// What was written for a card that has changed since is no answer to it as it is now. Its words are kept.
+/// Whether there were any.
+pub(super) fn carry_over(state: &mut State, gate: &Gate) -> bool {
+    let id = gate.opened.id;
+    if state.drafts.get(&id).is_none_or(|draft| draft.digest == gate.digest) {
+        return false;
+    }
+    let Some(draft) = state.drafts.remove(&id) else { return false };
+    let before = state.kept.len();
+    let mut keep = |sort: Sort, text: String| {
+        if !text.is_empty() {
+            state.kept.entry((id, sort)).or_insert(text);
+        }
+    };
+    keep(Sort::Text, draft.text);
+    keep(Sort::Pick, draft.other);
+    keep(Sort::Reason, draft.reason);
+    keep(Sort::Form, draft.form.map(pretty).unwrap_or_default());
+    keep(Sort::Arguments, draft.arguments.map(pretty).unwrap_or_default());
+    state.kept.len() > before
+}
+
+fn pretty(value: Value) -> String {
+    serde_json::to_string_pretty(&value).unwrap_or_default()
+}
+
+/// It is said, or there is nobody to say it to any more.
+pub(super) fn forget(state: &mut State, gate: GateId) {
+    state.drafts.remove(&gate);
+    state.kept.retain(|(of, _), _| *of != gate);
+}
+
+/// Whether something was written for a card that its answer would not have, though it was meant to.
+pub(super) fn is_unfinished(state: &State, gate: GateId) -> bool {
+    [Sort::Form, Sort::Arguments].iter().any(|sort| state.kept.contains_key(&(gate, *sort)))
+}
+
+/// What was written and not sent, in words, for whoever leaves.
+pub(crate) fn unsaid(state: &State) -> Vec<String> {
+    let of_drafts = state.drafts.iter().flat_map(|(id, draft)| {
+        let values = [&draft.form, &draft.arguments].into_iter().flatten().cloned().map(pretty);
+        let texts = [&draft.text, &draft.other, &draft.reason].into_iter().cloned();
+        texts.chain(values).map(|text| (*id, text))
+    });
+    // How long something was to be put off is not worth a word.
+    let is_written = |sort: Sort| !matches!(sort, Sort::Snooze | Sort::Delegate);
+    let of_lines = state.kept.iter().filter(|((_, sort), _)| is_written(*sort));
+    let of_lines = of_lines.map(|((id, _), text)| (*id, text.clone()));
+    let mut told: Vec<_> = of_drafts.chain(of_lines).filter(|(_, text)| !text.is_empty()).collect();
+    told.sort();
+    told.dedup();
+    let in_words = |(id, text): (GateId, String)| {
+        let row = state.list.place_of(id).and_then(|place| state.list.rows.get(place));
+        let name = row.map_or_else(|| id.to_string(), |row| row.gate().handle().to_owned());
+        format!("you had written this for {name}, and it was not sent:\n{}", harmless(&text).text)
+    };
+    told.into_iter().map(in_words).collect()
+}

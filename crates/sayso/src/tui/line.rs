@@ -1,0 +1,266 @@
+//! A line that is typed in place: opened, edited, kept where it is left or cut off, and what it becomes with
+//! Enter. Enter says no here, or puts off, or hands on; it never says yes.
+
+use super::answer;
+use super::keys::{Pressed, shown};
+use super::press::write;
+use super::state::{Draft, Effect, Field, Mode, Purpose, State, Target, What, Writing, Written};
+use super::update::{in_words, keep_in_sight, select};
+use super::view::places;
+use crate::commands::picks_or_words;
+use sayso_core::Shape;
+use sayso_core::gate::Gate;
+use sayso_server::keys::Action;
+
+/// The longest line that can be typed; what is longer is written in an editor.
+const FIELD_MAX: usize = 4_000;
+
+/// Opens a line, with what was typed in it before, if it was left unfinished.
+pub(super) fn open_field(
+    state: &mut State,
+    purpose: Purpose,
+    title: String,
+    label: &'static str,
+    text: &str,
+) {
+    state.hush();
+    let kept = purpose.place().and_then(|place| state.kept.get(&place));
+    let text = kept.map_or(text, String::as_str).to_owned();
+    let at = text.chars().count();
+    state.mode = Mode::Field(Field { purpose, title, label, text, at });
+}
+
+/// Cuts off a line that is about a card which is no longer the same. What was typed in it stays to be seen,
+/// and is kept for the card as it is now; nothing of it is said. Whether there was one.
+pub(super) fn cut_off(state: &mut State, gate: &Gate) -> bool {
+    let Mode::Field(field) = &state.mode else { return false };
+    let mut targets = field.purpose.targets().iter();
+    if !targets.any(|target| target.gate == gate.opened.id) {
+        return false;
+    }
+    let mut field = field.clone();
+    let handle = gate.handle();
+    field.title = match gate.is_open() {
+        true => format!("{handle} has changed; what you had typed is kept"),
+        false => format!("{handle} is settled; what you had typed is not sent"),
+    };
+    field.label = "you had typed";
+    if gate.is_open() {
+        keep_typed(state, &field);
+    }
+    state.mode = Mode::Cut(field);
+    true
+}
+
+/// Keeps what was typed, to go on with it.
+fn keep_typed(state: &mut State, field: &Field) {
+    let Some(place) = field.purpose.place() else { return };
+    match field.text.trim().is_empty() {
+        true => drop(state.kept.remove(&place)),
+        false => drop(state.kept.insert(place, field.text.clone())),
+    }
+}
+
+/// Takes a key in. Where nothing is shown, letters are letters and nothing comes of them.
+pub(super) fn type_in(state: &mut State, key: &Pressed, mut field: Field) -> Vec<Effect> {
+    let count = field.text.chars().count();
+    let is_shown = places(state).is_some();
+    match (key.name.as_str(), key.letter) {
+        ("Escape" | "Ctrl+c", _) if is_shown => return leave(state, &field),
+        ("Enter", _) if is_shown => {
+            state.mode = Mode::Look;
+            return finish(state, field);
+        }
+        ("Tab", _) if is_shown => {
+            if let Some((written, writing)) = to_editor(state, &field) {
+                keep_typed(state, &field);
+                state.mode = Mode::Look;
+                return write(state, written, writing);
+            }
+        }
+        ("ArrowLeft", _) => field.at = field.at.saturating_sub(1),
+        ("ArrowRight", _) => field.at = (field.at + 1).min(count),
+        ("Home" | "Ctrl+a", _) => field.at = 0,
+        ("End" | "Ctrl+e", _) => field.at = count,
+        ("Backspace", _) => erase(&mut field),
+        ("Delete", _) if field.at < count => {
+            field.at += 1;
+            erase(&mut field);
+        }
+        ("Ctrl+w", _) => erase_word(&mut field),
+        ("Ctrl+u", _) => (field.text, field.at) = (String::new(), 0),
+        (_, Some(letter)) => insert(&mut field, letter),
+        _ => {}
+    }
+    typed(state, field)
+}
+
+/// Text from the clipboard is letters in a line.
+pub(super) fn paste_in(state: &mut State, text: &str, mut field: Field) -> Vec<Effect> {
+    let letters = text.chars().filter(|c| *c == '\n' || !c.is_control());
+    letters.for_each(|c| insert(&mut field, c));
+    typed(state, field)
+}
+
+fn typed(state: &mut State, field: Field) -> Vec<Effect> {
+    let filter = (field.purpose == Purpose::Filter).then(|| field.text.trim().to_lowercase());
+    state.mode = Mode::Field(field);
+    filter.map_or(vec![], |filter| narrow(state, filter))
+}
+
+/// Leaves a line. Nothing is said, and nothing that was typed is lost.
+fn leave(state: &mut State, field: &Field) -> Vec<Effect> {
+    state.mode = Mode::Look;
+    let key = match &field.purpose {
+        Purpose::Filter => {
+            state.list.filter.clear();
+            keep_in_sight(state);
+            return vec![];
+        }
+        Purpose::Reject(_) => Action::Reject,
+        Purpose::Snooze(_) => Action::Snooze,
+        Purpose::Delegate(_) => Action::Delegate,
+        Purpose::Text(_) | Purpose::Pick(_) | Purpose::Reason(_) => Action::Edit,
+    };
+    let is_prefilled = matches!(field.purpose, Purpose::Snooze(_));
+    keep_typed(state, field);
+    if !field.text.trim().is_empty() && !is_prefilled {
+        state.say(format!("nothing was said; {} goes on with what you had typed", shown(key)));
+    }
+    vec![]
+}
+
+fn insert(field: &mut Field, letter: char) {
+    if field.text.chars().count() >= FIELD_MAX {
+        return;
+    }
+    let place = field.text.char_indices().nth(field.at).map_or(field.text.len(), |(at, _)| at);
+    field.text.insert(place, letter);
+    field.at += 1;
+}
+
+fn erase(field: &mut Field) {
+    let Some(before) = field.at.checked_sub(1) else { return };
+    if let Some((place, _)) = field.text.char_indices().nth(before) {
+        field.text.remove(place);
+        field.at = before;
+    }
+}
+
+/// Erases the word before the cursor, and the gap behind it.
+fn erase_word(field: &mut Field) {
+    let letters: Vec<char> = field.text.chars().collect();
+    let is_gap = |at: usize| letters.get(at).is_some_and(|letter| letter.is_whitespace());
+    let mut start = field.at.min(letters.len());
+    while start > 0 && is_gap(start - 1) {
+        start -= 1;
+    }
+    while start > 0 && !is_gap(start - 1) {
+        start -= 1;
+    }
+    let (before, after) = (letters.iter().take(start), letters.iter().skip(field.at));
+    field.text = before.chain(after).collect();
+    field.at = start;
+}
+
+/// Shows only what has these words in it. The cursor stays where it is as long as that is shown.
+fn narrow(state: &mut State, filter: String) -> Vec<Effect> {
+    if state.list.filter == filter {
+        return vec![];
+    }
+    state.list.filter = filter;
+    keep_in_sight(state);
+    match state.list.shown().first().filter(|_| state.list.cursor.is_none()) {
+        Some(first) => select(state, *first),
+        None => vec![],
+    }
+}
+
+/// Opens the editor on what a longer answer is written to, with what was typed so far.
+fn to_editor(state: &State, field: &Field) -> Option<(Written, Writing)> {
+    let Purpose::Text(target) = &field.purpose else { return None };
+    let gate = answer::still(state, target)?;
+    let (question, narrative) = (gate.card.question, gate.card.narrative);
+    let written = Written { target: target.clone(), what: What::Text, has_sent: false };
+    Some((written, Writing::Below { question, narrative, begun: field.text.clone() }))
+}
+
+/// A line is typed.
+fn finish(state: &mut State, field: Field) -> Vec<Effect> {
+    let text = field.text.trim().to_owned();
+    match &field.purpose {
+        Purpose::Filter => vec![],
+        Purpose::Reject(targets) => {
+            // Until it is sent it can be taken back, and then its reason is there again.
+            keep_typed(state, &field);
+            answer::reject(state, targets, &text)
+        }
+        Purpose::Snooze(target) if !text.is_empty() => {
+            keep_typed(state, &field);
+            answer::wish(state, target.gate, Effect::Snooze(target.gate, text))
+        }
+        Purpose::Delegate(target) if !text.is_empty() => {
+            keep_typed(state, &field);
+            answer::wish(state, target.gate, Effect::Delegate(target.gate, text))
+        }
+        Purpose::Snooze(_) | Purpose::Delegate(_) => vec![],
+        Purpose::Text(target) => take(state, &field, target, |draft| draft.text = text),
+        Purpose::Reason(target) => take(state, &field, target, |draft| draft.reason = text),
+        Purpose::Pick(target) => {
+            let target = target.clone();
+            pick(state, field, &target)
+        }
+    }
+}
+
+/// Makes a line part of the answer, if the card is still the one it was typed for.
+fn take(
+    state: &mut State,
+    field: &Field,
+    target: &Target,
+    change: impl FnOnce(&mut Draft),
+) -> Vec<Effect> {
+    let Some(gate) = answer::still(state, target) else {
+        keep_typed(state, field);
+        state.complain("the card has changed; look again; what you had typed is kept");
+        return vec![];
+    };
+    let draft = state.draft_mut(&gate);
+    change(draft);
+    draft.wrong.clear();
+    if let Some(place) = field.purpose.place() {
+        state.kept.remove(&place);
+    }
+    state.say(answer::WRITTEN);
+    vec![]
+}
+
+/// Options as they were typed, by number or name; what is none is words of one's own. Where it is neither, the
+/// line stays open.
+fn pick(state: &mut State, field: Field, target: &Target) -> Vec<Effect> {
+    let Some(gate) = answer::still(state, target) else {
+        return take(state, &field, target, |_| ());
+    };
+    let Shape::Choice { options, multi, .. } = &gate.card.shape else { return vec![] };
+    if field.text.trim().is_empty() {
+        return take(state, &field, target, |draft| draft.other.clear());
+    }
+    match picks_or_words(&gate, &field.text) {
+        Err(failure) => {
+            state.complain(in_words(&failure));
+            state.mode = Mode::Field(field);
+            vec![]
+        }
+        Ok((_, Some(words))) => take(state, &field, target, |draft| {
+            if !multi {
+                draft.picked.clear();
+            }
+            draft.other = words;
+        }),
+        Ok((names, None)) => take(state, &field, target, |draft| {
+            let place = |name: &String| options.iter().position(|option| option.name == *name);
+            draft.picked = names.iter().filter_map(place).collect();
+            draft.other.clear();
+        }),
+    }
+}

@@ -1,0 +1,123 @@
+//! A desk that goes away and comes back: what is said of it, and what becomes of answers meanwhile. They are
+//! kept, marked, and said again when it is back. To say the same again changes nothing, so an answer counts
+//! once whether or not it had arrived.
+
+use super::answer;
+use super::keys::shown;
+use super::state::{Away, Effect, Farewell, Row, Said, Spoken, State};
+use super::update::{begin, refresh};
+use crate::exit::Failure;
+use sayso_core::{Code, GateId};
+use sayso_engine::SayOutcome;
+use sayso_server::keys::Action;
+use sayso_server::prose::relative;
+use std::time::Duration;
+
+/// How long until an answer that did not get there is said again, where nothing else tells when.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// So many cards are looked at again when the desk is back.
+const ROWS_MAX: usize = 50;
+
+/// The desk cannot be reached, or can again.
+pub(super) fn reached(
+    state: &mut State,
+    away: Option<(String, Duration)>,
+    at: Duration,
+) -> Vec<Effect> {
+    if let Some((why, pause)) = away {
+        let since = state.away.as_ref().map_or(state.now, |away| away.since);
+        state.away = Some(Away { why, since, again_at: at + pause });
+        return vec![];
+    }
+    if state.away.take().is_none() {
+        return vec![];
+    }
+    state.say("the server is back");
+    state.again_at = at;
+    if !state.list.is_loaded {
+        return begin(state);
+    }
+    let open = state.list.rows.iter().filter(|row| row.gate().is_open());
+    let open: Vec<_> = open.map(Row::id).take(ROWS_MAX).collect();
+    refresh(state, &open)
+}
+
+/// Whether this says that nobody is there, or that it broke off half-way.
+pub(super) fn is_away(code: Code) -> bool {
+    code == Code::Unreachable
+}
+
+/// Keeps what did not get there.
+pub(super) fn keep(state: &mut State, spoken: Spoken) {
+    if state.is_leaving {
+        state.farewell.push(lost(&spoken));
+        return;
+    }
+    // That it is not sent stands on the screen for as long as that is so.
+    state.said = Said::default();
+    state.again_at = state.clock + AGAIN;
+    state.unsent.push(spoken);
+}
+
+/// Whether this answer did not get there, or nobody knows whether it did.
+pub(super) fn is_lost(outcome: &SayOutcome) -> bool {
+    match outcome {
+        SayOutcome::Refused { code, .. } => code == Code::Unreachable.as_str(),
+        SayOutcome::Answered(_) => false,
+    }
+}
+
+/// Keeps those of several that did not get there.
+pub(super) fn keep_some(state: &mut State, spoken: &Spoken, outcomes: &[SayOutcome]) {
+    let lost = spoken.says.iter().zip(outcomes).filter(|(_, outcome)| is_lost(outcome));
+    let says: Vec<_> = lost.map(|(say, _)| say.clone()).collect();
+    if !says.is_empty() {
+        keep(state, Spoken { says, marked: vec![], ..spoken.clone() });
+    }
+}
+
+/// Says again what did not get there, when it is time. It is looked at again who says it, and it can be taken
+/// back again: meanwhile the card is looked at, and what it has heard already is not said again.
+pub(super) fn say_again(state: &mut State, at: Duration) -> Vec<Effect> {
+    if state.unsent.is_empty() || state.away.is_some() || at < state.again_at {
+        return vec![];
+    }
+    let unsent = std::mem::take(&mut state.unsent);
+    let gates: Vec<GateId> =
+        unsent.iter().flat_map(|spoken| &spoken.says).map(|say| say.gate).collect();
+    let mut effects = refresh(state, &gates);
+    effects.extend(unsent.into_iter().flat_map(|spoken| answer::speak(state, spoken)));
+    effects
+}
+
+/// Whoever leaves now hears what was not sent.
+pub(super) fn give_up(state: &mut State) {
+    let told: Vec<_> = state.unsent.drain(..).map(|spoken| lost(&spoken)).collect();
+    state.farewell.extend(told);
+}
+
+fn lost(spoken: &Spoken) -> Farewell {
+    let message = format!("the server cannot be reached; {} may not have been sent", spoken.words);
+    Farewell::Bad(Failure::new(Code::Unreachable, message).hint("see: sayso inbox"))
+}
+
+/// What is not sent, for the foot of the screen.
+pub(super) fn unsent_in_words(state: &State) -> Option<String> {
+    let back = shown(Action::Undo);
+    match state.unsent.as_slice() {
+        [] => None,
+        [one] => Some(format!("NOT SENT: {} ({back} takes it back)", one.words)),
+        many => Some(format!("NOT SENT: {} answers ({back} takes the last back)", many.len())),
+    }
+}
+
+/// That nobody is there, since when and why.
+pub(super) fn away_in_words(state: &State) -> Option<String> {
+    let Away { why, since, again_at } = state.away.as_ref()?;
+    let lost = relative(*since, state.now);
+    let left = again_at.saturating_sub(state.clock).as_millis().div_ceil(1_000);
+    Some(format!(
+        "the server cannot be reached since {lost}, trying again in {left} s; this list is from then · {why}"
+    ))
+}
