@@ -153,8 +153,18 @@ impl LocalDesk {
         check_way(secret, door)?;
         let given = digest_of(secret.trim());
         let found = self.look(|read| Ok(read.token_at_its_place(&given, place)?))?;
+        self.admit_at_its_place(found, &given, door)
+    }
+
+    /// Who a credential makes them, with the moment until which its place is unlocked.
+    pub(crate) fn admit_at_its_place(
+        &self,
+        found: Option<(Token, Option<Timestamp>)>,
+        given: &str,
+        door: Door,
+    ) -> Result<(Actor, TokenId)> {
         let (token, until) = found.unzip();
-        let (mut actor, id) = self.admit(token, &given, door)?;
+        let (mut actor, id) = self.admit(token, given, door)?;
         let until = until.flatten().filter(|_| actor.role == Role::Human);
         if until.is_some_and(|until| self.now() < until) {
             actor.proof = actor.proof.max(Proof::Passphrase);
@@ -392,7 +402,7 @@ pub(crate) fn secret_beginning(world: &World, prefix: &str) -> String {
 
 /// A browser sends its cookie to whatever answers at any port of a host. So what is in it counts in a browser,
 /// beside the word that only our own pages have, and nowhere else.
-fn check_way(secret: &str, door: Door) -> Result<()> {
+pub(crate) fn check_way(secret: &str, door: Door) -> Result<()> {
     let is_of_browser = secret.trim().starts_with(BROWSER_PREFIX);
     match is_of_browser == (door == Door::Web) {
         true => Ok(()),
@@ -436,7 +446,7 @@ pub fn is_of_known_token(error: &Error) -> bool {
     matches!(error, Error::Refused(no) if no.code == Code::BadToken && is_known(no))
 }
 
-fn bad_token(why: &str) -> Refusal {
+pub(crate) fn bad_token(why: &str) -> Refusal {
     Refusal::new(Code::BadToken, why).hint("ask for a new one: sayso token create")
 }
 

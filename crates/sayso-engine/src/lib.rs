@@ -48,6 +48,7 @@ mod receipts;
 mod remote;
 mod runs;
 mod settings;
+mod shown;
 mod sight;
 mod spaces;
 mod suggestions;

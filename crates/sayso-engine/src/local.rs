@@ -4,6 +4,7 @@ use crate::batch::{Batch, Trace};
 use crate::errand::{Errand, Part};
 use crate::fatigue::Pace;
 use crate::settings::Rules;
+use crate::shown::{Remembered, Shown};
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Outcome};
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
@@ -37,6 +38,10 @@ pub struct LocalDesk {
     pub(crate) errand: Option<Arc<Errand>>,
     /// Who looks things up here, where that is somebody from elsewhere.
     pub(crate) reader: Option<Arc<Actor>>,
+    /// Credentials that were good when they were looked at last.
+    pub(crate) remembered: Arc<Remembered>,
+    /// A credential that is checked with everything that is asked of this desk.
+    pub(crate) shown: Option<Arc<Shown>>,
 }
 
 impl LocalDesk {
@@ -94,12 +99,14 @@ impl LocalDesk {
 
     /// Runs `work` on one moment's view of the space.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        self.store.read(|read| or_refused(work(read)))?.map_err(Error::Refused)
+        let checked = |read: &mut Read<'_>| or_refused(self.with_credential(read, work));
+        self.store.read(checked)?.map_err(Error::Refused)
     }
 
     /// The same without a transaction, for one statement: see [`Store::look`].
     pub(crate) fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        self.store.look(|read| or_refused(work(read)))?.map_err(Error::Refused)
+        let checked = |read: &mut Read<'_>| or_refused(self.with_credential(read, work));
+        self.store.look(checked)?.map_err(Error::Refused)
     }
 
     /// Load, decide, apply, append, as one. When somebody else wrote first, look again; when the
@@ -127,6 +134,10 @@ impl LocalDesk {
         let foresight = Foresight::of(self.space).and(foresight);
         let foresight = match &part {
             Some(part) => foresight.reply(part.key().clone()),
+            None => foresight,
+        };
+        let foresight = match &self.shown {
+            Some(shown) => foresight.and(shown.foresight()),
             None => foresight,
         };
         let mut attempt = 0;
@@ -165,6 +176,11 @@ impl LocalDesk {
             let mut batch = Batch::begin(&desk, &actor, write)?;
             if trying.has_counted(&mut batch)? {
                 return Ok(Ok(()));
+            }
+            if let Some(shown) = &desk.shown
+                && let Err(error) = shown.check(batch.write)
+            {
+                return or_refused(Err(error));
             }
             let before = part.as_ref().map(|part| part.before(desk.space, batch.write));
             if let Some(before) = before.transpose()?.flatten() {
@@ -206,7 +222,9 @@ impl LocalDesk {
     /// Writes down that somebody tried what they may not do. It must not stand in the way of the
     /// refusal itself, which holds even when it cannot be written.
     pub fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
-        if !refusal.is_about_authority() {
+        // A credential that has changed says nothing of whoever holds it: they come in anew.
+        let is_to_come_again = self.shown.as_ref().is_some_and(|shown| shown.has_changed());
+        if !refusal.is_about_authority() || is_to_come_again {
             return;
         }
         let (world, space, actor) = (self.world.clone(), self.space, actor.clone());

@@ -5,6 +5,7 @@
 //! or an agent that works with a person's credential in reach.
 
 use crate::desk::guard_of;
+use crate::shown::Shown;
 use crate::{Error, LocalDesk, Minted, Result, Waited, World};
 use sayso_core::actor::admit;
 use sayso_core::text::shorten;
@@ -354,7 +355,7 @@ pub(crate) enum Guard {
 }
 
 /// Somebody who came in over a line, by their credential.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Caller {
     /// Who they are.
     pub actor: Actor,
@@ -362,6 +363,8 @@ pub struct Caller {
     pub token: TokenId,
     /// Which sayso answers.
     pub version: String,
+    /// Their credential, where it was taken for good and is still to be checked.
+    shown: Option<Arc<Shown>>,
 }
 
 /// A call as it completes "may not …".
@@ -403,7 +406,25 @@ impl Caller {
     /// Who presents this secret, at this door.
     pub fn by(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
         let (actor, token) = desk.present_at_its_place(secret, door, PLACE)?;
-        Ok(Self { actor, token, version: version.to_owned() })
+        Ok(Self { actor, token, version: version.to_owned(), shown: None })
+    }
+
+    /// The same, without a look of its own where the credential was good before. Only a desk that is
+    /// [checking](Self::checking) may be asked anything for them.
+    pub fn again(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
+        let (actor, token, shown) = desk.present_again(secret, door, PLACE)?;
+        Ok(Self { actor, token, version: version.to_owned(), shown })
+    }
+
+    /// The desk for what they ask. It checks their credential with it, where that was not done yet.
+    pub fn checking(&self, desk: &LocalDesk) -> LocalDesk {
+        desk.clone().checking(self.shown.clone())
+    }
+
+    /// Whether what was asked for them failed because their credential has changed. Nothing was done then, and they
+    /// are to come in anew.
+    pub fn has_changed(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.has_changed())
     }
 
     /// As whom they act. What they claim counts as far as it is less than what they are.

@@ -54,6 +54,8 @@ impl LocalDesk {
             swept: Arc::default(),
             errand: None,
             reader: None,
+            remembered: Arc::default(),
+            shown: None,
         }
     }
 

@@ -27,6 +27,7 @@ enum Want {
     Handle(Handles, String),
     Notices(GateId, usize),
     Reply(ReplyKey),
+    Token { hash: String, place: String },
     Settings,
 }
 
@@ -86,6 +87,12 @@ impl Foresight {
         self.with(Want::Reply(key))
     }
 
+    /// The credential of whoever does it: see [`Read::token_at_its_place`].
+    #[must_use]
+    pub fn token(self, hash: &str, place: &str) -> Self {
+        self.with(Want::Token { hash: hash.to_owned(), place: place.to_owned() })
+    }
+
     /// What is set in the space.
     #[must_use]
     pub fn settings(self) -> Self {
@@ -109,6 +116,7 @@ impl Foresight {
                     read.notices_under_early(&gate.to_string(), *limit)?
                 }
                 Want::Reply(key) => read.reply_early(space, key)?,
+                Want::Token { hash, place } => read.token_at_its_place_early(hash, place)?,
                 Want::Settings => read.settings_seq_early(space)?,
             }
         }

@@ -123,8 +123,21 @@ pub struct Token {
     pub scopes: Option<BTreeSet<Deed>>,
 }
 
-const TOKEN_COLUMNS: &str = "id, space, handle, hash, role, name, task, run, launcher, \
-                             created_at, expires_at, revoked_at, scopes";
+macro_rules! token_columns {
+    () => {
+        "id, space, handle, hash, role, name, task, run, launcher, \
+         created_at, expires_at, revoked_at, scopes"
+    };
+}
+
+const TOKEN_COLUMNS: &str = token_columns!();
+
+const TOKEN_AT_ITS_PLACE: &str = concat!(
+    "SELECT ",
+    token_columns!(),
+    ", (SELECT until FROM unlocks WHERE space = tokens.space AND name = tokens.name \
+       AND terminal = CAST(?2 AS TEXT) || tokens.id) FROM tokens WHERE hash = ?1"
+);
 
 const EVENTS: &str =
     "SELECT stream, version, audit, at, body FROM events WHERE stream = ?1 ORDER BY version";
@@ -429,14 +442,14 @@ impl<'a> Read<'a> {
         hash: &str,
         place: &str,
     ) -> Result<Option<(Token, Option<Timestamp>)>> {
-        let sql = format!(
-            "SELECT {TOKEN_COLUMNS}, (SELECT until FROM unlocks WHERE space = tokens.space \
-               AND name = tokens.name AND terminal = CAST(?2 AS TEXT) || tokens.id) \
-             FROM tokens WHERE hash = ?1"
-        );
-        let row = self.one(&sql, args![hash, place])?;
+        let row = self.one(TOKEN_AT_ITS_PLACE, args![hash, place])?;
         let until = |row: &Row| row.maybe_int(13).map(Timestamp::from_micros);
         row.map(|row| Ok((token(&row)?, until(&row)))).transpose()
+    }
+
+    /// Asks for it before it is needed. Whatever is written about credentials may change it.
+    pub fn token_at_its_place_early(&mut self, hash: &str, place: &str) -> Result<()> {
+        self.conn.ask_early(&[], TOKEN_AT_ITS_PLACE, args![hash, place])
     }
 
     /// The token of this handle.

@@ -14,5 +14,6 @@ mod outbox;
 mod people;
 mod runs;
 mod shared;
+mod shown;
 mod step;
 mod worktree;

@@ -42,12 +42,12 @@ pub(super) fn operations(table: Table) -> Table {
     table
         .add(Verb::Get, "/inbox", INBOX, inbox)
         .add(Verb::Get, "/gates", LIST, list)
-        .add(Verb::Create, "/gates", OPEN, open)
+        .quick(Verb::Create, "/gates", OPEN, open)
         .add(Verb::Post, "/gates/answers", ANSWER_ALL, answer_all)
         .held(Verb::Get, "/gates/{gate}", SHOW, show)
         .add(Verb::Get, "/gates/{gate}/card", CARD, card)
         .add(Verb::Post, "/gates/{gate}/seen", SEEN, see)
-        .add(Verb::Post, "/gates/{gate}/answer", ANSWER, answer)
+        .quick(Verb::Post, "/gates/{gate}/answer", ANSWER, answer)
         .add(Verb::Post, "/gates/{gate}/revise", REVISE, revise)
         .add(Verb::Post, "/gates/{gate}/withdraw", WITHDRAW, withdraw)
         .add(Verb::Post, "/gates/{gate}/claim", CLAIM, |at, asked| {
@@ -62,10 +62,10 @@ pub(super) fn operations(table: Table) -> Table {
         .add(Verb::Post, "/gates/{gate}/extend", EXTEND, |at, asked| {
             until(at, asked, |desk, actor, id, when| desk.extend(actor, id, when))
         })
-        .add(Verb::Post, "/gates/{gate}/delivered", DELIVERED, |at, asked| {
+        .quick(Verb::Post, "/gates/{gate}/delivered", DELIVERED, |at, asked| {
             alone(at, asked, |desk, actor, id| desk.deliver(actor, id))
         })
-        .add(Verb::Post, "/gates/{gate}/acknowledged", ACKNOWLEDGED, |at, asked| {
+        .quick(Verb::Post, "/gates/{gate}/acknowledged", ACKNOWLEDGED, |at, asked| {
             alone(at, asked, |desk, actor, id| desk.acknowledge(actor, id))
         })
 }
@@ -183,15 +183,16 @@ async fn show(
     let hold = asked.query.wait.as_deref().map_or(Ok(Duration::ZERO), when::span)?;
     let until = knock.parking.until(hold.min(HOLD_MAX));
     let knock = Arc::new(knock);
-    let first = knock.clone();
-    let find = move || {
-        let at = first.enter()?;
-        let Some(id) = first.parking.gate() else { return at.with_gate(&name, |id| look(&at, id)) };
+    let (first, at_first) = (knock.clone(), knock.clone());
+    let find = move |at: &Visitor| {
+        let Some(id) = at_first.parking.gate() else {
+            return at.with_gate(&name, |id| look(at, id));
+        };
         // What the name meant when it came: a task that has its answer waits for nothing any more.
         visit::note_gate(id);
-        look(&at, id)
+        look(at, id)
     };
-    let (mut gate, mut woken) = blocking(find).await?;
+    let (mut gate, mut woken) = blocking(move || first.quickly(find)).await?;
     while gate.is_open() && Instant::now() < until && !knock.hall.is_ending() {
         let id = gate.opened.id;
         // Nobody needs it while nothing happens, and many may wait.
@@ -199,7 +200,7 @@ async fn show(
         knock.parking.wait(&knock.hall, &woken, Some(id), until).await;
         // Whoever lost their credential while they waited hears nothing any more.
         let again = knock.clone();
-        (gate, woken) = blocking(move || look(&again.enter()?, id)).await?;
+        (gate, woken) = blocking(move || again.quickly(|at| look(at, id))).await?;
     }
     Ok(on_the_wire(&gate))
 }
@@ -212,7 +213,7 @@ fn look(at: &Visitor, id: GateId) -> Result<(Box<Gate>, Arc<Woken>)> {
 }
 
 /// A question to a person.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OpenGate {
     /// A ULID of your own: asking again with it is the same question.
@@ -289,7 +290,7 @@ struct ReviseGate {
 }
 
 /// Something to show beside a question.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewFact {
     /// What it is.
@@ -299,7 +300,7 @@ struct NewFact {
 }
 
 /// What can be picked.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewOption {
     /// What is picked.

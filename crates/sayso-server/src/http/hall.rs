@@ -114,13 +114,7 @@ impl Hall {
         space: &str,
         credential: Option<&Credential>,
     ) -> Result<(Arc<Room>, Caller)> {
-        let Some(Credential { secret, door, word }) = credential else {
-            return Err(no_credential().into());
-        };
-        let room = self.room(space).map_err(|error| match error.code() {
-            Code::NoSpace => unknown_credential().into(),
-            _ => error,
-        })?;
+        let (room, Credential { secret, door, word }) = self.at_the_door(space, credential)?;
         let caller = Caller::by(&room.desk, secret, *door, self.version)?;
         visit::note_actor(&caller.actor);
         match word {
@@ -129,6 +123,35 @@ impl Hall {
             Word::Said(_) => return Err(no_page_of_ours().into()),
         }
         Ok((room, caller))
+    }
+
+    /// The same for somebody whose credential is checked together with what they ask, where it was good before: see
+    /// [`Caller::again`]. A browser says a word beside it, and that is looked at first.
+    pub(super) fn enter_again(
+        &self,
+        space: &str,
+        credential: Option<&Credential>,
+    ) -> Result<(Arc<Room>, Caller)> {
+        let (room, Credential { secret, door, word }) = self.at_the_door(space, credential)?;
+        if matches!(word, Word::Said(_)) {
+            return self.enter(space, credential);
+        }
+        let caller = Caller::again(&room.desk, secret, *door, self.version)?;
+        visit::note_actor(&caller.actor);
+        Ok((room, caller))
+    }
+
+    fn at_the_door<'c>(
+        &self,
+        space: &str,
+        credential: Option<&'c Credential>,
+    ) -> Result<(Arc<Room>, &'c Credential)> {
+        let credential = credential.ok_or_else(no_credential)?;
+        let room = self.room(space).map_err(|error| match error.code() {
+            Code::NoSpace => unknown_credential().into(),
+            _ => error,
+        })?;
+        Ok((room, credential))
     }
 
     /// Whom browsers let touch a passkey for.

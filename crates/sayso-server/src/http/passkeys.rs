@@ -70,7 +70,7 @@ struct Passkeys {
 }
 
 fn list(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<Passkeys> {
-    let kept = at.room.desk.passkeys(&at.actor)?;
+    let kept = at.local.passkeys(&at.actor)?;
     Ok(Passkeys { items: kept.iter().map(|one| wire::Passkey::of(one, &rfc3339)).collect() })
 }
 
@@ -100,7 +100,7 @@ struct BeginPasskey {
 }
 
 fn begin(at: &Visitor, asked: Asked<0, Nothing, BeginPasskey>) -> Result<AskedTouch> {
-    let desk = &at.room.desk;
+    let desk = &at.local;
     desk.check_may_add_passkey(&at.actor)?;
     let known = read_all(&desk.passkeys(&at.actor)?)?;
     let known = known.iter().map(|passkey| passkey.cred_id().clone()).collect();
@@ -128,7 +128,7 @@ pub(super) struct Touched {
 fn add(at: &Visitor, asked: Asked<0, Nothing, Touched>) -> Result<wire::Passkey> {
     let Touched { touch, credential } = asked.body;
     let credential: RegisterPublicKeyCredential = read(credential)?;
-    let desk = &at.room.desk;
+    let desk = &at.local;
     let (TouchFor::Adding { label }, state) = desk.take_touch(&at.actor, &touch)? else {
         return Err(for_another_thing(at).into());
     };
@@ -179,7 +179,7 @@ struct Removed {
 
 fn remove(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<Removed> {
     let [id] = asked.names;
-    at.room.desk.remove_passkey(&at.actor, &id)?;
+    at.local.remove_passkey(&at.actor, &id)?;
     Ok(Removed { id })
 }
 
@@ -192,7 +192,7 @@ struct AskForPresence {
 }
 
 fn presence(at: &Visitor, asked: Asked<1, Nothing, AskForPresence>) -> Result<AskedTouch> {
-    let desk = &at.room.desk;
+    let desk = &at.local;
     let gate = at.gate(&asked.names[0])?;
     let digest = desk.digest_to_answer(&at.actor, gate, &asked.body.digest)?;
     let passkeys = read_all(&desk.passkeys(&at.actor)?)?;
@@ -211,7 +211,7 @@ fn presence(at: &Visitor, asked: Asked<1, Nothing, AskForPresence>) -> Result<As
 pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(Actor, String)> {
     let Touched { touch, credential } = touched;
     let credential: PublicKeyCredential = read(credential)?;
-    let desk = &at.room.desk;
+    let desk = &at.local;
     let (about, state) = desk.take_touch(&at.actor, &touch)?;
     let digest = match about {
         TouchFor::Answering { gate: touched_for, digest } if touched_for == gate => digest,
@@ -235,7 +235,7 @@ pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(A
 
 /// The same for one person of one space, always, and nothing to read in it.
 fn person(at: &Visitor) -> Uuid {
-    let text = format!("{}/{}", at.room.desk.space(), at.actor.name);
+    let text = format!("{}/{}", at.local.space(), at.actor.name);
     let digest = Digest::of_bytes(text.as_bytes());
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(digest.as_str().bytes()).for_each(|(to, from)| *to = from);
@@ -274,13 +274,13 @@ fn value<T: Serialize>(what: &T) -> Result<Value> {
 fn for_another_thing(at: &Visitor) -> Refusal {
     let refusal = Refusal::new(Code::NoTouch, "the key was touched for another thing than this")
         .hint("ask for a touch for this very gate");
-    at.room.desk.note_refusal(&at.actor, &refusal);
+    at.local.note_refusal(&at.actor, &refusal);
     refusal
 }
 
 fn refused(at: &Visitor, error: &WebauthnError) -> Refusal {
     let refusal = not_right(error);
-    at.room.desk.note_refusal(&at.actor, &refusal);
+    at.local.note_refusal(&at.actor, &refusal);
     refusal
 }
 

@@ -37,6 +37,7 @@ const NAME_BYTES_MAX: usize = 200;
 pub(super) const SPACE: &str = "/v1/spaces/{space}";
 
 /// What is asked for: the names in the path behind the space, the query and the body.
+#[derive(Clone)]
 pub(super) struct Asked<const N: usize, Q, B> {
     pub(super) names: [String; N],
     pub(super) query: Q,
@@ -44,7 +45,7 @@ pub(super) struct Asked<const N: usize, Q, B> {
 }
 
 /// No query, or no body.
-#[derive(serde::Deserialize, JsonSchema)]
+#[derive(Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
@@ -128,6 +129,23 @@ impl Table {
     ) -> Self {
         self.held(verb, path, (name, says), move |knock: Knock, asked| {
             blocking(move || work(&knock.enter()?, asked))
+        })
+    }
+
+    /// The same for what is done all the time: see [`Knock::quickly`].
+    pub(super) fn quick<const N: usize, Q: Input + Clone, B: Input + Clone, T: Output>(
+        self,
+        verb: Verb,
+        path: &str,
+        (name, says): (&'static str, &'static str),
+        work: impl Fn(&Visitor, Asked<N, Q, B>) -> sayso_engine::Result<T>
+        + Copy
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.held(verb, path, (name, says), move |knock: Knock, asked: Asked<N, Q, B>| {
+            blocking(move || knock.quickly(|at| work(at, asked.clone())))
         })
     }
 

@@ -181,7 +181,7 @@ async fn unlock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer
     let (knock, asked): (Knock, Asked<0, Nothing, Unlock>) = take(hall, request).await?;
     let until = blocking(move || {
         let at = knock.enter()?;
-        at.caller.unlock(&at.room.desk, &asked.body.passphrase)
+        at.caller.unlock(&at.local, &asked.body.passphrase)
     });
     let until = super::when::rfc3339(until.await?);
     said(&json!({"until": until}))
@@ -192,7 +192,7 @@ async fn lock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
     let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
     let locked = blocking(move || {
         let at = knock.enter()?;
-        at.caller.lock(&at.room.desk)
+        at.caller.lock(&at.local)
     });
     locked.await?;
     said(&json!({}))
@@ -203,7 +203,7 @@ async fn log_out(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answe
     let gone = cookie(&knock.hall, &knock.space, "", 0);
     let ended = blocking(move || {
         let at = knock.enter()?;
-        at.caller.log_out(&at.room.desk)
+        at.caller.log_out(&at.local)
     });
     let mut response = match ended.await {
         Ok(()) => said(&json!({}))?,

@@ -43,10 +43,8 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
     let proof = (opened.least_proof > Proof::Token)
         .then(|| format!("it takes {} as proof", opened.least_proof.as_str()));
     let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
-    let closes = opened.task.is_some() && opened.kind.outcome(Verdict::Approved) == Outcome::Done;
-    let closes = closes.then(|| "a yes closes the task".to_owned());
     let all = [
-        closes,
+        consequences(gate),
         people,
         votes,
         handed,
@@ -60,6 +58,27 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
         put_off(gate, now),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// What an answer does to the task that was handed over with it: of a no as well as of a yes.
+fn consequences(gate: &Gate) -> Option<String> {
+    let opened = &gate.opened;
+    if opened.task.is_none() || !opened.kind.parks_the_task() {
+        return None;
+    }
+    let leads = |verdict| match (opened.kind, opened.kind.outcome(verdict), verdict) {
+        (_, Outcome::Done, _) => "closes the task",
+        (_, Outcome::Abandoned, _) => "closes the task as not done",
+        (Kind::Checkpoint, Outcome::Back, Verdict::Approved) => "lets the agent go on",
+        (Kind::Checkpoint, Outcome::Back, Verdict::Rejected) => "has the agent do it again",
+        (_, Outcome::Back, _) => "gives the task back to the agent",
+    };
+    let yes = match gate.card.shape {
+        Shape::Verdict => "a yes",
+        Shape::Text | Shape::Choice { .. } | Shape::Form { .. } => "an answer",
+    };
+    let (yes_leads, no_leads) = (leads(Verdict::Approved), leads(Verdict::Rejected));
+    Some(format!("{yes} {yes_leads}, a no {no_leads}"))
 }
 
 /// Who has said yes, and whose yes is missing still.

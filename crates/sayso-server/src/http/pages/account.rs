@@ -34,7 +34,7 @@ struct AwayView {
 }
 
 pub(super) fn page(at: &Onlooker, _: Asked<0, Anything, Nothing>) -> Result<Html> {
-    let passkeys = at.room.desk.passkeys(&at.actor)?.into_iter().map(|it| PasskeyView {
+    let passkeys = at.local.passkeys(&at.actor)?.into_iter().map(|it| PasskeyView {
         id: it.id,
         label: harmless_line(&it.label),
         added: rfc3339(it.added_at),

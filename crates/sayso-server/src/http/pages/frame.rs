@@ -42,7 +42,7 @@ const PLACES: [(&str, &str); 8] = [
 impl Frame {
     pub(super) fn of(at: &Visitor, page: &'static str) -> Result<Self> {
         let (count, more) = match at.actor.may(Deed::Read) {
-            true => at.room.desk.count_waiting_for(&at.actor, COUNTED_MAX)?,
+            true => at.local.count_waiting_for(&at.actor, COUNTED_MAX)?,
             false => (0, false),
         };
         let waiting = match (count, more) {

@@ -61,7 +61,7 @@ pub(super) async fn attempt(
         let at = knock.enter()?;
         let say = asked.body.say(at.gate(&asked.names[0])?)?;
         // To be told no is what was asked for, and no failure.
-        Ok(at.room.desk.would_take(&at.actor, &say).err().map(|error| Problem::of(&error)))
+        Ok(at.local.would_take(&at.actor, &say).err().map(|error| Problem::of(&error)))
     });
     Ok(axum::Json(json!({"refused": looked.await?})).into_response())
 }

@@ -140,7 +140,7 @@ fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
         more: last.filter(|_| page.more),
         // What was not seen yet is being looked at now.
         alerts: alerts.iter().filter(|a| a.trouble != Trouble::Unseen).map(alert).collect(),
-        hurried: at.room.desk.asked_too_fast().iter().map(hurried).collect(),
+        hurried: at.local.asked_too_fast().iter().map(hurried).collect(),
         is_first_page,
         has_head: is_first_page || query.part.is_none(),
     })
@@ -171,7 +171,7 @@ fn cards(at: &Onlooker, query: &Query) -> Result<(Page<AskedCard>, Vec<Crowd>)> 
     let all = query.view == View::All;
     let filter = InboxFilter { kinds, whose, all, after, limit: CARDS };
     let thin = query.asker.as_deref().map_or(Thin::Each(EACH_MAX), Thin::Asker);
-    at.room.desk.thinned_inbox(&at.actor, &filter, thin)
+    at.local.thinned_inbox(&at.actor, &filter, thin)
 }
 
 /// What has ended, newest first, each by itself.

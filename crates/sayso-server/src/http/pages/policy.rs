@@ -66,7 +66,7 @@ const YESES_MIN: usize = 5;
 
 fn suggested(at: &Onlooker) -> Result<Html> {
     let since = at.desk.now().plus_micros(-SINCE_MICROS);
-    let rules = at.room.desk.suggestions(&at.actor, since, YESES_MIN)?;
+    let rules = at.local.suggestions(&at.actor, since, YESES_MIN)?;
     Html::of(&Suggested { rules: rules.into_iter().map(rule).collect() })
 }
 

@@ -218,3 +218,29 @@ on_both! {
         space.verify();
     }
 }
+
+on_both! {
+    /// A credential that was good a moment ago is good for nothing once it is revoked, on whichever way it is used most.
+    fn credentials_that_were_good_before(space: &Space) {
+        let server = Server::of(space);
+        let asks = |words: &str| server.post("coder", "/gates", json!({"question": words}));
+        let says = |asked: &Value| server.answer("bob", asked, json!({"verdict": "approved", "text": "Because."}));
+        let asked: Vec<_> = ["Why?", "How?", "When?"].iter().map(|words| asks(words).is(201)).collect();
+        says(&asked[0]).is(200);
+        says(&asked[1]).is(200);
+        let way = path("/gates", &asked[0]);
+        server.get("coder", &way).is(200);
+        server.post("coder", &format!("{way}/delivered"), json!({})).is(200);
+        for name in ["coder", "bob"] {
+            space.revoke(name);
+        }
+        let before = space.audit().len();
+        asks("Where?").refused(401, "SAY028");
+        says(&asked[2]).refused(401, "SAY028");
+        server.get("coder", &way).refused(401, "SAY028");
+        server.post("coder", &format!("{way}/acknowledged"), json!({})).refused(401, "SAY028");
+        assert_eq!(space.audit().len(), before, "nothing came of it");
+        assert_eq!(server.get("ann", &path("/gates", &asked[2])).is(200)["state"], "open");
+        space.verify();
+    }
+}
