@@ -205,6 +205,8 @@ codes! {
     NoTouch = "SAY056", NotAllowed, "the touch of the passkey does not count";
     /// An agent asks too fast.
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
+    /// A request came by a name that is not the server's, or from a page that is not.
+    Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
 }
 
 impl Serialize for Code {

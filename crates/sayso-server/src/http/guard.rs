@@ -97,7 +97,7 @@ pub(super) async fn look(
 }
 
 fn refused(why: &str) -> Refusal {
-    Refusal::new(Code::NotAllowed, why)
+    Refusal::new(Code::Foreign, why)
 }
 
 fn foreign() -> Refusal {

@@ -234,7 +234,7 @@ impl Credential {
 }
 
 fn no_page_of_ours() -> Refusal {
-    Refusal::new(Code::NotAllowed, "this does not come from a page of ours")
+    Refusal::new(Code::Foreign, "this does not come from a page of ours")
         .hint("log out, and in again")
 }
 

@@ -99,8 +99,8 @@ on_both! {
             ("POST", format!("{root}/gates"), "", "{}", 415, "SAY053"),
             ("POST", format!("{root}/gates"), "content-type: application/x-www-form-urlencoded\r\n", "question=x", 415, "SAY053"),
             // Pages of other sites.
-            ("POST", format!("{root}/gates"), "content-type: application/json\r\norigin: https://evil.example\r\n", "{}", 403, "SAY037"),
-            ("POST", format!("{root}/gates"), "content-type: application/json\r\nsec-fetch-site: cross-site\r\n", "{}", 403, "SAY037"),
+            ("POST", format!("{root}/gates"), "content-type: application/json\r\norigin: https://evil.example\r\n", "{}", 403, "SAY058"),
+            ("POST", format!("{root}/gates"), "content-type: application/json\r\nsec-fetch-site: cross-site\r\n", "{}", 403, "SAY058"),
         ];
         for (method, path, headers, body, status, code) in tries {
             let request = format!(
@@ -117,7 +117,7 @@ on_both! {
             "GET {root}/gates HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\nauthorization: Bearer {}\r\n\r\n",
             server.secret("ann")
         );
-        server.raw(wrong_host.as_bytes()).refused(403, "SAY037");
+        server.raw(wrong_host.as_bytes()).refused(403, "SAY058");
         // Nothing of this left a trace but what it is: nobody's try to be somebody else.
         assert_eq!(space.audit().len(), before);
         let waits = server.get("ann", "/gates").is(200);

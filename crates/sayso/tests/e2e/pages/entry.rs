@@ -68,8 +68,8 @@ in_places! {
             );
             desk.server.raw(head.as_bytes())
         };
-        send("").refused(403, "SAY037");
-        send("sayso-word: wrong\r\n").refused(403, "SAY037");
+        send("").refused(403, "SAY058");
+        send("sayso-word: wrong\r\n").refused(403, "SAY058");
         let word = desk.browser.eval("Object.entries(localStorage).find(([name]) => name.startsWith('word'))[1]");
         // What is in a page is not enough either, and what is in a cookie is nobody's token.
         assert_eq!(desk.browser.eval(&format!("document.documentElement.outerHTML.includes({word})")), false);
@@ -77,8 +77,8 @@ in_places! {
         let path = format!("/v1/spaces/{}/inbox", desk.server.space);
         desk.server.raw(&desk.server.request("GET", &path, Some(secret), None)).refused(401, "SAY028");
         let word = format!("sayso-word: {}\r\n", text(&word));
-        send(&format!("{word}origin: http://evil.example\r\n")).refused(403, "SAY037");
-        send(&format!("{word}sec-fetch-site: cross-site\r\n")).refused(403, "SAY037");
+        send(&format!("{word}origin: http://evil.example\r\n")).refused(403, "SAY058");
+        send(&format!("{word}sec-fetch-site: cross-site\r\n")).refused(403, "SAY058");
         assert_eq!(desk.gate(&gate)["state"], "open");
         send(&word).is(200);
     }
