@@ -1,6 +1,7 @@
 //! Who is who: tokens, passphrases, unlocked terminals.
 
 use crate::batch::Batch;
+use crate::people::PEOPLE_MAX;
 use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
 use argon2::password_hash::PasswordHasher;
@@ -62,6 +63,9 @@ impl LocalDesk {
                 check_is_a_persons(batch.actor, "make a person's or an admin's token")?;
             }
             check_was_not_sent_away(batch, &new.name)?;
+            if new.role == Role::Agent {
+                check_is_no_persons_name(batch, &new.name)?;
+            }
             let token = Token {
                 id,
                 space: batch.space,
@@ -352,6 +356,17 @@ fn check_was_not_sent_away(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> 
     }
     Err(Refusal::new(Code::WrongState, format!("{name} was sent away"))
         .hint(format!("invite them again first: sayso people invite {name}"))
+        .into())
+}
+
+/// Lists show who asks by name: an agent of a person's name would be taken for them.
+fn check_is_no_persons_name(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
+    let people = batch.write.people(batch.space, PEOPLE_MAX)?;
+    if people.iter().all(|person| person.name != name) {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::BadValue, format!("{name} is a person here, and no name for an agent"))
+        .hint("give the agent a name of its own")
         .into())
 }
 

@@ -42,7 +42,7 @@ const NAMES_SHOWN_MAX: usize = 10;
 const GATES_MAX: usize = 1_000;
 
 /// More people than this do not belong to one space.
-const PEOPLE_MAX: usize = 10_000;
+pub(crate) const PEOPLE_MAX: usize = 10_000;
 
 /// A hash of nothing anybody could type, so that a name that is not known takes as long as one that is.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2F5c28gaGFzIG5vIG9uZQ$\

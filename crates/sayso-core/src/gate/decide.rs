@@ -1,11 +1,12 @@
 //! What may happen to a gate: who may answer, when it is too late, what is the same again.
 
 use super::schedule::tick;
-use super::voices::suffices;
+use super::voices::{Absent, suffices};
 use super::{Card, Delivery, Ending, Event, Gate, Held, Opened, Signature};
 use crate::{
     Actor, Answer, Approvers, Code, Deed, GateId, Proof, Refusal, Role, Timestamp, Verdict,
 };
+use std::collections::BTreeSet;
 
 /// The longest text of a card, all of it together.
 pub const CARD_BYTES_MAX: usize = 256 * 1024;
@@ -293,15 +294,31 @@ fn answer(
         .hint(format!("look again with: sayso show {}", gate.handle())));
     }
     answer.check(gate.opened.kind, &gate.card.shape)?;
-    let others = gate.voices(&actor.name, &actor.stands_for).into_iter();
-    let stands_for = others.filter(|name| *name != actor.name).map(str::to_owned).collect();
-    let by = Signature { stands_for, ..Signature::of(actor, at) };
+    let by = signed(gate, answer, actor, at);
     let answer = answer.clone();
     if answer.verdict == Verdict::Rejected || is_enough(gate, &answer, &by) {
         return Ok(vec![Event::Answered { answer, by }]);
     }
     let said_before = gate.votes.iter().any(|v| v.by.name == actor.name && v.answer == answer);
     Ok(if said_before { vec![] } else { vec![Event::Voted { answer, by }] })
+}
+
+/// Who says it, and for whom. Whoever handed this gate to them is named in any case; somebody who is only away is
+/// where their voice is used. So the record names nobody who had no part in it.
+fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signature {
+    let with_voices = |stands_for: &[Absent]| {
+        let voices = gate.voices(&actor.name, stands_for).into_iter();
+        let others = voices.filter(|name| *name != actor.name);
+        let counted = others.filter(|name| gate.admits(&BTreeSet::from([*name])));
+        Signature { stands_for: counted.map(str::to_owned).collect(), ..Signature::of(actor, at) }
+    };
+    let of_this_gate = with_voices(&[]);
+    let is_theirs = gate.admits(&of_this_gate.voices());
+    let is_no = answer.verdict == Verdict::Rejected;
+    match is_theirs && (is_no || is_enough(gate, answer, &of_this_gate)) {
+        true => of_this_gate,
+        false => with_voices(&actor.stands_for),
+    }
 }
 
 /// Whether this yes, with the equal ones before it, is enough.

@@ -162,3 +162,14 @@ fn a_person_by_a_token_alone() {
     let root = Actor::new(Role::Admin, "root", Proof::Token, level, Door::Http);
     fails(desk.dismiss_person(&root, "ann"), Code::WrongState);
 }
+
+/// Lists name who asks: an agent of a person's name would be taken for them.
+#[test]
+fn no_agent_has_a_persons_name() {
+    let bench = Bench::memory();
+    let desk = &bench.desk;
+    join(desk, "ann", true);
+    fails(mint(desk, &ann(), Role::Agent, "ann"), Code::BadValue);
+    mint(desk, &ann(), Role::Agent, "anna").unwrap();
+    mint(desk, &ann(), Role::Human, "ann").unwrap();
+}

@@ -45,6 +45,7 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
     let risk = (opened.risk > Risk::Medium).then(|| format!("{} risk", opened.risk.as_str()));
     let all = [
         consequences(gate),
+        publicity(gate),
         people,
         votes,
         handed,
@@ -81,6 +82,17 @@ fn consequences(gate: &Gate) -> Option<String> {
     Some(format!("{yes} {yes_leads}, a no {no_leads}"))
 }
 
+/// Who reads what is written: an answer on a task is a part of the task.
+fn publicity(gate: &Gate) -> Option<String> {
+    let is_written = match gate.card.shape {
+        Shape::Text | Shape::Form { .. } => true,
+        Shape::Verdict | Shape::Choice { .. } => false,
+    };
+    (gate.opened.task.is_some() && is_written).then(|| {
+        "what you write becomes a note of the task, which every agent here may read".into()
+    })
+}
+
 /// Who has said yes, and whose yes is missing still.
 fn votes(gate: &Gate) -> Option<String> {
     let names: Vec<_> = gate.votes.iter().map(|vote| harmless_line(&vote.by.name)).collect();
@@ -93,11 +105,15 @@ fn votes(gate: &Gate) -> Option<String> {
 pub fn still_needed(gate: &Gate) -> String {
     let content = gate.votes.last().map(|vote| &vote.answer.content);
     let agreed = gate.votes.iter().filter(|vote| Some(&vote.answer.content) == content);
-    let agreed: Vec<_> = agreed.map(|vote| vote.by.voices()).collect();
+    // Whoever is asked themselves speaks for themselves first.
+    let voices = |by: &Signature| -> Vec<_> {
+        [&by.name].into_iter().chain(&by.stands_for).cloned().collect()
+    };
+    let agreed: Vec<_> = agreed.map(|vote| voices(&vote.by)).collect();
     let missing = |approvers: &Approvers| {
         let heard =
             agreed.iter().filter_map(|voices| voices.iter().find(|it| approvers.admits(it)));
-        let heard = heard.copied().collect();
+        let heard = heard.map(String::as_str).collect();
         // Somebody's voice may count for one of two people; then all of it is told.
         approvers.without(&heard).unwrap_or_else(|| approvers.clone()).in_words()
     };

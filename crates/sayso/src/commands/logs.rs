@@ -42,11 +42,13 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let task = desk.find_task(&args.task)?;
     let runs = desk.runs_of(task, args.back + 1)?;
     let Some(run) = runs.get(args.back) else {
-        return Err(Failure::new(
-            Code::NotFound,
-            format!("no agent has worked that often on {}", args.task),
-        )
-        .hint(format!("see its turns with: sayso runs {}", args.task)));
+        let task = &args.task;
+        return Err(match runs.is_empty() {
+            true => Failure::new(Code::NotFound, format!("no agent has worked on {task} yet"))
+                .hint(format!("let one work with: sayso work {task}")),
+            false => Failure::new(Code::NotFound, format!("{task} has {} turns", runs.len()))
+                .hint(format!("see them with: sayso runs {task}")),
+        });
     };
     let id = run.started.id;
     let path = work::home(context, &location)?.join("logs").join(format!("{id}.log"));

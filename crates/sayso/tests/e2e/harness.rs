@@ -332,29 +332,15 @@ impl Space {
     pub fn command(&self, who: Who<'_>, args: &[&str]) -> Command {
         let mut command = match who {
             Who::Terminal => {
-                // `script` gives the program a terminal of its own and passes its exit code on.
                 let line = [SAYSO].iter().chain(args).map(|a| quote(a)).collect::<Vec<_>>();
-                let mut command = Command::new("script");
-                command.args(["-qec", &line.join(" "), "/dev/null"]);
-                command
+                self.line(&line.join(" "))
             }
             _ => {
                 let mut command = Command::new(SAYSO);
                 command.args(args);
-                command
+                self.dress(command)
             }
         };
-        command.current_dir(self.path()).env_clear();
-        for keep in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"] {
-            if let Some(value) = std::env::var_os(keep) {
-                command.env(keep, value);
-            }
-        }
-        // Tests ask more in a minute than any agent; that there is a limit has tests of its own.
-        command.env("SAYSO_ASKS_PER_MINUTE", "0");
-        // Nobody's own settings.
-        command.env("XDG_CONFIG_HOME", self.path().join("xdg"));
-        command.env("LANG", "C.UTF-8").env("NO_COLOR", "1").env("TERM", "xterm");
         match who {
             Who::Human(name) | Who::Agent(name) => {
                 command.env("SAYSO_TOKEN_FILE", self.token(name));
@@ -367,6 +353,29 @@ impl Space {
             }
             Who::Script | Who::Terminal => {}
         }
+        command
+    }
+
+    /// A line of a shell at a terminal, ready to be started.
+    pub fn line(&self, line: &str) -> Command {
+        // `script` gives the program a terminal of its own and passes its exit code on.
+        let mut command = Command::new("script");
+        command.args(["-qec", line, "/dev/null"]);
+        self.dress(command)
+    }
+
+    fn dress(&self, mut command: Command) -> Command {
+        command.current_dir(self.path()).env_clear();
+        for keep in ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"] {
+            if let Some(value) = std::env::var_os(keep) {
+                command.env(keep, value);
+            }
+        }
+        // Tests ask more in a minute than any agent; that there is a limit has tests of its own.
+        command.env("SAYSO_ASKS_PER_MINUTE", "0");
+        // Nobody's own settings.
+        command.env("XDG_CONFIG_HOME", self.path().join("xdg"));
+        command.env("LANG", "C.UTF-8").env("NO_COLOR", "1").env("TERM", "xterm");
         command
     }
 

@@ -71,7 +71,30 @@ fn whoever_stands_in_may_do_what_those_they_stand_in_for_may() {
     let mut play = Play::with(for_ann);
     play.play("fixer open | bob+ann+eve yes");
     let (_, by) = play.gate().answer().unwrap();
-    assert_eq!((by.name.as_str(), &by.stands_for), ("bob", &vec!["ann".to_owned(), "eve".into()]));
+    assert_eq!((by.name.as_str(), &by.stands_for), ("bob", &vec!["ann".to_owned()]));
+}
+
+/// The record names those whose voice was used, and nobody who had no part in it.
+#[test]
+fn whoever_may_say_it_alone_speaks_for_nobody_else() {
+    let one_of_both = |rules: &mut Opened| {
+        rules.approvers = Approvers::Some { least: 1, of: vec![person("ann"), person("bob")] };
+    };
+    let anyone = |rules: &mut Opened| rules.approvers = Approvers::Anyone;
+    let cases: [(&dyn Fn(&mut Opened), &str, &[&str]); 6] = [
+        (&anyone, "bob+ann yes", &[]),
+        (&one_of_both, "bob+ann yes", &[]),
+        (&one_of_both, "bob+ann no", &[]),
+        (&one_of_both, "cid+ann+eve yes", &["ann"]),
+        (&for_ann, "bob+ann no", &["ann"]),
+        (&for_both, "cid+ann no", &["ann"]),
+    ];
+    for (rules, says, expected) in cases {
+        let mut play = Play::with(rules);
+        play.play(&format!("fixer open | {says}"));
+        let (_, by) = play.gate().answer().unwrap();
+        assert_eq!(by.stands_for, expected, "{says}");
+    }
 }
 
 #[test]

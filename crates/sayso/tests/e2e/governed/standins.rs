@@ -100,7 +100,7 @@ everywhere! {
         with_rules(space);
         let both = release(space);
         bob(space, &["away", "--until", "1h", "--to", "ann"]).ok();
-        space.ann(&["approve", &both]).says("still needs").ok();
+        space.ann(&["approve", &both]).says("still needs bob").ok();
         space.ann(&["approve", &both]).ok();
         assert_eq!(space.show(&both)["state"], "open");
         bob(space, &["approve", &both]).ok();

@@ -1,9 +1,10 @@
 //! How people get in, and what they may do there.
 
 use super::{for_teams, join, log_in};
-use crate::harness::{Ran, Server, Space, Who, shows, user};
+use crate::harness::{Ran, SAYSO, Server, Space, Who, shows, user};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 for_teams! {
     /// Whoever starts a server at a terminal is shown a code for the first admin. Another start takes nothing
@@ -36,6 +37,20 @@ for_teams! {
             let _ = server.kill();
             let _ = server.wait();
         }
+    }
+}
+
+for_teams! {
+    /// What a server says goes into files that others read, also where a person starts it: no code is in there.
+    fn no_code_in_a_log(team: &Team) {
+        let line = format!("{SAYSO} serve --listen 127.0.0.1:0 2> said.log");
+        let mut server = team.home.line(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        shows(&mut server, "http://");
+        let said = std::fs::read_to_string(team.home.path().join("said.log")).unwrap();
+        assert!(said.contains("nobody looks after"), "{said}");
+        assert!(!said.contains("code=") && !said.contains("--code"), "{said}");
+        let _ = server.kill();
+        let _ = server.wait();
     }
 }
 
