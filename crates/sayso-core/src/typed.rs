@@ -33,18 +33,23 @@ pub fn read(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
     let typed = typed.trim();
     let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
-    if word == REJECT {
+    if word.eq_ignore_ascii_case(REJECT) {
         return Ok(Answer::rejected(reason));
+    }
+    if is_slip(shape, typed, word) {
+        return Err(unknown(shape, word));
     }
     match shape {
         Shape::Verdict => verdict(word, reason),
         Shape::Text => Ok(Answer::text(typed)),
-        Shape::Choice { options, multi, other } => match (word == OTHER, options.is_empty()) {
-            (true, _) => own_words(*other, reason),
-            // Where there is nothing to pick, there is nothing to be mistaken for.
-            (false, true) => own_words(*other, Some(typed.to_owned())),
-            (false, false) => choice(options, *multi, *other, typed),
-        },
+        Shape::Choice { options, multi, other } => {
+            match (word.eq_ignore_ascii_case(OTHER), options.is_empty()) {
+                (true, _) => own_words(*other, reason),
+                // Where there is nothing to pick, there is nothing to be mistaken for.
+                (false, true) => own_words(*other, Some(typed.to_owned())),
+                (false, false) => choice(options, *multi, *other, typed),
+            }
+        }
         Shape::Form { .. } => {
             let form = serde_json::from_str(typed).map_err(|e| {
                 Refusal::new(Code::InvalidForm, format!("the form given is not JSON: {e}"))
@@ -54,12 +59,38 @@ pub fn read(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
     }
 }
 
-/// Only these words are a verdict.
-fn verdict(word: &str, reason: Option<String>) -> Result<Answer, Refusal> {
-    match word.trim_end_matches([',', ':']) {
-        "approve" | "yes" => Ok(Answer { reason, ..Answer::approved() }),
-        "reject" | "no" => Ok(Answer::rejected(reason)),
-        other => {
+/// Whether a word begins like `/reject` and is none of what can be typed: a mistyped no must not become an answer. One
+/// with another slash in it, such as a path, is text, and so is an option that is called like that.
+fn is_slip(shape: &Shape, typed: &str, word: &str) -> bool {
+    let begins = word.strip_prefix('/').is_some_and(|name| !name.contains('/'));
+    let is_known = match shape {
+        Shape::Verdict | Shape::Text | Shape::Form { .. } => false,
+        Shape::Choice { options, .. } => {
+            word.eq_ignore_ascii_case(OTHER) || pick(options, typed).is_some()
+        }
+    };
+    begins && typed != "/" && !is_known
+}
+
+fn unknown(shape: &Shape, word: &str) -> Refusal {
+    let takes_words = matches!(shape, Shape::Choice { other: true, .. });
+    let other =
+        if takes_words { format!(", words of your own with {OTHER} WORDS") } else { "".into() };
+    Refusal::new(Code::WrongAnswer, format!("{word:?} is nothing that can be typed here"))
+        .hint(format!("decline with {REJECT} WHY{other}, or begin the answer with another word"))
+}
+
+/// Only these words are a verdict, and a yes is nothing but one: what stands behind it may take it back.
+fn verdict(word: &str, words: Option<String>) -> Result<Answer, Refusal> {
+    match (word.trim_end_matches([',', ':']), words) {
+        ("approve" | "yes", None) => Ok(Answer::approved()),
+        ("approve" | "yes", Some(words)) => {
+            let message = format!("{:?} is not a plain yes", format!("{word} {words}"));
+            Err(Refusal::new(Code::WrongAnswer, message)
+                .hint(format!("type approve alone, or {REJECT} and what is to be done first")))
+        }
+        ("reject" | "no", reason) => Ok(Answer::rejected(reason)),
+        (other, _) => {
             Err(Refusal::new(Code::WrongAnswer, format!("{other:?} is neither approve nor reject"))
                 .hint("type the whole word, and for a rejection the reason behind it"))
         }
@@ -181,6 +212,9 @@ mod tests {
         for (typed, expected) in [
             ("no", "no"),
             ("no, not on a Friday", "no not on a Friday"),
+            ("yes but not on a Friday", "refused: \"yes but not on a Friday\" is not a plain yes"),
+            ("yes, but later", "refused: \"yes, but later\" is not a plain yes"),
+            ("approve it later", "refused: \"approve it later\" is not a plain yes"),
             ("reject it hurts", "no it hurts"),
             ("yes", "approved"),
             ("approve", "approved"),
@@ -190,6 +224,37 @@ mod tests {
         ] {
             assert_eq!(said(&Shape::Verdict, typed), expected, "{typed}");
         }
-        assert_eq!(said(&Shape::Text, "/etc/hosts"), "/etc/hosts");
+    }
+
+    /// What begins like a no and is mistyped is told, and never an answer.
+    #[test]
+    fn a_mistyped_no_is_never_an_answer() {
+        let form = Shape::Form { schema: serde_json::json!({}) };
+        let (picks, own) = (of(&["a", "/api"], false, false), of(&["a"], true, true));
+        let mut checked = 0;
+        for shape in [&Shape::Verdict, &Shape::Text, &picks, &own, &of(&[], false, true), &form] {
+            for typed in ["/rejct no", "/rejected", "/no", "/r", "/approve", "/ reject", "/help me"]
+            {
+                let refusal = read(shape, typed).unwrap_err();
+                let is_told = refusal.hint.is_some_and(|hint| hint.contains("/reject WHY"));
+                assert!(is_told, "{shape:?} {typed}");
+                checked += 1;
+            }
+            for typed in ["/Reject not now", "/REJECT not now"] {
+                assert_eq!(said(shape, typed), "no not now", "{shape:?}");
+            }
+        }
+        assert_eq!(checked, 42);
+        for (shape, typed, expected) in [
+            (&Shape::Text, "/etc/hosts", "/etc/hosts"),
+            (&Shape::Text, "//help", "//help"),
+            (&Shape::Text, "/", "/"),
+            (&Shape::Text, "see /etc", "see /etc"),
+            (&Shape::Text, "/other x", "refused: \"/other\" is nothing that can be typed here"),
+            (&picks, "/api", "/api"),
+            (&own, "/Other x", "other x"),
+        ] {
+            assert_eq!(said(shape, typed), expected, "{typed}");
+        }
     }
 }

@@ -5,7 +5,9 @@ use crate::gates::{self, Ask};
 use crate::load::{self, flow_stream};
 use crate::worker::{FLOW, holder, is_gone};
 use crate::{Desk, Error, LocalDesk, Result, tasks};
-use sayso_core::flow::{Advance, Claim, Command, Event, Flow, Heard, How, Standing, Started, Step};
+use sayso_core::flow::{
+    Advance, Claim, Command, Event, Flow, Heard, How, Questions, Standing, Started, Step,
+};
 use sayso_core::gate::{self, Ending, Fact, Gate};
 use sayso_core::run::Holder;
 use sayso_core::task::{self, Edit, Status};
@@ -285,9 +287,16 @@ impl Desk {
         for gate in gates {
             waits.push(self.gate(gate)?);
         }
+        let is_answered =
+            |gate: &Gate| heard_at(gate).is_ok_and(|heard: Heard| heard.answer.is_some());
+        let questions = match (waits.iter().any(Gate::is_open), waits.iter().all(is_answered)) {
+            (true, _) => Questions::Open,
+            (false, true) => Questions::Answered,
+            (false, false) => Questions::Unanswered,
+        };
         waits.retain(Gate::is_open);
         let is_held = is_held(flow, &holder(Path::new("")), self.now());
-        Ok(Stands { standing: flow.stands(!waits.is_empty(), is_held), waits })
+        Ok(Stands { standing: flow.stands(questions, is_held), waits })
     }
 }
 

@@ -42,6 +42,7 @@ migrations! {
     "0007_flows",
     "0008_led_tasks",
     "0009_leave_for_one",
+    "0010_one_flow",
 }
 
 /// A database that knows which schema it has.

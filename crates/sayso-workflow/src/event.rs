@@ -165,7 +165,7 @@ impl Events {
                     let (id, phase) = (id.clone(), phase.clone());
                     Event::InputRequested { id, phase, item, prompt, options }
                 });
-                let said = Box::new(Said::from(&*heard));
+                let said = Box::new(Said::of(item, &heard));
                 asked.into_iter().chain([Event::InputReceived { id, phase, said }]).collect()
             }
             flow::Event::Moved { to, .. } => {

@@ -15,7 +15,8 @@ pub struct State<S> {
     /// What came of the last question; none where the last phase that could ask asked nobody.
     #[serde(default)]
     pub human: Option<Said>,
-    /// Where several were asked at once, what came of each, piece by piece.
+    /// What came of each question that was asked at once, piece by piece; of one where only one was asked. Empty where
+    /// nobody was asked: then all of them is none, and [`approved`](Self::approved) is false.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub humans: Vec<Said>,
     /// Whether the last question was answered with a yes; of several, whether all were. Where the last phase that
@@ -33,7 +34,7 @@ impl<S> State<S> {
     pub(crate) fn hear(&mut self, said: Vec<Said>) {
         self.approved = !said.is_empty() && said.iter().all(|said| said.approved);
         self.human = said.last().cloned();
-        self.humans = if said.len() > 1 { said } else { vec![] };
+        self.humans = said;
     }
 
     /// The reason the last person gave, if they gave one.
@@ -63,6 +64,9 @@ impl<S> DerefMut for State<S> {
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Said {
+    /// Which piece it is about, counted from 0; 0 where the question is about no piece.
+    #[serde(default)]
+    pub item: u32,
     /// Whether somebody answered at all. No answer is not a no.
     pub answered: bool,
     /// Whether they said yes. A choice, a text or a form is a yes with content.
@@ -91,8 +95,9 @@ pub struct Said {
     pub ended: String,
 }
 
-impl From<&Heard> for Said {
-    fn from(heard: &Heard) -> Self {
+impl Said {
+    /// What was heard about a piece.
+    pub(crate) fn of(item: u32, heard: &Heard) -> Self {
         let answer = heard.answer.as_ref();
         let content = answer.map(|answer| answer.content.clone()).unwrap_or_default();
         let (picked, other, form) = match content {
@@ -101,6 +106,7 @@ impl From<&Heard> for Said {
             Content::Form(value) | Content::Arguments(value) => (vec![], None, Some(value)),
         };
         Self {
+            item,
             answered: answer.is_some(),
             approved: heard.is_approved(),
             value: answer.map(value_of),

@@ -13,18 +13,21 @@ use sayso_core::gate::Gate;
 use sayso_core::{Answer, Code, FlowId, GateId};
 use sayso_engine::{FlowStep, GoOn, heard_at, is_held};
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// How often a word is given.
 const WORD_EVERY: Duration = Duration::from_secs(10);
 
 /// How long is waited before something is looked at again, if nothing wakes us.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Through so many phases a walk goes without asking anybody: a circle that nobody is in would never end.
+const MOVES_MAX: u32 = 1_000;
 
 /// How far a walk came.
 #[derive(Debug)]
@@ -54,7 +57,8 @@ pub(crate) async fn walk(
         };
         check_version(&*plan, &flow)?;
         let (position, pending) = (flow.position, vec![]);
-        let mut path = Path { inbox, plan: plan.clone(), input, flow, position, pending, fence };
+        let (plan, moves) = (plan.clone(), 0);
+        let mut path = Path { inbox, plan, input, flow, position, pending, fence, moves };
         let walked = match path.walk().await {
             Err(error) if !path.is_overtaken(&error).await => path.give_up(error).await,
             walked => walked,
@@ -104,6 +108,8 @@ struct Path<'a> {
     pending: Vec<FlowStep>,
     /// The number under which we hold it, if we do.
     fence: Option<u64>,
+    /// Through how many phases it went since somebody was last asked.
+    moves: u32,
 }
 
 impl Path<'_> {
@@ -159,19 +165,27 @@ impl Path<'_> {
         let mut todo: VecDeque<u32> = (0..pieces).filter(is_done).collect();
         let mut tries: BTreeMap<u32, u32> = BTreeMap::new();
         let (at_once, retries) = (self.plan.at_once(&self.flow), self.plan.retries(&self.flow));
-        let mut at_work = JoinSet::new();
+        let (mut at_work, mut items) = (JoinSet::new(), HashMap::new());
         let mut failed = None;
         loop {
             while at_work.len() < at_once.max(1)
                 && let Some(item) = todo.pop_front()
             {
                 let work = self.plan.work(&self.flow, item)?;
-                at_work.spawn(async move { (item, work.await) });
+                let begun = at_work.spawn(async move { (item, work.await) });
+                items.insert(begun.id(), item);
             }
             let Some(joined) = self.keeping(at_work.join_next()).await? else {
                 return failed.map_or(Ok(None), |why| Err(Error::step(&self.flow, why)));
             };
-            let (item, worked) = joined.map_err(|e| Error::step(&self.flow, e.to_string()))?;
+            let (item, worked) = match joined {
+                Ok(done) => done,
+                // A piece that fell over has failed like any other.
+                Err(error) => match items.get(&error.id()) {
+                    Some(item) => (*item, Worked::Failed(fell_over(error))),
+                    None => return Err(Error::step(&self.flow, error.to_string())),
+                },
+            };
             match worked {
                 Worked::Gave(output) => {
                     self.complete(item, output, pieces)?;
@@ -222,6 +236,7 @@ impl Path<'_> {
     /// Asks: at gates, which are opened with what is written, or by the program's own way.
     async fn ask(&mut self, questions: Vec<(u32, Human)>) -> Result<Option<Walked>> {
         let (flow, position) = (self.flow.started.id, self.flow.position);
+        self.moves = 0;
         if let HumanInput::By(handler) = self.input {
             return self.ask_by(&**handler, questions).await;
         }
@@ -346,6 +361,16 @@ impl Path<'_> {
     }
 
     fn lead(&mut self) -> Result<Option<Walked>> {
+        self.moves += 1;
+        if self.moves > MOVES_MAX {
+            return Err(Error::step(
+                &self.flow,
+                format!(
+                    "it went through {MOVES_MAX} phases without asking anybody, and may be in a circle: go on with it if it \
+                     is not"
+                ),
+            ));
+        }
         let state = changed(&self.flow, self.plan.leave(&self.flow)?);
         match self.plan.lead(&self.flow)? {
             Lead::To(to) => {
@@ -477,6 +502,14 @@ impl Path<'_> {
         }
         self.inbox.claim(Some(&self.flow))
     }
+}
+
+/// Why a piece came to no end of its own.
+fn fell_over(error: JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else { return "it was stopped".into() };
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    format!("it panicked: {}", text.unwrap_or_else(|| "without words".into()))
 }
 
 /// The state, if it is another one.

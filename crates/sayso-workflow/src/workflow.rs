@@ -244,7 +244,7 @@ where
 
     fn hear(&self, flow: &Flow) -> Result<Value> {
         let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
-        let said: Vec<_> = flow.heard.values().map(Said::from).collect();
+        let said: Vec<_> = flow.heard.iter().map(|(item, heard)| Said::of(*item, heard)).collect();
         if let Some(hear) = &phase.hear {
             said.iter().for_each(|said| hear(&mut state.data, said));
         }

@@ -56,7 +56,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 login, 5 not allowed, 6 confl
 /// What every command takes.
 #[derive(Args, Clone)]
 pub(crate) struct Globals {
-    /// Run as if started in this folder.
+    /// Run as if started in this folder; paths are meant from there.
     #[arg(
         short = 'C',
         long = "dir",

@@ -186,6 +186,17 @@ impl How {
     }
 }
 
+/// What became of the questions that a flow or its agent waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Questions {
+    /// One of them is still open.
+    Open,
+    /// All of them were answered. So it is where there are none.
+    Answered,
+    /// They are over, and one of them without an answer.
+    Unanswered,
+}
+
 /// Where a flow stands, in the word that every door says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
@@ -193,8 +204,10 @@ pub enum Standing {
     Running,
     /// It waits for people.
     Waiting,
-    /// What it asked has ended, and nobody went on with it yet.
+    /// What it asked was answered, and nobody went on with it yet.
     Answered,
+    /// What it asked has ended without an answer, at least in part, and nobody went on with it yet.
+    Unanswered,
     /// It did not go on when somebody last tried.
     Stuck,
     /// Nobody goes on with it: whoever did has gone, or nobody began to.
@@ -210,6 +223,7 @@ impl Standing {
             Standing::Running => "running",
             Standing::Waiting => "waiting",
             Standing::Answered => "answered",
+            Standing::Unanswered => "unanswered",
             Standing::Stuck => "stuck",
             Standing::Idle => "idle",
             Standing::Over(how) => how.as_str(),
@@ -218,13 +232,13 @@ impl Standing {
 }
 
 impl Flow {
-    /// Where it stands. `asks` is whether a question that it or its agent waits for is still open, `is_held`
-    /// whether somebody goes on with it just now.
-    pub fn stands(&self, asks: bool, is_held: bool) -> Standing {
+    /// Where it stands. `is_held` is whether somebody goes on with it just now.
+    pub fn stands(&self, questions: Questions, is_held: bool) -> Standing {
         match &self.ending {
             Some(ending) => Standing::Over(ending.how),
-            None if asks => Standing::Waiting,
+            None if questions == Questions::Open => Standing::Waiting,
             None if is_held => Standing::Running,
+            None if self.is_waiting() && questions == Questions::Unanswered => Standing::Unanswered,
             None if self.is_waiting() => Standing::Answered,
             None if self.stuck.is_some() => Standing::Stuck,
             None => Standing::Idle,

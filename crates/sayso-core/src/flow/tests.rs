@@ -153,21 +153,25 @@ fn in_words(flow: Option<&Flow>) -> String {
 /// Where a flow stands, by what it has been through, whether a question is open, and whether somebody holds it.
 #[test]
 fn every_standing_has_its_word() {
-    let check = |script: &str, asks: bool, is_held: bool, expected: &str| {
+    use Questions::{Answered, Open, Unanswered};
+    let check = |script: &str, questions: Questions, is_held: bool, expected: &str| {
         let flow = Play::of(script).flow.unwrap();
-        assert_eq!(flow.stands(asks, is_held).as_str(), expected, "{script}");
+        assert_eq!(flow.stands(questions, is_held).as_str(), expected, "{script}");
     };
-    check("relay start", false, false, "idle");
-    check("relay start | relay take", false, true, "running");
-    check("relay start | relay take", false, false, "idle");
-    check("relay start | relay take | relay ask", true, false, "waiting");
-    check("relay start | relay take | relay ask", false, false, "answered");
-    check("relay start | relay take", true, true, "waiting");
-    check("relay start | relay cancel", true, true, "cancelled");
+    check("relay start", Answered, false, "idle");
+    check("relay start | relay take", Answered, true, "running");
+    check("relay start | relay take", Answered, false, "idle");
+    check("relay start | relay take | relay ask", Open, false, "waiting");
+    check("relay start | relay take | relay ask", Answered, false, "answered");
+    check("relay start | relay take | relay ask", Unanswered, false, "unanswered");
+    check("relay start | relay take | relay ask", Unanswered, true, "running");
+    check("relay start | relay take", Unanswered, false, "idle");
+    check("relay start | relay take", Open, true, "waiting");
+    check("relay start | relay cancel", Open, true, "cancelled");
     let mut stuck = Play::of("relay start").flow.unwrap();
     stuck.stuck = Some(Stuck { why: "no".into(), at: at(1) });
-    assert_eq!(stuck.stands(false, false).as_str(), "stuck");
-    assert_eq!(stuck.stands(true, false).as_str(), "waiting");
+    assert_eq!(stuck.stands(Answered, false).as_str(), "stuck");
+    assert_eq!(stuck.stands(Open, false).as_str(), "waiting");
 }
 
 #[test]

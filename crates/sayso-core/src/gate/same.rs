@@ -38,9 +38,13 @@ impl Opened {
         })))
     }
 
-    /// A yes is leave for one piece of work, and without a task for whoever asked. What is known is known for
-    /// all of them.
+    /// What a flow asks is for that flow alone: two flows that ask alike are about different things, and one answer
+    /// leads one of them on. A yes is leave for one piece of work, and without a task for whoever asked. What is
+    /// known is known for all of them.
     fn leave_for(&self, card: &Card) -> Value {
+        if let Some(flow) = self.flow {
+            return json!({"flow": flow});
+        }
         match (&card.shape, self.task) {
             (Shape::Text | Shape::Choice { .. } | Shape::Form { .. }, _) => Value::Null,
             (Shape::Verdict, Some(task)) => json!(task),

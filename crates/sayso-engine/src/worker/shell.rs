@@ -106,7 +106,8 @@ impl Printed {
 /// Runs a command. Nothing it started is left when this returns.
 pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(&shell.line).current_dir(room.folder).stdin(Stdio::null());
+    // A line that fails ends it: what stands below must not make up for it.
+    command.args(["-e", "-c"]).arg(&shell.line).current_dir(room.folder).stdin(Stdio::null());
     command.envs(shell.variables.iter().map(|(name, value)| (name, value)));
     // A group of its own, and a mark: whoever takes over from us ends it by that.
     command.env(MARK, room.mark).process_group(0);

@@ -92,6 +92,8 @@ impl StepCheck {
                 (Some(0), true) => None,
                 (Some(0), false) => failed("it passes, and is to fail", &printed),
                 (Some(126 | 127), false) => failed("it could not be run", &printed),
+                // So the shell tells of what it ran.
+                (Some(129..=192), false) => failed("a signal ended it", &printed),
                 (Some(_), false) => None,
                 (Some(code), true) => failed(&format!("it ended with {code}"), &printed),
                 (None, _) => failed("a signal ended it", &printed),
@@ -109,8 +111,15 @@ fn file_objection(folder: &Path, path: &str) -> Option<String> {
     if !Path::new(path).components().all(is_inside) {
         return Some(format!("{path} is not inside this folder"));
     }
+    // What is left of a path where a value was empty.
+    if path.trim().is_empty() || path.ends_with('/') {
+        return Some(format!("{path:?} names no file"));
+    }
     let (home, there) = (folder.canonicalize(), folder.join(path).canonicalize());
     match (home, there) {
+        (Ok(home), Ok(there)) if there == home => {
+            Some(format!("{path} names no file, but this folder itself"))
+        }
         (Ok(home), Ok(there)) if there.starts_with(&home) => None,
         (Ok(_), Ok(_)) => Some(format!("{path} leads out of this folder")),
         _ => Some(format!("{path} is not there")),

@@ -368,7 +368,9 @@ impl Worker<'_> {
         command: &str,
     ) -> Landing {
         let mut shell = std::process::Command::new("sh");
-        shell.arg("-c").arg(command).current_dir(&tree.folder).stdin(std::process::Stdio::null());
+        // A line that fails ends it: what stands below must not make up for it.
+        shell.args(["-e", "-c"]).arg(command).current_dir(&tree.folder);
+        shell.stdin(std::process::Stdio::null());
         shell.env("SAYSO_BRANCH", &tree.branch).env("SAYSO_BASE", self.setup.repository.base());
         shell.env("SAYSO_TASK", &task.handle).env("SAYSO_TITLE", &task.title);
         match shell.env("SAYSO_COMMIT", commit).output() {

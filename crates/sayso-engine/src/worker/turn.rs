@@ -242,7 +242,8 @@ impl Worker<'_> {
         let command = check.command.clone();
         self.tell(Progress::Checking { task: taken.task.id, command: command.clone() });
         let mut shell = std::process::Command::new("sh");
-        shell.arg("-c").arg(format!("{{ {command}\n}} 2>&1")).current_dir(&tree.folder);
+        // A line that fails ends it: what stands below must not make up for it.
+        shell.args(["-e", "-c"]).arg(format!("{{ {command}\n}} 2>&1")).current_dir(&tree.folder);
         // Marked like the agent: whoever takes the run from us ends it.
         shell.stdin(std::process::Stdio::null()).env(MARK, taken.run.started.id.to_string());
         // It runs what the agent wrote, and nothing of that is a person.

@@ -295,6 +295,14 @@ fn what_cannot_be_checked_does_not_hold() {
         StepCheck::Passes(Shell::new("kill -9 $$")),
         StepCheck::Fails(Shell::new("kill -9 $$")),
         StepCheck::Fails(Shell::new("no-such-program-here")),
+        // What the shell ran was ended by a signal, and not the shell itself.
+        StepCheck::Fails(Shell::new("sh -c 'kill -9 $$'; exit")),
+        // Only its last line would be what is meant.
+        StepCheck::Passes(Shell::new("false\ntrue")),
+        StepCheck::File(String::new()),
+        StepCheck::File(".".into()),
+        StepCheck::File("./".into()),
+        StepCheck::File("out/".into()),
         StepCheck::File("../a.txt".into()),
         StepCheck::File("/etc/hostname".into()),
         StepCheck::File("out".into()),
@@ -509,6 +517,29 @@ fn a_command_gives_what_it_printed() {
     assert!(why.starts_with("test -e 'it'\\''s' # \"about it's\": it ended with 1"), "{why}");
     let came = CommandStep { any_code: true, ..three }.run();
     assert_eq!(came, CommandCame::Completed { text: String::new(), code: 3, left_out: 0 });
+}
+
+/// A line that fails ends a command of several: the last one does not speak for the others.
+#[test]
+fn a_line_that_fails_ends_a_command() {
+    let (folder, stop) = (TempDir::new().unwrap(), AtomicBool::new(false));
+    let came = |line: &str, any_code: bool| {
+        let shell = Shell::new(line);
+        let base = command(&shell, folder.path(), &stop);
+        CommandStep { any_code, mark: "test-step-lines", ..base }.run()
+    };
+    let CommandCame::Failed(why) = came("echo begun\nfalse\ntouch shipped.txt", false) else {
+        panic!()
+    };
+    assert!(why.contains("it ended with 1") && why.contains("begun"), "{why}");
+    let code = |came| match came {
+        CommandCame::Completed { code, .. } => Some(code),
+        CommandCame::Failed(_) | CommandCame::Stopped => None,
+    };
+    assert_eq!(code(came("(exit 3)\ntouch shipped.txt", true)), Some(3));
+    assert!(!folder.path().join("shipped.txt").exists());
+    // What is looked at may fail.
+    assert_eq!(code(came("if false; then exit 9; fi\nfalse || true\necho end", false)), Some(0));
 }
 
 /// What a step or a check runs may be an agent's own text: it is marked as no person's.

@@ -77,8 +77,8 @@ fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> b
     let mut are_known = true;
     for phase in phases {
         let next = phase.next.iter().map(|branch| (branch.line, "next", &branch.to));
-        let no = phase.on_reject.iter().map(|to| (phase.line, "on_reject", to));
-        let silence = phase.on_silence.iter().map(|to| (phase.line, "on_silence", to));
+        let no = phase.on_reject.iter().map(|to| (phase.reject_line, "on_reject", to));
+        let silence = phase.on_silence.iter().map(|to| (phase.silence_line, "on_silence", to));
         for (line, key, to) in next.chain(no).chain(silence) {
             let Target::Phase(name) = to else { continue };
             if names().any(|known| known == name) {
@@ -89,13 +89,19 @@ fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> b
             if is_whole {
                 let fix = match nearest(name, names()) {
                     Some(meant) => format!("write `{meant}`"),
-                    None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+                    None => format!("there are {}", once(names()).join(", ")),
                 };
                 mistakes.add(line, format!("`{key}`: there is no phase `{name}`"), fix);
             }
         }
     }
     are_known
+}
+
+/// Each name where it stands first.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 fn check_ways(phases: &[Phase], mistakes: &mut Mistakes) {

@@ -69,6 +69,10 @@ pub struct Phase {
     pub each_line: u64,
     /// Where its `next` is written.
     pub next_line: u64,
+    /// Where its `on_reject` is written.
+    pub reject_line: u64,
+    /// Where its `on_silence` is written.
+    pub silence_line: u64,
     /// What is done.
     pub work: Work,
     /// The agent that does it, where one is named.
@@ -133,7 +137,7 @@ pub enum Work {
     Run {
         /// The command.
         command: Template,
-        /// Whether the phase looks at the code it ends with. If not, any but 0 is a failure.
+        /// Whether a condition of the phase looks at the code it ends with. If not, any but 0 is a failure.
         any_code: bool,
     },
     /// Nothing: the phase only asks.

@@ -48,7 +48,10 @@
 //! - No value becomes a part of a command line: the shell that runs the line gets it as a variable. In a
 //!   script that the line hands to another shell, as with `sh -c` or `eval`, a value is a mistake unless it is
 //!   all of the script.
-//! - A command that ends with another code than 0 has failed, unless the phase looks at `output.code`.
+//! - A yes of an earlier round does not stand for one that was not given: what is `set` of an answer is set anew each
+//!   time, also where nobody was asked or answered.
+//! - A command that ends with another code than 0 has failed, unless a condition of the phase, in `next` or in
+//!   `ask.if`, looks at `output.code`.
 
 mod answers;
 mod ask;

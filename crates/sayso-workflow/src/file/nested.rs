@@ -15,72 +15,102 @@ impl Word {
         self.text == "\0"
     }
 
-    /// The program it names.
+    fn is_option(&self) -> bool {
+        self.text.starts_with('-')
+    }
+
+    /// Whether it is this option, alone or as the last of several in one word.
+    fn is(&self, option: &str) -> bool {
+        let letters = self.text.strip_prefix('-').unwrap_or_default();
+        let are_together =
+            letters.len() <= TOGETHER_MAX && letters.chars().all(|c| c.is_ascii_alphabetic());
+        let is_last = option.len() == 2 && letters.ends_with(&option[1..]);
+        self.text == option || (are_together && is_last)
+    }
+
+    /// The program it names. One within backticks has them at its edge.
     fn program(&self) -> &str {
-        self.text.rsplit('/').next().unwrap_or_default()
+        self.text.rsplit('/').next().unwrap_or_default().trim_matches('`')
     }
 }
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
+const SHELLS: &[&str] =
+    &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "$SHELL", "${SHELL}", "$BASH", "${BASH}"];
 
-/// Programs that take a script behind an option.
+/// Programs that take a script behind an option, without the numbers of their versions.
 const SCRIPTED: &[(&str, &[&str])] = &[
     ("su", &["-c", "--command"]),
     ("runuser", &["-c", "--command"]),
     ("script", &["-c", "--command"]),
     ("flock", &["-c", "--command"]),
     ("python", &["-c"]),
-    ("python3", &["-c"]),
+    ("pypy", &["-c"]),
     ("perl", &["-e", "-E"]),
     ("ruby", &["-e"]),
-    ("node", &["-e", "--eval", "-p"]),
+    ("lua", &["-e"]),
+    ("node", &["-e", "--eval", "-p", "--print"]),
+    ("nodejs", &["-e", "--eval", "-p", "--print"]),
     ("php", &["-r"]),
 ];
 
 /// Options of `ssh` that a word follows.
 const SSH_OPTIONS: &str = "bcDEeFIiJLlmOopQRSWw";
 
-/// Words that stand before a command and change nothing about what it reads.
-const BEFORE: &[&str] = &[
-    "if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "command", "builtin",
-    "exec", "env", "sudo", "nohup", "nice",
-];
+/// Short options in one word, such as `-lane`, have so many letters at most.
+const TOGETHER_MAX: usize = 4;
 
-/// The values that stand in a script within these words.
+/// The values that stand in a script within these words. Others hand a script on, with words and options of their
+/// own (`sudo -u ann sh -c`, `timeout 5 ssh`, `find -exec python3 -c`), so a name counts wherever it stands. That may
+/// refuse a word that is only called like one of these programs, and runs no value.
 pub(super) fn scripts(words: &[Word]) -> Vec<usize> {
-    let is_shell = |word: &&Word| SHELLS.contains(&word.program());
-    // Others hand it on: `sudo sh -c`, `xargs sh -c`, `find -exec sh -c`.
-    let shells = words.iter().enumerate().filter(|(_, word)| is_shell(word));
-    let mut found: Vec<usize> =
-        shells.filter_map(|(at, _)| shell_script(&words[at + 1..])).flat_map(values).collect();
-    let words = &words[begin(words)..];
-    let Some((first, rest)) = words.split_first() else { return found };
-    match first.program() {
-        "eval" if rest.first().is_some_and(Word::is_value) => {}
-        "eval" => found.extend(rest.iter().flat_map(|word| word.values.iter().copied())),
-        "ssh" => {
-            let remote = &rest[ssh_host(rest)..];
-            if !remote.first().is_some_and(Word::is_value) {
-                found.extend(remote.iter().flat_map(|word| word.values.iter().copied()));
-            }
-        }
-        program => {
-            let options = SCRIPTED.iter().find(|(name, _)| *name == program);
-            let options = options.map(|(_, options)| *options).unwrap_or_default();
-            let pairs = rest.windows(2);
-            let behind = pairs.filter(|pair| options.contains(&pair[0].text.as_str()));
-            found.extend(behind.map(|pair| &pair[1]).flat_map(values));
-        }
+    let each = words.iter().enumerate();
+    each.flat_map(|(at, word)| script_of(word.program(), &words[at + 1..])).collect()
+}
+
+/// The values that stand in the script of a program, by the words behind its name.
+fn script_of(program: &str, rest: &[Word]) -> Vec<usize> {
+    match program {
+        "eval" => joined(rest),
+        "ssh" => joined(&rest[ssh_host(rest)..]),
+        "trap" => rest.iter().find(|word| !word.is_option()).map(values).unwrap_or_default(),
+        shell if SHELLS.contains(&shell) => shell_script(rest).map(values).unwrap_or_default(),
+        program => options_of(program).map_or(vec![], |options| behind(options, rest)),
     }
-    found
 }
 
 /// Whether a command reads its standard input as a script.
 pub(super) fn is_script_on_input(words: &[Word]) -> bool {
-    let first = words.get(begin(words)).map(Word::program).unwrap_or_default();
-    let reads = |word: &Word| SHELLS.contains(&word.program());
-    let is_interpreter = SCRIPTED.iter().any(|(name, _)| *name == first && *name != "script");
-    first == "ssh" || is_interpreter || words.iter().any(reads)
+    let reads = |word: &Word| match word.program() {
+        "ssh" => true,
+        // It keeps what is typed, and runs none of it.
+        "script" => false,
+        program => SHELLS.contains(&program) || options_of(program).is_some(),
+    };
+    let is_sourced = words.iter().any(|word| matches!(word.text.as_str(), "." | "source"));
+    let is_input = |word: &Word| ["/dev/", "/proc/"].iter().any(|at| word.text.starts_with(at));
+    words.iter().any(reads) || (is_sourced && words.iter().any(is_input))
+}
+
+/// The options behind which a program takes a script; none if it takes none.
+fn options_of(program: &str) -> Option<&'static [&'static str]> {
+    let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    SCRIPTED.iter().find(|(name, _)| *name == plain).map(|(_, options)| *options)
+}
+
+/// The values behind these options, in a word of their own or in the same.
+fn behind(options: &[&str], rest: &[Word]) -> Vec<usize> {
+    let is_one = |word: &Word| options.iter().any(|option| word.is(option));
+    let apart = rest.windows(2).filter(|pair| is_one(&pair[0])).flat_map(|pair| values(&pair[1]));
+    let begins = |word: &&Word| options.iter().any(|option| word.text.starts_with(option));
+    let within = rest.iter().filter(begins).flat_map(|word| word.values.iter().copied());
+    apart.chain(within).collect()
+}
+
+/// The values of words that are run as one script. A first that is nothing but a value is one on purpose; what stands
+/// behind it becomes a part of it.
+fn joined(words: &[Word]) -> Vec<usize> {
+    let behind = if words.first().is_some_and(Word::is_value) { &words[1..] } else { words };
+    behind.iter().flat_map(|word| word.values.iter().copied()).collect()
 }
 
 /// The values of a word, unless it is nothing but one.
@@ -98,8 +128,10 @@ fn shell_script(words: &[Word]) -> Option<&Word> {
         }
         let is_short = !word.text.starts_with("--");
         is_script |= is_short && word.text.contains('c');
-        // An option of its own follows these.
-        at += if is_short && word.text.ends_with(['o', 'O']) { 2 } else { 1 };
+        // A word of its own follows these.
+        let takes_file = matches!(word.text.as_str(), "--rcfile" | "--init-file");
+        let takes_word = takes_file || (is_short && word.text.ends_with(['o', 'O']));
+        at += if takes_word { 2 } else { 1 };
     }
     None
 }
@@ -113,18 +145,4 @@ fn ssh_host(words: &[Word]) -> usize {
         at += if takes_word && option.len() == 1 { 2 } else { 1 };
     }
     words.len()
-}
-
-/// Where the command itself begins, behind words and assignments that stand before it.
-fn begin(words: &[Word]) -> usize {
-    let is_assignment = |word: &Word| {
-        let name = word.text.split_once('=').map(|(name, _)| name).unwrap_or_default();
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let is_before = |at: usize, word: &Word| {
-        let is_option = at > 0 && word.text.starts_with('-');
-        BEFORE.contains(&word.text.as_str()) || is_assignment(word) || is_option
-    };
-    let before = words.iter().enumerate().take_while(|(at, word)| is_before(*at, word));
-    before.count()
 }

@@ -129,6 +129,18 @@ impl Filed {
         }
     }
 
+    /// What is seen on the way out of a phase. One that may ask and asked nobody has no answer, and what it sets
+    /// says so: a yes of an earlier round is not left behind.
+    fn leaving(&self, flow: &Flow) -> Result<Scope> {
+        let (phase, scope) = (self.at(flow)?, self.scope(flow)?);
+        if phase.ask.is_none() || !flow.heard.is_empty() {
+            return Ok(scope);
+        }
+        let state = phase.apply_set(&scope, Moment::Heard);
+        let state = state.map_err(|wrong| uncomputed(flow, &wrong))?;
+        Ok(Scope { state, ..scope })
+    }
+
     fn with_state(flow: &Flow, state: Map<String, Value>) -> Value {
         let input = flow.state.get("input").cloned().unwrap_or_default();
         json!({"input": input, "state": state})
@@ -256,9 +268,13 @@ impl Plan for Filed {
         Ok(Self::with_state(flow, state.map_err(|wrong| uncomputed(flow, &wrong))?))
     }
 
+    fn leave(&self, flow: &Flow) -> Result<Option<Value>> {
+        Ok(Some(Self::with_state(flow, self.leaving(flow)?.state)))
+    }
+
     fn lead(&self, flow: &Flow) -> Result<Lead> {
         let phase = self.at(flow)?;
-        Ok(match phase.next(&self.scope(flow)?).map_err(|wrong| uncomputed(flow, &wrong))? {
+        Ok(match phase.next(&self.leaving(flow)?).map_err(|wrong| uncomputed(flow, &wrong))? {
             Way::Phase(to) => Lead::To(to),
             Way::End => Lead::End(How::Done, String::new()),
             Way::Rejected => Lead::End(How::Rejected, rejected(flow, &phase.name)),

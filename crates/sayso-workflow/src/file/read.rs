@@ -208,11 +208,10 @@ impl Reader<'_> {
         let ask = fields.get("ask").and_then(|n| self.ask(n, has));
         let set = fields.get("set").map(|n| self.set(n, has)).unwrap_or_default();
         let next = self.next(&fields, has);
-        let looks_at_code = |formula: &Formula| formula.names_field("output", "code");
+        // Only what decides by the code takes a failure for a result: what merely keeps it decides nothing.
         let when = ask.as_ref().and_then(|ask| ask.when.as_ref());
-        let whens = next.iter().filter_map(|branch| branch.when.as_ref());
-        let looked = set.iter().map(|setting| &setting.formula).chain(whens).chain(when);
-        let any_code = looked.into_iter().any(looks_at_code);
+        let whens = next.iter().filter_map(|branch| branch.when.as_ref()).chain(when);
+        let any_code = whens.into_iter().any(|when| when.names_field("output", "code"));
         let work = match (prompt, command) {
             (Some(prompt), _) => Work::Agent { prompt },
             (None, Some(command)) => Work::Run { command, any_code },
@@ -227,6 +226,8 @@ impl Reader<'_> {
             line,
             each_line: line_of("each"),
             next_line: line_of("next"),
+            reject_line: line_of("on_reject"),
+            silence_line: line_of("on_silence"),
             agent: of_agent(self.plain(&fields, "agent"), &usual.agent),
             role: of_agent(self.plain(&fields, "role"), &usual.role),
             model: of_agent(self.plain(&fields, "model"), &usual.model),
@@ -471,9 +472,12 @@ impl Reader<'_> {
         let text = node.text("`file`", &mut self.mistakes)?;
         let is_inside =
             |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if text.is_empty() || !Path::new(text).components().all(is_inside) {
+        let is_named = Path::new(text).components().any(|part| part != Component::CurDir);
+        if !Path::new(text).components().all(is_inside) {
             let fix = "name a path inside it, without `..`";
             self.mistakes.add(node.line, format!("`{text}` is not in the folder of the task"), fix);
+        } else if !is_named || text.ends_with('/') {
+            self.mistakes.add(node.line, format!("`{text}` names no file"), "name a file");
         }
         self.template(node.line, "file", text, Place::Work, has)
     }

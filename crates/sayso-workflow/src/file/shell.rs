@@ -25,6 +25,8 @@ enum Within {
     Double,
     /// A command in the place of a text: `$(…)`.
     Command,
+    /// The same between backticks.
+    Backticks,
     /// A group in brackets.
     Group,
     /// A sum: `$((…))`, where a shell may read a value as more than a number.
@@ -134,6 +136,7 @@ impl Scan<'_> {
                 }
                 self.word();
             }
+            '`' => self.backtick(),
             '$' if self.chars.peek() == Some(&'(') => {
                 self.letter('$');
                 self.chars.next();
@@ -160,10 +163,29 @@ impl Scan<'_> {
         }
     }
 
+    /// A command begins, or the one between backticks ends, whatever is open in it.
+    fn backtick(&mut self) {
+        if !self.within.contains(&Within::Backticks) {
+            self.word();
+            self.within.push(Within::Backticks);
+            self.commands.push(Simple::default());
+            return;
+        }
+        while let Some(closed) = self.within.pop() {
+            if matches!(closed, Within::Command | Within::Group | Within::Backticks) {
+                self.end_command();
+                self.commands.pop();
+            }
+            if closed == Within::Backticks {
+                return;
+            }
+        }
+    }
+
     fn close(&mut self) {
         // The end of a pattern of `case` closes nothing.
         self.end_command();
-        if self.within.len() > 1 {
+        if self.within.len() > 1 && self.within.last() != Some(&Within::Backticks) {
             let closed = self.within.pop();
             if matches!(closed, Some(Within::Command | Within::Group)) && self.commands.len() > 1 {
                 self.commands.pop();
@@ -262,7 +284,7 @@ impl Scan<'_> {
 
     /// The lines of a text. Quotes mean nothing in it.
     fn text(&mut self, text: &Text) {
-        let mut brackets = 0usize;
+        let (mut brackets, mut is_in_backticks) = (0usize, false);
         while self.chars.peek().is_some() {
             let mut line = String::new();
             while let Some(c) = self.chars.next_if(|c| *c != '\n') {
@@ -279,11 +301,12 @@ impl Scan<'_> {
                 match c {
                     '\0' if text.is_script => self.found.push(Err(NESTED)),
                     '\0' if text.is_quoted => self.found.push(Err(QUOTED_TEXT)),
-                    '\0' if brackets > 0 => self.found.push(Err(TEXT_COMMAND)),
+                    '\0' if brackets > 0 || is_in_backticks => self.found.push(Err(TEXT_COMMAND)),
                     '\0' if before == '\\' => self.found.push(Err(ESCAPED)),
                     '\0' => self.found.push(Ok(Quotes::Double)),
                     '(' if before == '$' || brackets > 0 => brackets += 1,
                     ')' => brackets = brackets.saturating_sub(1),
+                    '`' => is_in_backticks = !is_in_backticks,
                     '\\' if chars.peek() != Some(&'\0') => drop(chars.next()),
                     _ => {}
                 }
@@ -313,6 +336,9 @@ mod tests {
             ("echo \\\"\0", vec![Ok(Bare)]),
             ("echo \"\\\0\"", vec![Err(ESCAPED)]),
             ("(cd \0 && ls)", vec![Ok(Bare)]),
+            ("echo `cat \0` \0", vec![Ok(Bare), Ok(Bare)]),
+            ("echo \"a `cat \0 | tr a b` \0\"", vec![Ok(Bare), Ok(Double)]),
+            ("echo `echo '\0'`", vec![Err(SINGLE)]),
             ("case \0 in a) echo \"\0\";; *) echo \0;; esac", vec![Ok(Bare), Ok(Double), Ok(Bare)]),
         ] {
             assert_eq!(places(line), expected, "{line:?}");
@@ -333,6 +359,8 @@ mod tests {
             ("cat <<-EOF\n\t\0\n\tEOF\necho '\0'", vec![Ok(Double), Err(SINGLE)]),
             ("cat <<A <<'B'\n\0\nA\n\0\nB\necho \0", vec![Ok(Double), Err(QUOTED_TEXT), Ok(Bare)]),
             ("cat <<EOF\n$(echo \0) \0\nEOF\n", vec![Err(TEXT_COMMAND), Ok(Double)]),
+            ("cat <<EOF\n`echo \0` \0\nEOF\n", vec![Err(TEXT_COMMAND), Ok(Double)]),
+            ("cat <<EOF\n\\`echo \0\nEOF\n", vec![Ok(Double)]),
             ("cat <<EOF\n\\\0\nEOF\n", vec![Err(ESCAPED)]),
             ("x=$(cat <<EOF\n\0\nEOF\n) && echo \0", vec![Ok(Double), Ok(Bare)]),
             ("cat <<< \0", vec![Ok(Bare)]),
@@ -366,9 +394,39 @@ mod tests {
             "python3 -c \"print('\0')\"",
             "sh <<EOF\necho \0\nEOF\n",
             "ssh box bash -s <<EOF\necho \0\nEOF\n",
+            // Whatever hands it on, with whatever options and words of its own.
+            "timeout 10 python3 -c \"print('\0')\"",
+            "nice -n 5 python3 -c \"print('\0')\"",
+            "ls | xargs python3 -c \"print('\0')\"",
+            "find . -exec perl -e \"print '\0'\" \\;",
+            "timeout 5 ssh box \"rm \0\"",
+            "sudo -u root ssh box rm \0",
+            "sudo -u root ssh -p 22 box \"rm \0\"",
+            "f() { eval \"rm \0\"; }",
+            // However the option is written.
+            "python3.12 -Bc \"print('\0')\"",
+            "python -c\"print('\0')\"",
+            "perl -i.bak -pe \"s/a/\0/\" file",
+            "node --eval=\"f('\0')\"",
+            "bash --rcfile x -c \"echo \0\"",
+            "$SHELL -c \"echo \0\"",
+            // What is run later, and what is read as if it stood here.
+            "trap \"rm \0\" EXIT",
+            "trap -- \"rm \0\" EXIT",
+            ". /dev/stdin <<EOF\nrm \0\nEOF\n",
+            "source /dev/fd/0 <<EOF\nrm \0\nEOF\n",
+            "timeout 5 python3 <<EOF\nprint('\0')\nEOF\n",
+            // Within backticks, too.
+            "echo `sh -c \"echo \0\"`",
+            "echo \"`eval echo \0`\"",
+            "echo `echo \\`sh -c \"echo \0\"\\``",
+            // A word that is only called like such a program: it is refused, and nothing is run.
+            "grep python3 -c \"a \0\"",
         ] {
             assert_eq!(places(line), [Err(NESTED)], "{line:?}");
         }
+        assert_eq!(places("eval \0 \0"), [Ok(Bare), Err(NESTED)]);
+        assert_eq!(places("ssh box \0 \"rm \0\""), [Ok(Bare), Err(NESTED)]);
         for line in [
             "sh -c 'echo \"$1\"' _ \0",
             "sh -c \0",
@@ -381,6 +439,14 @@ mod tests {
             "grep -c \"a \0\" file",
             "bash \0",
             "echo \"$(sh -c 'date')\" \0",
+            "echo `sh -c 'date'` \0",
+            "timeout 10 python3 report.py \"about \0\"",
+            "python3 -c 'import sys; print(sys.argv[1])' \0",
+            "perl -ne 'print' \0",
+            "trap 'rm -f lock' EXIT; echo \"about \0\"",
+            ". ./env.sh; echo \0",
+            "cp \0 .",
+            "rsync -e ssh \0 box:",
         ] {
             assert!(places(line)[0].is_ok(), "{line:?}");
         }

@@ -83,7 +83,7 @@ impl From<&Target> for Way {
 pub enum Moment {
     /// The step is done; what does not look at an answer is set.
     Done,
-    /// The question is over; what looks at the answer is set, if there is one.
+    /// The question is over, or was not asked; what looks at the answer is set, also where there is none.
     Heard,
 }
 
@@ -190,15 +190,21 @@ impl Phase {
                 ["human", "approved", "asked"].iter().any(|word| formula.names(word));
             let is_now = match moment {
                 Moment::Done => !is_of_answer,
-                // Without an answer there is nothing to be kept of it.
-                Moment::Heard => is_of_answer && is_answered,
+                Moment::Heard => is_of_answer,
             };
             if !is_now {
                 continue;
             }
-            let value = after.with(|values| formula.value(values)).map_err(|why| {
-                Wrong::new("set", *line, format!("{name}: `{}`: {why}", formula.text()))
-            })?;
+            let value = match after.with(|values| formula.value(values)) {
+                Ok(value) => value,
+                // Nobody said anything, so there is nothing to be kept of it. What was said in an earlier round
+                // must not stand for it either.
+                Err(_) if !is_answered && formula.names("human") => Value::Null,
+                Err(why) => {
+                    let why = format!("{name}: `{}`: {why}", formula.text());
+                    return Err(Wrong::new("set", *line, why));
+                }
+            };
             after.state.insert(name.clone(), value);
         }
         let bytes = serde_json::to_string(&after.state).map_or(0, |text| text.len());

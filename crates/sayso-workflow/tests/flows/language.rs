@@ -155,6 +155,9 @@ fn each_of_these_is_a_mistake() {
         ("run: ''", "is empty"),
         ("run: \"echo # {{ state }}\"", "comment"),
         ("check: [{file: x}]", "has none"),
+        ("{run: b, check: [{file: .}]}", "names no file"),
+        ("{run: b, check: [{file: docs/}]}", "names no file"),
+        ("{run: b, check: [{file: ''}]}", "names no file"),
         ("ask: {}", "one form"),
         ("ask: {approval: a, text: b}", "one form"),
         ("ask: {approval: ' '}", "empty"),
@@ -209,7 +212,19 @@ fn each_of_these_is_a_mistake() {
         assert!(found.iter().all(|mistake| !mistake.fix.is_empty()), "{text}");
         checked += 1;
     }
-    assert_eq!(checked, 36);
+    assert_eq!(checked, 39);
+}
+
+/// Where a no or silence leads nowhere, its own line is told, and each name there is once.
+#[test]
+fn an_unknown_target_is_told_where_it_stands() {
+    let text = "workflow: w\nphases:\n  - name: a\n    ask: {approval: Go?}\n    on_reject: zzzzzzzz\n    \
+                on_silence: yyyyyyyy\n  - {name: a, run: x}\n";
+    insta::assert_snapshot!(lines(&parse(text).unwrap_err()), @r"
+    flow.yaml:5: `on_reject`: there is no phase `zzzzzzzz`; there are a, end
+    flow.yaml:6: `on_silence`: there is no phase `yyyyyyyy`; there are a, end
+    flow.yaml:7: the name `a` is taken by the phase on line 3; give each phase a name of its own
+    ");
 }
 
 /// What is no YAML is told in the words of whoever wrote it.
@@ -246,7 +261,9 @@ fn defaults_hold_where_a_phase_says_nothing() {
         "workflow: w\nagent: codex\nrole: design\nmodel: small\nphases:\n  \
          - {name: a, prompt: Do it.}\n  \
          - {name: b, prompt: Do it., agent: claude-code, role: code, model: big, retries: 4}\n  \
-         - {name: c, run: make}\n  - {name: d, run: make, set: {code: output.code}}\n",
+         - {name: c, run: make}\n  - {name: d, run: make, set: {code: output.code}}\n  \
+         - {name: e, run: make, next: [{if: output.code == 1, to: end}, {to: f}]}\n  \
+         - {name: f, run: make, ask: {approval: Go?, if: output.code > 0}}\n",
     );
     let of = |name: &str| flow.phase(name).unwrap();
     let who = |name: &str| {
@@ -259,7 +276,9 @@ fn defaults_hold_where_a_phase_says_nothing() {
     let retries = ["a", "b", "c", "d"].map(|name| of(name).retries);
     assert_eq!(retries, [1, 4, 0, 0]);
     let any_code = |name: &str| matches!(of(name).work, Work::Run { any_code: true, .. });
-    assert_eq!((any_code("c"), any_code("d")), (false, true));
+    // Keeping a code decides nothing: only a condition takes a failure for a result.
+    let any = ["c", "d", "e", "f"].map(any_code);
+    assert_eq!(any, [false, false, true, true]);
 }
 
 #[test]

@@ -110,3 +110,138 @@ on_both! {
         assert!(matches!(outcome, Outcome::Rejected(_)), "{outcome:?}");
     }
 }
+
+/// What came of each is there for one piece, too, with the piece it is about: all of none is no yes.
+#[test]
+fn what_came_of_one_is_told_like_that_of_several() {
+    for (pieces, refused) in [(vec!["one"], 0), (vec!["one", "two", "three"], 1)] {
+        let workflow =
+            Workflow::new("book", 1)
+                .phase(
+                    Phase::new("write")
+                        .agent_for_each(
+                            |state: &Vec<String>| state.clone(),
+                            |_: State<Vec<String>>, chapter: String| async move {
+                                Ok::<_, String>(chapter)
+                            },
+                        )
+                        .human_for_each(|_, written: &String| {
+                            Human::approval(format!("Good: {written}"))
+                        })
+                        .next_by(["print", "left"], |state, _| {
+                            match state.humans.iter().all(|said| said.approved) {
+                                true => "print",
+                                false => "left",
+                            }
+                        }),
+                )
+                .phase(Phase::new("print").agent(|_| async { Ok::<_, String>(()) }).terminal())
+                .phase(
+                    Phase::new("left")
+                        .agent(|_| async { Ok::<_, String>("left".to_owned()) })
+                        .keep(|state: &mut Vec<String>, left: &String| state.push(left.clone()))
+                        .terminal(),
+                )
+                .build()
+                .unwrap();
+        let log = Arc::default();
+        let input = asked_by(&log, move |item| {
+            (Duration::ZERO, if item == refused { no() } else { yes() })
+        });
+        let outcome = block_on(async {
+            let inbox = sayso_workflow::Inbox::in_memory("bot").unwrap();
+            let data: Vec<String> = pieces.iter().map(|piece| (*piece).to_owned()).collect();
+            let flow = inbox.begin(&workflow, "book", data).await.unwrap();
+            flow.run(input).await.unwrap()
+        });
+        let Outcome::Done(state) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(state.last().map(String::as_str), Some("left"));
+        let said: Vec<_> = state.humans.iter().map(|said| (said.item, said.approved)).collect();
+        let expected: Vec<_> =
+            (0..pieces.len() as u32).map(|item| (item, item != refused)).collect();
+        assert_eq!(said, expected);
+    }
+}
+
+/// A piece that falls over is tried again like any that fails, and its siblings are kept.
+#[test]
+fn a_piece_that_falls_over_takes_no_other_with_it() {
+    let tried: Arc<Mutex<Vec<String>>> = Arc::default();
+    let falls = |retries: u32, at_most: usize| {
+        let log = tried.clone();
+        Workflow::new("book", 1)
+            .phase(
+                Phase::new("write")
+                    .agent_for_each(
+                        |state: &Vec<String>| state.clone(),
+                        move |_: State<Vec<String>>, chapter: String| {
+                            let log = log.clone();
+                            async move {
+                                log.lock().unwrap().push(chapter.clone());
+                                let count =
+                                    log.lock().unwrap().iter().filter(|c| **c == chapter).count();
+                                if chapter == "two" && count <= at_most {
+                                    panic!("no ink");
+                                }
+                                Ok::<_, String>(chapter)
+                            }
+                        },
+                    )
+                    .at_once(3)
+                    .retries(retries)
+                    .terminal(),
+            )
+            .build()
+            .unwrap()
+    };
+    let run = |workflow: Workflow<Vec<String>>, inbox: sayso_workflow::Inbox| {
+        block_on(async move {
+            let pieces = ["one", "two", "three"].map(Into::into).into();
+            inbox.begin(&workflow, "book", pieces).await.unwrap().run(HumanInput::Park).await
+        })
+    };
+    let count = |piece: &str| tried.lock().unwrap().iter().filter(|c| *c == piece).count();
+    let inbox = sayso_workflow::Inbox::in_memory("bot").unwrap();
+    let outcome = run(falls(1, 1), inbox).unwrap();
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    assert_eq!(["one", "two", "three"].map(count), [1, 2, 1]);
+    tried.lock().unwrap().clear();
+    let inbox = sayso_workflow::Inbox::in_memory("bot").unwrap();
+    let error = run(falls(0, 1), inbox.clone()).unwrap_err();
+    assert!(error.to_string().contains("it panicked: no ink"), "{error}");
+    // Whoever goes on does again what fell over, and nothing else.
+    let outcome = run(falls(0, 1), inbox).unwrap();
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    assert_eq!(["one", "two", "three"].map(count), [1, 2, 1]);
+}
+
+/// A circle that nobody is in ends, with words, and can be gone on with.
+#[test]
+fn a_circle_without_people_has_an_end() {
+    let rounds: Arc<Mutex<u32>> = Arc::default();
+    let counted = rounds.clone();
+    let workflow = Workflow::new("circle", 1)
+        .phase(
+            Phase::new("look")
+                .agent(move |_: State<u32>| {
+                    let counted = counted.clone();
+                    async move {
+                        *counted.lock().unwrap() += 1;
+                        Ok::<_, String>(())
+                    }
+                })
+                .next_by(["look", "end"], |_, ()| "look"),
+        )
+        .phase(Phase::new("end").agent(|_| async { Ok::<_, String>(()) }).terminal())
+        .build()
+        .unwrap();
+    let inbox = sayso_workflow::Inbox::in_memory("bot").unwrap();
+    for times in 1..=2 {
+        let error = block_on(async {
+            inbox.begin(&workflow, "x", 0).await.unwrap().run(HumanInput::Park).await.unwrap_err()
+        });
+        assert!(error.to_string().contains("1000 phases without asking anybody"), "{error}");
+        let done = *rounds.lock().unwrap();
+        assert!((times * 1_000..=times * 1_000 + 2).contains(&done), "{done}");
+    }
+}

@@ -207,7 +207,8 @@ fn a_condition_without_an_answer_names_asked() {
 fn the_state_is_set_when_there_is_something_to_set() {
     let flow = read(
         "workflow: w\ninput: {n: {default: 0}, said: {default: nothing}}\nphases:\n  - name: a\n    run: x\n    \
-         ask: {text: What?, if: state.n > 0}\n    set: {n: state.n + 1, said: human.text, yes: approved}\n",
+         ask: {text: What?, if: state.n > 0}\n    set: {n: state.n + 1, said: human.text, yes: approved, \
+         was: asked, more: 'approved && human.text == \"more\"'}\n",
     );
     let phase = flow.first();
     let mut scope = Scope::begin(flow.input_from(&BTreeMap::new()).unwrap());
@@ -215,17 +216,31 @@ fn the_state_is_set_when_there_is_something_to_set() {
     scope.state = phase.apply_set(&scope, Moment::Done).unwrap();
     assert_eq!(scope.state, map(json!({"n": 1, "said": "nothing"})));
     assert!(phase.is_asked(&scope).unwrap());
-    for heard in [Heard::NotAsked, Heard::Silence] {
-        let quiet = Scope { heard, ..scope.clone() };
-        assert_eq!(
-            phase.apply_set(&quiet, Moment::Heard).unwrap(),
-            scope.state,
-            "nothing was said"
-        );
-    }
     scope.heard = Heard::Answered(Human::of(&Answer::text("more"), "ann"));
-    let after = phase.apply_set(&scope, Moment::Heard).unwrap();
-    assert_eq!(after, map(json!({"n": 1, "said": "more", "yes": true})));
+    scope.state = phase.apply_set(&scope, Moment::Heard).unwrap();
+    let heard = json!({"n": 1, "said": "more", "yes": true, "was": true, "more": true});
+    assert_eq!(scope.state, map(heard));
+    // In a later round nobody says anything: no yes of this one stands for it.
+    for (heard, was) in [(Heard::NotAsked, false), (Heard::Silence, true)] {
+        let quiet = Scope { heard, ..scope.clone() };
+        let after = phase.apply_set(&quiet, Moment::Heard).unwrap();
+        let nothing = json!({"n": 1, "said": null, "yes": false, "was": was, "more": false});
+        assert_eq!(after, map(nothing));
+    }
+}
+
+/// What names the answer may be missing without one; anything else that cannot be computed is still an error.
+#[test]
+fn without_an_answer_only_what_looks_into_it_is_nothing() {
+    let flow = read(
+        "workflow: w\nphases:\n  - name: a\n    run: x\n    ask: {approval: Go?}\n    on_silence: end\n    \
+         set: {ok: 'approved || output.json.fine', why: human.reason}\n",
+    );
+    let scope = Scope { output: Some(json!({})), heard: Heard::Silence, ..Scope::default() };
+    assert!(flow.first().apply_set(&scope, Moment::Heard).is_err());
+    let output = Some(json!({"json": {"fine": false}}));
+    let state = flow.first().apply_set(&Scope { output, ..scope }, Moment::Heard).unwrap();
+    assert_eq!(state, map(json!({"ok": false, "why": null})));
 }
 
 #[test]

@@ -68,12 +68,13 @@ pub(crate) use shared::{give, give_several, picks_or_words};
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;
-use crate::exit::Result;
+use crate::exit::{Failure, Result};
 use crate::out::Out;
-use sayso_core::Exit;
+use sayso_core::{Code, Exit};
 
 /// Does what was typed.
 pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
+    let cli = enter(cli)?;
     let context = Context { globals: cli.globals, out };
     let Some(command) = cli.command else { return welcome::run(&context) };
     match command {
@@ -139,5 +140,21 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Man(args) => man::run(args, &context),
         Command::Generate(args) => crate::generate::run(args, &context),
         Command::Scripted(args) => scripted::run(args, &context),
+    }
+}
+
+/// Goes to the folder that was named with `-C`: every path on the command line is meant from there.
+fn enter(mut cli: Cli) -> Result<Cli> {
+    let Some(dir) = cli.globals.dir.take() else { return Ok(cli) };
+    cli.globals.dir = Some(std::path::absolute(&dir)?);
+    match (std::env::set_current_dir(&dir), &cli.command) {
+        (Ok(()), _) => Ok(cli),
+        // One makes the folder, the other has an answer of its own where there is none.
+        (Err(_), Some(Command::Init(_) | Command::Hook(_))) => Ok(cli),
+        (Err(error), _) => {
+            let message = format!("{}: {error}", dir.display());
+            Err(Failure::new(Code::NotFound, message)
+                .hint("name a folder that is there, behind -C"))
+        }
     }
 }

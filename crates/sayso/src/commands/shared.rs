@@ -333,18 +333,15 @@ fn task_went(row: &TaskRow) -> String {
     }
 }
 
-/// Reads a choice: names of options, or their numbers.
+/// Reads a choice as prompts do: names of options, or their numbers.
 pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
     let sayso_core::Shape::Choice { options, .. } = &gate.card.shape else {
         return typed.to_vec();
     };
-    let pick = |word: &String| {
-        let is_name = options.iter().any(|o| o.name == *word);
-        let number = word.parse::<usize>().ok().filter(|_| !is_name);
-        let chosen = number.and_then(|n| options.get(n.wrapping_sub(1)));
-        chosen.map_or_else(|| word.clone(), |o| o.name.clone())
+    let named = |word: &String| {
+        typed::pick(options, word).map_or_else(|| word.clone(), |option| option.name.clone())
     };
-    typed.iter().map(pick).collect()
+    typed.iter().map(named).collect()
 }
 
 /// Reads what somebody typed for a choice: options by name or number, several where several may be picked, or

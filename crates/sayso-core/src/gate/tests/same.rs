@@ -5,10 +5,15 @@ use crate::gate::{
     Action, Behind, Card, Event, Gate, Held, Opened, Waiting, apply, behind, in_line, one_card,
 };
 use crate::testing::{at, space, task_id, who};
-use crate::{Approvers, AtEnd, Choice, Digest, GateId, Kind, Proof, Risk, Shape, SpaceId};
+use crate::{Approvers, AtEnd, Choice, Digest, FlowId, GateId, Kind, Proof, Risk, Shape, SpaceId};
+use serde_json::json;
 
 fn words(question: &str) -> Card {
     Card { shape: Shape::Text, ..card(question) }
+}
+
+fn flow_id(chance: u128) -> FlowId {
+    FlowId::mint(at(0), chance)
 }
 
 /// A question of `fixer`, changed as `change` says.
@@ -69,6 +74,8 @@ fn what_makes_two_questions_the_same() {
         ("a veto", "other", |o| o.veto = ["bob".into()].into()),
         ("less risk", "other", |o| o.risk = Risk::Low),
         ("another policy", "other", |o| o.policy = Some(Digest::of(&1))),
+        // What a flow asks is asked for that flow alone.
+        ("asked by a flow", "other", |o| o.flow = Some(flow_id(1))),
         // What is decided each time.
         ("high risk", "never", |o| o.risk = Risk::High),
         ("critical risk", "never", |o| o.risk = Risk::Critical),
@@ -90,7 +97,29 @@ fn what_makes_two_questions_the_same() {
         .map(|(what, expected, change)| format!("{what}: {}, not {expected}", effect(change)))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(table.len(), 36);
+    assert_eq!(table.len(), 37);
+}
+
+/// However alike two flows ask, each has its own card: one answer never leads two of them on.
+#[test]
+fn two_flows_never_ask_the_same() {
+    let shapes =
+        [Shape::Verdict, Shape::Text, choice(&["80", "81"]), Shape::Form { schema: json!({}) }];
+    let mut checked = 0;
+    for shape in shapes {
+        for task in [None, Some(task_id(1))] {
+            let of = |flow: u128| {
+                asked(|o| {
+                    (o.card.shape, o.task) = (shape.clone(), task);
+                    o.flow = Some(flow_id(flow));
+                })
+            };
+            assert_ne!(of(1).same(), of(2).same(), "{shape:?} {task:?}");
+            assert_eq!(of(1).same(), of(1).same(), "{shape:?} {task:?}");
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 8);
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn drawn(flow: &Flow, is_waiting: bool, history: &FlowHistory) -> Option<String>
 /// How a flow goes on that waits for nobody and that nobody holds.
 fn go_on(flow: &Flow, standing: Standing) -> Option<String> {
     let is_left = match standing {
-        Standing::Answered | Standing::Stuck | Standing::Idle => true,
+        Standing::Answered | Standing::Unanswered | Standing::Stuck | Standing::Idle => true,
         Standing::Running | Standing::Waiting | Standing::Over(_) => false,
     };
     let is_filed = flow.started.definition.is_some();

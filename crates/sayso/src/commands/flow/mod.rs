@@ -156,6 +156,9 @@ fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
         Standing::Answered => {
             out.line(&format!("   it was answered; go on with: sayso flow resume {handle}"));
         }
+        Standing::Unanswered => out.line(&format!(
+            "   what it asked ended without an answer; go on with: sayso flow resume {handle}"
+        )),
         // A program goes on with its own.
         Standing::Idle if flow.started.definition.is_some() => {
             out.line(&format!("   nobody goes on with it; go on with: sayso flow resume {handle}"));
@@ -184,7 +187,7 @@ fn row(out: &Out, flow: &Flow, standing: Standing, now: Timestamp) -> String {
     let started = &flow.started;
     let (icon, look) = match standing {
         Standing::Waiting => (out.icon("❓", "[?]"), Look::Warn),
-        Standing::Running | Standing::Answered | Standing::Idle => {
+        Standing::Running | Standing::Answered | Standing::Unanswered | Standing::Idle => {
             (out.icon("◐", "[~]"), Look::Warn)
         }
         Standing::Over(How::Done) => (out.icon("✓", "[x]"), Look::Good),

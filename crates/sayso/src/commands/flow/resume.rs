@@ -39,7 +39,6 @@ const REST_MAX: Duration = Duration::from_secs(600);
 pub(crate) struct Args {
     /// The flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
-    #[arg(required_unless_present_any = ["all", "watch"])]
     flow: Option<String>,
     /// Everything that was answered, and what nobody goes on with any more.
     #[arg(long, conflicts_with = "flow")]
@@ -74,6 +73,11 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
             context.out.remark("it is one of a sequence; go on with the next: sayso flow run FILE");
         }
         return Ok(exit);
+    }
+    if !args.all && !args.watch {
+        return Err(Failure::new(Code::BadValue, "it is not said which flow is to go on").hint(
+            "name one: sayso flow resume FLOW; or all that were answered: sayso flow resume --all",
+        ));
     }
     all(args, context)
 }

@@ -6,6 +6,7 @@ use crate::flows::Leader;
 use crate::mortal;
 use crate::work::task_file::TaskFile;
 use sayso_core::flow::Flow;
+use sayso_core::text::shorten;
 use sayso_core::{Code, Digest, Exit, FlowId, TaskId, Timestamp};
 use sayso_engine::worker::FLOW;
 use sayso_engine::{NewTask, task_of_flow};
@@ -17,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// How long the title of a task is that is made of something else.
 const TITLE_CHARS_MAX: usize = 100;
+
+/// So many task files are named in a command that is told.
+const NAMED_MAX: usize = 20;
 
 /// How long a key may be.
 const KEY_CHARS_MAX: usize = 1_000;
@@ -45,9 +49,10 @@ pub(crate) struct Args {
     /// A task file, or a task, that its agents work on.
     #[arg(long, value_name = "TASK", conflicts_with = "tasks")]
     task: Option<String>,
-    /// Task files that go through it one after the other: a folder, or a pattern of names in one.
+    /// Task files that go through it one after the other: a folder, or a pattern of names in one. It may be given more
+    /// than once.
     #[arg(long, value_name = "FILES")]
-    tasks: Option<String>,
+    tasks: Vec<String>,
     /// Wait for the answers of people.
     #[arg(long)]
     wait: bool,
@@ -61,16 +66,23 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let hint = "give it what it needs with --set, or add a phase with `prompt`";
         return Err(Failure::new(Code::BadValue, message).hint(hint));
     }
+    let is_sequence = !definition.sequence.is_empty() && args.task.is_none();
+    if is_sequence && args.key.is_some() {
+        let message =
+            "`--key` names one flow, and this workflow has a `sequence`: a flow for each task file";
+        let hint = "leave out --key; or name one of the files with --task";
+        return Err(Failure::new(Code::BadValue, message).hint(hint));
+    }
     let input = input(&definition, &args.set)?;
     let leader = Leader::new(context, definition.has_agents())?;
     leader.check_ground(&definition)?;
     let begun = Begun { args: &args, definition: &definition, leader: &leader, input: &input };
-    if let Some(pattern) = &args.tasks {
+    if !args.tasks.is_empty() {
         // What is typed is meant from where it is typed.
         let here = std::path::absolute(crate::config::start(&context.globals)?)?;
-        return sequence(context, &begun, &here, std::slice::from_ref(pattern));
+        return sequence(context, &begun, &here, &args.tasks);
     }
-    if !definition.sequence.is_empty() && args.task.is_none() && args.key.is_none() {
+    if is_sequence {
         let file = std::path::absolute(&args.file)?;
         let beside = file.parent().unwrap_or(Path::new("."));
         return sequence(context, &begun, beside, &definition.sequence);
@@ -259,6 +271,7 @@ fn sequence(
         let (exit, flow) =
             begun.one(context, Some(&next.name), Some((next.path, file)), Some(&after))?;
         if exit != Exit::Ok {
+            say_how_to_leave_out(context, begun, root, (&next.name, flow), &files)?;
             return Ok(exit);
         }
         if let Some(branch) = begun.left_on(flow)? {
@@ -275,15 +288,58 @@ fn sequence(
     Ok(Exit::Ok)
 }
 
+/// One of a sequence that is over without being done holds up those behind it for good. Whoever wants to go on without
+/// it is told how.
+fn say_how_to_leave_out(
+    context: &Context<'_>,
+    begun: &Begun<'_>,
+    root: &Path,
+    (name, flow): (&str, FlowId),
+    files: &Sequence,
+) -> Result<()> {
+    let all = files.files().map_err(|e| Failure::new(Code::TaskFile, e.to_string()))?;
+    let is_last = all.last().is_none_or(|last| last.name == name);
+    if begun.leader.desk.flow(flow)?.is_live() || is_last {
+        return Ok(());
+    }
+    let rest: Vec<_> = all.into_iter().map(|file| file.name).filter(|of| of != name).collect();
+    context.out.remark(&match rest.len() > NAMED_MAX {
+        true => format!(
+            "{name} holds up those behind it; go on without it: name the others with --tasks"
+        ),
+        false => {
+            let command = begun.args.with_tasks(context, root, &rest)?;
+            format!("{name} holds up those behind it; go on without it: {command}")
+        }
+    });
+    Ok(())
+}
+
 impl Args {
     /// The same command again, as it is typed.
     fn again(&self) -> String {
-        let tasks = self.tasks.iter().flat_map(|tasks| ["--tasks".to_owned(), tasks.clone()]);
+        self.typed(&[], &self.file, &self.tasks)
+    }
+
+    /// The same command with these files only. They are named from where the sequence was looked for: by these names it is
+    /// known which of them are done.
+    fn with_tasks(&self, context: &Context<'_>, root: &Path, tasks: &[String]) -> Result<String> {
+        let here = std::path::absolute(crate::config::start(&context.globals)?)?;
+        if here == root && context.globals.dir.is_none() {
+            return Ok(self.typed(&[], &self.file, tasks));
+        }
+        let file = std::path::absolute(&self.file)?;
+        let from = ["-C".to_owned(), root.display().to_string()];
+        Ok(self.typed(&from, file.strip_prefix(root).unwrap_or(&file), tasks))
+    }
+
+    fn typed(&self, from: &[String], file: &Path, tasks: &[String]) -> String {
+        let tasks = tasks.iter().flat_map(|tasks| ["--tasks".to_owned(), tasks.clone()]);
         let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
-        let file = self.file.display().to_string();
-        let words = ["sayso", "flow", "run"].map(str::to_owned).into_iter();
-        let words: Vec<_> = words.chain([file]).chain(tasks).chain(set).map(quoted).collect();
-        words.join(" ")
+        let words = ["sayso".to_owned()].into_iter().chain(from.iter().cloned());
+        let words = words.chain(["flow", "run"].map(str::to_owned));
+        let words = words.chain([file.display().to_string()]).chain(tasks).chain(set);
+        words.map(quoted).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -312,7 +368,7 @@ fn chance(name: &str) -> u128 {
 fn or_about(title: &str, definition: &Definition) -> String {
     let about = definition.about.lines().map(str::trim).find(|line| !line.is_empty());
     let title = Some(title).filter(|title| !title.trim().is_empty()).or(about);
-    title.unwrap_or(&definition.name).chars().take(TITLE_CHARS_MAX).collect()
+    shorten(title.unwrap_or(&definition.name), TITLE_CHARS_MAX)
 }
 
 fn title(
@@ -331,7 +387,8 @@ fn title(
         other => format!("{name}: {other}"),
     };
     let said: Vec<_> = input.iter().map(said).collect();
-    said.join(", ").chars().take(TITLE_CHARS_MAX).collect()
+    // Whoever reads it must see that there is more.
+    shorten(&said.join(", "), TITLE_CHARS_MAX)
 }
 
 /// What was given with `--set`, and the defaults.

@@ -5,6 +5,7 @@ mod agents;
 mod cases;
 mod files;
 mod killed;
+mod safe;
 mod trouble;
 
 use crate::harness::{Ran, Space, Who};

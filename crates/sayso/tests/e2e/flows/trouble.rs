@@ -2,7 +2,7 @@
 //! flow is held up by it.
 
 use super::{begin, flow, flows, gate, resume, write};
-use crate::harness::{Space, Who, on_both};
+use crate::harness::{Backend, Space, Who, on_both};
 use crate::worker::budgets::until;
 use crate::worker::{COMPLETE, Project, turns, writes};
 
@@ -57,6 +57,109 @@ on_both! {
         begin(space, &["sub/seq.yaml", "--tasks", "sub/tasks"]).exits(0);
         assert_eq!(log(space), "x\nx\nx\nx\n");
     }
+}
+
+/// One key is one flow: a sequence is several, and is not dropped in silence.
+#[test]
+fn a_key_is_not_for_a_sequence() {
+    let space = &Space::new(Backend::Sqlite);
+    std::fs::create_dir_all(space.path().join("tasks")).unwrap();
+    write(space, "tasks/1-one.md", "# Do it\n");
+    let text = "workflow: seq\nsequence: tasks\nphases:\n  - name: a\n    run: echo x >> log.txt\n";
+    write(space, "seq.yaml", text);
+    begin(space, &["seq.yaml", "--key", "again"])
+        .refused("SAY038")
+        .says("leave out --key")
+        .exits(2);
+    assert_eq!((flows(space).len(), log(space).as_str()), (0, ""));
+    begin(space, &["seq.yaml"]).exits(0);
+    assert_eq!(log(space), "x\n");
+}
+
+/// A task that was rejected holds up those behind it, and the command that goes on without it is told, wherever the
+/// workflow stands.
+#[test]
+fn a_sequence_goes_on_without_what_was_rejected() {
+    let space = &Space::new(Backend::Sqlite);
+    for (folder, file) in [("", "seq.yaml"), ("sub/", "sub/seq.yaml")] {
+        std::fs::create_dir_all(space.path().join(format!("{folder}tasks"))).unwrap();
+        for name in ["1-one.md", "2-two.md", "3 three.md"] {
+            write(space, &format!("{folder}tasks/{name}"), "# Do it\n");
+        }
+        let workflow = if folder.is_empty() { "here" } else { "there" };
+        let text = format!(
+            "workflow: {workflow}\nsequence: tasks\nphases:\n  - name: a\n    run: echo {workflow} >> log.txt\n    \
+             ask: {{approval: Is it done?}}\n"
+        );
+        write(space, file, &text);
+        begin(space, &[file]).exits(7);
+        space.ann(&["approve", &gate(space)]).ok();
+        begin(space, &[file]).exits(7);
+        space.ann(&["reject", &gate(space), "not that one"]).ok();
+        let ran = begin(space, &[file]).says("tasks/2-two.md holds up those behind it").exits(8);
+        let told = ran.said();
+        let told = told.lines().find_map(|line| line.split_once("go on without it: ")).unwrap().1;
+        let words = "--tasks tasks/1-one.md --tasks 'tasks/3 three.md'";
+        assert!(told.trim().ends_with(words), "{told}");
+        let from = space.path().join("sub").display().to_string();
+        let all = match folder.is_empty() {
+            true => vec!["flow", "run", "seq.yaml"],
+            false => vec!["-C", &from, "flow", "run", "seq.yaml"],
+        };
+        assert!(told.contains(&all.join(" ")), "{told}");
+        let tasks = ["--tasks", "tasks/1-one.md", "--tasks", "tasks/3 three.md"];
+        let args: Vec<_> = all.iter().chain(&tasks).copied().collect();
+        space.run(Who::Script, &args).exits(7);
+        space.ann(&["approve", &gate(space)]).ok();
+        space.run(Who::Script, &args).exits(0);
+        // The first was done already, and was not done again.
+        assert_eq!(log(space).matches(workflow).count(), 3, "{}", log(space));
+    }
+}
+
+/// Where a question ended without an answer, that is what is said, and not that somebody answered.
+#[test]
+fn what_nobody_answered_is_unanswered() {
+    let space = &Space::new(Backend::Sqlite);
+    write(space, "ask.yaml", ASKS);
+    begin(space, &["ask.yaml", "--key", "gone"]).exits(7);
+    space.ann(&["withdraw", &gate(space), "never mind"]).ok();
+    assert_eq!(flow(space)["standing"], "unanswered");
+    let handle = flow(space)["handle"].as_str().unwrap().to_owned();
+    for said in [listed(space), space.ann(&["flow", "show", &handle]).ok()] {
+        assert!(said.contains("ended without an answer") && !said.contains(" answered"), "{said}");
+    }
+    resume(space).exits(1);
+    begin(space, &["ask.yaml", "--key", "said"]).exits(7);
+    space.ann(&["approve", &gate(space)]).ok();
+    assert_eq!(flows(space)[0]["standing"], "answered");
+}
+
+/// Whoever does not say which flow is told how to say all.
+#[test]
+fn resume_alone_names_all() {
+    let space = &Space::new(Backend::Sqlite);
+    for args in [&["flow", "resume"][..], &["flow", "resume", "--stuck"]] {
+        space.run(Who::Script, args).refused("SAY038").says("sayso flow resume --all").exits(2);
+    }
+}
+
+/// Paths are meant from the folder that `-C` names, whatever takes them.
+#[test]
+fn paths_are_meant_from_the_named_folder() {
+    let space = &Space::new(Backend::Sqlite);
+    std::fs::create_dir_all(space.path().join("sub/flows")).unwrap();
+    write(space, "sub/flows/ask.yaml", ASKS);
+    let from = |folder: &str, args: &[&str]| {
+        let args: Vec<_> = ["-C", folder].iter().chain(args).copied().collect();
+        space.run(Who::Script, &args)
+    };
+    from("sub", &["flow", "graph", "flows/ask.yaml"]).says("build").exits(0);
+    from("sub", &["validate", "flows/ask.yaml"]).exits(0);
+    from("sub/flows", &["flow", "run", "ask.yaml"]).exits(7);
+    from("sub", &["backup", "copy.db"]).exits(0);
+    assert!(space.path().join("sub/copy.db").exists());
+    from("nowhere", &["inbox"]).refused("SAY001").exits(3);
 }
 
 on_both! {

@@ -1,0 +1,2 @@
+-- What a flow asks is asked for that flow alone, so questions of different flows are different cards.
+-- What a row was called before is no longer its name; a row without a name is a card by itself.
