@@ -1,7 +1,7 @@
 //! What somebody wrote and did not say: kept beside the card it was for until it is said, and told to whoever
 //! leaves before that.
 
-use super::state::{Sort, State};
+use super::state::{Draft, Sort, State};
 use sayso_core::GateId;
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless;
@@ -42,6 +42,17 @@ pub(super) fn forget(state: &mut State, gate: GateId) {
 /// Whether something was written for a card that its answer would not have, though it was meant to.
 pub(super) fn is_unfinished(state: &State, gate: GateId) -> bool {
     [Sort::Form, Sort::Arguments].iter().any(|sort| state.kept.contains_key(&(gate, *sort)))
+}
+
+/// Why a card that something was written for is not answered together with others.
+pub(super) const BY_ITSELF: &str = "has something you wrote; answer it by itself";
+
+/// Whether something was written for a card that belongs to an answer to it: one yes for many would not have it.
+pub(super) fn is_written_for(state: &State, gate: &Gate) -> bool {
+    let sorts = [Sort::Text, Sort::Pick, Sort::Reason, Sort::Form, Sort::Arguments];
+    let is_kept = sorts.iter().any(|sort| state.kept.contains_key(&(gate.opened.id, *sort)));
+    let draft = Draft { wrong: vec![], ..state.draft(gate) };
+    is_kept || draft != Draft::of(gate)
 }
 
 /// What was written and not sent, in words, for whoever leaves.

@@ -1,6 +1,7 @@
 //! What keys do. Which key does what stands in [`sayso_server::keys`].
 
-use super::answer;
+use super::answer::{self, Batch};
+use super::kept;
 use super::keys::Pressed;
 use super::line::{open_field, paste_in, type_in};
 use super::state::{
@@ -88,7 +89,7 @@ fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Ef
         Action::Snooze => begin(state, at, Purpose::Snooze, "Put off", "for how long", "1h"),
         Action::Delegate => begin(state, at, Purpose::Delegate, "Hand on", "to whom", ""),
         Action::Claim => claim(state, at),
-        Action::Mark => mark(state),
+        Action::Mark => mark(state, at),
         Action::Undo => {
             answer::take_back(state);
             vec![]
@@ -168,19 +169,22 @@ fn read(state: &mut State, pages: isize) -> Vec<Effect> {
 }
 
 fn begin_reject(state: &mut State, at: Duration) -> Vec<Effect> {
-    let targets = match state.marks.is_empty() {
-        true => answer::ready(state, at).map(|row| vec![row.target()]),
-        false if answer::is_typing_on(state, at) => None,
-        false => answer::alike(state, Verdict::Rejected),
+    let batch = match state.marks.is_empty() {
+        true => answer::ready(state, at).map(|row| Batch::of(row.target())),
+        false => answer::batch(state, Verdict::Rejected, at),
     };
-    let Some(targets) = targets else { return vec![] };
+    let Some(Batch { targets, left_out }) = batch else { return vec![] };
     let of_one = targets.first().and_then(|target| answer::still(state, target));
-    let (title, reason) = match (targets.as_slice(), of_one) {
-        ([_], Some(gate)) => (format!("Reject {}", gate.handle()), state.draft(&gate).reason),
-        (many, _) => (format!("Reject {} cards", many.len()), String::new()),
+    let reason = match (targets.as_slice(), of_one) {
+        ([_], Some(gate)) => state.draft(&gate).reason,
+        _ => String::new(),
     };
+    let title = format!("Reject {}", answer::named(state, &targets));
     let label = "why, or what to do instead";
     open_field(state, Purpose::Reject(targets), title, label, &reason);
+    if !left_out.is_empty() {
+        state.say(left_out);
+    }
     vec![]
 }
 
@@ -293,11 +297,17 @@ fn claim(state: &mut State, at: Duration) -> Vec<Effect> {
     }
 }
 
-fn mark(state: &mut State) -> Vec<Effect> {
-    let Some(row) = state.here().filter(|row| row.gate().is_open()) else { return vec![] };
-    let target = row.target();
-    if state.marks.remove(&target.gate).is_none() {
-        state.marks.insert(target.gate, target);
+/// Marks a card, or takes its mark off. A mark is the beginning of an answer, so it takes what that takes.
+fn mark(state: &mut State, at: Duration) -> Vec<Effect> {
+    let here = state.here().map(Row::id);
+    let was_marked = here.is_some_and(|gate| state.marks.remove(&gate).is_some());
+    if !was_marked {
+        let Some(row) = answer::ready(state, at) else { return vec![] };
+        if kept::is_written_for(state, row.gate()) {
+            state.complain(format!("{} {}", row.gate().handle(), kept::BY_ITSELF));
+            return vec![];
+        }
+        state.marks.insert(row.id(), row.target());
     }
     match state.marks.len() {
         0 => state.say("none marked"),
@@ -363,8 +373,11 @@ fn palette(
             return vec![];
         }
         ("Enter", _) => {
+            let Some(binding) = things(&typed).get(place).copied() else {
+                state.complain("there is nothing of that name; Esc goes back");
+                return vec![];
+            };
             state.mode = Mode::Look;
-            let Some(binding) = things(&typed).get(place).copied() else { return vec![] };
             if binding.speaks {
                 state.say(format!("press {} for that: {}", binding.shown, binding.says));
                 return vec![];

@@ -98,6 +98,18 @@ impl State {
         self.list.rows.get(self.list.cursor?).filter(|row| self.list.lets_through(row))
     }
 
+    /// What people call a gate.
+    pub(super) fn name_of(&self, gate: GateId) -> String {
+        let row = self.list.place_of(gate).and_then(|place| self.list.rows.get(place));
+        row.map_or_else(|| gate.to_string(), |row| row.gate().handle().to_owned())
+    }
+
+    /// Whether a gate is in the list as it is shown.
+    pub(super) fn is_in_sight(&self, gate: GateId) -> bool {
+        let row = self.list.place_of(gate).and_then(|place| self.list.rows.get(place));
+        row.is_some_and(|row| self.list.lets_through(row))
+    }
+
     pub(super) fn draft(&self, gate: &Gate) -> Draft {
         let draft = self.drafts.get(&gate.opened.id).filter(|draft| draft.digest == gate.digest);
         draft.cloned().unwrap_or_else(|| Draft::of(gate))
@@ -347,6 +359,8 @@ pub(super) struct Field {
     pub(super) text: String,
     /// Where the next letter goes, counted in letters.
     pub(super) at: usize,
+    /// Whether it is finished, and the desk is asked. It stays open until the desk said yes.
+    pub(super) is_asked: bool,
 }
 
 /// What a line is typed for. What is said to a card names it as it was seen when the line was begun.
@@ -421,7 +435,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    fn of(gate: &Gate) -> Self {
+    pub(super) fn of(gate: &Gate) -> Self {
         Self {
             digest: gate.digest.clone(),
             picked: BTreeSet::new(),

@@ -439,6 +439,7 @@ fn take_gate(state: &mut State, gate: sayso_core::gate::Gate) {
 }
 
 fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Vec<Effect> {
+    line::answered(state, gate, outcome.is_ok());
     match outcome {
         Ok(words) => {
             state.kept.retain(|(of, sort), _| {

@@ -4,6 +4,8 @@
 
 mod hostile;
 mod lines;
+mod marks;
+mod refused;
 mod rules;
 mod screens;
 
@@ -142,6 +144,21 @@ impl Stage {
         keys.iter().for_each(|key| self.happen(Event::Key(press(key))));
     }
 
+    /// Goes to the card below, which is drawn and looked at for a moment.
+    fn next(&mut self) {
+        self.keys(&["j"]);
+        self.settle();
+    }
+
+    /// Marks the first cards of the list, one after the other.
+    fn mark(&mut self, count: usize) {
+        self.keys(&["x"]);
+        for _ in 1..count {
+            self.next();
+            self.keys(&["x"]);
+        }
+    }
+
     fn write(&mut self, text: &str) {
         text.chars().for_each(|letter| self.keys(&[&letter.to_string()]));
     }
@@ -167,6 +184,15 @@ impl Stage {
         let drawn = view(&self.state, area, &mut buffer);
         self.happen(Event::Drawn(drawn.card));
         text_of(&buffer)
+    }
+
+    /// What was sent last.
+    fn said(&self) -> Vec<sayso_engine::Say> {
+        let sent = self.done.iter().rev().find_map(|effect| match effect {
+            Effect::Send(says) => Some(says.clone()),
+            _ => None,
+        });
+        sent.unwrap_or_default()
     }
 
     /// What was sent so far.
