@@ -130,7 +130,8 @@ everywhere! {
             schemas.check("task", &json(ann, &args));
         }
         let requires = space.create(&["Build it", "--requires", "review"]);
-        let waits = json(coder, &["close", &requires]);
+        let waits = space.run(coder, &["close", &requires, "--json"]).exits(12).stdout;
+        let waits: Value = serde_json::from_str(&waits).unwrap();
         schemas.check("task", &waits);
         assert_eq!(waits["gates"][0]["kind"], "review");
         schemas.check("task", &json(coder, &["next"]));
