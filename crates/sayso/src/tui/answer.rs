@@ -10,11 +10,14 @@ use super::view::places;
 use crate::exit::Failure;
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Answer, Code, Content, GateId, Kind, Refusal, Shape, Verdict};
+use sayso_core::{Answer, Code, Content, GateId, Kind, Refusal, Shape, Timestamp, Verdict};
 use sayso_engine::Say;
 use sayso_server::keys::{Action, DEAD_TIME, GRACE};
 use sayso_server::prose::{self, ending_in_words, still_needed};
 use std::time::Duration;
+
+/// So long before a card's time is over an answer to it is sent: late is no answer.
+const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 /// So much of an answer is told while it is held.
 const CONTENT_MAX: usize = 30;
@@ -334,10 +337,12 @@ pub(super) fn proved(
             state.farewell.push(Farewell::Bad(failure));
         }
         (Ok(false), Wish::Answer(spoken)) => {
-            state.held.push(Held { spoken, until: at + GRACE });
+            let grace = grace(state, &spoken);
+            state.held.push(Held { spoken, until: at + grace });
             if state.is_leaving {
                 return send_held(state);
             }
+            return send_due(state, at);
         }
         (Ok(false), Wish::Deed(_, effect)) => return vec![effect],
         (Err(failure), Wish::Answer(spoken)) if unsent::is_away(failure.code) => {
@@ -351,6 +356,18 @@ pub(super) fn proved(
         }
     }
     super::press::leave_if_done(state)
+}
+
+/// For how long it is held: no longer than its card waits, less what it takes to get there.
+fn grace(state: &State, spoken: &Spoken) -> Duration {
+    let places = spoken.says.iter().filter_map(|say| state.list.place_of(say.gate));
+    let gates = places.filter_map(|place| state.list.rows.get(place)).map(Row::gate);
+    let ends = gates.filter_map(Gate::ends_at);
+    let left = |end: Timestamp| {
+        let micros = end.as_micros().saturating_sub(state.now.as_micros());
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0)).saturating_sub(ON_ITS_WAY)
+    };
+    ends.map(left).chain([GRACE]).min().unwrap_or(GRACE)
 }
 
 /// Sends all that is held, now.

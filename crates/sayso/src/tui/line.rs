@@ -7,7 +7,7 @@ use super::press::write;
 use super::state::{
     Draft, Effect, Field, Mode, Purpose, Said, State, Target, What, Writing, Written,
 };
-use super::update::{in_words, keep_in_sight, select};
+use super::update::{in_words, keep_in_sight, seek, select};
 use super::view::places;
 use crate::commands::picks_or_words;
 use crate::when;
@@ -48,9 +48,7 @@ pub(super) fn cut_off(state: &mut State, gate: &Gate) -> bool {
         false => format!("{handle} is settled; what you had typed is not sent"),
     };
     field.label = "you had typed";
-    if gate.is_open() {
-        keep_typed(state, &field);
-    }
+    keep_typed(state, &field);
     state.mode = Mode::Cut(field);
     true
 }
@@ -116,6 +114,8 @@ fn leave(state: &mut State, field: &Field) -> Vec<Effect> {
     if field.is_asked {
         return vec![];
     }
+    // What was wrong with the line goes with it.
+    state.said = Said::default();
     let key = match &field.purpose {
         Purpose::Filter => {
             state.list.filter.clear();
@@ -175,10 +175,10 @@ fn narrow(state: &mut State, filter: String) -> Vec<Effect> {
     }
     state.list.filter = filter;
     keep_in_sight(state);
-    match state.list.shown().first().filter(|_| state.list.cursor.is_none()) {
-        Some(first) => select(state, *first),
-        None => vec![],
-    }
+    let first = state.list.shown().first().copied().filter(|_| state.list.cursor.is_none());
+    let mut effects = first.map_or(vec![], |first| select(state, first));
+    effects.extend(seek(state));
+    effects
 }
 
 /// Opens the editor on what a longer answer is written to, with what was typed so far.
@@ -205,6 +205,8 @@ fn finish(state: &mut State, field: Field) -> Vec<Effect> {
         }
         Err(why) => {
             state.complain(why);
+            let is_finding = field.purpose == Purpose::Filter && state.list.is_loading;
+            state.said.is_until_heard = is_finding;
             state.mode = Mode::Field(field);
             vec![]
         }
@@ -223,7 +225,10 @@ fn done(state: &mut State, field: &Field) -> Result<After, String> {
     let text = field.text.trim().to_owned();
     match &field.purpose {
         Purpose::Filter if state.list.shown().is_empty() && !text.is_empty() => {
-            Err("no card has that in it; Esc shows all".into())
+            Err(match state.list.is_loading {
+                true => "nothing found yet, looking further …; Esc shows all".into(),
+                false => "no card has that in it; Esc shows all".into(),
+            })
         }
         Purpose::Filter => Ok(After::Closed(vec![])),
         Purpose::Reject(targets) => {

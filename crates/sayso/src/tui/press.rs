@@ -8,7 +8,7 @@ use super::state::{
     Effect, Farewell, Mode, Pane, Purpose, Row, Sort, State, Target, What, Writing, Written,
 };
 use super::unsent;
-use super::update::{keep_in_sight, select, show_view};
+use super::update::{keep_in_sight, seek, select, show_view};
 use super::view::{card_height, help_height, places};
 use crate::exit::Failure;
 use sayso_core::{Code, Kind, Shape, Verdict};
@@ -65,11 +65,16 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
 }
 
 fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Effect> {
+    // Whoever does something else does not want to be taken there any more.
+    state.list.is_seeking_end = false;
     match action {
         Action::Down => step(state, 1),
         Action::Up => step(state, -1),
         Action::First => go(state, |shown| shown.first().copied()),
-        Action::Last => go(state, |shown| shown.last().copied()),
+        Action::Last => {
+            state.list.is_seeking_end = true;
+            seek(state)
+        }
         Action::Open => {
             if state.list.cursor.is_none() {
                 return step(state, 1);
@@ -86,7 +91,11 @@ fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Ef
         Action::Reject => begin_reject(state, at),
         Action::Choose => choose(state, key, at),
         Action::Edit => edit(state, at),
-        Action::Snooze => begin(state, at, Purpose::Snooze, "Put off", "for how long", "1h"),
+        Action::Snooze => {
+            let is_put_off = state.here().is_some_and(|row| row.is_put_off(state.now));
+            let text = if is_put_off { "now" } else { "1h" };
+            begin(state, at, Purpose::Snooze, "Put off", "until when", text)
+        }
         Action::Delegate => begin(state, at, Purpose::Delegate, "Hand on", "to whom", ""),
         Action::Claim => claim(state, at),
         Action::Mark => mark(state, at),
@@ -290,8 +299,7 @@ pub(super) fn write(state: &mut State, written: Written, writing: Writing) -> Ve
 
 fn claim(state: &mut State, at: Duration) -> Vec<Effect> {
     let Some(row) = answer::ready(state, at) else { return vec![] };
-    let claim = row.gate().claim.as_ref().filter(|claim| claim.until > state.now);
-    match claim.is_some_and(|claim| claim.by == state.me.name) {
+    match state.holds(row.gate()) {
         true => answer::wish(state, row.id(), Effect::Release(row.id())),
         false => answer::wish(state, row.id(), Effect::Claim(row.id())),
     }

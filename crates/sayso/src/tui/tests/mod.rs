@@ -4,13 +4,14 @@
 
 mod hostile;
 mod lines;
+mod lists;
 mod marks;
 mod refused;
 mod rules;
 mod screens;
 
 use super::keys::tests::press;
-use super::state::{Effect, Event, Page, Refreshed, Row, State, View};
+use super::state::{Count, Effect, Event, Page, Refreshed, Row, State, View};
 use super::update::{begin, update};
 use super::view::view;
 use ratatui::buffer::Buffer;
@@ -119,7 +120,7 @@ impl Stage {
 
     fn load(&mut self, gates: Vec<Gate>, next: Option<GateId>) {
         let rows = gates.into_iter().map(row).collect();
-        let page = Ok(Page { rows, next, alerts: vec![] });
+        let page = Ok(Page { rows, next, alerts: vec![], in_groups: None });
         let list = self.state.list.number;
         self.happen(Event::Page { list, is_first: true, page });
     }
@@ -171,7 +172,7 @@ impl Stage {
     /// The list was looked at again; these cards are in it, and something happened to those.
     fn refresh(&mut self, first: Vec<Gate>, changed: Vec<Gate>) {
         let rows = first.into_iter().map(row).collect();
-        let first = Page { rows, next: None, alerts: vec![] };
+        let first = Page { rows, next: None, alerts: vec![], in_groups: None };
         let cards = changed.into_iter().map(asked).collect();
         let list = self.state.list.number;
         self.happen(Event::Refreshed { list, found: Ok(Refreshed { first, cards }) });

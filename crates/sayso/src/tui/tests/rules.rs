@@ -535,8 +535,12 @@ fn finding_and_other_lists() {
         let list = stage.state.list.number;
         assert_eq!(stage.done.last(), Some(&Effect::Load { list, view, after: None }));
         // What was fetched for the list before is not for this one.
-        let page =
-            Ok(Page { rows: three().into_iter().map(row).collect(), next: None, alerts: vec![] });
+        let page = Ok(Page {
+            rows: three().into_iter().map(row).collect(),
+            next: None,
+            alerts: vec![],
+            in_groups: None,
+        });
         stage.happen(Event::Page { list: list - 1, is_first: true, page });
         assert!(stage.state.list.rows.is_empty());
     }
