@@ -65,7 +65,7 @@ fn furnish(space: &Space) -> (String, String) {
     space.ann(&["choose", &choice, "a", "--other", "more"]).ok();
     let withdrawn = space.ask("coder", &["Never mind?"]);
     space.coder(&["withdraw", &withdrawn]).ok();
-    space.coder(&["close", &task, "done"]).ok();
+    space.coder(&["close", &task, "done"]).exits(12);
     space.coder(&["note", &task, "a note"]).ok();
     space.ann(&["tell", "coder", "a message"]).ok();
     space.coder(&["approve", &task]).exits(5);
