@@ -49,7 +49,7 @@ impl Exit {
         (Exit::Unreachable, "the store cannot be reached; nothing was allowed"),
         (Exit::AuditBroken, "the audit chain does not verify"),
         (Exit::Unanswered, "the gate ended without an answer: expired, withdrawn or superseded"),
-        (Exit::Held, "the policy asks a person first; nothing has been done yet"),
+        (Exit::Held, "a person is asked first; nothing has been done yet"),
     ];
 }
 

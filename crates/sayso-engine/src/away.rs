@@ -71,6 +71,10 @@ impl LocalDesk {
     /// Whether this is somebody who can answer for another: never an agent, and where people are known by
     /// name, one of them. What was handed to nobody would wait for nobody.
     fn check_stand_in(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
+        if name.starts_with('@') {
+            let message = format!("{name} is a group, and one person stands in for another");
+            return Err(Refusal::new(Code::BadValue, message).hint("name a person").into());
+        }
         Ok(self.names(read)?.check_can_answer(name)?)
     }
 

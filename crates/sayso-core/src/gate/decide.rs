@@ -258,7 +258,9 @@ fn snooze(
     check_waits(gate, at)?;
     let is_put_off = gate.snoozed_until.is_some_and(|until| until > at);
     if until <= at && !is_put_off {
-        return Err(Refusal::new(Code::BadValue, "a gate is put off to a time to come"));
+        let message = format!("gate {} is not put off, so it cannot come back", gate.handle());
+        return Err(Refusal::new(Code::BadValue, message)
+            .hint("it waits now; to put it off name a time to come: 2h, 3d, tomorrow"));
     }
     if gate.snoozed_until == Some(until) {
         return Ok(vec![]);

@@ -146,6 +146,32 @@ pub fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
     })
 }
 
+/// The same in a few letters, for a narrow row.
+pub fn silence_in_short(gate: &Gate, now: Timestamp) -> Option<String> {
+    let when = in_short(gate.deadline()?, now);
+    Some(match gate.at_end() {
+        AtEnd::Fail if gate.opened.task.is_some() => format!("fails {when}"),
+        AtEnd::Deny | AtEnd::Fail => format!("no {when}"),
+        AtEnd::Approve => format!("YES {when}"),
+        AtEnd::Escalate => format!("goes up {when}"),
+        AtEnd::Defer => format!("asked again {when}"),
+        AtEnd::Keep if gate.is_overdue => "overdue".into(),
+        AtEnd::Keep => format!("due {when}"),
+    })
+}
+
+/// How far away a moment is that is to come, and never more than it is.
+fn in_short(at: Timestamp, now: Timestamp) -> String {
+    let seconds = (at.as_micros() - now.as_micros()) / 1_000_000;
+    match seconds {
+        ..=0 => "now".into(),
+        1..120 => format!("in {seconds} s"),
+        120..7_200 => format!("in {} min", seconds / 60),
+        7_200..172_800 => format!("in {} h", seconds / 3_600),
+        _ => format!("in {} d", seconds / 86_400),
+    }
+}
+
 /// The commands that answer a gate, ready to be typed.
 pub fn how_to_answer(gate: &Gate) -> Vec<String> {
     let id = gate.handle();

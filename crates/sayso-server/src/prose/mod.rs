@@ -17,7 +17,7 @@ pub use form::{
 };
 pub use gate::{
     arguments, askers, conditions, denied, ending_in_words, haste, how_to_answer, hurry, onward,
-    put_off, signed, silence, spelt_out, step, still_needed, who_says,
+    put_off, signed, silence, silence_in_short, spelt_out, step, still_needed, who_says,
 };
 pub use unblocks::{unblocked, unblocks};
 

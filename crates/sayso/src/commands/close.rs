@@ -12,8 +12,9 @@ use sayso_server::wire;
 
 /// Close a task.
 ///
-/// When an agent closes a task that requires a person's say-so, the gate opens instead. A task that
-/// waits for a person can be closed by a person only: that withdraws what it waits for.
+/// When an agent closes a task that requires a person's say-so, the gate opens instead: it is not closed yet,
+/// and the exit code is 12. A task that waits for a person can be closed by a person only: that withdraws
+/// what it waits for.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The task.
@@ -31,24 +32,32 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_task(&args.id)?;
     let reason = context.words(&args.reason)?;
-    match close(context, &desk, &actor, id, &reason, args.force)? {
-        Completed::Closed(task) => shared::report_task(context, &desk, task.id, "closed"),
-        Completed::Waits(task, gate) => {
-            let out = context.out;
-            if out.json {
-                let row = desk.task(task.id)?;
-                out.json(&wire::Task::of(&row, &[*gate], &when::rfc3339));
-                return Ok(Exit::Ok);
-            }
-            let name = out.paint(Look::Name, &task.handle);
-            let kind = gate.opened.kind;
-            out.line(&format!(
-                "{name} requires {kind} first: gate {} waits for a person",
-                gate.handle()
-            ));
-            Ok(Exit::Ok)
-        }
+    let completed = close(context, &desk, &actor, id, &reason, args.force)?;
+    report(context, &desk, &completed, "closed")
+}
+
+/// Tells what came of it. Where a person is asked first nothing is closed, and whoever goes on only with what
+/// worked does not go on.
+pub(super) fn report(
+    context: &Context<'_>,
+    desk: &Desk,
+    completed: &Completed,
+    what: &str,
+) -> Result<Exit> {
+    let (task, gate) = match completed {
+        Completed::Closed(task) => return shared::report_task(context, desk, task.id, what),
+        Completed::Waits(task, gate) => (task, gate),
+    };
+    let out = context.out;
+    if out.json {
+        let row = desk.task(task.id)?;
+        out.json(&wire::Task::of(&row, &[(**gate).clone()], &when::rfc3339));
+        return Ok(Exit::Held);
     }
+    let (name, kind) = (out.paint(Look::Name, &task.handle), gate.opened.kind);
+    let gate = gate.handle();
+    out.talk(&format!("{name} requires {kind} first: gate {gate} waits for a person"));
+    Ok(Exit::Held)
 }
 
 /// Closes a task. Where that amounts to a verdict, a person has to be there for it.

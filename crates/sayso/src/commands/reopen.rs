@@ -3,6 +3,7 @@
 use super::shared;
 use crate::context::Context;
 use crate::exit::Result;
+use crate::out::Look;
 use crate::who;
 use clap_complete::ArgValueCompleter;
 use sayso_core::{Actor, Exit, TaskId, Verdict};
@@ -22,18 +23,31 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_task(&args.id)?;
-    let actor = for_reopening(context, &desk, &actor, id)?;
-    desk.reopen_task(&actor, id, &context.words(&args.reason)?)?;
-    shared::report_task(context, &desk, id, "is open")
+    reopen(context, &desk, &actor, id, &context.words(&args.reason)?)?;
+    report(context, &desk, id, "is open")
 }
 
-/// Taking up again what a person said no to is a person's.
-pub(super) fn for_reopening(
+/// Opens a task again. Taking up again what a person said no to is a person's.
+pub(super) fn reopen(
     context: &Context<'_>,
     desk: &Desk,
     actor: &Actor,
     id: TaskId,
-) -> Result<Actor> {
+    reason: &str,
+) -> Result<()> {
     let was_rejected = desk.task(id)?.task.verdict == Some(Verdict::Rejected);
-    who::person_if(was_rejected, context, desk, actor)
+    let actor = who::person_if(was_rejected, context, desk, actor)?;
+    desk.reopen_task(&actor, id, reason)?;
+    Ok(())
+}
+
+/// Tells what came of it. What waits for a person is nobody's to take up, open or not.
+pub(super) fn report(context: &Context<'_>, desk: &Desk, id: TaskId, what: &str) -> Result<Exit> {
+    let (out, task) = (context.out, desk.task(id)?.task);
+    if out.json || !task.is_waiting() {
+        return shared::report_task(context, desk, id, what);
+    }
+    let name = out.paint(Look::Name, &task.handle);
+    out.line(&format!("{name} still waits for a person; see: sayso show {}", task.handle));
+    Ok(Exit::Ok)
 }

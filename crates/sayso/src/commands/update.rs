@@ -100,10 +100,26 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let actor = who::person_if(loosens, context, &desk, &actor)?;
         desk.edit_task(&actor, id, edit)?;
     }
-    if let Some(status) = &args.status {
-        set_status(context, &desk, &actor, id, status, args.reason.as_deref().unwrap_or(""))?;
+    let reason = args.reason.as_deref().unwrap_or("");
+    match args.status.as_deref().map(status).transpose()? {
+        Some(Status::Closed) => {
+            let completed = super::close::close(context, &desk, &actor, id, reason, false)?;
+            super::close::report(context, &desk, &completed, "updated")
+        }
+        Some(Status::Open) => {
+            super::reopen::reopen(context, &desk, &actor, id, reason)?;
+            super::reopen::report(context, &desk, id, "updated")
+        }
+        Some(status) => {
+            set_status(context, &desk, &actor, id, status, reason)?;
+            shared::report_task(context, &desk, id, "updated")
+        }
+        None => shared::report_task(context, &desk, id, "updated"),
     }
-    shared::report_task(context, &desk, id, "updated")
+}
+
+fn status(typed: &str) -> Result<Status> {
+    typed.parse().map_err(|e: String| Failure::new(Code::BadValue, e))
 }
 
 fn edit(args: &Args, context: &Context<'_>, desk: &Desk) -> Result<Edit> {
@@ -147,26 +163,20 @@ fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> 
     answered.map(drop).map_err(|error| shared::naming(&gate, error))
 }
 
+/// The states that nothing else is told of. Opening and closing have commands of their own.
 fn set_status(
     context: &Context<'_>,
     desk: &Desk,
     actor: &Actor,
     id: TaskId,
-    typed: &str,
+    status: Status,
     reason: &str,
 ) -> Result<()> {
-    let status: Status = typed.parse().map_err(|e: String| Failure::new(Code::BadValue, e))?;
     let waits = desk.task(id)?.task.is_waiting();
-    let actor = &match status {
-        Status::Open => super::reopen::for_reopening(context, desk, actor, id)?,
-        // Closing looks for itself.
-        Status::Closed => actor.clone(),
-        _ => who::person_if(waits, context, desk, actor)?,
-    };
+    let actor = &who::person_if(waits, context, desk, actor)?;
     match status {
-        Status::Open => drop(desk.reopen_task(actor, id, reason)?),
+        Status::Open | Status::Closed => {}
         Status::InProgress => drop(desk.start_task(actor, id, None)?),
-        Status::Closed => super::close::close(context, desk, actor, id, reason, false).map(drop)?,
         Status::Deferred => drop(desk.defer_task(actor, id, None)?),
         Status::Failed => drop(desk.fail_task(actor, id, reason)?),
         Status::Blocked => drop(desk.block_task(actor, id, reason)?),

@@ -4,10 +4,11 @@ use super::shared;
 use crate::card;
 use crate::context::Context;
 use crate::exit::Result;
-use crate::out::Look;
+use crate::out::{Look, Out};
 use crate::when;
-use sayso_core::{Code, Deed, Exit};
-use sayso_engine::{Asked, InboxFilter};
+use sayso_core::gate::Whose;
+use sayso_core::{Actor, Code, Deed, Exit};
+use sayso_engine::{Asked, Desk, InboxFilter, Page};
 use sayso_server::wire;
 
 /// How many gates are shown before `inbox` is pointed to.
@@ -16,8 +17,8 @@ const SHOWN: usize = 5;
 /// How many alerts are told.
 const ALERTS_MAX: usize = 20;
 
-/// How far gates are counted.
-const COUNTED_MAX: usize = 1_000;
+/// How far cards are counted.
+const COUNTED_MAX: usize = 200;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
     let out = context.out;
@@ -31,9 +32,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
         }
         outcome => outcome?,
     };
-    let filter = InboxFilter { limit: SHOWN, ..InboxFilter::default() };
-    let page = desk.inbox(&actor, &filter)?;
     if out.json {
+        let filter = InboxFilter { limit: SHOWN, ..InboxFilter::default() };
+        let page = desk.inbox(&actor, &filter)?;
         let items = page.items.iter().map(|card| wire::Card::of(card, &when::rfc3339)).collect();
         let next = page.items.last().filter(|_| page.more).map(|c| c.gate.handle().to_owned());
         let alerts = desk.alerts(&actor, ALERTS_MAX)?;
@@ -41,36 +42,85 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
         out.json(&wire::Inbox { items, next, alerts });
         return Ok(Exit::Ok);
     }
-    // An agent is shown its own; how many others there are is not for it.
-    let count = match actor.may(Deed::Read) && page.more {
-        true => desk.count_open_gates(COUNTED_MAX)?,
-        false => page.items.len(),
-    };
+    match actor.may(Deed::Answer) {
+        true => to_person(context, &desk, &actor)?,
+        false => to_others(context, &desk, &actor)?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// What this person may answer, how to, and in a line what waits for others.
+fn to_person(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
+    let out = context.out;
+    let mut yours = cards(desk, actor, Some(Whose::Yours))?;
+    let groups = cards(desk, actor, Some(Whose::Groups))?;
+    let others = cards(desk, actor, Some(Whose::Others))?;
+    yours.more |= groups.more;
+    yours.items.extend(groups.items);
     let space = out.paint(Look::Name, desk.space_name());
-    match count {
-        0 => out.line(&format!("Nothing waits for you in {space}.")),
-        1 => out.line(&format!("One thing waits for you in {space}:")),
-        COUNTED_MAX => out.line(&format!("{COUNTED_MAX} things or more wait for you in {space}:")),
-        many => out.line(&format!("{many} things wait for you in {space}:")),
+    match (yours.items.len(), yours.more) {
+        (0, _) => out.line(&format!("Nothing waits for you in {space}.")),
+        (1, false) => out.line(&format!("One thing waits for you in {space}:")),
+        (many, false) => out.line(&format!("{many} things wait for you in {space}:")),
+        (many, true) => out.line(&format!("{many} things or more wait for you in {space}:")),
     }
-    if count > 0 {
-        out.line("");
-    }
-    shared::print_cards(context, &desk, &page.items)?;
-    if count > page.items.len() {
-        out.line(&out.paint(Look::Faint, "   … and more: sayso inbox"));
+    print(context, desk, &yours)?;
+    let plus = if others.more { " or more" } else { "" };
+    match others.items.len() {
+        0 => {}
+        1 => out.line("One more waits for others: sayso inbox --plain --whose others"),
+        many => {
+            out.line(&format!("{many}{plus} wait for others: sayso inbox --plain --whose others"))
+        }
     }
     out.line("");
-    match page.items.first() {
+    match yours.items.first() {
         Some(Asked { gate, .. }) => {
             out.line(&format!("  sayso show {}    look at it first", gate.handle()));
             card::how_to_answer(gate).iter().for_each(|how| out.line(&format!("  {how}")));
         }
-        None => {
-            out.line("  sayso ask \"…\"   ask something");
-            out.line("  sayso ready     what can be worked on");
-            out.line("  sayso --help    everything else");
-        }
+        None => what_else(out),
     }
-    Ok(Exit::Ok)
+    Ok(())
+}
+
+/// Whoever does not answer is told what waits, and no command that would be refused. An agent is shown its own.
+fn to_others(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
+    let out = context.out;
+    let all = cards(desk, actor, None)?;
+    let space = out.paint(Look::Name, desk.space_name());
+    match (all.items.len(), all.more) {
+        (0, _) => out.line(&format!("Nothing waits for a person in {space}.")),
+        (1, false) => out.line(&format!("One thing waits for a person in {space}:")),
+        (many, false) => out.line(&format!("{many} things wait for a person in {space}:")),
+        (many, true) => out.line(&format!("{many} things or more wait for a person in {space}:")),
+    }
+    print(context, desk, &all)?;
+    out.line("");
+    what_else(out);
+    Ok(())
+}
+
+fn cards(desk: &Desk, actor: &Actor, whose: Option<Whose>) -> Result<Page<Asked>> {
+    let filter = InboxFilter { whose, limit: COUNTED_MAX, ..InboxFilter::default() };
+    Ok(desk.inbox(actor, &filter)?)
+}
+
+fn print(context: &Context<'_>, desk: &Desk, page: &Page<Asked>) -> Result<()> {
+    let shown = page.items.get(..SHOWN).unwrap_or(&page.items);
+    if shown.is_empty() {
+        return Ok(());
+    }
+    context.out.line("");
+    shared::print_cards(context, desk, shown)?;
+    if page.items.len() > shown.len() {
+        context.out.line(&context.out.paint(Look::Faint, "   … and more: sayso inbox"));
+    }
+    Ok(())
+}
+
+fn what_else(out: &Out) {
+    out.line("  sayso ask \"…\"   ask something");
+    out.line("  sayso ready     what can be worked on");
+    out.line("  sayso --help    everything else");
 }

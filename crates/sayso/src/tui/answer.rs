@@ -1,17 +1,23 @@
 //! Answers: what one is made of, and the moment in which it can be taken back.
 
 use super::kept;
+use super::keys::shown;
+use super::line;
 use super::state::{Draft, Effect, Farewell, Held, Row, Spoken, State, Target, Wish, is_verdict};
 use super::unsent;
 use super::update::in_words as failure_in_words;
+use super::view::places;
 use crate::exit::Failure;
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Answer, Code, Content, GateId, Kind, Refusal, Shape, Verdict};
+use sayso_core::{Answer, Code, Content, GateId, Kind, Refusal, Shape, Timestamp, Verdict};
 use sayso_engine::Say;
-use sayso_server::keys::{DEAD_TIME, GRACE};
+use sayso_server::keys::{Action, DEAD_TIME, GRACE};
 use sayso_server::prose::{self, ending_in_words, still_needed};
 use std::time::Duration;
+
+/// So long before a card's time is over an answer to it is sent: late is no answer.
+const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 /// So much of an answer is told while it is held.
 const CONTENT_MAX: usize = 30;
@@ -19,17 +25,16 @@ const CONTENT_MAX: usize = 30;
 /// What is said when something was written that an answer will have.
 pub(super) const WRITTEN: &str = "kept; a answers with it";
 
+/// What is said where a line or a text is for a card that is no longer the same.
+pub(super) const CHANGED: &str = "the card has changed; look again; what you had typed is kept";
+
 /// The card under the cursor, if it may be spoken to: it was on the screen for a moment, as it is, and
 /// waits for this person.
 pub(super) fn ready(state: &mut State, at: Duration) -> Option<Row> {
-    if is_typing_on(state, at) {
+    if !is_looked_at(state, at) {
         return None;
     }
-    let Some(row) = state.here().filter(|row| is_drawn(state, row, at)).cloned() else {
-        // What was typed for something else is dropped without a word, and so is what is typed right after it.
-        state.dropped_at = Some(at);
-        return None;
-    };
+    let row = state.here()?.clone();
     let gate = row.gate();
     kept::carry_over(state, gate);
     let handle = gate.handle().to_owned();
@@ -45,6 +50,23 @@ pub(super) fn ready(state: &mut State, at: Duration) -> Option<Row> {
         return None;
     }
     Some(row)
+}
+
+/// Whether somebody looks at the card under the cursor. What is typed before is dropped, and so is what is typed
+/// right after it; only where no card is on the screen at all it is said how to get there.
+fn is_looked_at(state: &mut State, at: Duration) -> bool {
+    let is_list_alone = places(state).is_some_and(|places| places.card.is_none());
+    if is_list_alone && state.here().is_some() {
+        state.say(format!("{} looks at the card first", shown(Action::Open)));
+    }
+    if is_typing_on(state, at) {
+        return false;
+    }
+    let is_so = state.here().is_some_and(|row| is_drawn(state, row, at));
+    if !is_so {
+        state.dropped_at = Some(at);
+    }
+    is_so
 }
 
 /// Whether a card has been on the screen for a moment, as it is.
@@ -116,65 +138,109 @@ fn mistakes(refusal: &Refusal) -> Vec<String> {
     misfits.map(|misfit| format!("{}: {}", place(&misfit.at), misfit.words)).collect()
 }
 
-/// Says yes to everything that is marked.
+/// Says yes to what is marked.
 pub(super) fn approve_marked(state: &mut State, at: Duration) -> Vec<Effect> {
-    if is_typing_on(state, at) {
+    let Some(Batch { targets, left_out }) = batch(state, Verdict::Approved, at) else {
         return vec![];
-    }
-    let Some(targets) = alike(state, Verdict::Approved) else { return vec![] };
-    let words = format!("approving {} cards", targets.len());
+    };
+    let words = format!("approving {}", named(state, &targets));
     let says = targets.iter().map(|target| say(target, Answer::approved())).collect();
-    let marked = unmark(state);
-    speak(state, Spoken { says, words, content: String::new(), marked })
+    let marked = unmark(state, &targets);
+    speak(state, Spoken { says, words, content: left_out, marked })
 }
 
 /// Says no, with the reason that was typed.
-pub(super) fn reject(state: &mut State, targets: &[Target], reason: &str) -> Vec<Effect> {
+pub(super) fn reject(
+    state: &mut State,
+    targets: &[Target],
+    reason: &str,
+) -> Result<Vec<Effect>, String> {
     let gates: Option<Vec<Gate>> = targets.iter().map(|target| still(state, target)).collect();
-    let Some(gates) = gates else {
-        state.complain("the card has changed; look again; what you had typed is kept");
-        return vec![];
-    };
+    let gates = gates.ok_or(CHANGED)?;
     let reason = Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let answer = Answer::rejected(reason);
     for gate in &gates {
-        if let Err(refusal) = answer.check(gate.opened.kind, &gate.card.shape) {
-            state.complain(failure_in_words(&refusal.into()));
-            return vec![];
-        }
+        let checked = answer.check(gate.opened.kind, &gate.card.shape);
+        checked.map_err(|refusal| failure_in_words(&refusal.into()))?;
     }
-    let words = match gates.as_slice() {
-        [gate] => format!("rejecting {}", gate.handle()),
-        many => format!("rejecting {} cards", many.len()),
-    };
+    let words = format!("rejecting {}", named(state, targets));
     let says = targets.iter().map(|target| say(target, answer.clone())).collect();
-    let marked = unmark(state);
+    let marked = unmark(state, targets);
     let reason = answer.reason.as_deref().unwrap_or_default();
     let content = match reason.is_empty() {
         true => String::new(),
         false => format!("{:?}", shorten(&harmless_line(reason), CONTENT_MAX)),
     };
-    speak(state, Spoken { says, words, content, marked })
+    Ok(speak(state, Spoken { says, words, content, marked }))
 }
 
-/// What was marked, which is not any more.
-fn unmark(state: &mut State) -> Vec<Target> {
-    std::mem::take(&mut state.marks).into_values().collect()
+/// One by its name, several by their number.
+pub(super) fn named(state: &State, targets: &[Target]) -> String {
+    match targets {
+        [target] => state.name_of(target.gate),
+        many => format!("{} cards", many.len()),
+    }
 }
 
-/// What is marked, if it can be answered at once: nobody says yes to a risky one among harmless ones.
-pub(super) fn alike(state: &mut State, verdict: Verdict) -> Option<Vec<Target>> {
-    let targets: Vec<_> = state.marks.values().cloned().collect();
-    let gates: Option<Vec<_>> = targets.iter().map(|target| still(state, target)).collect();
-    let wrong = match gates.as_deref() {
-        None => Some("some of these have changed; mark them again"),
-        Some(gates) => why_not(state, gates, verdict),
+/// Takes the marks off what is answered now. Those that were there.
+fn unmark(state: &mut State, targets: &[Target]) -> Vec<Target> {
+    let marks = &mut state.marks;
+    targets.iter().filter_map(|target| marks.remove(&target.gate)).collect()
+}
+
+/// What is answered at once, and in words what of the marked is not.
+pub(super) struct Batch {
+    pub(super) targets: Vec<Target>,
+    pub(super) left_out: String,
+}
+
+impl Batch {
+    pub(super) fn of(target: Target) -> Self {
+        Self { targets: vec![target], left_out: String::new() }
+    }
+}
+
+/// What is marked, if it can be answered at once: nobody says yes to a risky one among harmless ones, to one
+/// that they do not see in the list, or to one they wrote something for that this yes would not have.
+pub(super) fn batch(state: &mut State, verdict: Verdict, at: Duration) -> Option<Batch> {
+    if !is_looked_at(state, at) {
+        return None;
+    }
+    let marked: Vec<_> = state.marks.values().cloned().collect();
+    let (mut gates, mut targets, mut left_out) = (vec![], vec![], vec![]);
+    for target in marked {
+        match fit_for_batch(state, &target) {
+            Ok(gate) => {
+                gates.push(gate);
+                targets.push(target);
+            }
+            Err(why) => left_out.push(format!("{} {why}", state.name_of(target.gate))),
+        }
+    }
+    let left_out = match left_out.is_empty() {
+        true => String::new(),
+        false => format!("left out: {}", left_out.join(", ")),
+    };
+    let wrong = match gates.is_empty() {
+        true => Some(left_out.clone()),
+        false => why_not(state, &gates, verdict).map(str::to_owned),
     };
     if let Some(wrong) = wrong {
         state.complain(wrong);
         return None;
     }
-    Some(targets)
+    Some(Batch { targets, left_out })
+}
+
+fn fit_for_batch(state: &State, target: &Target) -> Result<Gate, &'static str> {
+    let gate = still(state, target).ok_or("has changed; mark it again")?;
+    if !state.is_in_sight(target.gate) {
+        return Err("is hidden by what you look for");
+    }
+    match kept::is_written_for(state, &gate) {
+        true => Err(kept::BY_ITSELF),
+        false => Ok(gate),
+    }
 }
 
 fn why_not(state: &State, gates: &[Gate], verdict: Verdict) -> Option<&'static str> {
@@ -271,19 +337,37 @@ pub(super) fn proved(
             state.farewell.push(Farewell::Bad(failure));
         }
         (Ok(false), Wish::Answer(spoken)) => {
-            state.held.push(Held { spoken, until: at + GRACE });
+            let grace = grace(state, &spoken);
+            state.held.push(Held { spoken, until: at + grace });
             if state.is_leaving {
                 return send_held(state);
             }
+            return send_due(state, at);
         }
         (Ok(false), Wish::Deed(_, effect)) => return vec![effect],
         (Err(failure), Wish::Answer(spoken)) if unsent::is_away(failure.code) => {
             unsent::keep(state, spoken);
         }
         (Err(failure), _) if state.is_leaving => state.farewell.push(Farewell::Bad(failure)),
-        (Err(failure), _) => state.complain(failure_in_words(&failure)),
+        (Err(failure), Wish::Answer(_)) => state.complain(failure_in_words(&failure)),
+        (Err(failure), Wish::Deed(gate, _)) => {
+            line::answered(state, gate, false);
+            state.complain(failure_in_words(&failure));
+        }
     }
     super::press::leave_if_done(state)
+}
+
+/// For how long it is held: no longer than its card waits, less what it takes to get there.
+fn grace(state: &State, spoken: &Spoken) -> Duration {
+    let places = spoken.says.iter().filter_map(|say| state.list.place_of(say.gate));
+    let gates = places.filter_map(|place| state.list.rows.get(place)).map(Row::gate);
+    let ends = gates.filter_map(Gate::ends_at);
+    let left = |end: Timestamp| {
+        let micros = end.as_micros().saturating_sub(state.now.as_micros());
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0)).saturating_sub(ON_ITS_WAY)
+    };
+    ends.map(left).chain([GRACE]).min().unwrap_or(GRACE)
 }
 
 /// Sends all that is held, now.
@@ -312,7 +396,10 @@ fn send(state: &mut State, held: Held) -> Effect {
 pub(super) fn take_back(state: &mut State) {
     let last = match state.proving.pop_back() {
         Some(Wish::Answer(spoken)) => Some(spoken),
-        Some(Wish::Deed(..)) => None,
+        Some(Wish::Deed(gate, _)) => {
+            line::answered(state, gate, false);
+            None
+        }
         None => match state.held.pop() {
             Some(held) => Some(held.spoken),
             None if !state.unsent.is_empty() => return take_back_unsent(state),

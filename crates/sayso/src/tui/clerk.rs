@@ -1,7 +1,7 @@
 //! The clerk: goes to the desk with what the inbox wants, and comes back with what the desk said. The screen
 //! never waits for it.
 
-use super::state::{Effect, Event, Page, Refreshed, Row, Scope, View};
+use super::state::{Count, Effect, Event, Page, Refreshed, Row, Scope, View};
 use crate::cli::Globals;
 use crate::commands::{give, give_several};
 use crate::context::Context;
@@ -86,7 +86,9 @@ impl Clerk {
             View::All => None,
             View::Done => return self.done(after),
         };
-        let filter = InboxFilter { kinds, whose, all: self.scope.all, after, limit: CARDS };
+        // Whoever watches sees what was put off, too; a list of what is to be done has it when it is back.
+        let all = self.scope.all || view == View::All;
+        let filter = InboxFilter { kinds, whose, all, after, limit: CARDS };
         let page = self.desk.inbox(&self.me, &filter)?;
         let alerts = match after {
             None => self.desk.alerts(&self.me, ALERTS_MAX)?,
@@ -96,7 +98,22 @@ impl Clerk {
         let alerts = alerts.iter().filter(|alert| alert.trouble != Trouble::Unseen);
         let alerts = alerts.map(|alert| harmless_line(&format!("{}: {}", alert.gate, alert.what)));
         let next = page.items.last().filter(|_| page.more).map(|card| card.gate.opened.id);
-        Ok(Page { rows: self.rows(page.items)?, next, alerts: alerts.collect() })
+        let count = Count { number: page.items.len(), and_more: page.more };
+        let in_groups = match (view, after) {
+            (View::Yours, None) => Some(self.count_in_groups()?),
+            (View::Groups, None) => Some(count),
+            _ => None,
+        };
+        Ok(Page { rows: self.rows(page.items)?, next, alerts: alerts.collect(), in_groups })
+    }
+
+    /// Whoever looks at their own list hears of what they may answer beside it.
+    fn count_in_groups(&self) -> Result<Count> {
+        let (kinds, all) = (self.scope.kinds.clone(), self.scope.all);
+        let whose = Some(Whose::Groups);
+        let filter = InboxFilter { kinds, whose, all, after: None, limit: CARDS };
+        let page = self.desk.inbox(&self.me, &filter)?;
+        Ok(Count { number: page.items.len(), and_more: page.more })
     }
 
     /// What has ended, newest first, each by itself.
@@ -107,7 +124,7 @@ impl Clerk {
         let page = self.desk.gates(&self.me, filter)?;
         let next = page.items.last().filter(|_| page.more).map(|gate| gate.opened.id);
         let rows = self.rows(page.items.into_iter().map(Asked::alone).collect())?;
-        Ok(Page { rows, next, alerts: vec![] })
+        Ok(Page { rows, next, alerts: vec![], in_groups: None })
     }
 
     fn rows(&self, cards: Vec<Asked>) -> Result<Vec<Row>> {
@@ -169,7 +186,10 @@ impl Clerk {
         let until = when::moment(typed, self.desk.now())?;
         self.as_person(|_, actor| {
             let gate = self.desk.snooze(actor, gate, until)?;
-            Ok(format!("{} comes back {}", gate.handle(), when::local(until)))
+            Ok(match gate.snoozed_until {
+                Some(until) => format!("{} comes back {}", gate.handle(), when::local(until)),
+                None => format!("{} is back", gate.handle()),
+            })
         })
     }
 

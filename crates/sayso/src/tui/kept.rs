@@ -1,9 +1,9 @@
 //! What somebody wrote and did not say: kept beside the card it was for until it is said, and told to whoever
 //! leaves before that.
 
-use super::state::{Sort, State};
+use super::state::{Draft, Sort, State};
 use sayso_core::GateId;
-use sayso_core::gate::Gate;
+use sayso_core::gate::{Ending, Gate};
 use sayso_core::text::harmless;
 use serde_json::Value;
 
@@ -44,8 +44,42 @@ pub(super) fn is_unfinished(state: &State, gate: GateId) -> bool {
     [Sort::Form, Sort::Arguments].iter().any(|sort| state.kept.contains_key(&(gate, *sort)))
 }
 
+/// Why a card that something was written for is not answered together with others.
+pub(super) const BY_ITSELF: &str = "has something you wrote; answer it by itself";
+
+/// Whether something was written for a card that belongs to an answer to it: one yes for many would not have it.
+pub(super) fn is_written_for(state: &State, gate: &Gate) -> bool {
+    let sorts = [Sort::Text, Sort::Pick, Sort::Reason, Sort::Form, Sort::Arguments];
+    let is_kept = sorts.iter().any(|sort| state.kept.contains_key(&(gate.opened.id, *sort)));
+    let draft = Draft { wrong: vec![], ..state.draft(gate) };
+    is_kept || draft != Draft::of(gate)
+}
+
+/// It ended without what was written for it. That stays to be told, if somebody else ended it.
+pub(super) fn retire(state: &mut State, gate: &Gate) {
+    let id = gate.opened.id;
+    let is_own =
+        matches!(&gate.ending, Some(Ending::Answered { by, .. }) if by.name == state.me.name);
+    if !is_own {
+        let texts = written(state).into_iter().filter(|(of, _)| *of == id);
+        let late: Vec<_> = texts.map(|(_, text)| (gate.handle().to_owned(), text)).collect();
+        state.too_late.extend(late);
+    }
+    forget(state, id);
+}
+
 /// What was written and not sent, in words, for whoever leaves.
 pub(crate) fn unsaid(state: &State) -> Vec<String> {
+    let open = written(state).into_iter().map(|(id, text)| (state.name_of(id), text));
+    let all = open.chain(state.too_late.iter().cloned());
+    let in_words = |(name, text): (String, String)| {
+        format!("you had written this for {name}, and it was not sent:\n{}", harmless(&text).text)
+    };
+    all.map(in_words).collect()
+}
+
+/// What was written and not sent, with what it is for, each text once.
+fn written(state: &State) -> Vec<(GateId, String)> {
     let of_drafts = state.drafts.iter().flat_map(|(id, draft)| {
         let values = [&draft.form, &draft.arguments].into_iter().flatten().cloned().map(pretty);
         let texts = [&draft.text, &draft.other, &draft.reason].into_iter().cloned();
@@ -58,10 +92,5 @@ pub(crate) fn unsaid(state: &State) -> Vec<String> {
     let mut told: Vec<_> = of_drafts.chain(of_lines).filter(|(_, text)| !text.is_empty()).collect();
     told.sort();
     told.dedup();
-    let in_words = |(id, text): (GateId, String)| {
-        let row = state.list.place_of(id).and_then(|place| state.list.rows.get(place));
-        let name = row.map_or_else(|| id.to_string(), |row| row.gate().handle().to_owned());
-        format!("you had written this for {name}, and it was not sent:\n{}", harmless(&text).text)
-    };
-    told.into_iter().map(in_words).collect()
+    told
 }

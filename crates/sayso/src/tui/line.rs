@@ -4,12 +4,15 @@
 use super::answer;
 use super::keys::{Pressed, shown};
 use super::press::write;
-use super::state::{Draft, Effect, Field, Mode, Purpose, State, Target, What, Writing, Written};
-use super::update::{in_words, keep_in_sight, select};
+use super::state::{
+    Draft, Effect, Field, Mode, Purpose, Said, State, Target, What, Writing, Written,
+};
+use super::update::{in_words, keep_in_sight, seek, select};
 use super::view::places;
 use crate::commands::picks_or_words;
-use sayso_core::Shape;
+use crate::when;
 use sayso_core::gate::Gate;
+use sayso_core::{GateId, Shape};
 use sayso_server::keys::Action;
 
 /// The longest line that can be typed; what is longer is written in an editor.
@@ -27,7 +30,7 @@ pub(super) fn open_field(
     let kept = purpose.place().and_then(|place| state.kept.get(&place));
     let text = kept.map_or(text, String::as_str).to_owned();
     let at = text.chars().count();
-    state.mode = Mode::Field(Field { purpose, title, label, text, at });
+    state.mode = Mode::Field(Field { purpose, title, label, text, at, is_asked: false });
 }
 
 /// Cuts off a line that is about a card which is no longer the same. What was typed in it stays to be seen,
@@ -45,9 +48,7 @@ pub(super) fn cut_off(state: &mut State, gate: &Gate) -> bool {
         false => format!("{handle} is settled; what you had typed is not sent"),
     };
     field.label = "you had typed";
-    if gate.is_open() {
-        keep_typed(state, &field);
-    }
+    keep_typed(state, &field);
     state.mode = Mode::Cut(field);
     true
 }
@@ -67,10 +68,9 @@ pub(super) fn type_in(state: &mut State, key: &Pressed, mut field: Field) -> Vec
     let is_shown = places(state).is_some();
     match (key.name.as_str(), key.letter) {
         ("Escape" | "Ctrl+c", _) if is_shown => return leave(state, &field),
-        ("Enter", _) if is_shown => {
-            state.mode = Mode::Look;
-            return finish(state, field);
-        }
+        // What the desk has is not changed any more.
+        _ if field.is_asked => return vec![],
+        ("Enter", _) if is_shown => return finish(state, field),
         ("Tab", _) if is_shown => {
             if let Some((written, writing)) = to_editor(state, &field) {
                 keep_typed(state, &field);
@@ -111,6 +111,11 @@ fn typed(state: &mut State, field: Field) -> Vec<Effect> {
 /// Leaves a line. Nothing is said, and nothing that was typed is lost.
 fn leave(state: &mut State, field: &Field) -> Vec<Effect> {
     state.mode = Mode::Look;
+    if field.is_asked {
+        return vec![];
+    }
+    // What was wrong with the line goes with it.
+    state.said = Said::default();
     let key = match &field.purpose {
         Purpose::Filter => {
             state.list.filter.clear();
@@ -170,10 +175,10 @@ fn narrow(state: &mut State, filter: String) -> Vec<Effect> {
     }
     state.list.filter = filter;
     keep_in_sight(state);
-    match state.list.shown().first().filter(|_| state.list.cursor.is_none()) {
-        Some(first) => select(state, *first),
-        None => vec![],
-    }
+    let first = state.list.shown().first().copied().filter(|_| state.list.cursor.is_none());
+    let mut effects = first.map_or(vec![], |first| select(state, first));
+    effects.extend(seek(state));
+    effects
 }
 
 /// Opens the editor on what a longer answer is written to, with what was typed so far.
@@ -185,31 +190,86 @@ fn to_editor(state: &State, field: &Field) -> Option<(Written, Writing)> {
     Some((written, Writing::Below { question, narrative, begun: field.text.clone() }))
 }
 
-/// A line is typed.
+/// A line is typed. What is refused leaves it open, with what was typed: whoever types on means the line.
 fn finish(state: &mut State, field: Field) -> Vec<Effect> {
+    // A complaint about the line as it was before goes with it.
+    state.said = Said::default();
+    match done(state, &field) {
+        Ok(After::Closed(effects)) => {
+            state.mode = Mode::Look;
+            effects
+        }
+        Ok(After::Asked(effects)) => {
+            state.mode = Mode::Field(Field { is_asked: true, ..field });
+            effects
+        }
+        Err(why) => {
+            state.complain(why);
+            let is_finding = field.purpose == Purpose::Filter && state.list.is_loading;
+            state.said.is_until_heard = is_finding;
+            state.mode = Mode::Field(field);
+            vec![]
+        }
+    }
+}
+
+/// What becomes of a line that was taken.
+enum After {
+    Closed(Vec<Effect>),
+    /// The desk is asked whether it can be.
+    Asked(Vec<Effect>),
+}
+
+/// What a line does, or why it is refused.
+fn done(state: &mut State, field: &Field) -> Result<After, String> {
     let text = field.text.trim().to_owned();
     match &field.purpose {
-        Purpose::Filter => vec![],
+        Purpose::Filter if state.list.shown().is_empty() && !text.is_empty() => {
+            Err(match state.list.is_loading {
+                true => "nothing found yet, looking further …; Esc shows all".into(),
+                false => "no card has that in it; Esc shows all".into(),
+            })
+        }
+        Purpose::Filter => Ok(After::Closed(vec![])),
         Purpose::Reject(targets) => {
             // Until it is sent it can be taken back, and then its reason is there again.
-            keep_typed(state, &field);
-            answer::reject(state, targets, &text)
+            keep_typed(state, field);
+            answer::reject(state, targets, &text).map(After::Closed)
         }
-        Purpose::Snooze(target) if !text.is_empty() => {
-            keep_typed(state, &field);
-            answer::wish(state, target.gate, Effect::Snooze(target.gate, text))
+        Purpose::Snooze(_) if text.is_empty() => Err("until when? 2h, 3d, tomorrow or now".into()),
+        Purpose::Snooze(target) => {
+            keep_typed(state, field);
+            when::moment(&text, state.now).map_err(|failure| in_words(&failure))?;
+            ask(state, target, Effect::Snooze(target.gate, text))
         }
-        Purpose::Delegate(target) if !text.is_empty() => {
-            keep_typed(state, &field);
-            answer::wish(state, target.gate, Effect::Delegate(target.gate, text))
+        Purpose::Delegate(_) if text.is_empty() => Err("to whom? write a name".into()),
+        Purpose::Delegate(target) => {
+            keep_typed(state, field);
+            ask(state, target, Effect::Delegate(target.gate, text))
         }
-        Purpose::Snooze(_) | Purpose::Delegate(_) => vec![],
-        Purpose::Text(target) => take(state, &field, target, |draft| draft.text = text),
-        Purpose::Reason(target) => take(state, &field, target, |draft| draft.reason = text),
-        Purpose::Pick(target) => {
-            let target = target.clone();
-            pick(state, field, &target)
-        }
+        Purpose::Text(target) => take(state, field, target, |draft| draft.text = text),
+        Purpose::Reason(target) => take(state, field, target, |draft| draft.reason = text),
+        Purpose::Pick(target) => pick(state, field, target),
+    }
+}
+
+fn ask(state: &mut State, target: &Target, effect: Effect) -> Result<After, String> {
+    state.say("…");
+    Ok(After::Asked(answer::wish(state, target.gate, effect)))
+}
+
+/// The desk said something to a line it was asked about. Taken, the line is closed, and what is typed on is
+/// dropped for a moment; refused, it goes on.
+pub(super) fn answered(state: &mut State, gate: GateId, is_taken: bool) {
+    let Mode::Field(field) = &mut state.mode else { return };
+    let is_it = field.purpose.targets().iter().any(|target| target.gate == gate);
+    if !is_it || !field.is_asked {
+        return;
+    }
+    field.is_asked = false;
+    if is_taken {
+        state.mode = Mode::Look;
+        state.dropped_at = Some(state.clock);
     }
 }
 
@@ -219,11 +279,10 @@ fn take(
     field: &Field,
     target: &Target,
     change: impl FnOnce(&mut Draft),
-) -> Vec<Effect> {
+) -> Result<After, String> {
     let Some(gate) = answer::still(state, target) else {
         keep_typed(state, field);
-        state.complain("the card has changed; look again; what you had typed is kept");
-        return vec![];
+        return Err(answer::CHANGED.into());
     };
     let draft = state.draft_mut(&gate);
     change(draft);
@@ -231,33 +290,32 @@ fn take(
     if let Some(place) = field.purpose.place() {
         state.kept.remove(&place);
     }
-    state.say(answer::WRITTEN);
-    vec![]
+    match field.text.trim().is_empty() {
+        true => state.say("nothing is written"),
+        false => state.say(answer::WRITTEN),
+    }
+    Ok(After::Closed(vec![]))
 }
 
-/// Options as they were typed, by number or name; what is none is words of one's own. Where it is neither, the
-/// line stays open.
-fn pick(state: &mut State, field: Field, target: &Target) -> Vec<Effect> {
+/// Options as they were typed, by number or name; what is none is words of one's own. What is neither is refused.
+fn pick(state: &mut State, field: &Field, target: &Target) -> Result<After, String> {
     let Some(gate) = answer::still(state, target) else {
-        return take(state, &field, target, |_| ());
+        return take(state, field, target, |_| ());
     };
-    let Shape::Choice { options, multi, .. } = &gate.card.shape else { return vec![] };
+    let Shape::Choice { options, multi, .. } = &gate.card.shape else {
+        return Ok(After::Closed(vec![]));
+    };
     if field.text.trim().is_empty() {
-        return take(state, &field, target, |draft| draft.other.clear());
+        return take(state, field, target, |draft| draft.other.clear());
     }
-    match picks_or_words(&gate, &field.text) {
-        Err(failure) => {
-            state.complain(in_words(&failure));
-            state.mode = Mode::Field(field);
-            vec![]
-        }
-        Ok((_, Some(words))) => take(state, &field, target, |draft| {
+    match picks_or_words(&gate, &field.text).map_err(|failure| in_words(&failure))? {
+        (_, Some(words)) => take(state, field, target, |draft| {
             if !multi {
                 draft.picked.clear();
             }
             draft.other = words;
         }),
-        Ok((names, None)) => take(state, &field, target, |draft| {
+        (names, None) => take(state, field, target, |draft| {
             let place = |name: &String| options.iter().position(|option| option.name == *name);
             draft.picked = names.iter().filter_map(place).collect();
             draft.other.clear();

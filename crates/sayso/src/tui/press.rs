@@ -1,13 +1,14 @@
 //! What keys do. Which key does what stands in [`sayso_server::keys`].
 
-use super::answer;
+use super::answer::{self, Batch};
+use super::kept;
 use super::keys::Pressed;
 use super::line::{open_field, paste_in, type_in};
 use super::state::{
     Effect, Farewell, Mode, Pane, Purpose, Row, Sort, State, Target, What, Writing, Written,
 };
 use super::unsent;
-use super::update::{keep_in_sight, select, show_view};
+use super::update::{keep_in_sight, seek, select, show_view};
 use super::view::{card_height, help_height, places};
 use crate::exit::Failure;
 use sayso_core::{Code, Kind, Shape, Verdict};
@@ -64,11 +65,16 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
 }
 
 fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Effect> {
+    // Whoever does something else does not want to be taken there any more.
+    state.list.is_seeking_end = false;
     match action {
         Action::Down => step(state, 1),
         Action::Up => step(state, -1),
         Action::First => go(state, |shown| shown.first().copied()),
-        Action::Last => go(state, |shown| shown.last().copied()),
+        Action::Last => {
+            state.list.is_seeking_end = true;
+            seek(state)
+        }
         Action::Open => {
             if state.list.cursor.is_none() {
                 return step(state, 1);
@@ -85,10 +91,14 @@ fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Ef
         Action::Reject => begin_reject(state, at),
         Action::Choose => choose(state, key, at),
         Action::Edit => edit(state, at),
-        Action::Snooze => begin(state, at, Purpose::Snooze, "Put off", "for how long", "1h"),
+        Action::Snooze => {
+            let is_put_off = state.here().is_some_and(|row| row.is_put_off(state.now));
+            let text = if is_put_off { "now" } else { "1h" };
+            begin(state, at, Purpose::Snooze, "Put off", "until when", text)
+        }
         Action::Delegate => begin(state, at, Purpose::Delegate, "Hand on", "to whom", ""),
         Action::Claim => claim(state, at),
-        Action::Mark => mark(state),
+        Action::Mark => mark(state, at),
         Action::Undo => {
             answer::take_back(state);
             vec![]
@@ -168,19 +178,22 @@ fn read(state: &mut State, pages: isize) -> Vec<Effect> {
 }
 
 fn begin_reject(state: &mut State, at: Duration) -> Vec<Effect> {
-    let targets = match state.marks.is_empty() {
-        true => answer::ready(state, at).map(|row| vec![row.target()]),
-        false if answer::is_typing_on(state, at) => None,
-        false => answer::alike(state, Verdict::Rejected),
+    let batch = match state.marks.is_empty() {
+        true => answer::ready(state, at).map(|row| Batch::of(row.target())),
+        false => answer::batch(state, Verdict::Rejected, at),
     };
-    let Some(targets) = targets else { return vec![] };
+    let Some(Batch { targets, left_out }) = batch else { return vec![] };
     let of_one = targets.first().and_then(|target| answer::still(state, target));
-    let (title, reason) = match (targets.as_slice(), of_one) {
-        ([_], Some(gate)) => (format!("Reject {}", gate.handle()), state.draft(&gate).reason),
-        (many, _) => (format!("Reject {} cards", many.len()), String::new()),
+    let reason = match (targets.as_slice(), of_one) {
+        ([_], Some(gate)) => state.draft(&gate).reason,
+        _ => String::new(),
     };
+    let title = format!("Reject {}", answer::named(state, &targets));
     let label = "why, or what to do instead";
     open_field(state, Purpose::Reject(targets), title, label, &reason);
+    if !left_out.is_empty() {
+        state.say(left_out);
+    }
     vec![]
 }
 
@@ -286,18 +299,23 @@ pub(super) fn write(state: &mut State, written: Written, writing: Writing) -> Ve
 
 fn claim(state: &mut State, at: Duration) -> Vec<Effect> {
     let Some(row) = answer::ready(state, at) else { return vec![] };
-    let claim = row.gate().claim.as_ref().filter(|claim| claim.until > state.now);
-    match claim.is_some_and(|claim| claim.by == state.me.name) {
+    match state.holds(row.gate()) {
         true => answer::wish(state, row.id(), Effect::Release(row.id())),
         false => answer::wish(state, row.id(), Effect::Claim(row.id())),
     }
 }
 
-fn mark(state: &mut State) -> Vec<Effect> {
-    let Some(row) = state.here().filter(|row| row.gate().is_open()) else { return vec![] };
-    let target = row.target();
-    if state.marks.remove(&target.gate).is_none() {
-        state.marks.insert(target.gate, target);
+/// Marks a card, or takes its mark off. A mark is the beginning of an answer, so it takes what that takes.
+fn mark(state: &mut State, at: Duration) -> Vec<Effect> {
+    let here = state.here().map(Row::id);
+    let was_marked = here.is_some_and(|gate| state.marks.remove(&gate).is_some());
+    if !was_marked {
+        let Some(row) = answer::ready(state, at) else { return vec![] };
+        if kept::is_written_for(state, row.gate()) {
+            state.complain(format!("{} {}", row.gate().handle(), kept::BY_ITSELF));
+            return vec![];
+        }
+        state.marks.insert(row.id(), row.target());
     }
     match state.marks.len() {
         0 => state.say("none marked"),
@@ -363,8 +381,11 @@ fn palette(
             return vec![];
         }
         ("Enter", _) => {
+            let Some(binding) = things(&typed).get(place).copied() else {
+                state.complain("there is nothing of that name; Esc goes back");
+                return vec![];
+            };
             state.mode = Mode::Look;
-            let Some(binding) = things(&typed).get(place).copied() else { return vec![] };
             if binding.speaks {
                 state.say(format!("press {} for that: {}", binding.shown, binding.says));
                 return vec![];

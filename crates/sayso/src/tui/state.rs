@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(super) drafts: BTreeMap<GateId, Draft>,
     /// What was typed or written and is no part of an answer yet. It comes back with the same key.
     pub(super) kept: BTreeMap<(GateId, Sort), String>,
+    /// What was written for cards that ended before it was said, with their names.
+    pub(super) too_late: Vec<(String, String)>,
     /// When a key was dropped last: whoever types on means something else than this card.
     pub(super) dropped_at: Option<Duration>,
     /// What was marked, as it was when it was marked.
@@ -48,6 +50,8 @@ pub(crate) struct State {
     /// When that is tried again.
     pub(super) again_at: Duration,
     pub(super) said: Said,
+    /// How many wait for this person's groups, as far as that is known.
+    pub(super) in_groups: Option<Count>,
     /// What happened while the list was being looked at again.
     pub(super) changed: Option<BTreeSet<GateId>>,
     pub(super) is_refreshing: bool,
@@ -76,6 +80,7 @@ impl State {
             mode: Mode::Look,
             drafts: BTreeMap::new(),
             kept: BTreeMap::new(),
+            too_late: vec![],
             dropped_at: None,
             marks: BTreeMap::new(),
             proving: VecDeque::new(),
@@ -84,6 +89,7 @@ impl State {
             unsent: vec![],
             again_at: Duration::ZERO,
             said: Said::default(),
+            in_groups: None,
             changed: None,
             is_refreshing: false,
             looking: None,
@@ -96,6 +102,18 @@ impl State {
     /// The row the cursor stands on, if it is in the list as it is shown.
     pub(super) fn here(&self) -> Option<&Row> {
         self.list.rows.get(self.list.cursor?).filter(|row| self.list.lets_through(row))
+    }
+
+    /// What people call a gate.
+    pub(super) fn name_of(&self, gate: GateId) -> String {
+        let row = self.list.place_of(gate).and_then(|place| self.list.rows.get(place));
+        row.map_or_else(|| gate.to_string(), |row| row.gate().handle().to_owned())
+    }
+
+    /// Whether a gate is in the list as it is shown.
+    pub(super) fn is_in_sight(&self, gate: GateId) -> bool {
+        let row = self.list.place_of(gate).and_then(|place| self.list.rows.get(place));
+        row.is_some_and(|row| self.list.lets_through(row))
     }
 
     pub(super) fn draft(&self, gate: &Gate) -> Draft {
@@ -112,11 +130,19 @@ impl State {
     }
 
     pub(super) fn say(&mut self, words: impl Into<String>) {
-        self.said = Said { words: words.into(), is_wrong: false, since: self.clock };
+        self.said = Said { words: words.into(), since: self.clock, ..Said::default() };
     }
 
     pub(super) fn complain(&mut self, words: impl Into<String>) {
-        self.said = Said { words: words.into(), is_wrong: true, since: self.clock };
+        let words = words.into();
+        self.said = Said { words, is_wrong: true, since: self.clock, is_until_heard: false };
+    }
+
+    /// The desk said something again: what it failed with before is over.
+    pub(super) fn hear(&mut self) {
+        if self.said.is_until_heard {
+            self.said = Said::default();
+        }
     }
 
     /// What was said belongs to what was looked at then. What went wrong stays until it could be read.
@@ -138,6 +164,12 @@ impl State {
     pub(super) fn is_counting(&self) -> bool {
         let is_unseen = self.drawn.as_ref().is_some_and(|drawn| drawn.is_open && !drawn.is_seen);
         !self.held.is_empty() || is_unseen || self.away.is_some() || !self.unsent.is_empty()
+    }
+
+    /// Whether this person has taken it, and still has it.
+    pub(super) fn holds(&self, gate: &Gate) -> bool {
+        let claim = gate.claim.as_ref().filter(|claim| claim.until > self.now);
+        claim.is_some_and(|claim| claim.by == self.me.name)
     }
 
     /// Whether it is this person's to answer. The desk has told apart what is in their own lists.
@@ -213,6 +245,8 @@ pub(super) struct List {
     pub(super) next: Option<GateId>,
     pub(super) is_loading: bool,
     pub(super) is_loaded: bool,
+    /// Whether its last card is wanted, wherever that is.
+    pub(super) is_seeking_end: bool,
     /// Only what has this word in it, in small letters.
     pub(super) filter: String,
     /// Where the cursor was before the filter hid that.
@@ -232,6 +266,7 @@ impl List {
             next: None,
             is_loading: true,
             is_loaded: false,
+            is_seeking_end: false,
             filter: String::new(),
             hidden: None,
             alerts: vec![],
@@ -276,6 +311,11 @@ impl Row {
 
     pub(super) fn id(&self) -> GateId {
         self.asked.gate.opened.id
+    }
+
+    /// Whether it waits for a time that somebody named.
+    pub(super) fn is_put_off(&self, now: Timestamp) -> bool {
+        self.gate().snoozed_until.is_some_and(|until| until > now)
     }
 
     fn has(&self, word: &str) -> bool {
@@ -347,6 +387,8 @@ pub(super) struct Field {
     pub(super) text: String,
     /// Where the next letter goes, counted in letters.
     pub(super) at: usize,
+    /// Whether it is finished, and the desk is asked. It stays open until the desk said yes.
+    pub(super) is_asked: bool,
 }
 
 /// What a line is typed for. What is said to a card names it as it was seen when the line was begun.
@@ -421,7 +463,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    fn of(gate: &Gate) -> Self {
+    pub(super) fn of(gate: &Gate) -> Self {
         Self {
             digest: gate.digest.clone(),
             picked: BTreeSet::new(),
@@ -494,6 +536,8 @@ pub(super) struct Said {
     pub(super) is_wrong: bool,
     /// Since when it stands there.
     pub(super) since: Duration,
+    /// Whether it is only true until the desk is heard again.
+    pub(super) is_until_heard: bool,
 }
 
 /// What is told once the screen is gone.
@@ -547,6 +591,22 @@ pub(crate) struct Page {
     pub(super) rows: Vec<Row>,
     pub(super) next: Option<GateId>,
     pub(super) alerts: Vec<String>,
+    /// How many wait for the person's groups; none where nobody looked.
+    pub(super) in_groups: Option<Count>,
+}
+
+/// How many there are, as far as they were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(super) number: usize,
+    pub(super) and_more: bool,
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let more = if self.and_more { "+" } else { "" };
+        write!(f, "{}{more}", self.number)
+    }
 }
 
 /// A list that was looked at again: its first page, and the cards in which something happened.

@@ -6,7 +6,8 @@ use super::kept;
 use super::line;
 use super::press;
 use super::state::{
-    Effect, Event, Farewell, List, Page, Refreshed, Row, Sort, Spoken, State, View, What, Written,
+    Effect, Event, Farewell, List, Mode, Page, Purpose, Refreshed, Row, Sort, Spoken, State, View,
+    What, Written,
 };
 use super::unsent;
 use super::view::places;
@@ -21,6 +22,9 @@ use std::time::Duration;
 
 /// So many rows before the end of the list the next page is fetched.
 const AHEAD: usize = 15;
+
+/// So many rows are fetched at most to find something.
+const ROWS_MAX: usize = 5_000;
 
 /// Takes an event in.
 pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effect> {
@@ -37,15 +41,15 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
         Event::Page { list, is_first, page } if list == state.list.number => match page {
             Ok(page) => take_page(state, page, is_first),
             Err(failure) => {
-                state.list.is_loading = false;
-                failed(state, &failure)
+                (state.list.is_loading, state.list.is_seeking_end) = (false, false);
+                unheard(state, &failure)
             }
         },
         Event::Refreshed { list, found } if list == state.list.number => {
             state.is_refreshing = false;
             let mut effects = match found {
                 Ok(found) => take_refreshed(state, found),
-                Err(failure) => failed(state, &failure),
+                Err(failure) => unheard(state, &failure),
             };
             let changed = state.changed.take().map(Vec::from_iter);
             effects.extend(changed.into_iter().flat_map(|gates| refresh(state, &gates)));
@@ -109,6 +113,28 @@ fn more(state: &mut State) -> Vec<Effect> {
     let Some(after) = state.list.next.filter(|_| !state.list.is_loading) else { return vec![] };
     state.list.is_loading = true;
     vec![Effect::Load { list, view, after: Some(after) }]
+}
+
+/// Goes on to what is looked for, a page at a time: all that has a word in it, or the end of the list.
+pub(super) fn seek(state: &mut State) -> Vec<Effect> {
+    let list = &state.list;
+    let is_seeking = list.is_seeking_end || !list.filter.is_empty();
+    let goes_on = list.next.is_some() && list.rows.len() < ROWS_MAX;
+    if is_seeking && goes_on {
+        if list.is_seeking_end {
+            state.say("looking for the end of the list …");
+        }
+        return more(state);
+    }
+    let shown = state.list.shown();
+    let last = shown.last().copied().filter(|_| std::mem::take(&mut state.list.is_seeking_end));
+    let Some(last) = last else { return vec![] };
+    state.hush();
+    let effects = select(state, last);
+    if state.list.next.is_some() {
+        state.say(format!("the list goes on; these are the first {}", state.list.rows.len()));
+    }
+    effects
 }
 
 /// Fetches what there is to know of the card under the cursor; one at a time, and then the one that is
@@ -185,6 +211,8 @@ fn drawn(
 }
 
 fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
+    state.hear();
+    state.in_groups = page.in_groups.or(state.in_groups);
     let list = &mut state.list;
     (list.is_loading, list.is_loaded, list.next) = (false, true, page.next);
     for row in page.rows {
@@ -192,15 +220,17 @@ fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
             list.rows.push(row);
         }
     }
-    if !is_first {
-        return vec![];
+    if is_first {
+        list.alerts = page.alerts;
     }
-    list.alerts = page.alerts;
-    // Whoever opens a list looks at its first card. What comes later is looked at when they go there.
-    if list.cursor.is_none() && !list.rows.is_empty() {
-        return select(state, 0);
-    }
-    vec![]
+    // Whoever opens a list looks at its first card, and whoever looks for a word at the first that has it. What
+    // else comes later is looked at when they go there.
+    let is_finding = matches!(&state.mode, Mode::Field(field) if field.purpose == Purpose::Filter);
+    let first = list.shown().first().copied();
+    let first = first.filter(|_| list.cursor.is_none() && (is_first || is_finding));
+    let mut effects = first.map_or(vec![], |first| select(state, first));
+    effects.extend(seek(state));
+    effects
 }
 
 /// Looks at the list again. What happens meanwhile is looked at after that, all of it at once.
@@ -222,6 +252,8 @@ pub(super) fn refresh(state: &mut State, gates: &[GateId]) -> Vec<Effect> {
 /// What is new comes at the end; what is there stays in its place.
 fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
     let Refreshed { first, cards } = found;
+    state.hear();
+    state.in_groups = first.in_groups.or(state.in_groups);
     let here = state.here().map(Row::id);
     let is_here = cards.iter().any(|card| Some(card.gate.opened.id) == here);
     cards.into_iter().for_each(|card| renew(state, card));
@@ -263,7 +295,7 @@ fn renew(state: &mut State, asked: Asked) {
     }
     let (is_carried, is_cut) = (kept::carry_over(state, &gate), line::cut_off(state, &gate));
     if is_over {
-        kept::forget(state, id);
+        kept::retire(state, &gate);
     }
     let handle = gate.handle();
     let kept = match (is_carried || is_cut) && !is_over {
@@ -439,6 +471,7 @@ fn take_gate(state: &mut State, gate: sayso_core::gate::Gate) {
 }
 
 fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Vec<Effect> {
+    line::answered(state, gate, outcome.is_ok());
     match outcome {
         Ok(words) => {
             state.kept.retain(|(of, sort), _| {
@@ -456,6 +489,13 @@ fn ended(state: &mut State) -> Vec<Effect> {
     answer::take_all_back(state, "ended while");
     unsent::give_up(state);
     vec![Effect::Leave]
+}
+
+/// The list cannot be had. That is over when it can.
+fn unheard(state: &mut State, failure: &Failure) -> Vec<Effect> {
+    state.complain(in_words(failure));
+    state.said.is_until_heard = true;
+    vec![]
 }
 
 fn failed(state: &mut State, failure: &Failure) -> Vec<Effect> {

@@ -112,7 +112,8 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
 fn a_line_about_several_is_cut_off_by_each() {
     let gates = two();
     let mut stage = Stage::with((120, 40), gates.clone());
-    stage.keys(&["x", "j", "x", "r"]);
+    stage.mark(2);
+    stage.keys(&["r"]);
     stage.write("not ");
     let now = revised(&gates[0], "Other?");
     stage.refresh(vec![now.clone(), gates[1].clone()], vec![now]);
@@ -146,7 +147,7 @@ fn what_is_not_found_is_not_answered() {
     let screen = stage.draw();
     assert!(screen.contains("No card has that in it.") && !screen.contains("Your answer"));
     stage.keys(&["a", "r"]);
-    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && line(&stage) == "second xar");
     // Where the cursor was it is again.
     stage.keys(&["Escape"]);
     assert_eq!(stage.state.here().unwrap().gate().handle(), "g2k2m");
@@ -430,7 +431,8 @@ fn leaving_sends_nothing_where_nobody_is() {
 fn one_of_several_was_settled_elsewhere() {
     let gates = two();
     let mut stage = Stage::with((120, 40), gates.clone());
-    stage.keys(&["x", "j", "x", "a"]);
+    stage.mark(2);
+    stage.keys(&["a"]);
     stage.prove();
     let over = answered(gates[0].clone(), "bob", Answer::approved());
     stage.refresh(vec![gates[1].clone()], vec![over]);

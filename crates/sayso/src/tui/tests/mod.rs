@@ -4,11 +4,14 @@
 
 mod hostile;
 mod lines;
+mod lists;
+mod marks;
+mod refused;
 mod rules;
 mod screens;
 
 use super::keys::tests::press;
-use super::state::{Effect, Event, Page, Refreshed, Row, State, View};
+use super::state::{Count, Effect, Event, Page, Refreshed, Row, State, View};
 use super::update::{begin, update};
 use super::view::view;
 use ratatui::buffer::Buffer;
@@ -117,7 +120,7 @@ impl Stage {
 
     fn load(&mut self, gates: Vec<Gate>, next: Option<GateId>) {
         let rows = gates.into_iter().map(row).collect();
-        let page = Ok(Page { rows, next, alerts: vec![] });
+        let page = Ok(Page { rows, next, alerts: vec![], in_groups: None });
         let list = self.state.list.number;
         self.happen(Event::Page { list, is_first: true, page });
     }
@@ -142,6 +145,21 @@ impl Stage {
         keys.iter().for_each(|key| self.happen(Event::Key(press(key))));
     }
 
+    /// Goes to the card below, which is drawn and looked at for a moment.
+    fn next(&mut self) {
+        self.keys(&["j"]);
+        self.settle();
+    }
+
+    /// Marks the first cards of the list, one after the other.
+    fn mark(&mut self, count: usize) {
+        self.keys(&["x"]);
+        for _ in 1..count {
+            self.next();
+            self.keys(&["x"]);
+        }
+    }
+
     fn write(&mut self, text: &str) {
         text.chars().for_each(|letter| self.keys(&[&letter.to_string()]));
     }
@@ -154,7 +172,7 @@ impl Stage {
     /// The list was looked at again; these cards are in it, and something happened to those.
     fn refresh(&mut self, first: Vec<Gate>, changed: Vec<Gate>) {
         let rows = first.into_iter().map(row).collect();
-        let first = Page { rows, next: None, alerts: vec![] };
+        let first = Page { rows, next: None, alerts: vec![], in_groups: None };
         let cards = changed.into_iter().map(asked).collect();
         let list = self.state.list.number;
         self.happen(Event::Refreshed { list, found: Ok(Refreshed { first, cards }) });
@@ -167,6 +185,15 @@ impl Stage {
         let drawn = view(&self.state, area, &mut buffer);
         self.happen(Event::Drawn(drawn.card));
         text_of(&buffer)
+    }
+
+    /// What was sent last.
+    fn said(&self) -> Vec<sayso_engine::Say> {
+        let sent = self.done.iter().rev().find_map(|effect| match effect {
+            Effect::Send(says) => Some(says.clone()),
+            _ => None,
+        });
+        sent.unwrap_or_default()
     }
 
     /// What was sent so far.

@@ -200,7 +200,8 @@ fn a_slow_desk_loses_no_answer() {
 #[test]
 fn marks_come_back() {
     let mut stage = Stage::with((120, 40), three());
-    stage.keys(&["x", "j", "x", "a"]);
+    stage.mark(2);
+    stage.keys(&["a"]);
     stage.prove();
     assert!(stage.state.marks.is_empty());
     stage.keys(&["z"]);
@@ -454,7 +455,8 @@ fn several_at_once_if_they_are_alike() {
     risky.risk = Risk::High;
     let gates = vec![verdict(1, "First?"), verdict(2, "Second?"), waits(risky, 3)];
     let mut stage = Stage::with((120, 40), gates.clone());
-    stage.keys(&["x", "j", "x", "a"]);
+    stage.mark(2);
+    stage.keys(&["a"]);
     stage.prove();
     stage.pass(5_100);
     let said = stage.done.iter().find_map(|effect| match effect {
@@ -463,7 +465,9 @@ fn several_at_once_if_they_are_alike() {
     });
     assert_eq!(said.unwrap(), [gates[0].opened.id, gates[1].opened.id]);
     let mut stage = Stage::with((120, 40), gates);
-    stage.keys(&["x", "j", "j", "x", "a"]);
+    stage.keys(&["x", "j"]);
+    stage.next();
+    stage.keys(&["x", "a"]);
     assert!(stage.state.proving.is_empty());
     assert!(stage.draw().contains("these differ in risk"));
     stage.keys(&["r"]);
@@ -531,8 +535,12 @@ fn finding_and_other_lists() {
         let list = stage.state.list.number;
         assert_eq!(stage.done.last(), Some(&Effect::Load { list, view, after: None }));
         // What was fetched for the list before is not for this one.
-        let page =
-            Ok(Page { rows: three().into_iter().map(row).collect(), next: None, alerts: vec![] });
+        let page = Ok(Page {
+            rows: three().into_iter().map(row).collect(),
+            next: None,
+            alerts: vec![],
+            in_groups: None,
+        });
         stage.happen(Event::Page { list: list - 1, is_first: true, page });
         assert!(stage.state.list.rows.is_empty());
     }

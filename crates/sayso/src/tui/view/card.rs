@@ -322,7 +322,7 @@ fn answer(state: &State, gate: &Gate, page: &mut Page) {
         (Action::Reject, "reject"),
         (Action::Edit, write),
         (Action::Snooze, "put off"),
-        (Action::Claim, "take"),
+        (Action::Claim, if state.holds(gate) { "give back" } else { "take" }),
         (Action::Delegate, "hand on"),
     ];
     let mut spans = vec![Span::raw("  ")];
@@ -417,6 +417,10 @@ fn way(state: &State, row: &Row, page: &mut Page) {
         for step in &receipt.steps {
             let when = prose::relative(step.at, state.now);
             page.text(Look::Faint, "  ", &format!("{}, {when}", prose::step(step)));
+        }
+        if gate.revision > 1 {
+            let words = format!("changed by its asker; this is card {} of it", gate.revision);
+            page.text(Look::Faint, "  ", &words);
         }
         let onward = prose::onward(receipt);
         onward.iter().for_each(|line| page.text(Look::Plain, "  ", line));

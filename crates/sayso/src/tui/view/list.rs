@@ -1,7 +1,8 @@
 //! The list: two lines for each card.
 
+use super::super::keys::shown;
 use super::super::paint::{Look, Paint, fit};
-use super::super::state::{Row, State};
+use super::super::state::{Row, State, View};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -9,7 +10,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use sayso_core::text::harmless_line;
 use sayso_core::{Risk, Verdict};
-use sayso_server::prose::{age, ending_in_words, hurry, relative, unblocks};
+use sayso_server::keys::Action;
+use sayso_server::prose::{
+    age, ending_in_words, hurry, relative, silence, silence_in_short, unblocks,
+};
 use unicode_width::UnicodeWidthStr;
 
 /// So many lines has a row.
@@ -18,13 +22,11 @@ pub(super) const ROW_LINES: u16 = 2;
 pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let shown = state.list.shown();
     if shown.is_empty() {
-        let words = match (state.list.is_loaded, state.list.filter.is_empty()) {
-            (false, _) => "…",
-            (true, true) => state.list.view.is_empty(),
-            (true, false) => "No card has that in it.",
-        };
         let place = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 1, height: 1 };
-        paint.line(Look::Faint, fit(words, usize::from(place.width))).render(place, to);
+        for (words, y) in empty(state).into_iter().zip(place.y..) {
+            let line = paint.line(Look::Faint, fit(&words, usize::from(place.width)));
+            line.render(Rect { y, ..place }, to);
+        }
     }
     let room = usize::from(area.height / ROW_LINES);
     for (at, index) in shown.iter().skip(state.list.top).take(room).enumerate() {
@@ -39,14 +41,31 @@ pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     foot(state, shown.len(), paint, area, to);
 }
 
+/// What is said where there is no row.
+fn empty(state: &State) -> Vec<String> {
+    let list = &state.list;
+    match (list.is_loaded, list.filter.is_empty()) {
+        (false, _) => return vec!["…".into()],
+        (true, false) if list.is_loading => return vec!["Looking further …".into()],
+        (true, false) if list.next.is_some() => {
+            return vec![format!("None of the first {} has that in it.", list.rows.len())];
+        }
+        (true, false) => return vec!["No card has that in it.".into()],
+        (true, true) => {}
+    }
+    let groups = state.in_groups.filter(|count| count.number > 0 && list.view == View::Yours);
+    let groups =
+        groups.map(|count| format!("{count} in your groups ({})", shown(Action::NextView)));
+    [list.view.is_empty().to_owned()].into_iter().chain(groups).collect()
+}
+
 /// What is below the rows, where there is room for a line: what hangs, or that there are more.
 fn foot(state: &State, count: usize, paint: Paint, area: Rect, to: &mut Buffer) {
     let room = usize::from(area.height / ROW_LINES);
     let below = count.saturating_sub(state.list.top + room);
     let (look, words) = match (state.list.alerts.first(), below) {
         (Some(alert), 0) => (Look::Warn, format!("! {alert}")),
-        (None, 0) if state.list.filter.is_empty() => return,
-        (None, 0) => (Look::Faint, format!("with {:?} in it", state.list.filter)),
+        (None, 0) => return,
         (_, more) => {
             let and_more = if state.list.next.is_some() { "+" } else { "" };
             (Look::Faint, format!("{more}{and_more} more below"))
@@ -84,17 +103,17 @@ fn lines(
         false => {
             let words = fit(&ending_in_words(gate), (width - used).saturating_sub(1));
             let words = paint.span(verdict_look(row), words);
-            (Line::from_iter(head.into_iter().chain([words])), None)
+            (Line::from_iter(head.into_iter().chain([words])), vec![])
         }
     };
     let risk = match gate.opened.risk > Risk::Medium && gate.is_open() {
         true => format!("{} risk: ", gate.opened.risk.as_str()),
         false => String::new(),
     };
-    let left = left.map(|left| format!("{left}: ")).unwrap_or_default();
+    let left: String = left.iter().map(|left| format!("{left}: ")).collect();
     let room = width.saturating_sub(5 + risk.width() + left.width());
     let question = fit(&harmless_line(&gate.card.question), room);
-    let waits = gate.is_open() && !row.is_gone && !is_put_off(state, row);
+    let waits = gate.is_open() && !row.is_gone && !row.is_put_off(state.now);
     let look = match (waits, is_here) {
         (false, _) => Look::Faint,
         (true, true) => Look::Strong,
@@ -113,22 +132,18 @@ fn lines(
     }
 }
 
-/// Whether it waits for a time that somebody named.
-fn is_put_off(state: &State, row: &Row) -> bool {
-    row.gate().snoozed_until.is_some_and(|until| until > state.now)
-}
-
 /// What it is, what one should know, and at the right how long it has waited or when it comes back. Beside it
-/// what it unblocks, where that has no room there: it says why this row comes before others.
+/// what matters and has no room there: when its time is over, and what it unblocks, which says why this row
+/// comes before others.
 fn open(
     state: &State,
     row: &Row,
     head: Vec<Span<'static>>,
     paint: Paint,
     room: usize,
-) -> (Line<'static>, Option<String>) {
+) -> (Line<'static>, Vec<String>) {
     let gate = row.gate();
-    let waited = match gate.snoozed_until.filter(|_| is_put_off(state, row)) {
+    let waited = match gate.snoozed_until.filter(|_| row.is_put_off(state.now)) {
         Some(until) => format!("back {}", relative(until, state.now)),
         None => relative(gate.opened_at, state.now),
     };
@@ -140,7 +155,7 @@ fn open(
     }
     let unblocks = unblocks(&row.asked);
     about.extend(unblocks.clone());
-    if row.is_gone && !is_put_off(state, row) {
+    if row.is_gone && !row.is_put_off(state.now) {
         about.push("waits for others".into());
     }
     about.extend(hurry(gate, state.now));
@@ -148,7 +163,10 @@ fn open(
     while about.len() > 1 && about.join(" · ").width() > room {
         about.pop();
     }
-    let left = unblocks.filter(|unblocks| !about.contains(unblocks));
+    let is_told = silence(gate, state.now).is_some_and(|silence| about.contains(&silence));
+    let silence = silence_in_short(gate, state.now).filter(|_| !is_told);
+    let unblocks = unblocks.filter(|unblocks| !about.contains(unblocks));
+    let left = silence.into_iter().chain(unblocks).collect();
     let about = fit(&about.join(" · "), room);
     let gap = " ".repeat(room.saturating_sub(about.width()) + 1);
     let tail = [
@@ -165,7 +183,7 @@ fn mark(state: &State, row: &Row) -> (&'static str, Look) {
     match row.gate().is_open() {
         true if state.marks.contains_key(&row.id()) => ("x", Look::Warn),
         true if state.is_going(row.id()) => ("»", Look::Warn),
-        true if is_put_off(state, row) => ("h", Look::Faint),
+        true if row.is_put_off(state.now) => ("h", Look::Faint),
         true if is_new => ("●", Look::Name),
         true => (" ", Look::Plain),
         false => match row.gate().verdict() {

@@ -5,14 +5,14 @@ mod list;
 mod over;
 
 use super::keys::shown;
-use super::paint::{Look, Paint, fit};
+use super::paint::{Look, Paint, fit, lines_of};
 use super::press::things;
 use super::state::{Mode, Pane, Row, State, View};
 use super::unsent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::widgets::{Clear, Widget};
 use sayso_core::{Digest, GateId, Kind, Shape};
 use sayso_server::keys::Action;
 use unicode_width::UnicodeWidthStr;
@@ -84,6 +84,9 @@ pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
     head(state, paint, places.head, to);
     let has_panes = matches!(state.mode, Mode::Look | Mode::Field(_) | Mode::Cut(_));
     frame(&places, has_panes, paint, to);
+    if has_panes {
+        filter(state, &places, paint, to);
+    }
     let mut drawn = Frame::default();
     match &state.mode {
         Mode::Help { scroll } => over::help(*scroll, paint, places.body, to),
@@ -99,7 +102,6 @@ pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
             }
         }
     }
-    status(state, paint, places.status, to);
     match &state.mode {
         Mode::Field(field) => {
             drawn.cursor = Some(over::field(field, paint, places.body, to));
@@ -117,6 +119,7 @@ pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
         }
         Mode::Look => keys(state, paint, places.keys, to),
     }
+    status(state, paint, places.status, to);
     drawn
 }
 
@@ -148,7 +151,8 @@ fn too_small(state: &State, area: Rect, to: &mut Buffer) -> Frame {
 /// Which space, which list, how many.
 fn head(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let width = usize::from(area.width);
-    let open = state.list.rows.iter().filter(|row| row.gate().is_open() && !row.is_gone).count();
+    let waits = |row: &&Row| row.gate().is_open() && !row.is_gone && !row.is_put_off(state.now);
+    let open = state.list.rows.iter().filter(waits).count();
     let more = if state.list.next.is_some() { "+" } else { "" };
     let count = match (state.list.view, state.list.is_loaded) {
         (_, false) => "…".to_owned(),
@@ -157,9 +161,11 @@ fn head(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
         (_, true) if open == 1 && more.is_empty() => "1 waits".to_owned(),
         (_, true) => format!("{open}{more} wait"),
     };
-    let tab = |view: &View| match *view == state.list.view {
-        true => format!("[{}]", view.title()),
-        false => format!(" {} ", view.title()),
+    let groups = state.in_groups.filter(|count| count.number > 0 && state.list.view == View::Yours);
+    let tab = |view: &View| match (*view == state.list.view, groups) {
+        (true, _) => format!("[{}]", view.title()),
+        (false, Some(count)) if *view == View::Groups => format!(" {} {count} ", view.title()),
+        (false, _) => format!(" {} ", view.title()),
     };
     let tabs: Vec<_> = View::ALL.iter().map(|view| (*view, tab(view))).collect();
     let taken = tabs.iter().map(|(_, tab)| tab.width()).sum::<usize>() + count.width() + 11;
@@ -193,6 +199,18 @@ fn frame(places: &Places, has_panes: bool, paint: Paint, to: &mut Buffer) {
     }
 }
 
+/// What is looked for stands above the panes for as long as it hides something, whatever else is told.
+fn filter(state: &State, places: &Places, paint: Paint, to: &mut Buffer) {
+    if state.list.filter.is_empty() {
+        return;
+    }
+    let area = Rect { x: 1, y: places.body.y - 1, height: 1, width: places.body.width - 2 };
+    let room = usize::from(places.between.unwrap_or(area.width)).saturating_sub(2);
+    let further = if state.list.is_loading { ", looking further …" } else { "" };
+    let words = format!(" with {:?} in it{further} ", state.list.filter);
+    paint.line(Look::Warn, fit(&words, room)).render(area, to);
+}
+
 /// What was said last, or what is held and how to take it back.
 fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(2);
@@ -224,7 +242,25 @@ fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let said = is_said.then(|| said.words.clone());
     let parts: Vec<_> = [unsent, said, held, away].into_iter().flatten().collect();
     let words = format!("{sign}{}", parts.join(" · "));
-    paint.line(look, format!(" {}", fit(&words, width))).render(area, to);
+    let lines_max = if area.width < BOTH { 3 } else { 2 };
+    let lines = in_lines(&words, width, lines_max);
+    // What is longer than a line covers the rule above it, and where it is narrow one more line. Nothing moves.
+    let first = area.y + 1 - u16::try_from(lines.len().max(1)).unwrap_or(1);
+    for (line, y) in lines.into_iter().zip(first..) {
+        let area = Rect { y, ..area };
+        Clear.render(area, to);
+        paint.line(look, format!(" {line}")).render(area, to);
+    }
+}
+
+/// A message in as many lines as it may have; a mark says where even that is not enough.
+fn in_lines(words: &str, width: usize, lines_max: usize) -> Vec<String> {
+    let mut lines = lines_of(words, width);
+    let rest = lines.split_off(lines.len().min(lines_max));
+    if let (false, Some(last)) = (rest.is_empty(), lines.last_mut()) {
+        *last = fit(&format!("{last} {}", rest.join(" ")), width);
+    }
+    lines
 }
 
 /// The keys that are of use now, as many as fit. Help and the way out are always there.

@@ -151,7 +151,7 @@ pub(super) fn field_keys(state: &State, field: &Field, paint: Paint, area: Rect,
         }
         Purpose::Filter => "Enter keeps it   Esc shows all",
         Purpose::Reject(_) => "Enter rejects   Esc leaves it",
-        Purpose::Snooze(_) => "Enter puts it off (2h, 3d, tomorrow)   Esc leaves it",
+        Purpose::Snooze(_) => "Enter puts it off (2h, 3d, tomorrow; now: back)   Esc leaves it",
         Purpose::Delegate(_) => "Enter hands it on   Esc leaves it",
         Purpose::Text(_) => "Enter keeps it, a answers   Tab opens your editor   Esc leaves it",
         Purpose::Pick(_) | Purpose::Reason(_) => "Enter keeps it, a answers   Esc leaves it",

@@ -53,7 +53,7 @@ everywhere! {
         as_of(space, "cid", &["approve", &gate]).ok();
         // A sign-off that a task requires is routed, too.
         let task = space.create(&["Sign it", "--requires", "review"]);
-        space.coder(&["close", &task]).ok();
+        space.coder(&["close", &task]).exits(12);
         assert_eq!(space.show(&space.gate(&task))["approvers"], "1 of (bob, cid)");
         // Nothing is said about decisions: anyone.
         let gate = space.ask("coder", &["Ship?", "--verdict"]);

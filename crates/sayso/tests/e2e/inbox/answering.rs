@@ -161,7 +161,14 @@ in_places! {
         terminal.press(&["c"]);
         terminal.shows("is yours for half an hour");
         terminal.press(&["h"]);
-        terminal.shows("for how long: 1h");
+        terminal.shows("until when: 1h");
+        // What is refused leaves the line open, so no letter of the next try is a key.
+        terminal.press(&["C-u"]);
+        terminal.write("noonish");
+        terminal.press(&["Enter"]);
+        terminal.shows("is no time");
+        terminal.press(&["C-u"]);
+        terminal.write("1h");
         terminal.press(&["Enter"]);
         terminal.shows("comes back");
         terminal.press(&["j"]);
@@ -170,7 +177,11 @@ in_places! {
         terminal.write("bob");
         terminal.press(&["Enter"]);
         terminal.shows("waits for bob in your place");
-        terminal.press(&["j", "x", "j", "x"]);
+        for gate in &gates[2..] {
+            terminal.press(&["j"]);
+            terminal.looks_at(gate);
+            terminal.press(&["x"]);
+        }
         terminal.shows("2 marked");
         terminal.press(&["a"]);
         terminal.shows("approving 2 cards");
@@ -182,6 +193,16 @@ in_places! {
         assert_eq!(first["claimed_by"], crate::harness::user().as_str(), "{first}");
         assert!(first["snoozed_until"].is_string(), "{first}");
         assert_eq!(space.show(&gates[1])["delegations"][0]["to"], "bob");
+        // Who watches sees what was put off, and brings it back.
+        terminal.press(&["v", "v", "/"]);
+        terminal.shows("[Watching]");
+        terminal.write(&gates[0]);
+        terminal.press(&["Enter"]);
+        terminal.looks_at(&gates[0]);
+        terminal.shows("back in 1 hour");
+        terminal.press(&["h", "Enter"]);
+        terminal.shows("is back");
+        assert!(space.show(&gates[0])["snoozed_until"].is_null());
         terminal.press(&["q"]);
         terminal.ended(0);
     }

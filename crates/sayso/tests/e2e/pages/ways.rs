@@ -39,7 +39,7 @@ in_places! {
         space.ann(&["snooze", handle, "2h"]).ok();
         space.ann(&["show", handle]).says("put off, back in").exits(0);
         space.ann(&["snooze", handle, "now"]).says("is back").ok();
-        space.ann(&["snooze", handle, "now"]).refused("SAY038");
+        space.ann(&["snooze", handle, "now"]).refused("SAY038").says("is not put off").says("tomorrow");
         assert_eq!(desk.gate(&gate)["state"], "open");
         desk.is_content();
     }

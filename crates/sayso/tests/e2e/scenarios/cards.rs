@@ -362,3 +362,27 @@ on_both! {
         space.verify();
     }
 }
+
+on_both! {
+    /// Bare `sayso` calls "for you" what one may answer, offers no command that would be refused, and counts as
+    /// the list does.
+    fn what_is_yours_at_a_glance(space: &Space) {
+        let mine = space.ask("coder", &["Mine?", "--verdict", "--to", "ann"]);
+        let both = space.ask("coder", &["Ours?", "--verdict", "--to", "ann", "--to", "bob"]);
+        let theirs = space.ask("coder", &["Theirs?", "--verdict", "--to", "bob"]);
+        let later = space.ask("coder", &["Later?", "--verdict"]);
+        space.ann(&["snooze", &later, "2h"]).ok();
+        let listed = || space.ann(&["inbox", "--plain"]).ok().matches("[?]").count();
+        assert_eq!(listed(), 3);
+        let said = space.ann(&[]).says("2 things wait for you").says("One more waits for others").ok();
+        assert!(said.contains("Mine?") && said.contains("Ours?"), "{said}");
+        assert!(!said.contains("Theirs?") && !said.contains("Later?"), "{said}");
+        space.ann(&["approve", &format!("{mine},{both}")]).ok();
+        assert_eq!(listed(), 1);
+        let said = space.ann(&[]).says("Nothing waits for you").says("One more waits for others").ok();
+        assert!(!said.contains("approve"), "{said}");
+        space.ann(&["approve", &theirs]).refused("SAY013");
+        // An agent is told of its own, and of no way to answer it.
+        space.coder(&[]).says("One thing waits for a person").never_says("sayso approve").exits(0);
+    }
+}

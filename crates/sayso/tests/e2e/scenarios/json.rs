@@ -65,7 +65,7 @@ fn furnish(space: &Space) -> (String, String) {
     space.ann(&["choose", &choice, "a", "--other", "more"]).ok();
     let withdrawn = space.ask("coder", &["Never mind?"]);
     space.coder(&["withdraw", &withdrawn]).ok();
-    space.coder(&["close", &task, "done"]).ok();
+    space.coder(&["close", &task, "done"]).exits(12);
     space.coder(&["note", &task, "a note"]).ok();
     space.ann(&["tell", "coder", "a message"]).ok();
     space.coder(&["approve", &task]).exits(5);
@@ -130,7 +130,8 @@ everywhere! {
             schemas.check("task", &json(ann, &args));
         }
         let requires = space.create(&["Build it", "--requires", "review"]);
-        let waits = json(coder, &["close", &requires]);
+        let waits = space.run(coder, &["close", &requires, "--json"]).exits(12).stdout;
+        let waits: Value = serde_json::from_str(&waits).unwrap();
         schemas.check("task", &waits);
         assert_eq!(waits["gates"][0]["kind"], "review");
         schemas.check("task", &json(coder, &["next"]));

@@ -11,10 +11,11 @@ everywhere! {
             assert_eq!(space.show(&task)["requires"], kind);
             assert_eq!(space.state(&task), "open", "nothing waits before the work is done");
             for round in rounds {
-                let ran = space.coder(&["close", &task, "all", "done"]).exits(0);
-                assert!(ran.stdout.contains(&format!("requires {kind} first")), "{}", ran.stdout);
+                let ran = space.coder(&["close", &task, "all", "done"]).exits(12);
                 assert_eq!(space.state(&task), "awaiting_input");
                 let gate = space.show(&task)["gates"][0].clone();
+                let told = format!("requires {kind} first: gate {}", gate["handle"].as_str().unwrap());
+                assert!(ran.stdout.is_empty() && ran.stderr.contains(&told), "{}", ran.stderr);
                 assert_eq!((gate["kind"].as_str(), gate["context"].as_str()), (Some(kind), Some("all done")));
                 // Complete again is no way past it.
                 space.coder(&["close", &task]).exits(5).refused("SAY010");
@@ -22,8 +23,14 @@ everywhere! {
                 assert_eq!(space.state(&task), "open");
                 assert_eq!(space.show(&task)["requires"], kind);
             }
-            space.coder(&["update", &task, "--status", "closed"]).ok();
+            let ran = space.coder(&["update", &task, "--status", "closed"]).exits(12);
+            assert!(ran.stdout.is_empty() && ran.stderr.contains(&format!("requires {kind} first: gate g")));
             assert_eq!(space.state(&task), "awaiting_input");
+            // It is not said to be open either.
+            for args in [vec!["reopen", &task], vec!["update", &task, "--status", "open"]] {
+                let told = space.ann(&args).ok();
+                assert!(told.contains("still waits for a person") && !told.contains('✓'), "{told}");
+            }
             space.ann(&["approve", &task]).ok();
             assert_eq!(space.state(&task), "closed");
             let shown = space.show(&task);
@@ -50,7 +57,7 @@ everywhere! {
         space.coder(&["update", &task, "--requires", "null"]).exits(5).refused("SAY010");
         space.coder(&["update", &task, "--requires", "content"]).exits(5).refused("SAY010");
         space.coder(&["delete", &task]).exits(5).refused("SAY010");
-        space.run(Who::Script, &["close", &task]).exits(0).says("requires approval first");
+        space.run(Who::Script, &["close", &task]).exits(12).says("requires approval first");
         space.ann(&["approve", &task]).ok();
         assert_eq!(space.state(&task), "closed");
         // A person's own close is their say-so.
@@ -75,6 +82,6 @@ everywhere! {
         space.coder(&["close", &epic]).exits(6).refused("SAY018");
         assert_eq!(space.gates(&epic).len(), 0);
         space.coder(&["close", &part]).ok();
-        space.coder(&["close", &epic]).exits(0).says("requires approval first");
+        space.coder(&["close", &epic]).exits(12).says("requires approval first");
     }
 }
