@@ -102,7 +102,8 @@ fn the_first_steps_are_shown() {
     space.run(Who::Script, &["list"]).exits(3).refused("SAY020").says("sayso init");
     space.run(Who::Script, &["init"]).exits(0).says("sayso ask").says("sayso inbox");
     space.run(Who::Script, &["init"]).exits(0).says("already there");
-    space.run(Who::Script, &[]).exits(0).says("Nothing waits for you");
+    space.run(Who::Script, &[]).exits(0).says("Nothing waits for a person");
+    space.run(Who::Terminal, &[]).exits(0).says("Nothing waits for you");
     let gate = space.run(Who::Script, &["ask", "Ship?", "--verdict"]).ok();
     space
         .run(Who::Terminal, &[])

@@ -167,7 +167,8 @@ everywhere! {
 #[test]
 fn a_sign_off_without_a_commit_brings_nothing_home() {
     let space = Space::new(Backend::Sqlite);
-    let turn = "- write: {a.txt: a}\n- run: sayso close \"$SAYSO_TASK\" 'a tiny change'\n- write: {b.txt: b}";
+    let close = "sayso close \"$SAYSO_TASK\" 'a tiny change' || test $? = 12";
+    let turn = format!("- write: {{a.txt: a}}\n- run: {close}\n- write: {{b.txt: b}}");
     let script = turns(&[&format!("{turn}\n{}", says(COMPLETE))]);
     let project = Project::new(&space, &script, "  land: merge");
     let task = space.create(&["Do it", "--requires", "approval"]);
