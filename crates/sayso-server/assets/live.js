@@ -24,10 +24,18 @@ export async function follow() {
     line.abort();
     isThere = false;
     tell("not connected, trying again");
-    await new Promise((done) => setTimeout(done, pause));
+    await new Promise((done) => {
+      wake = done;
+      setTimeout(done, pause);
+    });
     pause = Math.min(pause * 2, 10000);
   }
 }
+
+let wake = () => {};
+
+// A server that answers anything is back, and need not be waited for.
+addEventListener("server-answered", () => isThere || wake());
 
 async function listen(line) {
   const headers = { Accept: "text/event-stream" };
