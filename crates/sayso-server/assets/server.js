@@ -59,7 +59,7 @@ export async function send(method, address, body, more = {}) {
 }
 
 function answered(said) {
-  if (!isLeaving) dispatchEvent(new Event("server-answered"));
+  dispatchEvent(new Event("server-answered"));
   return said;
 }
 
@@ -95,10 +95,12 @@ export async function part(address, more = {}) {
 
 let isLeaving = false;
 
-// Whoever logs out goes where they wanted, and is not brought back.
+// Whoever logs out goes where they wanted, and is not brought back; nothing is asked in their name any more.
 export function leave(is = true) {
   isLeaving = is;
 }
+
+export const isLeft = () => isLeaving;
 
 // Whoever was logged out meanwhile comes back to where they were.
 export function toLogin() {
