@@ -13,17 +13,24 @@ let held = [];
 
 const names = ({ answers }, gate) => answers.some(({ card }) => card.dataset.id === gate);
 
-// `answers` is a list of { card, body }; `words` says what is being done to them, `undone` is called when they
+// Whether an answer to a gate is on its way or held.
+export const isGoing = (gate) => [...held, ...unsent, ...sending].some((one) => names(one, gate));
+
+// `answers` is a list of { card, body }; `verb` says what is being done to them, `undone` is called when they
 // are taken back.
-export function answer(answers, words, undone = () => {}) {
-  const isGoing = ({ card }) => [...held, ...unsent, ...sending].some((one) => names(one, card.dataset.id));
-  if (answers.some(isGoing)) return say("that is being answered already; z takes back what is not sent yet");
-  if (answers.some(({ card }) => card.dataset.presence === "true")) return touched(answers, words);
-  holdOn(answers, words, undone);
+export function answer(answers, verb, undone = () => {}) {
+  if (answers.some(({ card }) => isGoing(card.dataset.id))) return say("that is being answered already; z takes back what is not sent yet");
+  if (answers.some(({ card }) => card.dataset.presence === "true")) return touched(answers, verb);
+  holdOn(answers, verb, undone);
 }
 
-function holdOn(answers, words, undone, isUnlocked = false) {
-  const one = { answers, words, undone, until: Date.now() + GRACE };
+// What is being done, to which card or to how many.
+function inWords({ verb, answers }) {
+  return `${verb} ${answers.length === 1 ? answers[0].card.dataset.handle : `${answers.length} cards`}`;
+}
+
+function holdOn(answers, verb, undone, isUnlocked = false) {
+  const one = { answers, verb, undone, until: Date.now() + GRACE };
   held.push(one);
   mark(answers, "held");
   say("");
@@ -40,9 +47,9 @@ async function attempt(one, isUnlocked) {
   tick();
   if (refused.code !== PROOF || isUnlocked) {
     one.undone();
-    return say(inWords(one.answers, refused), { wrong: true });
+    return say(whyNot(one.answers, refused), { wrong: true });
   }
-  if (await unlocked()) holdOn(one.answers, one.words, one.undone, true);
+  if (await unlocked()) holdOn(one.answers, one.verb, one.undone, true);
   else one.undone();
 }
 
@@ -62,10 +69,11 @@ function tellMisfits(card, { misfits }) {
   if (misfits.length) dispatchEvent(new CustomEvent("misfits", { detail: { gate: card.dataset.id, misfits } }));
 }
 
-// Why an answer does not count, and which: whoever said it may look at another card by now.
-function inWords(answers, { message, hint }) {
+// Why an answer does not count, and which: whoever said it may look at another card by now. What is wrong with a form
+// stands at its fields, so no other place to look is named.
+function whyNot(answers, { message, hint, misfits = [] }) {
   const which = answers.length === 1 ? ` to ${answers[0].card.dataset.handle}` : "";
-  return [`your answer${which} does not count: ${message}`, hint].filter(Boolean).join(". ");
+  return [`your answer${which} does not count: ${message}`, misfits.length ? "" : hint].filter(Boolean).join(". ");
 }
 
 let ticking = 0;
@@ -79,7 +87,7 @@ function tick() {
   if (!latest) return hold("");
   const left = Math.ceil((latest.until - now) / 1000);
   const before = held.length > 1 ? `; ${held.length - 1} before it` : "";
-  hold(`${latest.words} in ${left} s${before}`, takeBack);
+  hold(`${inWords(latest)} in ${left} s${before}`, takeBack);
   ticking = setTimeout(tick, 250);
 }
 
@@ -97,16 +105,30 @@ function remove(one) {
 function drop(one) {
   remove(one);
   one.undone();
-  say(`taken back: ${one.words}; nothing was sent`);
+  say(`taken back: ${inWords(one)}; nothing was sent`);
   tick();
 }
 
-// What was said to a card that is no longer the same was not said to this one.
+// Whoever thinks about a card again has not said it yet.
 export function forget(gate) {
   held.filter((one) => names(one, gate)).forEach(drop);
 }
 
-// What ended without it needs no answer any more. Whether there was one on hold.
+const changes = new Set();
+
+// What was said to a card that is no longer the same was not said to this one: `digest` is what it is now. Whether
+// there was an answer on hold, and whoever gave it was told, now or when the same change was first seen.
+export function outdated(gate, digest, handle) {
+  const change = `${gate} ${digest}`;
+  if (settled(gate)) {
+    changes.add(change);
+    say(`not sent: ${handle} has changed; look again`, { wrong: true });
+  }
+  return changes.has(change);
+}
+
+// What ended or changed is not answered by what was held for it; the others of a batch are. Whether there was one on
+// hold.
 export function settled(gate) {
   const mine = held.filter((one) => names(one, gate));
   for (const one of mine) {
@@ -122,8 +144,8 @@ export function settled(gate) {
 function sendNow(one) {
   held = held.filter((other) => other !== one);
   mark(one.answers, "sent");
-  say(`${one.words} …`);
-  carryOut(one.answers, one.words);
+  say(`${inWords(one)} …`);
+  carryOut(one.answers, one.verb);
 }
 
 addEventListener("pagehide", () => {
@@ -172,11 +194,21 @@ async function tellLeft() {
     const found = await arrived(gate).catch((error) => error);
     // Then it is asked when the server is back.
     if (found instanceof Gone) return sessionStorage.setItem(LEFT, JSON.stringify(left));
-    if (!found?.handle) lost.push(handle);
-    else came.push(isMine(found) ? became(found) : `${became(found)}${found.answer ? ` by ${found.answer.by}` : ""}; your answer did not count`);
+    if (!found?.handle) {
+      lost.push(handle);
+      continue;
+    }
+    if (isMine(found)) wasSent(gate);
+    came.push(isMine(found) ? became(found) : `${became(found)}${found.answer ? ` by ${found.answer.by}` : ""}; your answer did not count`);
   }
   if (lost.length) say(`your answer to ${lost.join(", ")} did not arrive; answer again`, { wrong: true });
   else if (came.length) say(came.join("; "));
+}
+
+// What was written on a card was sent with it.
+function wasSent(gate) {
+  drafts.drop(gate);
+  document.querySelector(`.card[data-id="${gate}"] .written`)?.remove();
 }
 
 addEventListener("server-is-back", tellLeft);
@@ -205,24 +237,43 @@ function post(answers, more) {
 // What is on its way.
 const sending = new Set();
 
-async function carryOut(answers, words, key = newKey(), isUnlocked = false) {
+async function carryOut(answers, verb, key = newKey(), isUnlocked = false) {
   const mine = { answers };
   sending.add(mine);
   try {
     const said = await post(answers, { key }).finally(() => sending.delete(mine));
-    const refused = (said.items || []).filter((one) => one.outcome === "refused");
-    if (refused.length) throw new Error(`${refused.length} of ${answers.length} were refused: ${refused[0].message}`);
     mark(answers, "");
-    answers.forEach(({ card }) => drafts.drop(card.dataset.id));
-    tellOnce(answers, said.items ? `${said.items.length} answered` : became(said));
+    if (said.items) tellEach(answers, verb, said.items, isUnlocked);
+    else tellDone(answers, became(said));
   } catch (error) {
-    if (error instanceof Gone) return keep({ answers, words, key });
+    if (error instanceof Gone) return keep({ answers, verb, key });
     mark(answers, "");
-    if (error.code === PROOF && !isUnlocked) return (await unlocked()) ? carryOut(answers, words, newKey(), true) : undefined;
+    if (error.code === PROOF && !isUnlocked) return (await unlocked()) ? carryOut(answers, verb, newKey(), true) : undefined;
     if (error.misfits) tellMisfits(answers[0].card, error);
-    tellOnce(answers, inWords(answers, error), { wrong: true });
+    tellOnce(answers, whyNot(answers, error), { wrong: true });
   }
   dispatchEvent(new Event("change-in-space"));
+}
+
+function tellDone(answers, words, how) {
+  answers.forEach(({ card }) => wasSent(card.dataset.id));
+  tellOnce(answers, words, how);
+}
+
+// What came of several: how many, which not and why. Where only a passphrase is missing, it can be given there.
+function tellEach(answers, verb, items, isUnlocked) {
+  const of = ({ card }) => items.find((item) => item.id === card.dataset.id);
+  const isRefused = (one) => of(one)?.outcome !== "answered";
+  const [done, not] = [answers.filter((one) => !isRefused(one)), answers.filter(isRefused)];
+  const counted = `${done.length || "none"} ${answers[0].body.verdict}`;
+  if (!not.length) return tellDone(done, counted);
+  const locked = isUnlocked ? [] : not.filter((one) => of(one)?.code === PROOF);
+  const why = (one) => (locked.includes(one) ? "needs your passphrase" : (of(one)?.message ?? "nothing was said of it"));
+  const each = not.map((one) => `${one.card.dataset.handle} ${why(one)}`);
+  const go = async () => (await unlocked()) && carryOut(locked, verb, newKey(), true);
+  const way = locked.length ? { label: "Give the passphrase", go } : null;
+  tellDone(done, `${counted}, ${not.length} not: ${each.join("; ")}`, { wrong: true, way });
+  not.forEach(({ card }) => told.add(card.dataset.id));
 }
 
 // What came of an answer. One yes of several is counted, although the card waits on.
@@ -244,12 +295,12 @@ function keep(mine) {
     mark(mine.answers, "");
     say("not sent again; if it had arrived, the card says so");
   };
-  say(`${mine.words}: the server does not answer. It is sent as soon as it does`, { wrong: true, back });
+  say(`${inWords(mine)}: the server does not answer. It is sent as soon as it does`, { wrong: true, back });
   setTimeout(sayAgain, AGAIN);
 }
 
 function sayAgain() {
-  for (const { answers, words, key } of unsent.splice(0)) carryOut(answers, words, key);
+  for (const { answers, verb, key } of unsent.splice(0)) carryOut(answers, verb, key);
 }
 
 addEventListener("server-is-back", sayAgain);
@@ -272,30 +323,22 @@ export const wasTold = (gate) => told.delete(gate);
 // The code of "this needs more proof of who you are".
 const PROOF = "SAY012";
 
-// The code of "the passphrase is wrong".
-const WRONG = "SAY039";
-
-// Shows the passphrase, for some minutes. A wrong one is told, and asked for again.
+// Shows the passphrase, for some minutes. What the server says against it stands in the question, with what to do.
 async function unlocked() {
-  let title = "This needs your passphrase";
-  for (;;) {
-    const passphrase = await ask(title, { label: "Passphrase", type: "password", go: "Answer" });
-    if (!passphrase) {
-      say("nothing was sent; it needs your passphrase", { wrong: true });
-      return false;
-    }
+  let problem = "";
+  const check = async (passphrase) => {
+    if (!passphrase) return "type it, or leave it";
     const said = await send("POST", `/session/${encodeURIComponent(space)}/unlock`, { passphrase }).catch((error) => error);
-    if (!(said instanceof Error)) return true;
-    if (said.code !== WRONG) {
-      say(`nothing was sent: ${[said.message, said.hint].filter(Boolean).join(". ")}`, { wrong: true });
-      return false;
-    }
-    title = "That passphrase is wrong; try again";
-  }
+    problem = said instanceof Error ? [said.message, said.hint].filter(Boolean).join(". ") : "";
+    return problem;
+  };
+  const said = await ask("This needs your passphrase", { label: "Passphrase", type: "password", go: "Answer", check });
+  if (said === null) say(["nothing was sent; it needs your passphrase", problem].filter(Boolean).join(": "), { wrong: true });
+  return said !== null;
 }
 
 // A touch of a passkey is for one card, and the answer goes with it.
-async function touched(answers, words) {
+async function touched(answers, verb) {
   if (answers.length > 1) return say("a touch of a passkey is for one card; answer these one by one", { wrong: true });
   const [{ card, body }] = answers;
   try {
@@ -307,7 +350,7 @@ async function touched(answers, words) {
     say("touch your passkey");
     const credential = await touch(asked.options);
     const { same: _, ...alone } = body;
-    await carryOut([{ card, body: { ...alone, presence: { touch: asked.touch, credential } } }], words);
+    await carryOut([{ card, body: { ...alone, presence: { touch: asked.touch, credential } } }], verb);
   } catch (error) {
     mark(answers, "");
     say([error.message, error.hint].filter(Boolean).join(". "), { wrong: true });

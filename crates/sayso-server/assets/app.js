@@ -7,20 +7,26 @@ import { KEYS } from "./keys.js";
 import { tellUnsaid } from "./answer.js";
 import { isField, isTyping } from "./typing.js";
 import * as card from "./card.js";
+import * as count from "./count.js";
 
 const page = document.documentElement.dataset.page;
 const hasCard = document.getElementById("pane") !== null;
 const inbox = document.getElementById("list") ? await import("./inbox.js") : null;
 const board = hasCard ? null : await import("./board.js");
 
-const many = () => (inbox?.marked().length ?? 0) > 0;
+const marks = inbox ? await import("./marks.js") : null;
+
+const ANSWERS = ["approve", "reject"];
+
+// What keys answer: what is marked, as long as the bar names it, or else the card. A button on a card is for that card.
+const many = () => marks?.isAny() ?? false;
 
 // Only what there is to do on this page: every other key is the browser's.
 const actions = {
   back: () => (inbox ? inbox.back() : document.querySelector(".back a")?.click()),
   undo: () => takeBack(),
   palette: () => palette(things()),
-  help: () => help(),
+  help: () => help((name) => actions[name] !== undefined),
 };
 
 if (inbox) {
@@ -40,8 +46,8 @@ if (hasCard) {
   Object.assign(actions, {
     "scroll-down": () => card.scroll(1),
     "scroll-up": () => card.scroll(-1),
-    approve: () => (many() ? inbox.answerMarked("approved") : card.approve()),
-    reject: () => (many() ? inbox.answerMarked("rejected") : card.reject()),
+    approve: () => (many() ? marks.answerMarked("approved") : card.approve()),
+    reject: () => (many() ? marks.answerMarked("rejected") : card.reject()),
     choose: (key) => card.choose(key),
     edit: () => card.edit(),
     snooze: () => card.snooze(),
@@ -73,27 +79,42 @@ addEventListener("keydown", (event) => {
   if (event.repeat && found.speaks) return;
   // Enter on something that can be pressed presses that, and nothing else.
   if (found.name === "open" && (!inbox || target.closest?.("button, summary, a:not(.row a)"))) return;
-  if (found.speaks && !many() && !card.mayHear()) return;
+  const hears = many() && ANSWERS.includes(found.name) ? marks.mayHear : card.mayHear;
+  if (found.speaks && !hears()) return;
   event.preventDefault();
-  actions[found.name](event.key);
+  carefully(() => actions[found.name](event.key));
 });
 
-addEventListener("do", (event) => actions[event.detail]?.());
-document.querySelector('[data-do="help"]')?.addEventListener("click", help);
+// What goes wrong on the way is told: no key and no button ends in silence.
+function carefully(work) {
+  const wrong = (error) => say(`that went wrong: ${error.message}`, { wrong: true });
+  try {
+    Promise.resolve(work()).catch(wrong);
+  } catch (error) {
+    wrong(error);
+  }
+}
 
+addEventListener("do", ({ detail }) => carefully(() => (ANSWERS.includes(detail) ? card[detail] : actions[detail])?.()));
+document.querySelector('[data-do="help"]')?.addEventListener("click", () => actions.help());
+
+// What can be done with the card comes first, where there is one.
 function things() {
   const keys = KEYS.filter((one) => actions[one.name] && one.name !== "choose" && one.name !== "palette");
-  const deeds = keys.map((one) => ({ ...one, go: () => actions[one.name]() }));
+  const says = ({ name, says }) => (many() && ANSWERS.includes(name) ? `${name} what is marked` : says);
+  const deeds = keys.map((one) => ({ ...one, says: says(one), go: () => carefully(() => actions[one.name]()) }));
   const places = [...document.querySelectorAll(".top nav a, .me a")];
   const pages = places.map((link) => ({ says: `go to ${link.firstChild.textContent.trim()}`, go: () => link.click() }));
-  return [...pages, ...deeds];
+  const [speaking, looking] = [true, false].map((speaks) => deeds.filter((one) => one.speaks === speaks));
+  const isOpen = hasCard && card.current()?.dataset.open === "true";
+  return isOpen ? [...speaking, ...looking, ...pages] : [...pages, ...looking, ...speaking];
 }
 
 addEventListener("server-is-back", unsayGone);
 
 addEventListener("change-in-space", async () => {
   try {
-    await Promise.all([inbox?.refresh(), hasCard ? card.refresh() : null, board?.refresh()]);
+    await Promise.all([inbox ? inbox.refresh() : count.refresh(), hasCard ? card.refresh() : null, board?.refresh()]);
   } catch (error) {
     // That the server is gone is told at the head of the page, for as long as it is.
     if (error.name !== "AbortError" && !(error instanceof Gone)) say(error.message, { wrong: true });
@@ -129,10 +150,8 @@ tellTimes();
 tellUnsaid();
 
 // The list somebody came from is the one they go back to.
-const LIST = "list";
-if (inbox) sessionStorage.setItem(LIST, location.pathname + location.search);
 const backTo = document.querySelector(".back a");
-const came = sessionStorage.getItem(LIST);
+const came = sessionStorage.getItem("list");
 if (backTo && came?.startsWith(new URL(backTo.href).pathname)) backTo.href = came + new URL(backTo.href).hash;
 
 // The page scrolls within its frame, where no browser remembers how far: what comes back comes back to there.

@@ -14,9 +14,9 @@ export function element(name, text, className) {
 // What was said last, and what is held: one does not drive the other away.
 const lines = { said: { words: "" }, held: { words: "" }, brief: { words: "" } };
 
-// Says something at the foot of the page. With a way back it offers that.
-export function say(words, { wrong = false, back = null } = {}) {
-  lines.said = { words, wrong, back };
+// Says something at the foot of the page. With a way back, or a way on, it offers that.
+export function say(words, { wrong = false, back = null, way = null } = {}) {
+  lines.said = { words, wrong, back, way };
   tell();
 }
 
@@ -28,7 +28,9 @@ export function unsayGone() {
 
 // Says what is held, for as long as it is; nothing takes that away.
 export function hold(words, back) {
-  lines.held = { words, back };
+  const isSame = words && lines.held.words && lines.held.back === back;
+  if (isSame) lines.held.words = words;
+  else lines.held = { words, back };
   tell();
 }
 
@@ -44,9 +46,20 @@ export function sayBriefly(words) {
   tell();
 }
 
+// A line that says the same stays as it is, and one that counts down changes its words alone: nothing that somebody is
+// about to press is taken away under their hand.
 function tell() {
+  const place = document.getElementById("said");
   const all = [lines.said, lines.held, lines.brief].filter(({ words }) => words);
-  document.getElementById("said").replaceChildren(...all.map(line));
+  for (const one of all) {
+    one.made ??= line(one);
+    const place = one.made.querySelector("span");
+    // What stands there already is not read aloud again.
+    if (place.textContent !== one.words) place.textContent = one.words;
+  }
+  const wanted = all.map(({ made }) => made);
+  [...place.children].filter((made) => !wanted.includes(made)).forEach((made) => made.remove());
+  wanted.forEach((made, at) => place.children[at] !== made && place.insertBefore(made, place.children[at] ?? null));
 }
 
 // What was said and heard can be put away; what is held stays until it is sent or taken back.
@@ -61,20 +74,22 @@ function putAway() {
   return button;
 }
 
-function line({ words, wrong, back, isBrief }) {
+function line({ words, wrong, back, way, isBrief }) {
   const made = element("p");
   made.append(element("span", words, wrong ? "problem" : ""));
   if (isBrief) return made;
-  if (!back) {
-    made.append(putAway());
-    return made;
-  }
-  const button = element("button", "Take it back");
-  button.type = "button";
-  button.append(" ", element("kbd", "z"));
-  button.addEventListener("click", back);
-  made.append(" ", button);
+  if (way) made.append(" ", pressed(way.label, way.go));
+  if (back) made.append(" ", pressed("Take it back", back, "z"));
+  else made.append(putAway());
   return made;
+}
+
+function pressed(label, go, key) {
+  const button = element("button", label);
+  button.type = "button";
+  if (key) button.append(" ", element("kbd", key));
+  button.addEventListener("click", go);
+  return button;
 }
 
 // Takes the last answer back, while there is time.
@@ -107,8 +122,9 @@ function dialog(title, body, buttons) {
   return made;
 }
 
-// A line of text, or null when nobody wants to say anything. What has to be meant is not said by Enter.
-export function ask(title, { label = "", value = "", type = "text", go = "Go on", careful = false, list = "" } = {}) {
+// A line of text, or null when nobody wants to say anything. What has to be meant is not said by Enter. Where `check`
+// finds something wrong with it, the question stays, with what that is and with what was typed.
+export function ask(title, { label = "", value = "", type = "text", go = "Go on", careful = false, list = "", check = null } = {}) {
   return new Promise((answer) => {
     const input = element("input");
     input.type = type;
@@ -118,31 +134,69 @@ export function ask(title, { label = "", value = "", type = "text", go = "Go on"
     if (list) input.setAttribute("list", list);
     const wrap = element("label", label);
     wrap.append(input);
-    const yes = element("button", go, "main");
-    const no = element("button", "Leave it");
-    no.type = "button";
-    const hint = element("p", "", "faint");
-    hint.setAttribute("role", "status");
-    const made = dialog(title, [wrap, hint], [yes, no]);
-    let said = null;
-    made.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || !careful || event.target === no) return;
+    const { made, hint, said } = question(title, [wrap], go, careful);
+    const form = made.querySelector("form");
+    let isChecking = false;
+    form.addEventListener("submit", async (event) => {
+      if (!check) return said.yes(input.value);
       event.preventDefault();
-      hint.textContent = "Enter says nothing here; press the button with the space bar, or with the mouse";
+      if (isChecking) return;
+      isChecking = true;
+      const wrong = await check(input.value).catch((error) => error.message);
+      isChecking = false;
+      if (!made.open) return;
+      if (!wrong) {
+        said.yes(input.value);
+        return made.close();
+      }
+      hint.textContent = wrong;
+      hint.className = "problem";
+      input.setAttribute("aria-invalid", "true");
+      input.focus();
+      input.select();
     });
-    made.querySelector("form").addEventListener("submit", () => (said = input.value));
-    no.addEventListener("click", () => made.close());
-    made.addEventListener("close", () => answer(said));
+    made.addEventListener("close", () => answer(said.words));
     input.focus();
     input.select();
   });
 }
 
-// The keys, from the list that the terminal has, too.
-export function help() {
+// Whether somebody is sure of what cannot be undone. Enter says nothing.
+export function sure(title, words, go) {
+  return new Promise((answer) => {
+    const { made, said } = question(title, [element("p", words)], go, true);
+    made.querySelector("form").addEventListener("submit", () => said.yes(go));
+    made.addEventListener("close", () => answer(said.words !== null));
+    // The key that asked for it is not to be the yes.
+    made.querySelector('button[type="button"]').focus();
+  });
+}
+
+// A question with a yes and a way out of it.
+function question(title, body, go, careful) {
+  const yes = element("button", go, "main");
+  const no = element("button", "Leave it");
+  no.type = "button";
+  const hint = element("p", "", "faint");
+  hint.setAttribute("role", "status");
+  const made = dialog(title, [...body, hint], [yes, no]);
+  made.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !careful || event.target === no) return;
+    event.preventDefault();
+    hint.textContent = "Enter says nothing here; press the button with the space bar, or with the mouse";
+  });
+  no.addEventListener("click", () => made.close());
+  const said = { words: null, yes: (words) => (said.words = words) };
+  return { made, hint, said };
+}
+
+// The keys, from the list that the terminal has, too: those that do something on this page.
+export function help(works) {
   const half = (title, speaks) => {
+    const here = KEYS.filter((one) => one.speaks === speaks && works(one.name));
+    if (!here.length) return [];
     const list = element("dl", "", "keys");
-    for (const key of KEYS.filter((one) => one.speaks === speaks)) {
+    for (const key of here) {
       const name = element("dt");
       name.append(element("kbd", key.shown));
       list.append(name, element("dd", key.says));
@@ -204,7 +258,8 @@ export function palette(things) {
     list.replaceChildren(...found.slice(0, SHOWN_MAX).map(button));
     const more = found.length - SHOWN_MAX;
     count.textContent = more > 0 ? `and ${more} more; type a part of the name` : found.length ? "" : "nothing here is called that";
-    hint.textContent = "";
+    const [first] = found;
+    hint.textContent = first ? `Enter ${first.speaks ? "leads to" : "does"}: ${first.says}` : "";
   };
   made.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -1,23 +1,70 @@
 // Pages that show and let little be done: each looks again when something happens.
 
-import { call, part, send, space } from "./server.js";
-import { ask, element, say } from "./ask.js";
+import { call, leave, part, send, space } from "./server.js";
+import { ask, element, say, sure } from "./ask.js";
 import { create } from "./passkey.js";
 
 const place = document.getElementById("part");
 
-// Looks again, unless somebody is in the middle of something there.
+let isBehind = false;
+let isPressing = false;
+
+// Looks again. Only while somebody presses a button or has marked a text it waits, and it is made up for right after.
 export async function refresh() {
-  if (!place || place.contains(document.activeElement) || getSelection()?.toString()) return;
+  if (!place) return;
   const address = new URL(location.href);
   address.searchParams.set("part", place.dataset.part);
   const found = await part(address.pathname + address.search);
+  isBehind = isPressing || hasMarked();
+  if (!isBehind) put(found);
+}
+
+function hasMarked() {
+  const marked = getSelection();
+  return Boolean(marked?.toString()) && place.contains(marked.anchorNode);
+}
+
+function put(found) {
   // A heading of the page's own stays; one that belongs to the part comes with it.
   const head = found.some((one) => one.nodeName === "H1") ? null : place.querySelector(":scope > h1");
   const read = new Map([...place.querySelectorAll(".output")].map((one) => [one.dataset.run, whereIn(one)]));
+  const aside = new Map([...place.querySelectorAll(".scroll")].map((one) => [one.ariaLabel, one.scrollLeft]));
+  const focused = place.contains(document.activeElement) ? nameOf(document.activeElement) : null;
   place.replaceChildren(...(head ? [head] : []), ...found);
   toEnd(read);
+  place.querySelectorAll(".scroll").forEach((one) => (one.scrollLeft = aside.get(one.ariaLabel) ?? 0));
+  if (focused) focusAgain(focused);
 }
+
+// What tells something that can have the focus from all others, also when it is drawn anew: what it does and to what,
+// and which of several it is.
+const FOCUSED = "a, button, [tabindex], summary, input, select, textarea";
+const like = (one) => JSON.stringify([one.localName, one.id, one.getAttribute("href"), one.ariaLabel, one.dataset.run, one.dataset.act, whose(one)]);
+const whose = (one) => Object.entries(one.closest("[data-agent], [data-flow]")?.dataset ?? {});
+const alike = (name) => [...place.querySelectorAll(FOCUSED)].filter((one) => like(one) === name);
+
+function nameOf(one) {
+  const name = like(one);
+  return { name, at: alike(name).indexOf(one) };
+}
+
+// Where it is gone nothing else that could be pressed gets the focus: the next key would press it.
+function focusAgain({ name, at }) {
+  const again = alike(name)[at] ?? document.getElementById("all");
+  again.focus({ preventScroll: true });
+}
+
+const makeUp = () => isBehind && !isPressing && !hasMarked() && refresh().catch(() => {});
+
+addEventListener("pointerdown", () => (isPressing = true));
+for (const name of ["pointerup", "pointercancel"]) {
+  addEventListener(name, () => {
+    isPressing = false;
+    // What was pressed is heard first.
+    setTimeout(makeUp);
+  });
+}
+document.addEventListener("selectionchange", () => place && makeUp());
 
 // How far up from its end somebody reads in what an agent prints.
 const whereIn = (output) => output.scrollHeight - output.clientHeight - output.scrollTop;
@@ -55,7 +102,13 @@ place?.addEventListener("click", async (event) => {
   const { agent } = button.closest("[data-agent]").dataset;
   const reason = await ask(`${button.textContent} ${agent}`, { label: "Why", go: button.textContent });
   if (reason === null) return;
-  call("POST", `/agents/${encodeURIComponent(agent)}/${button.dataset.act}`, { reason }).then((said) => say(said.what), wrong);
+  try {
+    const said = await call("POST", `/agents/${encodeURIComponent(agent)}/${button.dataset.act}`, { reason });
+    say(said.what);
+    await refresh();
+  } catch (error) {
+    wrong(error);
+  }
 });
 
 // Takes a flow back, and what it asked with it. That cannot be undone, so Enter does not do it.
@@ -64,8 +117,6 @@ async function cancel(flow) {
   if (reason === null) return;
   await call("POST", `/flows/${encodeURIComponent(flow)}/cancel`, { reason });
   say(`flow ${flow} is cancelled`);
-  // The button that was pressed is gone, and nobody is in the middle of anything.
-  document.activeElement?.blur();
   await refresh();
 }
 
@@ -78,17 +129,32 @@ on("verify", "click", async () => {
     badge.classList.add("yes");
     badge.textContent = `✓ all ${said.entries} entries hold, and cover ${said.events} events`;
   } catch (error) {
-    badge.classList.add("no");
-    badge.textContent = `✗ ${error.message}`;
+    const isBroken = error.code === BROKEN;
+    badge.classList.add(isBroken ? "no" : "ask");
+    badge.textContent = isBroken ? `✗ ${error.message}` : `not verified: ${error.message}`;
   }
 });
 
+// The code of "the audit chain is broken". Whatever else goes wrong says nothing of the chain.
+const BROKEN = "SAY029";
+
+const explained = document.getElementById("explained");
+
+// What was said of one call is not said of another.
+document.getElementById("explain")?.addEventListener("input", () => explained.replaceChildren());
+
 on("explain", "submit", async (form) => {
-  const request = { on: "tool", tool: form.tool.value.trim() || "Bash" };
-  if (form.command.value.trim()) request.command = form.command.value.trim();
-  if (form.agent.value.trim()) request.agent = form.agent.value.trim();
+  const [tool, command, agent] = [form.tool, form.command, form.agent].map((field) => field.value.trim());
+  const request = { on: "tool", tool: tool || "Bash", ...(command ? { command } : {}), ...(agent ? { agent } : {}) };
+  const asked = JSON.stringify(request);
+  form.dataset.asked = asked;
   const said = await call("POST", "/policy/explain", request);
-  const result = document.getElementById("explained");
+  const isSame = [tool, command, agent].every((words, at) => [form.tool, form.command, form.agent][at].value.trim() === words);
+  if (form.dataset.asked !== asked || !isSame) return;
+  const about = element("p", "", "about");
+  about.append("Of ", element("code", [request.tool, command].filter(Boolean).join(" ")), agent ? ` by ${agent}:` : " by any agent:");
+  const isKnown = !agent || [...document.getElementById("known-agents").options].some(({ value }) => value === agent);
+  const unknown = isKnown ? [] : [element("p", `no agent called ${agent} is set up here; this is what it would say of one of that name`, "note")];
   const head = element("p", "", `ending ${said.effect === "allow" ? "yes" : said.effect === "deny" ? "no" : "ask"}`);
   head.append(element("strong", said.effect), ` ${said.reason}`);
   const looked = element("ol", "", "timeline");
@@ -99,7 +165,7 @@ on("explain", "submit", async (form) => {
   }
   const demands = said.demands ? [element("p", said.demands.words)] : [];
   const alarms = said.alarms.map((words) => element("p", words, "alert"));
-  result.replaceChildren(head, ...demands, ...alarms, looked);
+  explained.replaceChildren(about, ...unknown, head, ...demands, ...alarms, looked);
 });
 
 // Rules that people's own answers suggest take a while to find, so they are looked for when somebody wants them.
@@ -116,9 +182,12 @@ on("add-passkey", "submit", async (form) => {
   location.reload();
 });
 
-document.getElementById("passkeys")?.addEventListener("click", (event) => {
+document.getElementById("passkeys")?.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-remove]");
-  if (button) call("DELETE", `/passkeys/${button.dataset.remove}`).then(() => location.reload(), wrong);
+  if (!button) return;
+  const words = "It counts no more, here and on every device that has it. A new one takes your passphrase.";
+  if (!(await sure(`Remove the passkey ${button.dataset.label}?`, words, "Remove it"))) return;
+  call("DELETE", `/passkeys/${button.dataset.remove}`).then(() => location.reload(), wrong);
 });
 
 on("unlock", "submit", async (form) => {
@@ -143,7 +212,11 @@ on("back", "click", async () => {
 });
 
 on("logout", "click", async () => {
-  await send("DELETE", `/session/${encodeURIComponent(space)}`);
+  leave();
+  await send("DELETE", `/session/${encodeURIComponent(space)}`).catch((error) => {
+    leave(false);
+    throw error;
+  });
   // What was begun here is nobody else's.
   sessionStorage.clear();
   location.href = "/login";

@@ -2,7 +2,7 @@
 // for a moment: keys and clicks that were meant for something else are dropped.
 
 import { Gone, base, call, part } from "./server.js";
-import { answer, forget, markAgain, settled, wasTold } from "./answer.js";
+import { answer, forget, isGoing, markAgain, outdated, settled, wasTold } from "./answer.js";
 import { ask, element, say } from "./ask.js";
 import * as drafts from "./drafts.js";
 import * as fields from "./form.js";
@@ -63,6 +63,16 @@ export async function show(gate) {
   begin();
 }
 
+const nothing = pane() && !current() ? [...pane().childNodes] : [];
+
+// No card is looked at any more.
+export function close() {
+  looking?.abort();
+  drawnAt = Infinity;
+  missed = null;
+  pane().replaceChildren(...nothing);
+}
+
 // It can be read a moment longer, and hears nothing any more.
 function retire() {
   const card = current();
@@ -105,9 +115,33 @@ export function begin() {
   });
   const form = card?.querySelector("form");
   if (form) fields.begin(form);
-  if (card?.dataset.open === "false") drafts.drop(card.dataset.id);
+  if (card?.dataset.open === "false") showWritten(card);
   else if (card) drafts.restore(card);
   if (card) tellCommand(card);
+}
+
+// What was written on a card that ended without it is still somebody's work: it can be read and copied. What is on its
+// way may be what ended it.
+function showWritten(card) {
+  const words = isGoing(card.dataset.id) ? [] : drafts.words(card.dataset.id);
+  if (!words.length || card.querySelector(".written")) return;
+  const section = element("section", "", "facts written");
+  section.setAttribute("aria-label", "You had written");
+  const text = element("pre", words.join("\n\n"));
+  text.tabIndex = 0;
+  const copy = element("button", "Copy it");
+  copy.type = "button";
+  copy.addEventListener("click", () => copied(words.join("\n\n")));
+  const away = element("button", "Throw it away", "plain");
+  away.type = "button";
+  away.addEventListener("click", () => {
+    drafts.drop(card.dataset.id);
+    section.remove();
+  });
+  const buttons = element("p", "", "buttons");
+  buttons.append(copy, away);
+  section.append(element("h3", "You had written"), element("p", "it was not sent", "source"), text, buttons);
+  card.querySelector("header").after(section);
 }
 
 // What is written or picked is kept, and said as a command.
@@ -137,10 +171,9 @@ export async function refresh() {
   card.replaceWith(fresh);
   begin();
   if (fresh.dataset.open !== "true") return tellEnding(fresh);
-  if (fresh.dataset.digest !== digest) {
-    forget(fresh.dataset.id);
-    say("the card has changed; look again");
-  }
+  const { id, handle } = fresh.dataset;
+  const isChanged = fresh.dataset.digest !== digest;
+  if (isChanged && !outdated(id, fresh.dataset.digest, handle)) say("the card has changed; look again");
   if (writing) writeOn(fresh, writing);
 }
 
@@ -179,6 +212,7 @@ function renew(card, fresh) {
     const old = card.querySelector(`[data-live="${now.dataset.live}"]`);
     if (old && old.innerHTML !== now.innerHTML) old.replaceChildren(...now.childNodes);
   }
+  if (card.dataset.open === "false") showWritten(card);
   card.dataset.claimed = fresh.dataset.claimed;
   card.dataset.same = fresh.dataset.same;
   card.dataset.off = fresh.dataset.off;
@@ -273,8 +307,7 @@ export function approve() {
   if (!said) return;
   problem("");
   const body = { verdict: "approved", ...shown(card), ...said, ...reason(card) };
-  const word = card.dataset.shape === "verdict" ? "approving" : "answering";
-  answer([{ card, body }], `${word} ${card.dataset.handle}`);
+  answer([{ card, body }], card.dataset.shape === "verdict" ? "approving" : "answering");
 }
 
 export async function reject() {
@@ -287,7 +320,7 @@ export async function reject() {
     why = said.trim() ? { reason: said.trim() } : {};
     if (card !== current()) return keepWords(card, said);
   }
-  answer([{ card, body: { verdict: "rejected", ...shown(card), ...why } }], `rejecting ${card.dataset.handle}`);
+  answer([{ card, body: { verdict: "rejected", ...shown(card), ...why } }], "rejecting");
 }
 
 // Asks something about a card. What was held for it is taken back: whoever thinks about it again has not said it.
@@ -329,20 +362,29 @@ export function edit() {
 }
 
 async function deed(card, path, body, words) {
+  const problem = await wants(card, path, body, words);
+  if (problem) say(problem, { wrong: true });
+}
+
+// Wants something done with a card. What is wrong with it, or nothing.
+async function wants(card, path, body, words) {
   try {
     await call("POST", `/gates/${card.dataset.id}/${path}`, body);
     say(words);
     dispatchEvent(new Event("change-in-space"));
+    return "";
   } catch (error) {
-    say([error.message, error.hint].filter(Boolean).join(". "), { wrong: true });
+    return [error.message, error.hint].filter(Boolean).join(". ");
   }
 }
 
 export async function snooze() {
   const card = ready();
-  if (card?.dataset.off === "true") return deed(card, "snooze", { until: "now" }, `${card.dataset.handle} is back`);
-  const until = card && (await asked(card, `Put ${card.dataset.handle} off`, { label: "For how long", value: "1h" }));
-  if (until) deed(card, "snooze", { until }, `${card.dataset.handle} is put off`);
+  if (!card) return;
+  const { handle, off } = card.dataset;
+  if (off === "true") return deed(card, "snooze", { until: "now" }, `${handle} is back`);
+  const check = (until) => wants(card, "snooze", { until }, `${handle} is put off`);
+  await asked(card, `Put ${handle} off`, { label: "For how long", value: "1h", check });
 }
 
 export function claim() {
@@ -354,8 +396,9 @@ export function claim() {
 
 export async function delegate() {
   const card = ready();
-  const to = card && (await asked(card, `Hand ${card.dataset.handle} on`, { label: "To whom", list: "people" }));
-  if (to) deed(card, "delegate", { to }, `handed to ${to}`);
+  if (!card) return;
+  const check = (to) => wants(card, "delegate", { to }, `handed to ${to}`);
+  await asked(card, `Hand ${card.dataset.handle} on`, { label: "To whom, by their name here", list: "people", check });
 }
 
 // Reads on in a card that is longer than the screen.
@@ -438,7 +481,10 @@ function tellCommand(card) {
 export async function copy() {
   const card = current();
   if (!card) return;
-  const words = command(card);
+  await copied(command(card));
+}
+
+async function copied(words) {
   try {
     await navigator.clipboard.writeText(words);
     say(`copied: ${words}`);

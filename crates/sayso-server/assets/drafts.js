@@ -75,6 +75,17 @@ export function drop(gate) {
   if (left.length !== kept.length) keepAll(left);
 }
 
+// Whether something was written or picked on a card and not said yet.
+export function isBegun(gate) {
+  return all().find(isOf(gate))?.values.some(([, , wasTouched]) => wasTouched) ?? false;
+}
+
+// The words that were written on a card, whatever became of it.
+export function words(gate) {
+  const written = all().find(isOf(gate))?.values.filter(([, value, wasTouched]) => wasTouched && typeof value === "string" && value.trim());
+  return written?.map(([, value]) => value) ?? [];
+}
+
 // Writes onto a card what was begun on it.
 export function restore(card) {
   const form = card.querySelector("form");

@@ -130,10 +130,19 @@ function read(field, wrongs) {
     return NONE;
   };
   const count = wrongs.length;
-  const value = (READERS[field.dataset.kind] ?? single)(field, wrong, wrongs);
+  const value = held(field, wrong, wrongs);
   if (value !== NONE || wrongs.length > count) return value;
   if (field.dataset.empty === "null") return null;
   return field.dataset.needed === "true" ? wrong(`${field.dataset.title} is needed`) : NONE;
+}
+
+// What cannot be read is wrong, too: nothing on a form ends in silence.
+function held(field, wrong, wrongs) {
+  try {
+    return (READERS[field.dataset.kind] ?? single)(field, wrong, wrongs);
+  } catch (error) {
+    return wrong(`this cannot be read: ${error.message}`);
+  }
 }
 
 const READERS = {
@@ -177,7 +186,7 @@ function value(input, wrong) {
     case "number":
       return readNumber(input, typed, kind, wrong);
     case "moment":
-      return new Date(typed).toISOString().replace(".000Z", "Z");
+      return readMoment(typed, wrong);
     case "time":
       return withOffset(typed);
     case "json":
@@ -193,6 +202,14 @@ function value(input, wrong) {
   if (length < Number(shortest)) return wrong(`at least ${shortest} characters; these are ${length}`);
   if (length > Number(longest)) return wrong(`at most ${longest} characters; these are ${length}`);
   return typed;
+}
+
+// Years that a browser takes and no calendar writes with four digits are none that anybody could read.
+function readMoment(typed, wrong) {
+  const at = new Date(typed);
+  const year = at.getUTCFullYear();
+  if (Number.isNaN(year) || year < 0 || year > 9999) return wrong("that is no moment; write the year with four digits");
+  return at.toISOString().replace(".000Z", "Z");
 }
 
 function readNumber(input, typed, kind, wrong) {

@@ -1,13 +1,16 @@
 // The list beside the card. Nothing in it moves while somebody looks: what is new comes at its end, what is
 // over stays in its place and says so, until the list is asked for anew.
 
-import { Gone, call, part } from "./server.js";
-import { answer, forget, settled } from "./answer.js";
-import { ask, element, say } from "./ask.js";
+import { GONE, Gone, call, part } from "./server.js";
+import { markAgain, outdated, settled } from "./answer.js";
+import { element, say } from "./ask.js";
 import * as typing from "./typing.js";
 import * as card from "./card.js";
+import * as marks from "./marks.js";
+import { tellCount } from "./count.js";
 
 const list = document.getElementById("list");
+const all = document.getElementById("all");
 const wide = matchMedia("(min-width: 60rem)");
 const rows = () => [...list.querySelectorAll(".row:not([hidden])")];
 const here = () => list.querySelector(".row.here");
@@ -39,9 +42,9 @@ function wrong(error) {
 }
 
 export function move(step) {
-  const all = rows();
-  const at = all.indexOf(here());
-  select(all[Math.min(Math.max(at + step, 0), all.length - 1)]);
+  const shown = rows();
+  const at = shown.indexOf(here());
+  select(shown[Math.min(Math.max(at + step, 0), shown.length - 1)]);
 }
 
 export const first = () => select(rows()[0]);
@@ -65,10 +68,11 @@ export function open() {
   else location.href = row.querySelector("a").href;
 }
 
-// Out of what was begun: of finding first, as in the terminal.
+// Out of what was begun: of finding first, as in the terminal, then of what is marked.
 export function back() {
   const field = document.getElementById("filter");
   if (field?.value) return showAll(field);
+  if (marks.clear()) return;
   if (location.pathname.endsWith("/inbox")) here()?.querySelector("a").focus();
 }
 
@@ -77,18 +81,77 @@ export function nextView() {
   const tabs = [...list.querySelectorAll(".tabs a")];
   if (!tabs.length) return;
   const at = tabs.findIndex((tab) => tab.getAttribute("aria-current"));
-  location.href = tabs[(at + 1) % tabs.length].href;
+  go(tabs[(at + 1) % tabs.length].href);
 }
+
+const address = () => location.pathname + location.search;
+let loaded = "";
+
+// Which list is there. Whoever comes back from a card comes back to it.
+function note() {
+  loaded = address();
+  sessionStorage.setItem("list", loaded);
+}
+
+note();
+
+let wanted = "";
+
+// To another list, on the same page: what is held stays held, and can be taken back.
+async function go(href) {
+  wanted = href;
+  try {
+    const found = await part(withPart(href));
+    // The last one that was asked for is the one that is meant.
+    if (wanted !== href) return;
+    history.pushState(null, "", href);
+    put(found);
+  } catch (error) {
+    if (!(error instanceof Gone)) return wrong(error);
+    say(`${GONE}; this is the list as it was`, { wrong: true });
+  }
+}
+
+function withPart(href) {
+  const list = new URL(href, location.href);
+  list.searchParams.set("part", "list");
+  return list.pathname + list.search;
+}
+
+function put(found) {
+  const [wasIn, wasAtTabs] = [list, list.querySelector(".tabs")].map((place) => place?.contains(document.activeElement));
+  note();
+  list.replaceChildren(...found);
+  list.scrollTop = 0;
+  card.close();
+  markAgain();
+  if (wasAtTabs) list.querySelector(".tabs [aria-current]")?.focus();
+  else if (wasIn) all.focus({ preventScroll: true });
+  tellCount(list.querySelector(".rows")?.dataset.waiting ?? "");
+}
+
+// The buttons of a browser lead to the list that was there, and to the card.
+addEventListener("popstate", async () => {
+  if (loaded === address()) return;
+  // A page further down has no head by itself.
+  if (location.search.includes("after=")) return location.reload();
+  try {
+    put(await part(withPart(location.href)));
+    toNamed();
+  } catch (error) {
+    wrong(error);
+  }
+});
 
 export function filter() {
   document.getElementById("filter")?.focus();
 }
 
-const wanted = () => document.getElementById("filter")?.value.trim().toLowerCase() ?? "";
+const sought = () => document.getElementById("filter")?.value.trim().toLowerCase() ?? "";
 
 // Shows only what has the words in it. What one asker has beyond those listed may have them, too.
 function narrow() {
-  const words = wanted();
+  const words = sought();
   const has = (row) => row.classList.contains("many") || row.textContent.toLowerCase().includes(words);
   for (const row of list.querySelectorAll(".row")) row.hidden = !has(row);
   tellFound(words);
@@ -122,10 +185,10 @@ let isLooking = false;
 
 // Looks for it in the whole list, not only in what is loaded.
 async function find() {
-  isLooking = wanted() !== "" && list.querySelector("#more") !== null;
+  isLooking = sought() !== "" && list.querySelector("#more") !== null;
   narrow();
   if (!isLooking) return;
-  await loadAll(() => !wanted()).catch(() => {});
+  await loadAll(() => !sought()).catch(() => {});
   isLooking = false;
   narrow();
 }
@@ -154,42 +217,7 @@ list.addEventListener("keydown", (event) => {
   leave(field);
 });
 
-// Several at once, as long as they are alike: nobody says yes to a risky one among harmless ones.
-export function mark() {
-  const row = here();
-  if (!row?.dataset.id || row.classList.contains("over")) return;
-  row.classList.toggle("marked");
-  const count = marked().length;
-  say(count ? `${count} marked; a approves, r rejects all of them` : "none marked");
-}
-
-export const marked = () => [...list.querySelectorAll(".row.marked:not(.over)")];
-
-export async function answerMarked(verdict) {
-  const all = marked();
-  const alike = new Set(all.map((row) => `${row.dataset.risk} ${row.dataset.shape}`));
-  if (alike.size > 1) return say("these differ in risk or in what is asked; answer them one by one", { wrong: true });
-  if (all[0].dataset.shape !== "verdict" && verdict === "approved") {
-    return say("each of these wants an answer of its own", { wrong: true });
-  }
-  if (all.some((row) => row.dataset.mine !== "true")) return say("some of these are not yours to answer", { wrong: true });
-  let why = null;
-  if (verdict === "rejected") {
-    why = await ask(`Reject ${all.length}`, { label: "Why, or what to do instead", go: "Reject" });
-    if (why === null) return;
-  }
-  const body = (row) => ({
-    verdict,
-    digest: row.dataset.digest,
-    ...(row.dataset.same ? { same: row.dataset.same } : {}),
-    ...(why?.trim() ? { reason: why.trim() } : {}),
-  });
-  const word = verdict === "approved" ? "approving" : "rejecting";
-  const marks = (on) => all.forEach((row) => row.classList.toggle("marked", on));
-  marks(false);
-  // What is taken back is marked as it was.
-  answer(all.map((row) => ({ card: row, body: body(row) })), `${word} ${all.length} cards`, () => marks(true));
-}
+export const mark = () => marks.mark(here());
 
 let loading = null;
 
@@ -206,6 +234,8 @@ async function nextPage() {
   const link = list.querySelector("#more");
   if (!link) return;
   const found = await part(`${link.href}&part=list`);
+  // Another list may be there by now.
+  if (!link.isConnected) return;
   link.closest("p").remove();
   const fresh = found.find((one) => one.classList?.contains("rows"));
   const known = new Set([...list.querySelectorAll(".row")].map((row) => row.id));
@@ -224,11 +254,10 @@ async function loadAll(isEnough = () => false) {
 
 // Looks again at the first page: what is there, what is new, what is over.
 export async function refresh() {
-  const address = new URL(location.href);
-  address.searchParams.set("part", "list");
-  const found = await part(address.pathname + address.search);
+  const asked = address();
+  const found = await part(withPart(location.href));
   const fresh = found.find((one) => one.classList?.contains("rows"));
-  if (!fresh) return;
+  if (!fresh || asked !== loaded) return;
   const now = new Map([...fresh.children].map((row) => [row.id, row]));
   // Where all of it is listed, what is missing is over; elsewhere it may stand further down.
   const isWhole = !fresh.querySelector(".many") && !found.some((one) => one.classList?.contains("more"));
@@ -246,23 +275,16 @@ export async function refresh() {
   tellCount(fresh.dataset.waiting);
 }
 
-// How many wait, in the head of the page and on its tab.
-function tellCount(count) {
-  const place = document.getElementById("waiting");
-  if (place) place.textContent = count;
-  document.title = document.title.replace(/^(\(\d+\+?\) )?/, count ? `(${count}) ` : "");
-}
-
 function renew(row, other) {
-  // What was marked was marked as it was.
-  if (row.classList.contains("marked") && row.dataset.digest !== other.dataset.digest) {
-    row.classList.remove("marked");
-    say(`${row.dataset.handle} has changed and is marked no more; look again`, { wrong: true });
-  }
-  // What is held was said to what stood there before.
-  if (row.dataset.id && row.dataset.digest !== other.dataset.digest) forget(row.dataset.id);
+  const { id, handle } = row.dataset;
+  const isChanged = id && row.dataset.digest !== other.dataset.digest;
   Object.assign(row.dataset, other.dataset);
-  for (const name of ["new", "fresh", "waiting", "old", "off"]) {
+  // What was marked or is held was said to what stood there before.
+  if (isChanged) {
+    marks.changed(row);
+    outdated(id, other.dataset.digest, handle);
+  }
+  for (const name of ["new", "fresh", "waiting", "old", "off", "over"]) {
     row.classList.toggle(name, other.classList.contains(name));
   }
   const [old, now] = [row.querySelector("a"), other.querySelector("a")];
@@ -283,6 +305,7 @@ async function over(row, isSure) {
   const isPutOff = gate?.state === "open" && gate.snoozed_until;
   if (!gate || (gate.state === "open" && !isPutOff)) return;
   mark();
+  row.classList.toggle("off", Boolean(isPutOff));
   if (!isPutOff && settled(row.dataset.id)) say(`${row.dataset.handle} has ended; your answer was not sent`, { wrong: true });
   const words = isPutOff ? "put off" : gate.answer ? `${gate.verdict} by ${gate.answer.by}` : gate.state;
   row.querySelector(".about:last-child")?.replaceChildren(words);
@@ -295,11 +318,26 @@ list.addEventListener("click", (event) => {
     more().catch(wrong);
     return;
   }
+  const link = event.target.closest("a");
+  const isList = link && new URL(link.href).pathname === location.pathname;
+  if (isList && isPlain) {
+    event.preventDefault();
+    go(link.href);
+    return;
+  }
   const row = event.target.closest(".row");
   if (!row?.dataset.id || !wide.matches || event.ctrlKey || event.metaKey || event.button) return;
   event.preventDefault();
   select(row);
 });
+
+// What is said takes room from the page; the row that is looked at stays in sight.
+let height = all.clientHeight;
+new ResizeObserver(() => {
+  const isLess = all.clientHeight < height;
+  height = all.clientHeight;
+  if (isLess) here()?.scrollIntoView({ block: "nearest" });
+}).observe(all);
 
 list.addEventListener("focusin", (event) => {
   const row = event.target.closest(".row");
@@ -310,15 +348,16 @@ list.addEventListener("input", (event) => {
   if (event.target.id === "filter") find();
 });
 
-tellCount(list.querySelector(".rows")?.dataset.waiting ?? "");
-
 // The card somebody comes back to, in the list or, where it is there no more, beside it.
-const named = decodeURIComponent(location.hash.slice(1));
-if (/^\w+$/.test(named)) {
+function toNamed() {
+  const named = location.hash.slice(1);
+  if (!/^\w+$/.test(named)) return;
   const row = rowOf(named);
   if (row) select(row, { focus: wide.matches });
   else if (wide.matches) card.show(named).then(() => lookFor(named), wrong);
 }
+
+toNamed();
 
 function rowOf(handle) {
   return rows().find((one) => one.dataset.handle === handle);

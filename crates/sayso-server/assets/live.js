@@ -1,7 +1,7 @@
 // What happens in the space, as it happens. The page learns that something did, and looks again: what it
 // shows is always what the server says.
 
-import { space, toLogin } from "./server.js";
+import { isLeft, space, toLogin } from "./server.js";
 
 const address = `/v1/spaces/${encodeURIComponent(space)}/events?heartbeat=15s`;
 const SILENCE_MAX = 40000;
@@ -17,17 +17,25 @@ export async function follow() {
   for (;;) {
     const line = new AbortController();
     try {
-      await listen(line);
+      if (!isLeft()) await listen(line);
     } catch {
       // The line is gone; it is tried again below.
     }
     line.abort();
     isThere = false;
     tell("not connected, trying again");
-    await new Promise((done) => setTimeout(done, pause));
+    await new Promise((done) => {
+      wake = done;
+      setTimeout(done, pause);
+    });
     pause = Math.min(pause * 2, 10000);
   }
 }
+
+let wake = () => {};
+
+// A server that answers anything is back, and need not be waited for.
+addEventListener("server-answered", () => isThere || isLeft() || wake());
 
 async function listen(line) {
   const headers = { Accept: "text/event-stream" };
@@ -69,7 +77,7 @@ function changed() {
   if (soon) return;
   soon = setTimeout(() => {
     soon = 0;
-    dispatchEvent(new Event("change-in-space"));
+    if (!isLeft()) dispatchEvent(new Event("change-in-space"));
   }, 30);
 }
 

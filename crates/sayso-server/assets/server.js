@@ -52,10 +52,15 @@ export async function send(method, address, body, more = {}) {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const answer = await fetch(address, { method, headers, body: text, credentials: "same-origin", ...more }).catch(gone);
   const said = await answer.json().catch(() => ({}));
-  if (answer.ok) return said;
+  if (answer.ok) return answered(said);
   if (answer.status === 401 && said.code === NO_SESSION && space) return toLogin();
   if (ABSENT.includes(answer.status) && !said.code) throw new Gone();
   throw new Refused(said, answer.status);
+}
+
+function answered(said) {
+  dispatchEvent(new Event("server-answered"));
+  return said;
 }
 
 export const GONE = "the server does not answer";
@@ -85,11 +90,21 @@ export async function part(address, more = {}) {
   if (answer.status === 401) return toLogin();
   if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
   const read = new DOMParser().parseFromString(await answer.text(), "text/html");
-  return [...read.body.childNodes];
+  return answered([...read.body.childNodes]);
 }
+
+let isLeaving = false;
+
+// Whoever logs out goes where they wanted, and is not brought back; nothing is asked in their name any more.
+export function leave(is = true) {
+  isLeaving = is;
+}
+
+export const isLeft = () => isLeaving;
 
 // Whoever was logged out meanwhile comes back to where they were.
 export function toLogin() {
+  if (isLeaving) return new Promise(() => {});
   dispatchEvent(new Event("logged-out"));
   const here = location.pathname + location.search + location.hash;
   location.href = `/login?space=${encodeURIComponent(space)}&to=${encodeURIComponent(here)}`;

@@ -2,7 +2,9 @@
 //! understood; what a diff does not show is told beside it. The arguments stay what is approved.
 
 use super::diff::{DiffLine, Part};
-use super::gate::captured_call;
+use super::gate::{captured_arguments, captured_call};
+use super::json_to_edit;
+use sayso_core::Content;
 use sayso_core::gate::{Fact, Gate};
 use sayso_core::text::{harmless, harmless_line, shorten};
 use serde_json::{Map, Value};
@@ -43,6 +45,15 @@ pub fn is_of_the_call(fact: &Fact) -> bool {
 pub fn change(gate: &Gate) -> Option<Change> {
     let (tool, arguments) = captured_call(gate)?;
     change_of(tool, &arguments)
+}
+
+/// What an answer changed in the arguments of a call.
+pub fn changed(gate: &Gate) -> Option<Change> {
+    let (answer, _) = gate.answer()?;
+    let Content::Arguments(approved) = &answer.content else { return None };
+    let mut change = Change { lines: vec![], notes: vec![] };
+    compare(&json_to_edit(&captured_arguments(gate)?), &json_to_edit(approved), &mut change);
+    Some(change)
 }
 
 /// The same for any arguments.

@@ -3,7 +3,9 @@
 use super::relative;
 use sayso_core::gate::{Card, Ending, Fact, Gate, Receipt, Signature, Step};
 use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Approvers, AtEnd, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict};
+use sayso_core::{
+    Approvers, AtEnd, Content, Kind, Outcome, Proof, Risk, Role, Shape, Timestamp, Verdict,
+};
 use sayso_engine::Asked;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -214,9 +216,15 @@ pub fn ending_in_words(gate: &Gate) -> String {
     match &gate.ending {
         None => "open".into(),
         Some(Ending::Answered { answer, by }) => {
-            let said = match (answer.verdict, answer.content.is_empty()) {
-                (Verdict::Approved, true) => "approved".to_owned(),
-                (Verdict::Approved, false) => {
+            let said = match (answer.verdict, &answer.content) {
+                (Verdict::Approved, Content::None) => "approved".to_owned(),
+                (Verdict::Approved, Content::Arguments(_)) => {
+                    "approved with changed arguments".to_owned()
+                }
+                (
+                    Verdict::Approved,
+                    Content::Text(_) | Content::Choice { .. } | Content::Form(_),
+                ) => {
                     format!("answered {:?}", shorten(&harmless_line(&answer.as_text()), 60))
                 }
                 (Verdict::Rejected, _) => "rejected".to_owned(),
@@ -301,7 +309,7 @@ fn captured<'a>(gate: &'a Gate, name: &str) -> Option<&'a Fact> {
     gate.card.facts.iter().find(|it| is_call && it.verified && it.name == name)
 }
 
-fn captured_arguments(gate: &Gate) -> Option<Value> {
+pub(super) fn captured_arguments(gate: &Gate) -> Option<Value> {
     match (captured(gate, "arguments"), captured(gate, "command")) {
         // What was shown as text is JSON inside of it.
         (Some(Fact { value: Value::String(text), .. }), _) => serde_json::from_str(text).ok(),

@@ -8,7 +8,7 @@ mod form;
 mod gate;
 mod unblocks;
 
-pub use change::{Change, change, change_of, is_of_the_call};
+pub use change::{Change, change, change_of, changed, is_of_the_call};
 pub use diff::{DiffLine, Part, diff};
 pub use flow::flow_event;
 pub use form::{

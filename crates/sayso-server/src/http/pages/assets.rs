@@ -16,18 +16,20 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 /// Every file, by its name.
-const FILES: [(&str, &str, &str); 15] = [
+const FILES: [(&str, &str, &str); 17] = [
     ("style.css", CSS, include_str!("../../../assets/style.css")),
     ("app.js", JS, include_str!("../../../assets/app.js")),
     ("answer.js", JS, include_str!("../../../assets/answer.js")),
     ("ask.js", JS, include_str!("../../../assets/ask.js")),
     ("board.js", JS, include_str!("../../../assets/board.js")),
     ("card.js", JS, include_str!("../../../assets/card.js")),
+    ("count.js", JS, include_str!("../../../assets/count.js")),
     ("drafts.js", JS, include_str!("../../../assets/drafts.js")),
     ("entry.js", JS, include_str!("../../../assets/entry.js")),
     ("form.js", JS, include_str!("../../../assets/form.js")),
     ("inbox.js", JS, include_str!("../../../assets/inbox.js")),
     ("live.js", JS, include_str!("../../../assets/live.js")),
+    ("marks.js", JS, include_str!("../../../assets/marks.js")),
     ("passkey.js", JS, include_str!("../../../assets/passkey.js")),
     ("server.js", JS, include_str!("../../../assets/server.js")),
     ("typing.js", JS, include_str!("../../../assets/typing.js")),

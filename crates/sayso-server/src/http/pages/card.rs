@@ -26,6 +26,9 @@ impl Moment {
     }
 }
 
+/// So much of a question stands in a row.
+const QUESTION_CHARS_MAX: usize = 300;
+
 /// A gate in a list.
 pub(super) struct Row {
     pub(super) id: String,
@@ -43,6 +46,10 @@ pub(super) struct Row {
     pub(super) hurry: Vec<String>,
     pub(super) unblocks: Option<String>,
     pub(super) digest: String,
+    /// Whether an answer takes a touch of a passkey.
+    pub(super) needs_presence: bool,
+    /// Whether a row shows less than the whole question.
+    pub(super) is_cut: bool,
     pub(super) same: String,
     /// verdict, text, choice or form.
     pub(super) shape: &'static str,
@@ -60,11 +67,14 @@ impl Row {
     fn of(at: &Visitor, asked: &Asked, task: Option<String>) -> Self {
         let (gate, now) = (&asked.gate, at.desk.now());
         let (opened, is_open) = (&gate.opened, gate.is_open());
+        let question = harmless_line(&gate.card.question);
         Self {
             id: opened.id.to_string(),
             handle: opened.handle.clone(),
             kind: opened.kind.as_str(),
-            question: shorten(&harmless_line(&gate.card.question), 300),
+            needs_presence: opened.least_proof == sayso_core::Proof::Presence,
+            is_cut: question.chars().count() > QUESTION_CHARS_MAX,
+            question: shorten(&question, QUESTION_CHARS_MAX),
             asker: harmless_line(&opened.lineage.asker),
             askers: asked.askers.len(),
             task,
@@ -122,6 +132,8 @@ pub(super) struct Card {
     pub(super) question: String,
     /// What a call would change in files.
     pub(super) change: Option<Change>,
+    /// What the answer changed in the arguments of a call.
+    pub(super) changed: Option<Change>,
     pub(super) known: Vec<Known>,
     pub(super) says: Option<Says>,
     pub(super) options: Vec<OptionView>,
@@ -132,7 +144,6 @@ pub(super) struct Card {
     /// The arguments of a tool call, to be changed.
     pub(super) arguments: Option<String>,
     pub(super) conditions: Vec<String>,
-    pub(super) needs_presence: bool,
     pub(super) approve: &'static str,
     pub(super) is_yes_no: bool,
     pub(super) askers: Vec<String>,
@@ -201,6 +212,7 @@ impl Card {
             row: Row::of(at, asked, task),
             known: known(&gate.card.facts, change.is_some()),
             change,
+            changed: prose::changed(gate),
             says: (!html.is_empty()).then(|| Says { who: prose::who_says(gate), html }),
             options,
             multi,
@@ -208,7 +220,6 @@ impl Card {
             fields: fields::html(&gate.card.shape),
             arguments: prose::arguments(gate),
             conditions: prose::conditions(gate, now),
-            needs_presence: gate.opened.least_proof == sayso_core::Proof::Presence,
             approve: approve_word(gate),
             is_yes_no: gate.card.shape == Shape::Verdict,
             askers: prose::askers(asked).into_iter().chain(prose::unblocked(asked)).collect(),

@@ -1,7 +1,9 @@
 //! What is around every page: where one is, who one is, where else one can go.
 
+use super::super::route::{Asked, Nothing};
 use super::super::visitor::Visitor;
-use super::assets;
+use super::{Anything, Html, Onlooker, assets};
+use askama::Template;
 use sayso_core::Deed;
 use sayso_engine::Result;
 
@@ -41,15 +43,6 @@ const PLACES: [(&str, &str); 8] = [
 
 impl Frame {
     pub(super) fn of(at: &Visitor, page: &'static str) -> Result<Self> {
-        let (count, more) = match at.actor.may(Deed::Read) {
-            true => at.local.count_waiting_for(&at.actor, COUNTED_MAX)?,
-            false => (0, false),
-        };
-        let waiting = match (count, more) {
-            (0, _) => String::new(),
-            (some, true) => format!("{some}+"),
-            (some, false) => some.to_string(),
-        };
         let places = PLACES.map(|(name, title)| Place { name, title, is_here: name == page });
         Ok(Self {
             base: base(at),
@@ -57,10 +50,34 @@ impl Frame {
             person: at.actor.name.clone(),
             page,
             version: assets::VERSION.as_str(),
-            waiting,
+            waiting: waiting(at)?,
             places: places.into(),
         })
     }
+}
+
+/// How many cards wait for somebody, in words.
+fn waiting(at: &Visitor) -> Result<String> {
+    let (count, more) = match at.actor.may(Deed::Read) {
+        true => at.local.count_waiting_for(&at.actor, COUNTED_MAX)?,
+        false => (0, false),
+    };
+    Ok(match (count, more) {
+        (0, _) => String::new(),
+        (some, true) => format!("{some}+"),
+        (some, false) => some.to_string(),
+    })
+}
+
+#[derive(Template)]
+#[template(path = "waiting.html")]
+struct WaitingPart {
+    waiting: String,
+}
+
+/// The same alone, for a page that is there already.
+pub(super) fn count(at: &Onlooker, _: Asked<0, Anything, Nothing>) -> Result<Html> {
+    Html::of(&WaitingPart { waiting: waiting(at)? })
 }
 
 /// Where the pages of a space are.

@@ -162,7 +162,7 @@ fn rule(rule: &sayso_engine::OfRule) -> RuleView {
 
 /// How many wait, by how long they have.
 fn queue(waiting: [u64; 4]) -> String {
-    let titles = ["up to ten minutes", "up to an hour", "up to a day", "longer"];
+    let titles = ["up to 10 min", "up to 1 h", "up to 1 day", "longer"];
     let classes = ["fresh", "waiting", "old", "old"];
     let [a, b, c, d] = [0, 1, 2, 3].map(|at| (titles[at], classes[at], waiting[at]));
     plot::columns("How long what waits has waited", &[a, b, c, d])

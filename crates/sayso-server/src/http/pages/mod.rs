@@ -62,6 +62,7 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
         .route("/s/{space}/audit", page(audit::page))
         .route("/s/{space}/metrics", page(metrics::page))
         .route("/s/{space}/you", page(account::page))
+        .route("/s/{space}/waiting", page(frame::count))
         .merge(assets::routes())
 }
 
@@ -119,7 +120,7 @@ pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {
         return Redirect::temporary(&format!("{path}{query}")).into_response();
     }
     let hint = "the address is wrong, or what was there is called otherwise now";
-    refused_at(refusal.hint(hint).into(), uri.path())
+    titled("nothing is here", refusal.hint(hint).into(), uri.path())
 }
 
 /// Says that only a part of a page is wanted.
@@ -165,11 +166,15 @@ fn refused(failed: Failed) -> Response {
 }
 
 /// The same for somebody who was at this address, with the ways on from there.
-fn refused_at(Failed(error): Failed, here: &str) -> Response {
+fn refused_at(failed: Failed, here: &str) -> Response {
+    titled(failed.0.code().title(), failed, here)
+}
+
+fn titled(title: &'static str, Failed(error): Failed, here: &str) -> Response {
     let status = problem::status(error.code());
     let space = here.strip_prefix("/s/").and_then(|rest| rest.split(['/', '?']).next());
     let base = space.filter(|name| !name.is_empty()).map(|name| format!("/s/{name}"));
-    match Html::of(&ProblemPage { base, ..ProblemPage::of(&error) }) {
+    match Html::of(&ProblemPage { title, base, ..ProblemPage::of(&error) }) {
         Ok(html) => (status, html).into_response(),
         Err(error) => Failed(error).into_response(),
     }

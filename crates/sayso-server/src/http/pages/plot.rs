@@ -5,12 +5,14 @@ use sayso_core::text::shorten;
 use std::fmt::Write;
 
 /// The place a plot has, in its own units.
-const WIDTH: f64 = 480.0;
+const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 120.0;
 
 /// Bars, one for each value, from left to right; a second value of each is drawn in front.
 pub(super) fn bars(title: &str, values: &[(f64, f64)], labels: [&str; 2]) -> String {
     let most = values.iter().map(|(a, b)| a.max(*b)).fold(0.0, f64::max);
+    // Half of it is a whole number, too: nobody asks half a question.
+    let most = (most / 2.0).ceil() * 2.0;
     let mut svg = begin(title, HEIGHT);
     let step = WIDTH / values.len().max(1) as f64;
     for (at, (behind, front)) in values.iter().enumerate() {
@@ -61,9 +63,9 @@ pub(super) fn shares(title: &str, rows: &[(&str, u64, u64)]) -> String {
 
 /// In a plot with rows: how high one is, and how much of its width its name and its rate have.
 const ROW: f64 = 22.0;
-const NAMED: f64 = 160.0;
+const NAMED: f64 = 130.0;
 const RATE: f64 = 80.0;
-const NAME_CHARS_MAX: usize = 26;
+const NAME_CHARS_MAX: usize = 20;
 
 /// One line over time; where there is no value it is broken.
 pub(super) fn line(
@@ -147,10 +149,17 @@ mod tests {
     #[test]
     fn a_row_is_as_long_as_its_share() {
         let plot = shares("By rule", &[("deploy", 3, 1), ("<b>", 0, 2)]);
-        // Of 240 in all, three quarters.
-        assert!(plot.contains("class=\"yes\" x=\"160.0\" y=\"3.0\" width=\"180.0\""), "{plot}");
+        // Of 150 in all, three quarters.
+        assert!(plot.contains("class=\"yes\" x=\"130.0\" y=\"3.0\" width=\"112.5\""), "{plot}");
         assert!(plot.contains("75 % of 4") && plot.contains("0 % of 2"), "{plot}");
         assert!(plot.contains("&lt;b&gt;") && !plot.contains("<b>"), "{plot}");
+    }
+
+    #[test]
+    fn lines_for_counts_stand_at_whole_numbers() {
+        let plot = bars("Asked", &[(3.0, 1.0), (1.0, 0.0)], ["then", "now"]);
+        assert!(plot.contains(">2</text>") && plot.contains(">4</text>"), "{plot}");
+        assert!(!plot.contains(">1.5</text>"), "{plot}");
     }
 
     #[test]

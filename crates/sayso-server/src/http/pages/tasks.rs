@@ -103,16 +103,22 @@ impl Other {
         Self { handle, title, state }
     }
 
-    /// Its state, in words.
     fn shown(&self) -> String {
-        self.state.replace('_', " ")
+        in_words(self.state)
+    }
+}
+
+/// A state, in words. What waits for a person may wait for a yes as well as for words.
+fn in_words(state: &str) -> String {
+    match state {
+        "awaiting_input" => "waits for a person".to_owned(),
+        other => other.replace('_', " "),
     }
 }
 
 impl TaskView {
-    /// Its state, in words.
     fn shown(&self) -> String {
-        self.state.replace('_', " ")
+        in_words(self.state)
     }
 
     fn of(row: &TaskRow, depth: usize) -> Self {
@@ -307,7 +313,8 @@ fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
     let runs = at.desk.runs_of(task.id, RUNS_MAX)?;
     Ok(TaskPart {
         base,
-        task: TaskView::of(row, 0),
+        // On its own page a task has its whole title.
+        task: TaskView { title: harmless_line(&task.title), ..TaskView::of(row, 0) },
         behind: behind(at, task)?,
         before: before(at, task.id)?,
         parts: parts(at, task.id)?,

@@ -18,7 +18,8 @@ pub(super) fn markdown(raw: &str) -> Shown {
     let mut html = String::with_capacity(harmless.text.len() * 2);
     // Where a link or a picture leads, told behind its text.
     let mut leads_to = vec![];
-    for event in Parser::new_ext(&parted(&harmless.text), Options::ENABLE_STRIKETHROUGH) {
+    let known = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
+    for event in Parser::new_ext(&parted(&harmless.text), known) {
         match event {
             Event::Start(tag) => begin(&mut html, tag, &mut leads_to),
             Event::Text(text) => escape(&mut html, &text),
@@ -103,6 +104,9 @@ fn element(end: &TagEnd) -> Option<&'static str> {
         TagEnd::List(true) => "ol",
         TagEnd::List(false) => "ul",
         TagEnd::Item => "li",
+        TagEnd::Table => "table",
+        TagEnd::TableHead | TagEnd::TableRow => "tr",
+        TagEnd::TableCell => "td",
         TagEnd::Emphasis => "em",
         TagEnd::Strong => "strong",
         TagEnd::Strikethrough => "s",
@@ -150,6 +154,10 @@ mod tests {
                 "<p>&lt;details&gt;<br>line A<br>line B</p><p>after</p>",
             ),
             ("a <b\nc> d", "<p>a &lt;b<br>c&gt; d</p>"),
+            (
+                "| a | b |\n|---|---|\n| <i> | 2 |",
+                "<table><tr><td>a</td><td>b</td></tr><tr><td>&lt;i&gt;</td><td>2</td></tr></table>",
+            ),
             ("<svg onload=alert(1)>", "<p>&lt;svg onload=alert(1)&gt;</p>"),
             (
                 "[a]: http://e 'x'\n\n[a]",

@@ -1,6 +1,6 @@
 //! The way in: passphrase, passkey, code, and everything that is no way in.
 
-use super::{Browser, Desk, approval};
+use super::{Browser, Desk, approval, drawn};
 use crate::api::{Server, text};
 use crate::governed::policy;
 use crate::harness::{Who, in_places, on_both};
@@ -43,6 +43,32 @@ in_places! {
         let ended = desk.ended(&gate);
         assert_eq!(ended["answer"]["proof"], "presence");
         assert_eq!(ended["answer"]["door"], "web");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A passkey is removed by whoever is sure of it, and not by Enter.
+    fn removing_a_passkey_is_asked_first(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        desk.add_passkey();
+        let open = "!!document.querySelector('dialog[open]')";
+        page.click("[data-remove]");
+        page.until(open);
+        page.says("Remove the passkey passkey?");
+        // The way out has the focus.
+        page.press("Enter");
+        page.until("!document.querySelector('dialog')");
+        page.click("[data-remove]");
+        page.until(open);
+        page.eval("document.querySelector('dialog .main').focus()");
+        page.press("Enter");
+        page.says("Enter says nothing here");
+        assert_eq!(page.eval("document.querySelectorAll('#passkeys li').length"), 1);
+        page.press(" ");
+        page.until("document.querySelectorAll('#passkeys li').length === 0");
         desk.is_content();
     }
 }
@@ -165,6 +191,18 @@ in_places! {
         browser.until("document.documentElement.dataset.ready === 'login'");
         browser.go(&link);
         browser.until("document.documentElement.dataset.ready === 'inbox'");
+        // Whoever has set no passphrase is told that, and how to, and not that it is wrong.
+        let gate = space.ask("coder", &["Deploy?", "--verdict", "--proof", "passphrase"]);
+        browser.until("!!document.querySelector('.row')");
+        browser.click(".row a");
+        drawn(&browser, &gate);
+        browser.press("a");
+        browser.until("!!document.querySelector('dialog[open] input[type=password]')");
+        browser.write("whatever");
+        browser.press("Enter");
+        browser.says("has set no passphrase. set one with: sayso unlock --set");
+        browser.press("Escape");
+        browser.says("nothing was sent; it needs your passphrase");
         let other = Browser::start();
         other.go(&link);
         other.says("the code is not known here");

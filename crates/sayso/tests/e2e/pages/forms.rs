@@ -95,6 +95,32 @@ in_places! {
 
 in_places! {
     [sqlite: Sqlite]
+    /// A year nobody can write is told at its field, and so is whatever else cannot be read: no key ends in silence.
+    fn what_cannot_be_read_is_told_at_its_field(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", json!({"question": "When?", "form": "form", "schema": {"type": "object", "properties": {
+            "moment": {"type": "string", "format": "date-time"}, "size": {"enum": ["s", "l"]}}}}));
+        desk.look_at(&gate);
+        page.eval("document.querySelector('[data-field=moment]').value = '202611-12-01T09:30'");
+        page.press("a");
+        page.until(&format!("{PROBLEMS}.includes('write the year with four digits')"));
+        assert_eq!(page.eval("document.activeElement.dataset.field"), "moment");
+        page.eval("document.querySelector('[data-field=moment]').value = '2026-12-01T09:30'");
+        page.eval("(() => { const size = document.querySelector('[data-field=size]'); size.value = 's'; size.selectedOptions[0].dataset.json = '{'; })()");
+        page.press("Escape");
+        page.press("a");
+        page.until(&format!("{PROBLEMS}.includes('this cannot be read')"));
+        page.eval("document.querySelector('[data-field=size]').selectedOptions[0].dataset.json = '\"s\"'");
+        page.press("Escape");
+        page.press("a");
+        assert_eq!(desk.ended(&gate)["answer"]["form"]["size"], "s");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
     /// A form of one value is answered with that value.
     fn a_form_that_is_one_value(space: &Space) {
         let desk = Desk::of(space);

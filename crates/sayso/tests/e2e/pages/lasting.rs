@@ -199,3 +199,29 @@ in_places! {
         assert_eq!(desk.gate(&gate)["state"], "open");
     }
 }
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A server that is gone says nothing of the audit; one that is back is noticed with the first thing it answers.
+    fn a_server_that_is_gone_breaks_no_chain(space: &Space) {
+        let mut desk = Desk::of(space);
+        desk.go("audit");
+        desk.browser.click("#verify");
+        desk.browser.until("document.getElementById('verified').classList.contains('yes')");
+        let address = desk.server.address.clone();
+        drop(std::mem::replace(&mut desk.server, Server::of(space)));
+        desk.browser.says("not connected");
+        desk.browser.click("#verify");
+        desk.browser.says("not verified: the server does not answer");
+        assert_eq!(desk.browser.eval("document.getElementById('verified').className"), "badge ask");
+        // Long enough for the page to try seldom.
+        std::thread::sleep(std::time::Duration::from_secs(8));
+        desk.server = Server::at(space, &address);
+        desk.browser.click("#verify");
+        desk.browser.until("document.getElementById('verified').classList.contains('yes')");
+        let at = std::time::Instant::now();
+        desk.browser.until("document.getElementById('line').textContent === ''");
+        // The next try by itself would come after eight seconds.
+        assert!(at.elapsed() < std::time::Duration::from_secs(5), "{:?}", at.elapsed());
+    }
+}

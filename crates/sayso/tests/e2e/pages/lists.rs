@@ -72,6 +72,46 @@ in_places! {
 
 in_places! {
     [sqlite: Sqlite]
+    /// Going to another list sends nothing: what is held can be taken back there. The buttons of the browser lead back
+    /// to the list and the card, and an address that is broken leads to the list.
+    fn another_list_cuts_nothing_short(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let gate = desk.server.ask("coder", approval("Deploy?"));
+        let handle = text(&gate["handle"]);
+        desk.look_at(&gate);
+        page.press("a");
+        page.says(&format!("approving {handle}"));
+        page.press("v");
+        page.until("document.querySelector('.rows')?.dataset.view === 'groups'");
+        assert_eq!(page.eval("location.search"), "?view=groups");
+        page.press("v");
+        page.until("document.querySelector('.rows')?.dataset.view === 'all'");
+        page.until(&format!("document.querySelector('.row[data-handle={handle}]')?.dataset.going === 'held'"));
+        assert!(!page.asked.borrow().iter().any(|url| url.ends_with("/answer")));
+        page.press("z");
+        page.says("taken back");
+        assert_eq!(desk.gate(&gate)["state"], "open");
+        page.eval("history.back(), true");
+        page.until("document.querySelector('.rows')?.dataset.view === 'groups'");
+        page.eval("history.back(), true");
+        page.until("document.querySelector('.rows')?.dataset.view === 'yours'");
+        desk.drawn(handle);
+        // What comes meanwhile comes to the list that is there.
+        page.click(".tabs [data-view=done]");
+        page.until("document.querySelector('.rows')?.dataset.view === 'done'");
+        let other = desk.server.ask("coder", approval("And this?"));
+        page.until("document.getElementById('waiting').textContent === '2'");
+        assert_eq!(page.eval("document.querySelectorAll('.row').length"), 0);
+        desk.go("tasks");
+        desk.go("inbox#%");
+        desk.look_at(&other);
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
     /// Back leads to where somebody was: on a long page as far down, from a card to the list they came from.
     fn back_is_where_one_was(space: &Space) {
         let (desk, last) = asked(space);

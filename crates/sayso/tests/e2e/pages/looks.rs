@@ -127,6 +127,36 @@ in_places! {
 
 in_places! {
     [sqlite: Sqlite]
+    /// Words without an end break nothing, on a phone and on a desk; a task has its whole title on its own page.
+    fn long_words_break_no_page(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let long = "a".repeat(240);
+        let title = format!("Begin{long}End");
+        let task = space.create(&[&title, "--label", &"b".repeat(60)]);
+        let options = json!([{"name": long, "consequence": long}, {"name": "b"}]);
+        let gates = [
+            json!({"question": long, "options": options, "other": true, "task": task, "facts": [{"name": "n".repeat(50), "value": long}]}),
+            json!({"question": "Which?", "form": "form", "schema": {"type": "object", "properties": {"pick": {"type": "array", "title": long, "items": {"enum": [long, "b"]}}}}}),
+        ]
+        .map(|body| desk.server.ask("coder", body));
+        let mut all: Vec<_> = gates.iter().map(|gate| format!("gates/{}", text(&gate["handle"]))).collect();
+        all.extend(["inbox", "tasks", "tasks?view=board", "live", "audit"].map(Into::into));
+        all.push(format!("tasks/{task}"));
+        for width in [320, 768, 1280] {
+            page.look(width, 700, "light");
+            for path in &all {
+                desk.go(path);
+                let wide = page.eval(&format!("[...document.querySelectorAll('main *')].filter((e) => e.checkVisibility() && !e.closest('.scroll, pre, .unseen, svg') && e.getBoundingClientRect().right > {width} + 1).map((e) => e.outerHTML.slice(0, 90)).slice(0, 5)"));
+                assert_eq!(wide, json!([]), "{path} at {width}");
+            }
+        }
+        page.says(&title);
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
     /// All of it by keyboard alone: what can be pressed can be reached, and is seen to be.
     fn a_keyboard_is_enough(space: &Space) {
         let desk = Desk::of(space);
@@ -202,6 +232,15 @@ in_places! {
             }
         }
         assert!(seen > 100, "only {seen} controls were looked at");
+        // The row that is looked at stays in sight when something is said.
+        page.look(1280, 640, "light");
+        desk.go("inbox");
+        page.press("G");
+        let is_seen = "(() => { const row = document.querySelector('.row.here').getBoundingClientRect(); return row.bottom <= document.querySelector('.list').getBoundingClientRect().bottom + 1; })()";
+        page.until(is_seen);
+        assert_eq!(page.eval(SAY), true);
+        page.until("!!document.getElementById('said').textContent");
+        page.until(is_seen);
         assert_eq!(page.eval("document.getElementById('said').getAttribute('aria-live')"), "polite");
     }
 }

@@ -1,6 +1,7 @@
 //! The pages, in a real browser, at a real server.
 
 mod answering;
+mod batch;
 mod browser;
 mod demo;
 mod entry;

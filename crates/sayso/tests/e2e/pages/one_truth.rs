@@ -65,9 +65,11 @@ in_places! {
         let revised = json!({"question": "Delete 4,000 files?"});
         desk.server.post("coder", &format!("/gates/{}/revise", text(&gate["id"])), revised).is(200);
         page.says("Delete 4,000 files?");
-        // What was said was said to the other card.
-        page.says("changed");
+        // What was said was said to the other card, and that it was not sent stays told.
+        let told = format!("not sent: {} has changed; look again", text(&gate["handle"]));
+        page.says(&told);
         std::thread::sleep(std::time::Duration::from_secs(6));
+        assert!(page.text().contains(&told), "{}", page.text());
         assert_eq!(desk.gate(&gate)["state"], "open");
     }
 }

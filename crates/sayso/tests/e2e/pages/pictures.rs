@@ -98,6 +98,18 @@ fn look(desk: &Desk, shown: &Shown, folder: &Path) {
             }
         }
     }
+    // The bar that says what is marked.
+    for (width, height) in [(768, 1024), (1280, 800)] {
+        desk.browser.look(width, height, "light");
+        desk.go("inbox#");
+        desk.browser.press("j");
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        for key in ["x", "j", "x", "j", "x"] {
+            desk.browser.press(key);
+        }
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        take(desk, &folder.join(format!("marked-{width}-light.png")));
+    }
 }
 
 /// What there is to look at.

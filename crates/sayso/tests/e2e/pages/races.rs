@@ -94,8 +94,14 @@ in_places! {
         space.run(Who::Human("bob"), &["approve", text(&answered["handle"])]).ok();
         is_over(&answered, "approved by bob");
         desk.look_at(&withdrawn);
+        page.fill("[name=reason]", "only after a backup");
         desk.server.post("coder", &format!("/gates/{}/withdraw", text(&withdrawn["id"])), json!({"reason": "found it"})).is(200);
         is_over(&withdrawn, "withdrawn by coder");
+        // What was written is not lost with the card.
+        page.until("document.querySelector('.written pre')?.textContent === 'only after a backup'");
+        page.click(".written button");
+        page.says("only after a backup");
+        page.press("Escape");
         desk.look_at(&deleted);
         space.ann(&["delete", &task, "--reason", "not wanted"]).ok();
         is_over(&deleted, "withdrawn");

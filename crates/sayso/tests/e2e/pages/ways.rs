@@ -63,6 +63,7 @@ in_places! {
             assert_eq!(reply.status, 404, "{reply:?}");
             assert!(reply.headers["content-type"].starts_with("text/html"), "{reply:?}");
             assert!(reply.body.contains(&way) && reply.body.contains("there is nothing at"), "{reply:?}");
+            assert!(reply.body.contains("<h1>nothing is here</h1>") && !reply.body.contains("no such id"), "{reply:?}");
             ask(&path, "*/*").refused(404, "SAY001");
         }
         let reply = ask(&format!("/s/{name}/inbox/?view=all"), browser);
@@ -121,6 +122,25 @@ in_places! {
         assert_eq!(page.eval(BADGE), "26");
         desk.go("inbox");
         page.says("coder asks 5 more");
+        desk.is_content();
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// What the policy would say is said of one call, and gone when another is typed; an agent nobody knows is told.
+    fn what_the_policy_says_is_about_one_call(space: &Space) {
+        crate::governed::policy(space, "space", "rules:\n  - name: pushes\n    on: tool\n    match: {command: git push *}\n    then: ask\n");
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        desk.go("policy");
+        page.fill("#explain [name=command]", "git push --force");
+        page.fill("#explain [name=agent]", "codr");
+        page.press("Enter");
+        page.says("Of Bash git push --force by codr:");
+        page.says("no agent called codr is set up here");
+        page.fill("#explain [name=command]", "git status");
+        page.until("document.getElementById('explained').textContent === ''");
         desk.is_content();
     }
 }
