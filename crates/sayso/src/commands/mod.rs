@@ -145,7 +145,9 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
 
 /// Goes to the folder that was named with `-C`: every path on the command line is meant from there.
 fn enter(mut cli: Cli) -> Result<Cli> {
-    let Some(dir) = cli.globals.dir.take() else { return Ok(cli) };
+    // What `man` calls `--dir` is where its pages go.
+    let is_man = matches!(cli.command, Some(Command::Man(_)));
+    let Some(dir) = cli.globals.dir.take().filter(|_| !is_man) else { return Ok(cli) };
     cli.globals.dir = Some(std::path::absolute(&dir)?);
     match (std::env::set_current_dir(&dir), &cli.command) {
         (Ok(()), _) => Ok(cli),

@@ -55,7 +55,7 @@ everywhere! {
 everywhere! {
     fn only_what_was_offered_can_be_picked(space: &Space) {
         let gate = space.ask("coder", &["Which colour?", "-o", "red", "-o", "blue"]);
-        space.ann(&["choose", &gate, "Red"]).exits(2).refused("SAY008").says("\"red\", \"blue\"");
+        space.ann(&["choose", &gate, "reddish"]).exits(2).refused("SAY008").says("\"red\", \"blue\"");
         space.ann(&["choose", &gate, "3"]).exits(2).refused("SAY008");
         space.ann(&["choose", &gate, "0"]).exits(2).refused("SAY008");
         space.ann(&["choose", &gate, "--other", "green"]).exits(2).refused("SAY008");
@@ -64,6 +64,11 @@ everywhere! {
         assert_eq!(space.show(&gate)["state"], "open");
         space.ann(&["choose", &gate, "2"]).ok();
         assert_eq!(space.show(&gate)["answer"]["picked"][0], "blue");
+        // Another case of letters is the same name, as at a prompt, unless it would be two of them.
+        let gate = space.ask("coder", &["Which colour?", "-o", "red", "-o", "Blue", "-o", "blue"]);
+        space.ann(&["choose", &gate, "BLUE"]).exits(2).refused("SAY008");
+        space.ann(&["choose", &gate, "Red"]).ok();
+        assert_eq!(space.show(&gate)["answer"]["picked"][0], "red");
     }
 }
 
