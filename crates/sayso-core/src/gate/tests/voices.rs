@@ -81,7 +81,8 @@ fn whoever_may_say_it_alone_speaks_for_nobody_else() {
         rules.approvers = Approvers::Some { least: 1, of: vec![person("ann"), person("bob")] };
     };
     let anyone = |rules: &mut Opened| rules.approvers = Approvers::Anyone;
-    let cases: [(&dyn Fn(&mut Opened), &str, &[&str]); 6] = [
+    type Case<'a> = (&'a dyn Fn(&mut Opened), &'a str, &'a [&'a str]);
+    let cases: [Case<'_>; 6] = [
         (&anyone, "bob+ann yes", &[]),
         (&one_of_both, "bob+ann yes", &[]),
         (&one_of_both, "bob+ann no", &[]),
