@@ -237,6 +237,13 @@ impl Actor {
         self.role.may(deed) && self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&deed))
     }
 
+    /// Whether they may verify the audit: whoever may read it, and a script of the user at hand. That the record
+    /// holds tells nothing of what is in it.
+    pub fn may_verify(&self) -> bool {
+        let is_own_script = (self.role, self.proof) == (Role::Service, Proof::None);
+        self.may(Deed::Audit) || is_own_script
+    }
+
     /// Checks the role and the credential against a deed; `what` completes "may not …".
     pub fn check(&self, deed: Deed, what: &str) -> Result<(), Refusal> {
         if self.may(deed) {

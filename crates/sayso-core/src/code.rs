@@ -32,11 +32,13 @@ pub enum Exit {
     Unanswered = 11,
     /// The policy asks a person first; nothing has been done yet.
     Held = 12,
+    /// The connection was lost while it was being done: it may have counted or not.
+    OutcomeUnknown = 13,
 }
 
 impl Exit {
     /// All exit codes, in order, with what each means. The reference page is made from it.
-    pub const TABLE: [(Exit, &'static str); 13] = [
+    pub const TABLE: [(Exit, &'static str); 14] = [
         (Exit::Ok, "it worked"),
         (Exit::Error, "something failed: the disk, the editor, a bug"),
         (Exit::Usage, "the command line, a file or a value given is wrong"),
@@ -50,6 +52,10 @@ impl Exit {
         (Exit::AuditBroken, "the audit chain does not verify"),
         (Exit::Unanswered, "the gate ended without an answer: expired, withdrawn or superseded"),
         (Exit::Held, "a person is asked first; nothing has been done yet"),
+        (
+            Exit::OutcomeUnknown,
+            "the connection was lost half-way; it may have counted or not: look before you try again",
+        ),
     ];
 }
 
@@ -207,6 +213,12 @@ codes! {
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
     /// A request came by a name that is not the server's, or from a page that is not.
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
+    /// The connection was lost while a write was being committed.
+    OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
+    /// The caller stopped waiting before the write was committed.
+    Expired = "SAY072", Unreachable, "the caller stopped waiting; nothing was written";
+    /// The clock of this machine disagrees with the one it is checked against.
+    ClockOff = "SAY073", Error, "the clock of this machine is off";
 }
 
 impl Serialize for Code {

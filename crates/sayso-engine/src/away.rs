@@ -102,7 +102,7 @@ impl Batch<'_, '_> {
     /// Nobody stands in for this person any more. Whether somebody did, or could have.
     pub(crate) fn end_absence(&mut self, name: &str) -> Result<bool> {
         let kind = SettingKind::Away;
-        match self.write.setting(self.space, kind.as_str(), name)? {
+        match crate::ledger::setting(self.write, self.space, kind, name)? {
             Some(_) => Ok(self.set(&[Change { kind, name: name.to_owned(), body: None }])? > 0),
             None => Ok(false),
         }

@@ -3,7 +3,7 @@
 use crate::load::{self, flow_stream, gate_stream, task_stream};
 use crate::policy::Hold;
 use crate::{Error, LocalDesk, Result, notices};
-use sayso_core::audit::Entry;
+use sayso_core::audit::{Entry, Head};
 use sayso_core::flow::{self, Flow};
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
@@ -54,6 +54,14 @@ type Events = Vec<(String, u64, String)>;
 pub(crate) struct Trace {
     seq: u64,
     entry: Entry,
+    /// Where the chain ended before, and where it ends with it.
+    heads: [Head; 2],
+}
+
+impl Trace {
+    pub(crate) fn heads(&self) -> &[Head; 2] {
+        &self.heads
+    }
 }
 
 /// A thing as it will be, the version it then has, and whether it changed here.
@@ -78,11 +86,13 @@ impl<'w, 'c> Batch<'w, 'c> {
         write: &'w mut Write<'c>,
     ) -> sayso_store::Result<Self> {
         write.lock(desk.space)?;
+        let at = desk.world.now();
+        desk.check_clock(write, at)?;
         Ok(Self {
             write,
             actor,
             space: desk.space,
-            at: desk.world.now(),
+            at,
             desk,
             sets: vec![],
             notices: vec![],
@@ -217,17 +227,21 @@ impl<'w, 'c> Batch<'w, 'c> {
     pub(crate) fn on_run(&mut self, id: RunId, command: &run::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
         let events = run::decide(self.run(id)?, command, actor, at)?;
+        let mut revoked = false;
         let mut versioned = self.runs.remove(&id).flatten();
         for event in &events {
             let (run, version) = advance(versioned.take(), |run| run::apply(run, event, at))?;
             self.record(&format!("run/{id}"), version, event)?;
             self.about(event.name(), &id.handle(4), None, "");
             if run::effects(event).contains(&run::Effect::RevokeToken) {
-                self.write.revoke_tokens_of(id, at)?;
+                revoked = true;
             }
             versioned = Some(Versioned { now: run, version, changed: true });
         }
         self.runs.insert(id, versioned);
+        if revoked {
+            self.revoke_tokens_of_run(id)?;
+        }
         Ok(!events.is_empty())
     }
 
@@ -263,6 +277,14 @@ impl<'w, 'c> Batch<'w, 'c> {
             .map_err(|e| sayso_store::Error::Other(format!("an event cannot be written: {e}")))?;
         self.events.push((stream.to_owned(), version, body));
         Ok(())
+    }
+
+    /// Writes the next event of a stream that has no machine of its own.
+    pub(crate) fn record_next<E: Serialize>(&mut self, stream: &str, event: &E) -> Result<()> {
+        let written = self.write.events(stream)?.len();
+        let closed = self.closed.iter().flat_map(|(_, events)| events);
+        let pending = self.events.iter().chain(closed).filter(|(of, ..)| of == stream).count();
+        self.record(stream, (written + pending) as u64 + 1, event)
     }
 
     /// Says what the batch is about. The first word stands: what a caller asked for comes first,
@@ -366,9 +388,11 @@ impl<'w, 'c> Batch<'w, 'c> {
             self.write.add_request(self.space, request)?;
         }
         let mut trace = None;
+        let before = self.write.lock(self.space)?;
         for (entry, events) in std::mem::take(&mut self.closed) {
             let seq = self.write.append(entry.clone(), &events)?;
-            trace = Some(Trace { seq, entry });
+            let heads = [before.clone(), self.write.lock(self.space)?];
+            trace = Some(Trace { seq, entry, heads });
         }
         let Some(trace) = trace else { return Ok(None) };
         for task in changed(&self.tasks) {

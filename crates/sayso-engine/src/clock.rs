@@ -3,8 +3,9 @@
 
 use crate::{Calendar, LocalDesk, Result, gates};
 use sayso_core::gate::{Command, Gate, Level, Schedule};
-use sayso_core::{Actor, Door, GateId, Proof, Role, Timestamp};
+use sayso_core::{Actor, Deed, Door, GateId, Proof, Role, Timestamp};
 use sayso_policy::{Demands, Hours};
+use sayso_store::Write;
 use std::time::Duration;
 
 /// How many gates are looked at together.
@@ -23,6 +24,7 @@ impl LocalDesk {
 
     /// Lets happen what is due to one gate.
     pub fn tick(&self, id: GateId) -> Result<Gate> {
+        self.check_file_clock()?;
         self.submit(&self.clock(), move |batch| {
             let changed = batch.on_gate(id, &Command::Tick)?;
             batch.is_approved = true;
@@ -46,6 +48,52 @@ impl LocalDesk {
         }
     }
 
+    /// Refuses a time that cannot be right. A clock that is years ahead would end every question at a look: on
+    /// PostgreSQL the server's clock says so, and on SQLite the newest entry of the audit, since long silence is
+    /// rare and can be vouched for.
+    pub(crate) fn check_clock(&self, write: &Write<'_>, at: Timestamp) -> sayso_store::Result<()> {
+        if !self.world.is_by_machine_clock() || self.accepts_clock {
+            return Ok(());
+        }
+        match (write.database_clock(), write.newest_entry(self.space)) {
+            (Some(theirs), _) if is_far(at, theirs) => Err(off(at, theirs, DATABASE)),
+            (None, Some(newest)) if at > newest.plus_micros(SILENCE_MICROS_MAX) => {
+                Err(off(at, newest, "the newest entry of the audit"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares the clock of this process with that of the file system before a deadline ends something.
+    fn check_file_clock(&self) -> Result<()> {
+        if !self.world.is_by_machine_clock() || self.accepts_clock {
+            return Ok(());
+        }
+        match (self.store.file_clock(), self.now()) {
+            (Some(theirs), at) if is_far(at, theirs) => {
+                Err(off(at, theirs, "that of the file system of the database").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that a person vouches for the clock of this machine, though nothing happened for long. That of a
+    /// database's server is vouched for by nobody.
+    pub fn accept_clock(&self, actor: &Actor) -> Result<()> {
+        self.check(actor, Deed::Answer, "vouch for the clock")?;
+        let desk = Self { accepts_clock: true, ..self.clone() };
+        desk.submit(actor, |batch| {
+            let at = batch.at;
+            if let Some(theirs) = batch.write.database_clock().filter(|theirs| is_far(at, *theirs))
+            {
+                return Err(off(at, theirs, DATABASE).into());
+            }
+            let space = batch.desk.space_name.clone();
+            batch.about("clock.accepted", &space, None, "");
+            Ok(())
+        })
+    }
+
     /// When something is due next.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
         self.read(|read| Ok(read.next_due(self.space)?))
@@ -58,6 +106,32 @@ impl LocalDesk {
             gates::gate_in(batch, id)
         })
     }
+}
+
+/// How far the clocks of two machines may be apart.
+const SKEW_MICROS_MAX: i64 = 5 * 60 * 1_000_000;
+
+/// How long nothing may have happened in a space on this machine before a person says that the clock is right.
+const SILENCE_MICROS_MAX: i64 = 90 * 24 * 3_600 * 1_000_000;
+
+/// Whose clock counts on PostgreSQL.
+const DATABASE: &str = "that of the database's server";
+
+fn is_far(mine: Timestamp, theirs: Timestamp) -> bool {
+    mine.as_micros().abs_diff(theirs.as_micros()) > SKEW_MICROS_MAX.unsigned_abs()
+}
+
+fn off(mine: Timestamp, theirs: Timestamp, whose: &str) -> sayso_store::Error {
+    let minutes = mine.as_micros().abs_diff(theirs.as_micros()) / 60_000_000;
+    let far = match minutes {
+        0..=120 => format!("{minutes} minutes"),
+        121..=2_880 => format!("{} hours", minutes / 60),
+        _ => format!("{} days", minutes / 1_440),
+    };
+    let way = if mine > theirs { "ahead of" } else { "behind" };
+    sayso_store::Error::ClockOff(format!(
+        "the clock of this machine is {far} {way} {whose}, so nothing is written by it"
+    ))
 }
 
 /// When a question's time is over, and what happens until then.

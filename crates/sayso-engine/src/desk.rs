@@ -9,12 +9,13 @@ use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknow
 use crate::{
     Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dismissed, Dispatch, FlowFilter,
     FlowHistory, Found, GateFilter, GoOn, Happened, History, InboxFilter, Invited, Known,
-    LocalDesk, Member, Metrics, Minted, NewFlow, NewRun, NewTask, NewToken, News, NoticeState,
-    Order, Page, Pending, Place, QuestionsRuling, ReadyFilter, Recorded, Remembered, Report,
-    Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement, Space,
-    Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings, sight,
+    ListedEntry, LocalDesk, Member, Metrics, Minted, NewFlow, NewRun, NewTask, NewToken, News,
+    NoticeState, Order, Page, Pending, Place, QuestionsRuling, ReadyFilter, Recorded, Remembered,
+    Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement,
+    Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
+    sight,
 };
-use sayso_core::audit::{Entry, Head, Sealed};
+use sayso_core::audit::{Head, Sealed};
 use sayso_core::flow::{Claim, Flow};
 use sayso_core::gate::{Action, Alert, Card, Gate, Receipt};
 use sayso_core::message::Message;
@@ -105,6 +106,7 @@ macro_rules! desk {
             arguments: &str,
         ) -> Result<String> {
             let actor = &caller.admit(desk, claim)?;
+            let desk = &caller.awaited(desk);
             let desk = &match request {
                 Some(request) => desk.on_errand(caller.token, request, &[call, arguments])?,
                 None => desk.clone(),
@@ -295,7 +297,7 @@ desk! {
         fn told(gate: GateId) -> Vec<NoticeState>, Anyone;
 
         /// The last entries of the audit, newest first.
-        fn audit_entries(limit: usize) -> Vec<Entry>, Anyone;
+        fn audit_entries(limit: usize) -> Vec<ListedEntry>, Anyone;
         /// Entries of the audit as they were written, after this one.
         fn audit_rows(after: u64, limit: usize) -> Vec<Sealed>, Anyone;
         /// Where the audit ends.
@@ -463,6 +465,16 @@ impl Desk {
     pub fn with_threshold(mut self, threshold: Threshold) -> Self {
         self.threshold = threshold;
         self
+    }
+
+    /// The same desk; where its store is at hand, this hears where the chain ends whenever something was written.
+    #[must_use]
+    pub fn with_head_keeper(self, keeper: crate::HeadKeeper) -> Self {
+        let side = match self.side {
+            Side::Local(desk) => Side::Local(desk.with_head_keeper(keeper)),
+            side @ Side::Remote(_) => side,
+        };
+        Self { side, ..self }
     }
 
     /// The same desk, telling people through these channels. Where it is elsewhere they are told there.

@@ -35,6 +35,7 @@ impl Error {
 
     /// Whether nobody was there to ask. That may be otherwise a moment later.
     pub const fn is_unreachable(&self) -> bool {
-        matches!(self, Error::Store(sayso_store::Error::Unreachable(_)))
+        let Error::Store(error) = self else { return false };
+        matches!(error, sayso_store::Error::Unreachable(_) | sayso_store::Error::OutcomeUnknown(_))
     }
 }

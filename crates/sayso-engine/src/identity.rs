@@ -1,6 +1,7 @@
 //! Who is who: tokens, passphrases, unlocked terminals.
 
 use crate::batch::Batch;
+use crate::ledger;
 use crate::people::PEOPLE_MAX;
 use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
@@ -8,7 +9,7 @@ use argon2::password_hash::PasswordHasher;
 use sayso_core::{
     Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp, TokenId,
 };
-use sayso_store::{Handles, Read};
+use sayso_store::{Credential, Handles, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use subtle::ConstantTimeEq;
@@ -84,7 +85,7 @@ impl LocalDesk {
             let only = scopes_in_words(token.scopes.as_ref());
             let what = format!("{} for {}{only}", token.role.as_str(), token.name);
             batch.about("token.minted", &token.handle, None, &what);
-            batch.write.add_token(&token)?;
+            batch.add_token(&token)?;
             Ok(token)
         })?;
         // It was made by a call whose reply was lost, and the secret with it.
@@ -114,7 +115,7 @@ impl LocalDesk {
             let mut token = token_in(batch, &handle)?;
             if token.revoked_at.is_none() {
                 batch.about("token.revoked", &token.handle, None, "");
-                batch.write.revoke_token(token.id, batch.at)?;
+                batch.revoke_token(&token)?;
                 token.revoked_at = Some(batch.at);
             }
             Ok(token)
@@ -142,8 +143,8 @@ impl LocalDesk {
     pub fn present(&self, secret: &str, door: Door) -> Result<(Actor, TokenId)> {
         check_way(secret, door)?;
         let given = digest_of(secret.trim());
-        let token = self.look(|read| Ok(read.token_by_hash(&given)?))?;
-        self.admit(token, &given, door)
+        let found = self.look(|read| ledger::credential(read, &given, ""))?;
+        self.admit(found.map(|found| found.token), &given, door)
     }
 
     /// The same, with the proof it has at the place of its credential, where a passphrase counts for a while.
@@ -156,18 +157,18 @@ impl LocalDesk {
     ) -> Result<(Actor, TokenId)> {
         check_way(secret, door)?;
         let given = digest_of(secret.trim());
-        let found = self.look(|read| Ok(read.token_at_its_place(&given, place)?))?;
+        let found = self.look(|read| ledger::credential(read, &given, place))?;
         self.admit_at_its_place(found, &given, door)
     }
 
     /// Who a credential makes them, with the moment until which its place is unlocked.
     pub(crate) fn admit_at_its_place(
         &self,
-        found: Option<(Token, Option<Timestamp>)>,
+        found: Option<Credential>,
         given: &str,
         door: Door,
     ) -> Result<(Actor, TokenId)> {
-        let (token, until) = found.unzip();
+        let (token, until) = found.map(|found| (found.token, found.unlocked_until)).unzip();
         let (mut actor, id) = self.admit(token, given, door)?;
         let until = until.flatten().filter(|_| actor.role == Role::Human);
         if until.is_some_and(|until| self.now() < until) {
@@ -227,8 +228,8 @@ impl LocalDesk {
         }
         self.submit(actor, move |batch| {
             batch.about("passphrase.set", &batch.actor.name.clone(), None, "");
-            batch.write.put_passphrase(batch.space, &batch.actor.name, &hash)?;
-            Ok(())
+            let name = batch.actor.name.clone();
+            batch.put_passphrase(&name, &hash)
         })
     }
 
@@ -285,7 +286,7 @@ pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun
         revoked_at: None,
         scopes: None,
     };
-    Ok(batch.write.add_token(&token)?)
+    batch.add_token(&token)
 }
 
 /// Writes the credential of an agent that was spawned: the weakest there is, it dies with the agent.
@@ -317,7 +318,7 @@ pub(crate) fn add_agent_token(
         scopes: None,
     };
     batch.about("token.minted", &token.handle, None, &format!("agent for {agent}"));
-    batch.write.add_token(&token)?;
+    batch.add_token(&token)?;
     Ok(id)
 }
 
@@ -349,8 +350,8 @@ pub(crate) fn check_is_a_persons(actor: &Actor, what: &str) -> std::result::Resu
 
 /// Who was sent away gets no credential by another way.
 fn check_was_not_sent_away(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
-    let kind = crate::SettingKind::Dismissed.as_str();
-    let mark = batch.write.setting(batch.space, kind, name)?;
+    let kind = crate::SettingKind::Dismissed;
+    let mark = ledger::setting(batch.write, batch.space, kind, name)?;
     if mark.is_none_or(|mark| mark.body.is_none()) {
         return Ok(());
     }

@@ -345,7 +345,7 @@ impl LocalDesk {
             };
             lifecycle::note(batch, *id, asker.as_deref(), *done, what)?;
             for token in ended.into_iter().chain(failed) {
-                batch.write.revoke_token(token, batch.at)?;
+                batch.revoke_token_of(token)?;
             }
             batch.write.settle_notice(&notice_id(*id), batch.at)?;
             Ok(true)
@@ -357,7 +357,7 @@ impl LocalDesk {
         let secret = secret.to_owned();
         self.submit(&self.keeper(), move |batch| {
             match identity::token_by_secret(batch.write, &secret)? {
-                Some(token) => Ok(batch.write.revoke_token(token.id, batch.at)?),
+                Some(token) => batch.revoke_token(&token),
                 None => Ok(()),
             }
         })

@@ -435,7 +435,7 @@ fn withdraw_each(
 pub(crate) fn forget(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
     let why = why(&format!("agent {agent} was deleted"), reason);
     cancel(batch, &why, |order| order.agent == agent)?;
-    Ok(batch.write.revoke_tokens_for(batch.space, agent, batch.at)?)
+    batch.revoke_tokens_of_agent(agent)
 }
 
 /// Lets not be done what was ordered.
@@ -473,7 +473,7 @@ pub(crate) fn stationed(
     space: sayso_core::SpaceId,
     agent: &str,
 ) -> Result<Option<Stationed>> {
-    let setting = read.setting(space, SettingKind::Station.as_str(), agent)?;
+    let setting = crate::ledger::setting(read, space, SettingKind::Station, agent)?;
     stationed_at(agent, setting.and_then(|setting| setting.body).as_deref())
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventR
     check_covers(space, entry.as_ref(), row)
 }
 
-fn check_covers(space: SpaceId, entry: Option<&Sealed>, row: &EventRow) -> Result<()> {
+pub(crate) fn check_covers(space: SpaceId, entry: Option<&Sealed>, row: &EventRow) -> Result<()> {
     let mark = Mark::of(&row.stream, row.version, &row.body);
     let covers = |sealed: &Sealed| {
         sealed.seq == row.audit
@@ -134,7 +134,7 @@ fn check_covers(space: SpaceId, entry: Option<&Sealed>, row: &EventRow) -> Resul
     Err(tampered(&row.stream, &format!("the audit does not know event {}", row.version)))
 }
 
-fn tampered(stream: &str, why: &str) -> Error {
+pub(crate) fn tampered(stream: &str, why: &str) -> Error {
     Refusal::new(Code::AuditBroken, format!("{stream} was changed outside of sayso: {why}"))
         .hint("see what else was touched with: sayso audit verify, and: sayso doctor")
         .into()

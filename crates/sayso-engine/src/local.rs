@@ -1,21 +1,26 @@
 //! The desk of a store that is here: the only place that writes. Everything else asks it to.
 
 use crate::batch::{Batch, Trace};
+use crate::deadline::{CallDeadline, settled};
 use crate::errand::{Errand, Part};
 use crate::fatigue::Pace;
 use crate::settings::Rules;
 use crate::shown::{Remembered, Shown};
 use crate::{Error, Result, World};
-use sayso_core::audit::{Entry, Outcome};
+use sayso_core::audit::{Entry, Head, Outcome};
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
 use sayso_store::{Foresight, Place, Read, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often the desk looks again after somebody else wrote first.
 const ATTEMPTS_MAX: u32 = 5;
+
+/// Hears where a chain ended before a write and where it ends now.
+pub type HeadKeeper = Arc<dyn Fn(&LocalDesk, &Head, &Head) + Send + Sync>;
 
 /// The desk of one space, with its store at hand. Clones share the store.
 #[derive(Clone)]
@@ -36,6 +41,12 @@ pub struct LocalDesk {
     pub(crate) swept: Arc<Mutex<String>>,
     /// The call from elsewhere this desk is for, if it is for one.
     pub(crate) errand: Option<Arc<Errand>>,
+    /// How long whoever called from elsewhere waits.
+    pub(crate) deadline: Option<CallDeadline>,
+    /// Who keeps in mind where the chain ends, outside of the store.
+    pub(crate) head_keeper: Option<HeadKeeper>,
+    /// Whether a person vouches for the clock.
+    pub(crate) accepts_clock: bool,
     /// Who looks things up here, where that is somebody from elsewhere.
     pub(crate) reader: Option<Arc<Actor>>,
     /// Credentials that were good when they were looked at last.
@@ -67,10 +78,36 @@ impl LocalDesk {
         self
     }
 
+    /// The same desk; this hears where the chain ends whenever something was written.
+    #[must_use]
+    pub fn with_head_keeper(mut self, keeper: HeadKeeper) -> Self {
+        self.head_keeper = Some(keeper);
+        self
+    }
+
+    /// Where the chain was at an entry; none if it does not reach that far.
+    pub fn head_at(&self, seq: u64) -> Result<Option<Head>> {
+        let found =
+            self.look(|read| Ok(read.audit_after(self.space, seq.saturating_sub(1), 1)?))?;
+        let found = found.into_iter().find(|row| row.seq == seq);
+        Ok(found.map(|row| Head { seq, hash: row.hash }))
+    }
+
+    /// Where the chain ends; none if nothing was written yet.
+    pub fn last_head(&self) -> Result<Option<Head>> {
+        let last = self.look(|read| Ok(read.audit_last(self.space, 1)?))?.pop();
+        Ok(last.map(|row| Head { seq: row.seq, hash: row.hash }))
+    }
+
     /// How well this place is guarded. Whoever reaches the database directly could also write to it
     /// directly, agents of the same user included: that is S0, whichever database it is.
     pub fn level(&self) -> Level {
         self.level
+    }
+
+    /// Refuses a store that a later version brought up to date: this one writes nothing into it.
+    pub fn check_schema(&self) -> Result<()> {
+        Ok(self.store.check_schema()?)
     }
 
     /// What the database finds wrong with itself.
@@ -154,7 +191,7 @@ impl LocalDesk {
                     self.note_refusal(actor, &refusal);
                     return Err(refusal.into());
                 }
-                outcome => return outcome,
+                outcome => return settled(outcome, tried.is_open()),
             }
         }
     }
@@ -172,7 +209,9 @@ impl LocalDesk {
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
     {
         let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
-        let outcome = self.store.write_foreseen(foresight, move |write| {
+        let written = self.store.write_foreseen(foresight, move |write| {
+            desk.check_is_awaited()?;
+            desk.expires().into_iter().for_each(|at| write.expires(at));
             let mut batch = Batch::begin(&desk, &actor, write)?;
             if trying.has_counted(&mut batch)? {
                 return Ok(Ok(()));
@@ -188,6 +227,7 @@ impl LocalDesk {
             }
             match work(&mut batch) {
                 Ok(value) => {
+                    desk.check_is_awaited()?;
                     let (at, trace) = (batch.at, batch.commit()?);
                     if let Some(part) = &part {
                         part.keep(desk.space, write, &value, at)?;
@@ -206,8 +246,14 @@ impl LocalDesk {
                     }
                 }
             }
-        })?;
-        outcome.map_err(Error::Refused)?;
+        });
+        if matches!(written, Err(sayso_store::Error::OutcomeUnknown(_))) {
+            tried.open();
+        }
+        written?.map_err(Error::Refused)?;
+        if let (Some(keeper), Some([before, now])) = (&self.head_keeper, tried.heads()) {
+            keeper(self, &before, &now);
+        }
         tried.value()
     }
 
@@ -229,8 +275,12 @@ impl LocalDesk {
         }
         let (world, space, actor) = (self.world.clone(), self.space, actor.clone());
         let (code, reason) = (refusal.code.as_str(), refusal.message.clone());
+        let desk = self.clone();
         let _ = self.store.write(move |write| {
-            let mut entry = Entry::new(&actor, space, world.now(), "refused", code);
+            write.lock(space)?;
+            let at = world.now();
+            desk.check_clock(write, at)?;
+            let mut entry = Entry::new(&actor, space, at, "refused", code);
             entry.outcome = Outcome::Refused;
             entry.reason = reason.clone();
             write.append(entry, &[])
@@ -240,7 +290,11 @@ impl LocalDesk {
 
 /// What the last try would leave behind. The word that it counted may have been lost on its way, and
 /// not every command is harmless a second time: a note would be there twice.
-struct Tried<T>(Arc<Mutex<Last<T>>>);
+struct Tried<T> {
+    last: Arc<Mutex<Last<T>>>,
+    /// Whether one of the tries so far may have counted.
+    is_open: Arc<AtomicBool>,
+}
 
 /// What the last try left, if it wrote anything, and what it came to.
 type Last<T> = Option<(Option<Trace>, T)>;
@@ -253,10 +307,26 @@ impl<T> Tried<T> {
     /// Whether the try before this one counted. The batch has its turn, so that nothing of that try
     /// can still be under way.
     fn has_counted(&self, batch: &mut Batch<'_, '_>) -> sayso_store::Result<bool> {
-        match &*self.last() {
-            Some((Some(trace), _)) => batch.has_left(trace),
-            Some((None, _)) | None => Ok(false),
-        }
+        let has_counted = match &*self.last() {
+            Some((Some(trace), _)) => batch.has_left(trace)?,
+            Some((None, _)) | None => false,
+        };
+        self.is_open.store(false, Ordering::Relaxed);
+        Ok(has_counted)
+    }
+
+    /// Notes that the last try may have counted.
+    fn open(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
+    /// Where the chain ended before and behind the last try, if that wrote anything.
+    fn heads(&self) -> Option<[Head; 2]> {
+        self.last().as_ref()?.0.as_ref().map(|trace| trace.heads().clone())
     }
 
     fn value(&self) -> Result<T> {
@@ -267,25 +337,26 @@ impl<T> Tried<T> {
 
     fn last(&self) -> MutexGuard<'_, Last<T>> {
         // It is replaced as a whole or not at all.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Clone for Tried<T> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { last: self.last.clone(), is_open: self.is_open.clone() }
     }
 }
 
 impl<T> Default for Tried<T> {
     fn default() -> Self {
-        Self(Arc::default())
+        Self { last: Arc::default(), is_open: Arc::default() }
     }
 }
 
 /// A lost race, or a connection lost at an unknown moment.
 pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
-    matches!(error, sayso_store::Error::Conflict | sayso_store::Error::Unreachable(_))
+    use sayso_store::Error::{Conflict, OutcomeUnknown, Unreachable};
+    matches!(error, Conflict | Unreachable(_) | OutcomeUnknown(_))
 }
 
 /// To the store a refusal is a result like any other.

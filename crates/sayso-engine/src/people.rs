@@ -6,7 +6,7 @@ use crate::identity::{
     check_is_a_persons, check_token_name, digest_of, lost_secret, new_browser_secret, new_secret,
     passphrase_hash, secret_beginning, unhashed,
 };
-use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Stationed, Token};
+use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Stationed, Token, ledger};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
 use sayso_core::gate::can_be_answered_by;
@@ -31,9 +31,6 @@ const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 /// How many tokens are looked at for one's own.
 const TOKENS_MAX: usize = 10_000;
-
-/// How many settings are looked at for a name.
-const SETTINGS_MAX: usize = 10_000;
 
 /// How many names a refusal shows.
 const NAMES_SHOWN_MAX: usize = 10;
@@ -239,8 +236,8 @@ impl LocalDesk {
             batch.about("person.joined", &name, None, &format!("by {}", invitation.invited_by));
             let (is_admin, joined_at) = (invitation.is_admin, batch.at);
             let known = Known { name: name.clone(), is_admin, joined_at };
-            batch.write.put_person(batch.space, &known)?;
-            batch.write.put_passphrase(batch.space, &name, &hash)?;
+            batch.put_person(&known)?;
+            batch.put_passphrase(&name, &hash)?;
             login.write(batch)
         })
     }
@@ -310,7 +307,7 @@ impl LocalDesk {
             let own = all.find(|token| token.id == id && token.launcher == token.name);
             let Some(token) = own else { return Ok(()) };
             batch.about("person.logged_out", &token.name, None, "");
-            Ok(batch.write.revoke_token(id, batch.at)?)
+            batch.revoke_token(&token)
         })
     }
 
@@ -330,6 +327,10 @@ impl LocalDesk {
             Ok(Ok(write.passphrase(space, &name)?))
         })?;
         let stored = stored.inspect_err(|refusal| self.note_refusal(actor, refusal))?;
+        if let Some(hash) = &stored {
+            let (space, name) = (self.space, &actor.name);
+            self.read(|read| ledger::check_person(read, space, name, false, Some(hash)))?;
+        }
         let hash = stored.as_deref().unwrap_or(NOBODY);
         let hash = PasswordHash::new(hash).map_err(|e| unhashed(&e))?;
         let is_right = Argon2::default().verify_password(given.as_bytes(), &hash).is_ok();
@@ -354,7 +355,12 @@ impl LocalDesk {
 
     /// Whether this person looks after the space.
     pub fn is_admin(&self, name: &str) -> Result<bool> {
-        Ok(self.people()?.iter().any(|known| known.name == name && known.is_admin))
+        let is_one = |known: &Known| known.name == name && known.is_admin;
+        self.read(|read| {
+            let is_admin = read.people(self.space, PEOPLE_MAX)?.iter().any(is_one);
+            ledger::check_person(read, self.space, name, is_admin, None)?;
+            Ok(is_admin)
+        })
     }
 
     /// People who are here by a token alone, by name, since the first one they have.
@@ -395,7 +401,7 @@ impl LocalDesk {
             batch.about("person.dismissed", &name, None, "");
             batch.end_absence(&name)?;
             let mut came = Dismissed { named_in: batch.naming(&name)?, ..Dismissed::default() };
-            batch.write.drop_person(batch.space, &name, batch.at)?;
+            batch.drop_person(&name)?;
             batch.end_tokens_made_by(&name, &mut came)?;
             let (kind, body) = (SettingKind::Dismissed, Some("{}".to_owned()));
             batch.set(&[Change { kind, name: name.clone(), body }])?;
@@ -434,7 +440,7 @@ impl Batch<'_, '_> {
     /// Somebody who was sent away may come back.
     fn welcome(&mut self, name: &str) -> Result<()> {
         let kind = SettingKind::Dismissed;
-        if self.write.setting(self.space, kind.as_str(), name)?.is_some() {
+        if ledger::setting(self.write, self.space, kind, name)?.is_some() {
             self.set(&[Change { kind, name: name.to_owned(), body: None }])?;
         }
         Ok(())
@@ -459,7 +465,7 @@ impl Batch<'_, '_> {
                     continue;
                 }
                 self.about("token.revoked", &token.handle, None, &format!("{name} was sent away"));
-                self.write.revoke_token(token.id, self.at)?;
+                self.revoke_token(&token)?;
                 came.ended.push(words);
                 let has_another =
                     live.iter().any(|t| t.role == Role::Admin && t.name == token.name);
@@ -480,7 +486,7 @@ impl Batch<'_, '_> {
     fn naming(&mut self, name: &str) -> Result<Vec<String>> {
         let is_it = |word: &str| word == name;
         let is_of_name = |c: char| !(c.is_alphanumeric() || "._-@+".contains(c));
-        let found = self.write.settings(self.space, SETTINGS_MAX)?.into_iter().filter(|set| {
+        let found = ledger::settings(self.write, self.space)?.into_iter().filter(|set| {
             let is_list = ["group", "policy"].contains(&set.kind.as_str());
             is_list && set.body.as_deref().unwrap_or_default().split(is_of_name).any(is_it)
         });
@@ -551,7 +557,7 @@ impl NewLogin {
             revoked_at: None,
             scopes: None,
         };
-        batch.write.add_token(&token)?;
+        batch.add_token(&token)?;
         if let (Some(word), Some(until)) = (&self.word, token.expires_at) {
             let place = word_place(self.id, word);
             batch.write.put_unlock(batch.space, &self.name, &place, until)?;

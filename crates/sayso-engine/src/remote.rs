@@ -4,6 +4,7 @@
 //! Who acts is decided there, by the credential. The caller's side may only claim less: a person's script,
 //! or an agent that works with a person's credential in reach.
 
+use crate::deadline::{CallDeadline, settled};
 use crate::desk::guard_of;
 use crate::shown::Shown;
 use crate::{Error, LocalDesk, Minted, Result, Waited, World};
@@ -64,6 +65,8 @@ pub enum Unanswered {
     Refused(Refusal),
     /// Nobody is there, and nothing was handed over.
     Away(String),
+    /// The server is there and its store is not, so nothing was written.
+    Idle(String),
     /// It broke off, and whether it counted is not known.
     Cut(String),
 }
@@ -72,11 +75,35 @@ impl From<Unanswered> for Error {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
             Unanswered::Refused(refusal) => refusal.into(),
-            Unanswered::Away(why) | Unanswered::Cut(why) => {
+            Unanswered::Away(why) | Unanswered::Idle(why) | Unanswered::Cut(why) => {
                 sayso_store::Error::Unreachable(why).into()
             }
         }
     }
+}
+
+/// Whether a call only looks, so that it can be lost without a trace.
+fn only_looks(call: &str) -> bool {
+    const LOOKS: [&str; 17] = [
+        "gate_for",
+        "gates",
+        "inbox",
+        "card",
+        "receipt",
+        "alerts",
+        "undelivered",
+        "news",
+        "tokens",
+        "check_may_mint",
+        "notices",
+        "told",
+        "audit_entries",
+        "audit_rows",
+        "audit_head",
+        "happened",
+        "metrics",
+    ];
+    LOOKS.contains(&call)
 }
 
 /// What goes over the line.
@@ -236,13 +263,24 @@ impl RemoteDesk {
         let handed = write(&Handed { request, claim: actor.cloned(), with })?;
         let secret = self.secret(actor);
         let (began, mut pauses, mut patience) = (Instant::now(), Pauses::new(), self.patience);
+        let writes = actor.is_some() && !only_looks(call);
+        // Whether one of the tries so far may have counted.
+        let mut is_open = false;
         loop {
             match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
                 Ok(answer) => return read(&answer),
                 Err(Unanswered::Refused(refusal)) => return Err(refusal.into()),
-                Err(Unanswered::Cut(_)) if patience < CUT_MAX => patience = CUT_MAX,
-                Err(error) if began.elapsed() >= patience => return Err(error.into()),
-                Err(Unanswered::Away(_) | Unanswered::Cut(_)) => pauses.next(),
+                Err(error) => {
+                    is_open |= writes && matches!(error, Unanswered::Cut(_));
+                    let is_first = patience < CUT_MAX && !matches!(error, Unanswered::Away(_));
+                    match is_first {
+                        true => patience = CUT_MAX,
+                        false if began.elapsed() >= patience => {
+                            return settled(Err(error.into()), is_open);
+                        }
+                        false => pauses.next(),
+                    }
+                }
             }
         }
     }
@@ -365,6 +403,8 @@ pub struct Caller {
     pub version: String,
     /// Their credential, where it was taken for good and is still to be checked.
     shown: Option<Arc<Shown>>,
+    /// How long they wait.
+    deadline: Option<CallDeadline>,
 }
 
 /// A call as it completes "may not …".
@@ -406,19 +446,31 @@ impl Caller {
     /// Who presents this secret, at this door.
     pub fn by(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
         let (actor, token) = desk.present_at_its_place(secret, door, PLACE)?;
-        Ok(Self { actor, token, version: version.to_owned(), shown: None })
+        Ok(Self { actor, token, version: version.to_owned(), shown: None, deadline: None })
     }
 
     /// The same, without a look of its own where the credential was good before. Only a desk that is
     /// [checking](Self::checking) may be asked anything for them.
     pub fn again(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
         let (actor, token, shown) = desk.present_again(secret, door, PLACE)?;
-        Ok(Self { actor, token, version: version.to_owned(), shown })
+        Ok(Self { actor, token, version: version.to_owned(), shown, deadline: None })
     }
 
     /// The desk for what they ask. It checks their credential with it, where that was not done yet.
     pub fn checking(&self, desk: &LocalDesk) -> LocalDesk {
-        desk.clone().checking(self.shown.clone())
+        self.awaited(desk).checking(self.shown.clone())
+    }
+
+    /// The same caller, who waits no longer than this.
+    #[must_use]
+    pub fn within(mut self, deadline: Option<CallDeadline>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The desk for what they ask, which commits nothing for them when they have given up.
+    pub(crate) fn awaited(&self, desk: &LocalDesk) -> LocalDesk {
+        desk.clone().within(self.deadline.clone())
     }
 
     /// Whether what was asked for them failed because their credential has changed. Nothing was done then, and they

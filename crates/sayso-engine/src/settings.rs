@@ -3,7 +3,7 @@
 
 use crate::batch::Batch;
 use crate::{
-    AgentSpec, Away, Calendar, LocalDesk, Person, Remembered, Result, Template, lifecycle,
+    AgentSpec, Away, Calendar, LocalDesk, Person, Remembered, Result, Template, ledger, lifecycle,
 };
 use sayso_core::text::shorten;
 use sayso_core::{Actor, Code, Deed, Refusal, Role, Timestamp};
@@ -132,7 +132,7 @@ impl Rules {
     fn read(read: &mut Read<'_>, space: sayso_core::SpaceId, seq: u64) -> Result<Self> {
         let settings = match seq {
             0 => vec![],
-            _ => read.settings(space, SETTINGS_MAX)?,
+            _ => ledger::settings(read, space)?,
         };
         let policies = Arc::new(policies_in_force(&settings)?);
         Ok(Self { seq, settings, policies })
@@ -155,7 +155,7 @@ impl Rules {
 impl LocalDesk {
     /// Everything that is set, by kind and name.
     pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<Setting>> {
-        let all = self.read(|read| Ok(read.settings(self.space, SETTINGS_MAX)?))?;
+        let all = self.read(|read| ledger::settings(read, self.space))?;
         let is_wanted = |setting: &Setting| kind.is_none_or(|kind| setting.kind == kind.as_str());
         Ok(all.into_iter().filter(is_wanted).collect())
     }
@@ -197,7 +197,7 @@ impl LocalDesk {
         read: &mut Read<'_>,
         kind: SettingKind,
     ) -> Result<BTreeSet<String>> {
-        let all = read.settings(self.space, SETTINGS_MAX)?.into_iter();
+        let all = ledger::settings(read, self.space)?.into_iter();
         let is_one = |s: &Setting| s.kind == kind.as_str() && s.body.is_some();
         Ok(all.filter(is_one).map(|setting| setting.name).collect())
     }
@@ -233,12 +233,12 @@ impl Batch<'_, '_> {
         let mut changed = 0;
         for Change { kind, name, body } in changes {
             check_name(*kind, name, body.as_deref())?;
-            let before = self.write.setting(self.space, kind.as_str(), name)?;
+            let before = ledger::setting(self.write, self.space, *kind, name)?;
             if before.as_ref().and_then(|setting| setting.body.as_ref()) == body.as_ref() {
                 continue;
             }
             changed += 1;
-            let stream = format!("setting/{}/{}/{name}", self.space, kind.as_str());
+            let stream = ledger::setting_stream(self.space, kind.as_str(), name);
             let version = self.write.events(&stream)?.len() as u64 + 1;
             let (event, action) = match body {
                 Some(body) => (json!({"event": "set", "body": body}), "set"),
@@ -260,7 +260,7 @@ impl Batch<'_, '_> {
 
     /// Everything as it will be set.
     fn settings(&mut self) -> Result<Vec<Setting>> {
-        let before = self.write.settings(self.space, SETTINGS_MAX)?;
+        let before = ledger::settings(self.write, self.space)?;
         let all = together(before, self.sets.iter().cloned());
         if all.len() > SETTINGS_MAX {
             let message = format!("at most {SETTINGS_MAX} things are set in a space");

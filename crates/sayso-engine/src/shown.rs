@@ -3,9 +3,9 @@
 //! and one that was revoked meanwhile, by whomever and through whichever server, does nothing and sees nothing.
 
 use crate::identity::{bad_token, check_way, digest_of};
-use crate::{LocalDesk, Result};
-use sayso_core::{Actor, Door, Timestamp, TokenId};
-use sayso_store::{Foresight, Read, Token};
+use crate::{LocalDesk, Result, ledger};
+use sayso_core::{Actor, Door, TokenId};
+use sayso_store::{Credential, Foresight, Read};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// So many credentials are remembered.
 const REMEMBERED_MAX: usize = 1_024;
 
-/// A credential as it was found: with the moment until which its holder has unlocked its place.
-type Found = (Token, Option<Timestamp>);
+/// A credential as it was found, with what the log says of it.
+type Found = Credential;
 
 /// Credentials that were good when they were looked at last, by the hash of their secret.
 #[derive(Default)]
@@ -60,12 +60,12 @@ impl Shown {
 
     /// The same for a look: it goes along with the first thing that is asked there.
     pub(crate) fn ask_early(&self, read: &mut Read<'_>) -> Result<()> {
-        Ok(read.token_at_its_place_early(&self.hash, self.place)?)
+        Ok(read.credential_early(&self.hash, self.place)?)
     }
 
     /// Whether it is what it was. Nothing may be written, or handed out, for one that is not.
     pub(crate) fn check(&self, read: &mut Read<'_>) -> Result<()> {
-        if read.token_at_its_place(&self.hash, self.place)?.as_ref() == Some(&self.found) {
+        if read.credential(&self.hash, self.place)?.as_ref() == Some(&self.found) {
             return Ok(());
         }
         self.remembered.forget(&self.hash);
@@ -102,7 +102,7 @@ impl LocalDesk {
             }
             self.remembered.forget(&hash);
         }
-        let found = self.look(|read| Ok(read.token_at_its_place(&hash, place)?))?;
+        let found = self.look(|read| ledger::credential(read, &hash, place))?;
         let (actor, token) = self.admit_at_its_place(found.clone(), &hash, door)?;
         if let Some(found) = found {
             self.remembered.keep(hash, found);

@@ -9,12 +9,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct World {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     chance: Arc<dyn Fn() -> u128 + Send + Sync>,
+    /// Whether the time is that of this machine's clock, which can be compared with others.
+    is_machines: bool,
 }
 
 impl World {
     /// The machine's clock and its random numbers.
     pub fn real() -> Self {
-        Self { now: Arc::new(system_now), chance: Arc::new(system_chance) }
+        Self::new(system_now, system_chance).by_machine_clock()
     }
 
     /// A world of one's own.
@@ -22,7 +24,18 @@ impl World {
         now: impl Fn() -> Timestamp + Send + Sync + 'static,
         chance: impl Fn() -> u128 + Send + Sync + 'static,
     ) -> Self {
-        Self { now: Arc::new(now), chance: Arc::new(chance) }
+        Self { now: Arc::new(now), chance: Arc::new(chance), is_machines: false }
+    }
+
+    /// The same world, whose time is that of this machine's clock: it is checked against other clocks.
+    #[must_use]
+    pub fn by_machine_clock(mut self) -> Self {
+        self.is_machines = true;
+        self
+    }
+
+    pub(crate) fn is_by_machine_clock(&self) -> bool {
+        self.is_machines
     }
 
     /// The time.

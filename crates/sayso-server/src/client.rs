@@ -1,6 +1,6 @@
 //! The way to a server, for programs of sayso itself.
 
-use crate::http::{LINE_HEADER, PROBLEM_JSON, Parent, Problem};
+use crate::http::{LINE_HEADER, PROBLEM_JSON, Parent, Problem, TIMEOUT_HEADER};
 use sayso_core::{Code, Refusal};
 use sayso_engine::{LINE_VERSION, Line, Result, Unanswered};
 use std::fs::File;
@@ -30,6 +30,7 @@ pub struct HttpLine {
     server: String,
     space: String,
     trace: Option<String>,
+    reply: Duration,
 }
 
 impl HttpLine {
@@ -45,7 +46,15 @@ impl HttpLine {
             .timeout_connect(Some(CONNECT))
             .tls_config(TlsConfig::builder().root_certs(trusted(authorities)?).build())
             .build();
-        Ok(Self { agent: config.new_agent(), server, space: space.to_owned(), trace: None })
+        let (agent, space) = (config.new_agent(), space.to_owned());
+        Ok(Self { agent, server, space, trace: None, reply: REPLY })
+    }
+
+    /// Waits no longer than this for a call that is not held.
+    #[must_use]
+    pub fn with_limit(mut self, reply: Duration) -> Self {
+        self.reply = reply;
+        self
     }
 
     /// Calls are part of this trace: a `traceparent` of W3C Trace Context. One that is none is left out.
@@ -71,7 +80,11 @@ impl Line for HttpLine {
         if let Some(trace) = &self.trace {
             request = request.header("traceparent", trace);
         }
-        let request = request.config().timeout_global(Some(REPLY + patience)).build();
+        let limit = self.reply + patience;
+        // The server is to give up before we do.
+        let awaited = limit.saturating_sub(limit.min(CONNECT) / 2);
+        let request = request.header(TIMEOUT_HEADER, awaited.as_millis().to_string());
+        let request = request.config().timeout_global(Some(limit)).build();
         let response = request.send(handed).map_err(|error| self.unanswered(&error))?;
         self.read(response)
     }
@@ -147,7 +160,8 @@ impl HttpLine {
 /// What the server says it could not do for want of its own store is as if it were not there.
 fn refused(refusal: Refusal) -> Unanswered {
     match refusal.code {
-        Code::Unreachable => Unanswered::Cut(refusal.message),
+        Code::Unreachable => Unanswered::Idle(refusal.message),
+        Code::OutcomeUnknown | Code::Expired => Unanswered::Cut(refusal.message),
         _ => Unanswered::Refused(refusal),
     }
 }

@@ -26,7 +26,7 @@ use sayso_core::message::Message as CoreMessage;
 use sayso_core::run::Run as CoreRun;
 use sayso_core::task::{Event, Note as CoreNote};
 use sayso_core::{Content, Shape, Timestamp};
-use sayso_engine::{History, TaskRow, Token as CoreToken};
+use sayso_engine::{History, ListedEntry, TaskRow, Token as CoreToken};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -397,6 +397,12 @@ pub struct AuditEntry {
     pub reason: String,
     /// The digest of the card, for gates.
     pub digest: Option<String>,
+    /// What was answered, or voted: in `audit list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// What else happened with it, such as `gate.expired g7k2m`: in `audit list`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 /// What a verification of the audit saw. One that fails is an error instead.
@@ -408,7 +414,7 @@ pub struct Verified {
     pub entries: u64,
     /// How many events they cover; unknown for an export.
     pub events: Option<u64>,
-    /// How many gates and tasks are what their events made them; unknown for an export.
+    /// How many rows are what their events made them; unknown for an export.
     pub views: Option<u64>,
 }
 
@@ -732,6 +738,14 @@ impl AuditEntry {
             outcome: name(&entry.outcome),
             reason: entry.reason.clone(),
             digest: entry.digest.as_ref().map(ToString::to_string),
+            answer: None,
+            also: vec![],
         }
+    }
+
+    /// An entry with what the log says of it.
+    pub fn listed(listed: &ListedEntry, time: Clock<'_>) -> Self {
+        let (answer, also) = (listed.answer.clone(), listed.also.clone());
+        Self { answer, also, ..Self::of(&listed.entry, time) }
     }
 }

@@ -15,9 +15,18 @@ pub enum Error {
     /// The write lock was not free in time.
     #[error("another process holds the database, and did for {0} seconds")]
     Busy(u64),
-    /// Who keeps it does not answer, or went away; whether the last write counted is unknown.
+    /// The database or server does not answer, or went away. Nothing was written.
     #[error("{0}")]
     Unreachable(String),
+    /// The connection was lost while a write was being committed, so it may have counted or not.
+    #[error("{0}")]
+    OutcomeUnknown(String),
+    /// The caller stopped waiting before this was committed, so nothing of it was written.
+    #[error("the caller stopped waiting before this could be written; nothing was written")]
+    Expired,
+    /// The clock of this machine disagrees with the one it is checked against.
+    #[error("{0}")]
+    ClockOff(String),
     /// The file is damaged or is no database of ours.
     #[error("{place} cannot be read: {why}")]
     Broken {
@@ -62,6 +71,9 @@ impl Error {
         match self {
             Error::Conflict | Error::Busy(_) => Code::Busy,
             Error::Unreachable(_) => Code::Unreachable,
+            Error::OutcomeUnknown(_) => Code::OutcomeUnknown,
+            Error::Expired => Code::Expired,
+            Error::ClockOff(_) => Code::ClockOff,
             Error::Broken { .. } => Code::BrokenStore,
             Error::NewerSchema { .. } => Code::NewerSchema,
             Error::DiskFull(_) => Code::DiskFull,
@@ -81,6 +93,14 @@ impl Error {
             }
             Error::Unreachable(_) => {
                 "nothing was allowed meanwhile; check that the server runs and the address is right"
+            }
+            Error::OutcomeUnknown(_) => {
+                "it may have counted or not; run sayso show ID before you try again"
+            }
+            Error::Expired => "send it again, and wait longer for the reply",
+            Error::ClockOff(_) => {
+                "set the clock of this machine (timedatectl set-ntp true) and try again; if it is \
+                 right: sayso doctor --accept-clock"
             }
             Error::Broken { .. } => {
                 "leave the file as it is, restore a backup beside it, and see `sayso doctor`"

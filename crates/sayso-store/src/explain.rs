@@ -58,6 +58,14 @@ impl Conn for Explaining<'_> {
         self.conn.rollback();
     }
 
+    fn check_schema(&mut self) -> Result<()> {
+        self.conn.check_schema()
+    }
+
+    fn commit_before(&mut self, database_micros: i64) {
+        self.conn.commit_before(database_micros);
+    }
+
     fn is_alive(&self) -> bool {
         self.conn.is_alive()
     }

@@ -2,7 +2,7 @@
 
 use crate::read::{Query, json};
 use crate::tx::{Dialect, args};
-use crate::{FlowFilter, Page, Read, ReadyFilter, Result, Write};
+use crate::{FlowFilter, Page, Read, ReadyFilter, Result, ViewCells, Write};
 use sayso_core::flow::Flow;
 use sayso_core::{FlowId, SpaceId};
 
@@ -81,33 +81,14 @@ impl Write<'_> {
     /// Writes the view of a flow.
     pub fn put_flow(&mut self, flow: &Flow, version: u64) -> Result<()> {
         let sql = "INSERT INTO flows (id, space, handle, workflow, standing, is_over, gate, held_until, \
-                     started_at, version, body, task) \
+                     started_at, task, version, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
                    ON CONFLICT (id) DO UPDATE SET standing = excluded.standing, \
                      is_over = excluded.is_over, gate = excluded.gate, \
                      held_until = excluded.held_until, version = excluded.version, \
                      body = excluded.body";
-        let started = &flow.started;
-        let gate = flow.waits_for().next().map(|(_, gate)| gate.to_string());
-        let task = started.task.map(|task| task.to_string());
-        let held_until = flow.hold.as_ref().map(|hold| hold.until.as_micros());
-        self.exec_about(
-            &[&format!("flow/{}", started.id), &started.handle],
-            sql,
-            args![
-                &started.id.to_string(),
-                &started.space.to_string(),
-                &started.handle,
-                &started.workflow,
-                flow.standing(),
-                i64::from(!flow.is_live()),
-                gate.as_deref(),
-                held_until,
-                flow.started_at.as_micros(),
-                version as i64,
-                &crate::write::text(flow)?,
-                task.as_deref(),
-            ],
-        )
+        let about = format!("flow/{}", flow.started.id);
+        let row = ViewCells::of_flow(flow, version)?;
+        self.exec_about(&[&about, &flow.started.handle], sql, &row.args())
     }
 }

@@ -87,7 +87,7 @@ impl Foresight {
         self.with(Want::Reply(key))
     }
 
-    /// The credential of whoever does it: see [`Read::token_at_its_place`].
+    /// The credential of whoever does it: see [`Read::credential`].
     #[must_use]
     pub fn token(self, hash: &str, place: &str) -> Self {
         self.with(Want::Token { hash: hash.to_owned(), place: place.to_owned() })
@@ -116,7 +116,7 @@ impl Foresight {
                     read.notices_under_early(&gate.to_string(), *limit)?
                 }
                 Want::Reply(key) => read.reply_early(space, key)?,
-                Want::Token { hash, place } => read.token_at_its_place_early(hash, place)?,
+                Want::Token { hash, place } => read.credential_early(hash, place)?,
                 Want::Settings => read.settings_seq_early(space)?,
             }
         }

@@ -65,6 +65,13 @@ impl Read<'_> {
         Ok(rows.iter().map(known).collect())
     }
 
+    /// The hashes of all passphrases of a space, by name.
+    pub fn passphrases(&mut self, space: SpaceId) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT name, hash FROM passphrases WHERE space = ?1 ORDER BY name";
+        let rows = self.conn.query(sql, args![&space.to_string()])?;
+        Ok(rows.iter().map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect())
+    }
+
     /// The invitation with this hash of its code.
     pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \

@@ -44,6 +44,8 @@ pub(crate) struct Postgres {
     failed: Option<Error>,
     /// The library notices late, or never, that a connection is gone.
     is_lost: bool,
+    /// From which moment of the server's clock on this transaction is not to be committed.
+    commit_before: Option<i64>,
 }
 
 /// Connects, and brings the schema up to date.
@@ -61,7 +63,8 @@ fn connect(url: &str) -> Result<Postgres> {
         set.map_err(|e| failure(&e, place)).map(|_| pipe)
     })?;
     let (statements, merge, early) = Default::default();
-    Ok(Postgres { pipe, statements, place, merge, early, failed: None, is_lost: false })
+    let (failed, is_lost, commit_before) = (None, false, None);
+    Ok(Postgres { pipe, statements, place, merge, early, failed, is_lost, commit_before })
 }
 
 /// A bare connection that listens.
@@ -140,6 +143,10 @@ fn failure(error: &PgError, place: &str) -> Error {
         | SqlState::T_R_SERIALIZATION_FAILURE
         | SqlState::T_R_DEADLOCK_DETECTED => Error::Conflict,
         SqlState::LOCK_NOT_AVAILABLE => Error::Busy(20),
+        SqlState::INVALID_TEXT_REPRESENTATION if said.message().contains(EXPIRED) => Error::Expired,
+        SqlState::INVALID_TEXT_REPRESENTATION if said.message().contains(NEWER_SCHEMA) => {
+            Error::NewerSchema { place, found: number_in(said.message()), known: schema::VERSION }
+        }
         SqlState::DISK_FULL => Error::DiskFull(place),
         SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::INSUFFICIENT_PRIVILEGE => {
             Error::ReadOnly(place)
@@ -149,6 +156,32 @@ fn failure(error: &PgError, place: &str) -> Error {
         }
         _ => Error::Other(format!("{place}: {}", in_full(error))),
     }
+}
+
+/// What the server is made to stumble over when a transaction may not be committed; its error quotes it.
+const NEWER_SCHEMA: &str = "sayso-newer-schema";
+const EXPIRED: &str = "sayso-expired";
+
+/// The checks that the server makes right before a commit, and the commit. They travel as one message, so that
+/// nothing can come in between, however late they arrive.
+fn checked_commit(commit_before: Option<i64>) -> String {
+    let newest = schema::VERSION;
+    let expiry = commit_before.map_or_else(String::new, |at| {
+        format!(
+            " WHEN extract(epoch FROM clock_timestamp()) * 1000000 >= {at} \
+             THEN CAST('{EXPIRED} ' || version AS INT)"
+        )
+    });
+    format!(
+        "SELECT CASE WHEN version > {newest} THEN CAST('{NEWER_SCHEMA} ' || version AS INT){expiry} END \
+         FROM sayso.schema; COMMIT"
+    )
+}
+
+/// The number in an error that quotes one of our words.
+fn number_in(message: &str) -> i64 {
+    let digits: String = message.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_default()
 }
 
 /// `?1` as SQLite writes it, `$1` as PostgreSQL does.
@@ -270,7 +303,7 @@ impl Postgres {
 
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
         result.map_err(|error| {
-            self.is_lost |= matches!(error, Error::Unreachable(_));
+            self.is_lost |= matches!(error, Error::Unreachable(_) | Error::OutcomeUnknown(_));
             // After the first error the server only says that there was one.
             self.failed.get_or_insert(error).clone()
         })
@@ -293,11 +326,14 @@ impl schema::Versioned for Postgres {
     }
 
     /// Several processes may open a new database at once: the first makes the schema, the others
-    /// wait for it.
+    /// wait for it. So do those that have a space's turn: none of them commits what an older version wrote
+    /// behind the change.
     fn prepare(&mut self) -> Result<()> {
         self.batch(
             "SELECT pg_advisory_xact_lock(8315179); CREATE SCHEMA IF NOT EXISTS sayso; \
-             CREATE TABLE IF NOT EXISTS sayso.schema (version BIGINT NOT NULL)",
+             CREATE TABLE IF NOT EXISTS sayso.schema (version BIGINT NOT NULL); \
+             DO $$ BEGIN IF to_regclass('sayso.spaces') IS NOT NULL THEN \
+               LOCK TABLE sayso.spaces IN EXCLUSIVE MODE; END IF; END $$",
         )
     }
 
@@ -386,6 +422,7 @@ impl Conn for Postgres {
     /// hears of it with the first statement.
     fn begin(&mut self, intent: Intent) -> Result<()> {
         self.early.forget();
+        self.commit_before = None;
         (self.failed, self.is_lost) = (None, self.is_lost || self.has_hung_up());
         if self.is_lost {
             return Err(silent("the connection was lost"));
@@ -407,8 +444,17 @@ impl Conn for Postgres {
                 self.pipe.forget();
                 Ok(())
             }
-            None => self.batch("COMMIT"),
+            None => self.commit_checked(),
         }
+    }
+
+    fn check_schema(&mut self) -> Result<()> {
+        schema::check(self).map(drop)
+    }
+
+    fn commit_before(&mut self, database_micros: i64) {
+        let earliest = self.commit_before.map_or(database_micros, |at| at.min(database_micros));
+        self.commit_before = Some(earliest);
     }
 
     fn rollback(&mut self) {
@@ -427,6 +473,20 @@ impl Conn for Postgres {
 }
 
 impl Postgres {
+    /// Sends what is left and the commit. When the connection breaks behind that, nobody can tell here whether
+    /// the server has committed.
+    fn commit_checked(&mut self) -> Result<()> {
+        self.early.forget();
+        let result = self.flush().and_then(|()| {
+            self.pipe.keep(Step::Batch(checked_commit(self.commit_before)));
+            self.send().map(drop).map_err(|error| match error {
+                Error::Unreachable(why) => Error::OutcomeUnknown(why),
+                error => error,
+            })
+        });
+        self.note(result)
+    }
+
     fn has_only_begun(&self) -> bool {
         self.merge.is_empty() && self.pipe.has_only_begun()
     }

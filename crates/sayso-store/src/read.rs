@@ -123,20 +123,39 @@ pub struct Token {
     pub scopes: Option<BTreeSet<Deed>>,
 }
 
+/// A credential as it was found, with what the log says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// The credential.
+    pub token: Token,
+    /// Until when its holder has unlocked its place.
+    pub unlocked_until: Option<Timestamp>,
+    /// The event with which it was made; none where an older version made it.
+    pub minted: Option<EventRow>,
+    /// The entry of the audit which that event names.
+    pub entry: Option<AuditRow>,
+    /// Whether the log says that it was revoked.
+    pub is_revoked: bool,
+}
+
 macro_rules! token_columns {
     () => {
-        "id, space, handle, hash, role, name, task, run, launcher, \
-         created_at, expires_at, revoked_at, scopes"
+        "tokens.id, tokens.space, tokens.handle, tokens.hash, tokens.role, tokens.name, tokens.task, \
+         tokens.run, tokens.launcher, tokens.created_at, tokens.expires_at, tokens.revoked_at, tokens.scopes"
     };
 }
 
 const TOKEN_COLUMNS: &str = token_columns!();
 
-const TOKEN_AT_ITS_PLACE: &str = concat!(
+const CREDENTIAL: &str = concat!(
     "SELECT ",
     token_columns!(),
     ", (SELECT until FROM unlocks WHERE space = tokens.space AND name = tokens.name \
-       AND terminal = CAST(?2 AS TEXT) || tokens.id) FROM tokens WHERE hash = ?1"
+       AND terminal = CAST(?2 AS TEXT) || tokens.id), \
+     e.audit, e.at, e.body, a.prev, a.hash, a.body, \
+     (SELECT max(r.version) FROM events r WHERE r.stream = 'token/' || tokens.id AND r.version > 1) \
+     FROM tokens LEFT JOIN events e ON e.stream = 'token/' || tokens.id AND e.version = 1 \
+     LEFT JOIN audit a ON a.space = e.space AND a.seq = e.audit WHERE tokens.hash = ?1"
 );
 
 const EVENTS: &str =
@@ -169,6 +188,26 @@ impl<'a> Read<'a> {
     /// The events of a stream, from the first.
     pub fn events(&mut self, stream: &str) -> Result<Vec<EventRow>> {
         Ok(self.conn.query(EVENTS, args![stream])?.iter().map(event).collect())
+    }
+
+    /// One event of a stream.
+    pub fn event_at(&mut self, stream: &str, version: u64) -> Result<Option<EventRow>> {
+        let sql = "SELECT stream, version, audit, at, body FROM events \
+                   WHERE stream = ?1 AND version = ?2";
+        Ok(self.one(sql, args![stream, version as i64])?.as_ref().map(event))
+    }
+
+    /// What people call the gate, task or flow of a stream.
+    pub fn handle_of(&mut self, stream: &str) -> Result<Option<String>> {
+        let Some((kind, id)) = stream.split_once('/') else { return Ok(None) };
+        let table = match kind {
+            "gate" => "gates",
+            "task" => "tasks",
+            "flow" => "flows",
+            _ => return Ok(None),
+        };
+        let row = self.one(&format!("SELECT handle FROM {table} WHERE id = ?1"), args![id])?;
+        Ok(row.map(|row| row.text(0).to_owned()))
     }
 
     pub(crate) fn events_early(&mut self, stream: &str) -> Result<()> {
@@ -435,21 +474,25 @@ impl<'a> Read<'a> {
         self.one(&sql, args![hash])?.map(|row| token(&row)).transpose()
     }
 
-    /// The token whose secret has this hash, and until when its holder has unlocked the place that is named
-    /// by `place` and the token.
-    pub fn token_at_its_place(
-        &mut self,
-        hash: &str,
-        place: &str,
-    ) -> Result<Option<(Token, Option<Timestamp>)>> {
-        let row = self.one(TOKEN_AT_ITS_PLACE, args![hash, place])?;
-        let until = |row: &Row| row.maybe_int(13).map(Timestamp::from_micros);
-        row.map(|row| Ok((token(&row)?, until(&row)))).transpose()
+    /// The token whose secret has this hash, with what the log says of it, and until when its holder has unlocked
+    /// the place that is named by `place` and the token.
+    pub fn credential(&mut self, hash: &str, place: &str) -> Result<Option<Credential>> {
+        self.one(CREDENTIAL, args![hash, place])?.map(|row| credential(&row)).transpose()
     }
 
     /// Asks for it before it is needed. Whatever is written about credentials may change it.
-    pub fn token_at_its_place_early(&mut self, hash: &str, place: &str) -> Result<()> {
-        self.conn.ask_early(&[], TOKEN_AT_ITS_PLACE, args![hash, place])
+    pub fn credential_early(&mut self, hash: &str, place: &str) -> Result<()> {
+        self.conn.ask_early(&[], CREDENTIAL, args![hash, place])
+    }
+
+    /// Entries of the audit that are about a token, by its stream or its handle; not more than a few.
+    pub fn entries_of_token(&mut self, token: &Token) -> Result<Vec<AuditRow>> {
+        let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 AND (body LIKE ?2 OR body LIKE ?3) \
+                   ORDER BY seq LIMIT 16";
+        let stream = format!("%\"token/{}\"%", token.id);
+        let handle = format!("%\"object\":\"{}\"%", token.handle);
+        let rows = self.conn.query(sql, args![&token.space.to_string(), &stream, &handle])?;
+        rows.iter().map(sealed).collect()
     }
 
     /// The token of this handle.
@@ -473,6 +516,12 @@ impl<'a> Read<'a> {
         }
         let rows = query.run(self.conn, " ORDER BY id DESC", limit)?;
         Ok(Page::of(rows.iter().map(token).collect::<Result<_>>()?, limit))
+    }
+
+    /// The tokens of a run.
+    pub fn tokens_of_run(&mut self, run: RunId) -> Result<Vec<Token>> {
+        let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE run = ?1 ORDER BY id");
+        self.conn.query(&sql, args![&run.to_string()])?.iter().map(token).collect()
     }
 
     /// The hash of a person's passphrase, if they have one.
@@ -656,6 +705,32 @@ fn sealed(row: &Row) -> Result<AuditRow> {
         prev: json(&format!("{:?}", row.text(1)))?,
         hash: json(&format!("{:?}", row.text(2)))?,
         body: row.text(3).into(),
+    })
+}
+
+fn credential(row: &Row) -> Result<Credential> {
+    let token = token(row)?;
+    let minted = row.maybe_text(16).map(|body| EventRow {
+        stream: format!("token/{}", token.id),
+        version: 1,
+        audit: row.int(14) as u64,
+        at: Timestamp::from_micros(row.int(15)),
+        body: body.to_owned(),
+    });
+    let entry = row.maybe_text(19).map(|body| {
+        Ok::<_, Error>(Sealed {
+            seq: row.int(14) as u64,
+            prev: json(&format!("{:?}", row.text(17)))?,
+            hash: json(&format!("{:?}", row.text(18)))?,
+            body: body.to_owned(),
+        })
+    });
+    Ok(Credential {
+        token,
+        unlocked_until: row.maybe_int(13).map(Timestamp::from_micros),
+        minted,
+        entry: entry.transpose()?,
+        is_revoked: row.maybe_int(20).is_some(),
     })
 }
 

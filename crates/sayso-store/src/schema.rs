@@ -88,7 +88,9 @@ fn run(database: &mut impl Versioned) -> Result<()> {
     database.set_version(VERSION)
 }
 
-fn check(database: &mut impl Versioned) -> Result<i64> {
+/// Refuses a schema that a later version made. A write checks it in its transaction, since another process may
+/// have changed it while this one runs.
+pub(crate) fn check(database: &mut impl Versioned) -> Result<i64> {
     let found = database.version()?;
     if found > VERSION {
         return Err(Error::NewerSchema { place: database.place(), found, known: VERSION });

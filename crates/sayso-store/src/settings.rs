@@ -1,9 +1,9 @@
 //! What people set for a space, and what was put before its policy.
 
-use crate::read::{Read, rows_max};
+use crate::read::{Read, json, rows_max};
 use crate::tx::{Row, args};
 use crate::write::Write;
-use crate::{Page, Result};
+use crate::{AuditRow, EventRow, Page, Result};
 use sayso_core::{GateId, SpaceId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,36 @@ pub struct Tally {
     pub denied: u64,
 }
 
-const LAST_SETTING: &str = "SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1";
+/// The rows that are set, the last event of each, and the entries of the audit which those name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingRows {
+    /// The rows, by kind and name, also of what was taken away.
+    pub settings: Vec<Setting>,
+    /// The last event of each stream of a setting.
+    pub events: Vec<EventRow>,
+    /// Their entries.
+    pub entries: Vec<AuditRow>,
+}
+
+/// The number of the last setting: -1 where the log has settings and the table has none.
+const LAST_SETTING: &str = "SELECT COALESCE( \
+    (SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1), \
+    (SELECT CAST(-1 AS BIGINT) FROM events WHERE stream >= ?2 AND stream < ?3 LIMIT 1), 0)";
+
+const SETTING_ROWS: &str = "\
+    SELECT 0, kind, name, seq, set_by, set_at, body, 0 FROM settings WHERE space = ?1 UNION ALL \
+    SELECT 1, e.stream, '', e.audit, '', e.at, e.body, e.version FROM events e \
+      WHERE e.stream >= ?2 AND e.stream < ?3 AND NOT EXISTS (SELECT 1 FROM events x \
+        WHERE x.stream = e.stream AND x.version = e.version + 1) UNION ALL \
+    SELECT 2, a.prev, a.hash, a.seq, '', 0, a.body, 0 FROM audit a WHERE a.space = ?1 AND a.seq IN ( \
+      SELECT e.audit FROM events e WHERE e.stream >= ?2 AND e.stream < ?3 AND NOT EXISTS ( \
+        SELECT 1 FROM events x WHERE x.stream = e.stream AND x.version = e.version + 1))";
+
+/// Between which streams all those of the settings of a space are.
+fn streams(space: SpaceId) -> [String; 2] {
+    // '0' stands right behind '/'.
+    [format!("setting/{space}/"), format!("setting/{space}0")]
+}
 
 const COLUMNS: &str = "kind, name, seq, set_by, set_at, body";
 
@@ -62,7 +91,8 @@ impl Read<'_> {
         if let Some((_, seq)) = self.settings.filter(|(of, _)| *of == space) {
             return Ok(seq);
         }
-        let row = self.one(LAST_SETTING, args![&space.to_string()])?;
+        let [from, to] = streams(space);
+        let row = self.one(LAST_SETTING, args![&space.to_string(), &from, &to])?;
         let seq = row.map_or(0, |row| row.int(0) as u64);
         self.settings = Some((space, seq));
         Ok(seq)
@@ -70,12 +100,46 @@ impl Read<'_> {
 
     /// It is about whatever may be set: whoever sets something does not say what that is about.
     pub(crate) fn settings_seq_early(&mut self, space: SpaceId) -> Result<()> {
-        self.conn.ask_early(&[], LAST_SETTING, args![&space.to_string()])
+        let [from, to] = streams(space);
+        self.conn.ask_early(&[], LAST_SETTING, args![&space.to_string(), &from, &to])
     }
 
     /// Reads it again next time: something was set, or somebody else may have set something.
     pub(crate) fn forget_settings(&mut self) {
         self.settings = None;
+    }
+
+    /// Everything that was ever set in a space, with what the log says of it.
+    pub fn setting_rows(&mut self, space: SpaceId) -> Result<SettingRows> {
+        let [from, to] = streams(space);
+        let mut found = SettingRows::default();
+        for row in self.conn.query(SETTING_ROWS, args![&space.to_string(), &from, &to])? {
+            match row.int(0) {
+                0 => found.settings.push(Setting {
+                    kind: row.text(1).into(),
+                    name: row.text(2).into(),
+                    seq: row.int(3) as u64,
+                    set_by: row.text(4).into(),
+                    set_at: Timestamp::from_micros(row.int(5)),
+                    body: row.maybe_text(6).map(str::to_owned),
+                }),
+                1 => found.events.push(EventRow {
+                    stream: row.text(1).into(),
+                    version: row.int(7) as u64,
+                    audit: row.int(3) as u64,
+                    at: Timestamp::from_micros(row.int(5)),
+                    body: row.text(6).into(),
+                }),
+                _ => found.entries.push(AuditRow {
+                    seq: row.int(3) as u64,
+                    prev: json(&format!("{:?}", row.text(1)))?,
+                    hash: json(&format!("{:?}", row.text(2)))?,
+                    body: row.text(6).into(),
+                }),
+            }
+        }
+        found.settings.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+        Ok(found)
     }
 
     /// Everything that is set in a space, by kind and name.

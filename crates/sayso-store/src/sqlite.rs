@@ -310,8 +310,16 @@ impl Conn for Sqlite {
     fn commit(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),
-            None => self.exec("COMMIT", &[]).map(drop),
+            None => {
+                // Another process may have brought it up to date since this one opened it.
+                self.check_schema()?;
+                self.exec("COMMIT", &[]).map(drop)
+            }
         }
+    }
+
+    fn check_schema(&mut self) -> Result<()> {
+        schema::check(self).map(drop)
     }
 
     fn rollback(&mut self) {

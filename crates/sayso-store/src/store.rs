@@ -6,8 +6,9 @@ use crate::tx::{Conn, Intent};
 use crate::watch::{self, Announcer, Topic, Watch};
 use crate::writer::{Group, Job};
 use crate::{Error, Place, Read, Result, Write, postgres, sqlite};
+use sayso_core::Timestamp;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// How many connections there are for whoever comes. To open one takes longer than most of what is done on
 /// it, so those who come while all are in use wait until one is given back.
@@ -162,6 +163,27 @@ impl Store {
             let ending = Ending(conn);
             let rows = ending.0.query("PRAGMA integrity_check(10)", &[])?;
             Ok(rows.iter().map(|r| r.text(0).to_owned()).filter(|line| line != "ok").collect())
+        })
+    }
+
+    /// What the file system of the database says the time is; none where there is no file of ours, or none can
+    /// be written beside it.
+    pub fn file_clock(&self) -> Option<Timestamp> {
+        let Place::Sqlite(path) = &self.place else { return None };
+        let beside = path.with_extension(format!("clock-{}", std::process::id()));
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
+        let modified = made.and_then(|file| file.metadata()?.modified());
+        // One that stays is as harmless as an empty file can be.
+        let _ = std::fs::remove_file(&beside);
+        let since = modified.ok()?.duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_micros()).ok().map(Timestamp::from_micros)
+    }
+
+    /// Refuses a schema that a later version made.
+    pub fn check_schema(&self) -> Result<()> {
+        self.with_transaction(Intent::Read, |conn| {
+            let ending = Ending(conn);
+            ending.0.check_schema()
         })
     }
 

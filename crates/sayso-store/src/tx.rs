@@ -19,7 +19,7 @@ pub(crate) enum Arg<'a> {
 }
 
 /// A value read from a row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cell {
     Null,
     Int(i64),
@@ -104,6 +104,13 @@ pub(crate) trait Conn: Tx + Send {
     /// keep the other half. The error comes back even if whoever caused it looked away.
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
+
+    /// Lets the database refuse the commit from this moment of its own clock on, in microseconds. What was
+    /// sent may arrive long after its sender stopped waiting.
+    fn commit_before(&mut self, _database_micros: i64) {}
+
+    /// Refuses a schema that a later version made.
+    fn check_schema(&mut self) -> Result<()>;
 
     /// Tidies up behind a write of a process that may end any moment.
     fn tidy_up(&mut self) {}

@@ -4,16 +4,17 @@ use crate::foresight::{About, Foresight};
 use crate::read::Read;
 use crate::tx::{Arg, Conn, Dialect, args};
 use crate::watch::{Topic, payload};
-use crate::{Result, Space, Token};
+use crate::{Result, Space, Token, ViewCells};
 use sayso_core::audit::{self, Entry, Head, Mark};
 use sayso_core::gate::Gate;
 use sayso_core::message::Message;
-use sayso_core::run::{self, Run};
+use sayso_core::run::Run;
 use sayso_core::task::Task;
-use sayso_core::{Digest, GateId, SpaceId, TaskId, Timestamp, TokenId};
+use sayso_core::{GateId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
+use std::time::{Duration, Instant};
 
 /// A transaction that writes. It reads, too, and sees what it wrote.
 pub struct Write<'a> {
@@ -21,6 +22,10 @@ pub struct Write<'a> {
     topics: Vec<Topic>,
     /// The spaces whose turn it has taken.
     turns: BTreeMap<SpaceId, Turn>,
+    /// When the first of those it writes for stops waiting.
+    expires: Option<Instant>,
+    /// What the server's clock said, in microseconds, and when that was read here.
+    clock: Option<(i64, Instant)>,
 }
 
 /// A space that is locked: nobody else changes what is known of it here.
@@ -29,6 +34,8 @@ struct Turn {
     head: Head,
     has_moved: bool,
     is_deleted: bool,
+    /// When its newest entry was written, where that is what a clock is checked against.
+    newest: Option<Timestamp>,
 }
 
 /// An ending on its way to an asker.
@@ -42,8 +49,14 @@ pub struct Delivery<'a> {
     pub state: &'a str,
 }
 
-/// Takes the turn of a space on PostgreSQL.
-const TURN: &str = "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1 FOR UPDATE";
+/// Takes the turn of a space on PostgreSQL, and reads its clock.
+const TURN: &str = "SELECT seq, hash, deleted_at, \
+                      CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) \
+                    FROM spaces WHERE id = ?1 FOR UPDATE";
+
+/// No write commits later than this behind its turn: whatever becomes of its connection, its outcome stands by
+/// then.
+const COMMIT_MAX: Duration = Duration::from_secs(60);
 
 impl<'a> Deref for Write<'a> {
     type Target = Read<'a>;
@@ -60,12 +73,44 @@ impl<'a> DerefMut for Write<'a> {
 
 impl<'a> Write<'a> {
     pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
-        Self { read: Read::new(conn), topics: vec![], turns: BTreeMap::new() }
+        let (topics, turns) = (vec![], BTreeMap::new());
+        Self { read: Read::new(conn), topics, turns, expires: None, clock: None }
+    }
+
+    /// Somebody waits for this write until then. It is not committed later.
+    pub fn expires(&mut self, at: Instant) {
+        self.expires = Some(self.expires.map_or(at, |earliest| earliest.min(at)));
+    }
+
+    /// What the clock of the database's server said when the turn was taken; none where it is this machine's.
+    pub fn database_clock(&self) -> Option<Timestamp> {
+        self.clock.map(|(micros, _)| Timestamp::from_micros(micros))
+    }
+
+    /// When the newest entry of a space was written whose turn was taken; none where the server's clock is known.
+    pub fn newest_entry(&self, space: SpaceId) -> Option<Timestamp> {
+        self.turns.get(&space).and_then(|turn| turn.newest)
+    }
+
+    /// Refuses what its caller no longer waits for, and lets the server do the same.
+    fn check_expiry(&mut self) -> Result<()> {
+        if self.expires.is_some_and(|at| Instant::now() >= at) {
+            return Err(crate::Error::Expired);
+        }
+        if let Some((micros, read_at)) = self.clock {
+            let latest = read_at + COMMIT_MAX;
+            let until = self.expires.map_or(latest, |at| at.min(latest));
+            let left = until.saturating_duration_since(read_at).as_micros();
+            let left = i64::try_from(left).unwrap_or(i64::MAX);
+            self.read.conn.commit_before(micros.saturating_add(left));
+        }
+        Ok(())
     }
 
     /// Writes where the chains end now, announces what was written where the transaction itself does
     /// it, and says what it was.
     pub(crate) fn close(mut self) -> Result<Vec<Topic>> {
+        self.check_expiry()?;
         for (space, Turn { head, has_moved, .. }) in std::mem::take(&mut self.turns) {
             if has_moved {
                 let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
@@ -140,7 +185,10 @@ impl<'a> Write<'a> {
         }
         let sql = match self.read.conn.dialect() {
             // The transaction holds the lock of the whole file already.
-            Dialect::Sqlite => "SELECT seq, hash, deleted_at FROM spaces WHERE id = ?1",
+            Dialect::Sqlite => {
+                "SELECT seq, hash, deleted_at, NULL, (SELECT json_extract(a.body, '$.at') FROM audit a \
+                   WHERE a.space = spaces.id AND a.seq = spaces.seq) FROM spaces WHERE id = ?1"
+            }
             Dialect::Postgres => TURN,
         };
         let row = self.read.one(sql, args![&space.to_string()])?;
@@ -148,9 +196,14 @@ impl<'a> Write<'a> {
         let hash = crate::read::json(&format!("{:?}", row.text(1)))?;
         let head = Head { seq: row.int(0) as u64, hash };
         let is_deleted = row.maybe_int(2).is_some();
+        if let Some(micros) = row.maybe_int(3) {
+            self.clock = Some((micros, Instant::now()));
+        }
         // What was read of it before counts no more.
         self.read.settings = None;
-        self.turns.insert(space, Turn { head: head.clone(), has_moved: false, is_deleted });
+        let newest = row.maybe_int(4).map(Timestamp::from_micros);
+        let turn = Turn { head: head.clone(), has_moved: false, is_deleted, newest };
+        self.turns.insert(space, turn);
         Ok(head)
     }
 
@@ -190,34 +243,15 @@ impl<'a> Write<'a> {
     pub fn put_gate(&mut self, gate: &Gate, version: u64) -> Result<()> {
         let opened = &gate.opened;
         let sql = "INSERT INTO gates (id, space, handle, kind, state, task, asker, opened_at, \
-                     snoozed_until, ended_at, version, body, due_at, same) \
+                     snoozed_until, ended_at, due_at, same, version, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
                    ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
                      snoozed_until = excluded.snoozed_until, ended_at = excluded.ended_at, \
                      version = excluded.version, body = excluded.body, due_at = excluded.due_at, \
                      same = excluded.same";
-        let task = opened.task.map(|t| t.to_string());
-        let same = gate.is_open().then(|| gate.same()).flatten();
-        self.exec_about(
-            &[&format!("gate/{}", opened.id), &opened.handle],
-            sql,
-            args![
-                &opened.id.to_string(),
-                &opened.space.to_string(),
-                &opened.handle,
-                opened.kind.as_str(),
-                gate.state(),
-                task.as_deref(),
-                &opened.lineage.asker,
-                gate.opened_at.as_micros(),
-                gate.snoozed_until.map(Timestamp::as_micros),
-                gate.ended_at().map(Timestamp::as_micros),
-                version as i64,
-                &text(gate)?,
-                gate.next_due().map(|(at, _)| at.as_micros()),
-                same.as_ref().map(Digest::as_str),
-            ],
-        )
+        let about = format!("gate/{}", opened.id);
+        let row = ViewCells::of_gate(gate, version)?;
+        self.exec_about(&[&about, &opened.handle], sql, &row.args())
     }
 
     /// Writes where an ending is on its way to an asker.
@@ -248,27 +282,8 @@ impl<'a> Write<'a> {
                      is_over = excluded.is_over, waiting = excluded.waiting, \
                      workable_at = excluded.workable_at, updated_at = excluded.updated_at, \
                      version = excluded.version, body = excluded.body";
-        let parent = task.parent.map(|p| p.to_string());
-        self.exec_about(
-            &[&format!("task/{id}"), &task.handle],
-            sql,
-            args![
-                &id,
-                &task.space.to_string(),
-                &task.handle,
-                task.status.as_str(),
-                &task.sort,
-                i64::from(task.priority),
-                parent.as_deref(),
-                i64::from(task.status.is_over()),
-                task.waits_for.len() as i64,
-                task.workable_from().map(Timestamp::as_micros),
-                task.created_at.as_micros(),
-                task.updated_at.as_micros(),
-                version as i64,
-                &text(task)?,
-            ],
-        )?;
+        let row = ViewCells::of_task(task, version)?;
+        self.exec_about(&[&format!("task/{id}"), &task.handle], sql, &row.args())?;
         self.put_labels(task, before.as_ref())?;
         self.put_dependencies(task, before.as_ref())?;
         self.refresh_neighbours(task, before.as_ref())
@@ -346,22 +361,7 @@ impl<'a> Write<'a> {
                    ON CONFLICT (id) DO UPDATE SET state = excluded.state, \
                      lease_until = excluded.lease_until, version = excluded.version, \
                      body = excluded.body";
-        let state = match run.state {
-            run::State::Running => "running",
-            run::State::Ended { .. } => "ended",
-        };
-        self.exec(
-            sql,
-            args![
-                &run.started.id.to_string(),
-                &run.started.space.to_string(),
-                &run.started.task.to_string(),
-                state,
-                run.lease_until.as_micros(),
-                version as i64,
-                &text(run)?,
-            ],
-        )
+        self.exec(sql, &ViewCells::of_run(run, version)?.args())
     }
 
     /// Writes a message.

@@ -14,6 +14,7 @@ mod exit;
 mod fleet;
 mod flows;
 mod generate;
+mod heads;
 mod log;
 mod mortal;
 mod out;

@@ -13,7 +13,7 @@ pub(crate) fn world() -> World {
         point::pass();
         clock.now()
     };
-    World::new(now, move || dice.chance())
+    World::new(now, move || dice.chance()).by_machine_clock()
 }
 
 /// Does something that waits.

@@ -2,7 +2,7 @@
 
 use crate::config::{self, Home, Location};
 use crate::exit::{Failure, Result};
-use crate::{mortal, telemetry, who};
+use crate::{heads, mortal, telemetry, who};
 use sayso_core::{Actor, Code, Digest};
 use sayso_engine::{Desk, RemoteDesk, World};
 use sayso_server::client::{HttpLine, check_address};
@@ -45,6 +45,7 @@ pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<D
         How::Shared => Desk::open_shared(place, space, mortal::world())?,
         How::Kept => Desk::open_kept(place, space, World::real())?,
     };
+    let desk = desk.with_head_keeper(heads::keeper(how == How::Shared));
     Ok(desk.with_channels(location.reaches()))
 }
 

@@ -115,7 +115,7 @@ impl Hall {
         credential: Option<&Credential>,
     ) -> Result<(Arc<Room>, Caller)> {
         let (room, Credential { secret, door, word }) = self.at_the_door(space, credential)?;
-        let caller = Caller::by(&room.desk, secret, *door, self.version)?;
+        let caller = Caller::by(&room.desk, secret, *door, self.version)?.within(visit::deadline());
         visit::note_actor(&caller.actor);
         match word {
             Word::NotNeeded => {}
@@ -137,6 +137,7 @@ impl Hall {
             return self.enter(space, credential);
         }
         let caller = Caller::again(&room.desk, secret, *door, self.version)?;
+        let caller = caller.within(visit::deadline());
         visit::note_actor(&caller.actor);
         Ok((room, caller))
     }

@@ -20,7 +20,11 @@ async fn live() -> &'static str {
 
 /// The store answers, too. Why it does not is for the log: whoever asks here has shown nothing of themselves.
 async fn ready(State(hall): State<Arc<Hall>>) -> Result<&'static str, Failed> {
-    let looked = blocking(move || hall.desk().is_deleted().map(drop)).await;
+    let looked = blocking(move || {
+        hall.desk().check_schema()?;
+        hall.desk().is_deleted().map(drop)
+    })
+    .await;
     looked.map(|()| "ok\n").map_err(|Failed(error)| {
         tracing::error!(%error, "not ready");
         Refusal::new(error.code(), "the store does not answer")

@@ -47,6 +47,7 @@ pub(crate) use problem::{Failed, PROBLEM_JSON};
 pub use tls::TlsFiles;
 pub(crate) use traces::Parent;
 pub use traces::TracesTo;
+pub(crate) use visit::TIMEOUT_HEADER;
 
 use crate::mcp::cannot_start;
 use axum::Router;

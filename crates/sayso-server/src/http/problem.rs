@@ -95,6 +95,7 @@ pub(super) fn status(code: Code) -> StatusCode {
             StatusCode::CONFLICT
         }
         (_, Exit::TimedOut) => StatusCode::REQUEST_TIMEOUT,
+        (_, Exit::OutcomeUnknown) => StatusCode::GATEWAY_TIMEOUT,
         (_, Exit::Ok | Exit::Error | Exit::Unreachable | Exit::AuditBroken) => {
             StatusCode::SERVICE_UNAVAILABLE
         }

@@ -13,11 +13,15 @@ use axum::middleware::Next;
 use axum::response::Response;
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Actor, GateId};
-use sayso_engine::World;
+use sayso_engine::{CallDeadline, World};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Names a request, in the response and in the log.
 const REQUEST_ID: &str = "x-request-id";
+
+/// Says how long the caller waits, in milliseconds.
+pub(crate) const TIMEOUT_HEADER: &str = "sayso-timeout-ms";
 
 /// How much of a name is told.
 const NAME_CHARS_MAX: usize = 80;
@@ -32,6 +36,26 @@ struct Visit {
     actor: OnceLock<String>,
     gate: OnceLock<GateId>,
     call: OnceLock<String>,
+    deadline: CallDeadline,
+}
+
+/// Notes that the caller is gone when the request is dropped with its connection.
+struct Leaving(CallDeadline);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+/// How long the caller of this request waits.
+pub(super) fn deadline() -> Option<CallDeadline> {
+    VISIT.try_with(|visit| visit.deadline.clone()).ok()
+}
+
+fn deadline_of(request: &Request<Body>) -> CallDeadline {
+    let limit = request.headers().get(TIMEOUT_HEADER).and_then(|value| value.to_str().ok());
+    CallDeadline::after(limit.and_then(|ms| ms.trim().parse().ok()).map(Duration::from_millis))
 }
 
 /// Does something elsewhere, for the same request.
@@ -78,8 +102,11 @@ pub(super) async fn watch(
     let parent = Parent::of(request.headers());
     // One of the 2^64 is as good as another, and none is zero.
     let id = (World::real().chance() as u64).max(1);
-    let visit = Arc::new(Visit::default());
+    let deadline = deadline_of(&request);
+    let leaving = Leaving(deadline.clone());
+    let visit = Arc::new(Visit { deadline, ..Visit::default() });
     let mut response = VISIT.scope(visit.clone(), next.run(request)).await;
+    drop(leaving);
     let span = visit.ended(Span {
         id,
         parent,

@@ -220,7 +220,7 @@ fn everything_else_that_is_read() {
     check("PRIMARY KEY", &|write| write.audit_last(space, 9).map(drop));
     check("tokens_all", &|write| write.tokens(space, None, 9).map(drop));
     check("sqlite_autoindex_tokens", &|write| write.token_by_hash("x").map(drop));
-    check("sqlite_autoindex_tokens", &|write| write.token_at_its_place("x", "y").map(drop));
+    check("sqlite_autoindex_tokens", &|write| write.credential("x", "y").map(drop));
     let gate = GateId::mint(at(0), 1);
     let rows = plan(&world, move |write| write.gate_rows("gate/x", gate).map(drop));
     assert_searches(&rows, "PRIMARY KEY");

@@ -83,8 +83,10 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
     }
     assert_eq!(by_hash("hash"), None);
     // With the place where its holder typed a passphrase, and no other's.
-    let at_place =
-        |hash: &str| world.store.look(|read| read.token_at_its_place(hash, "at/")).unwrap();
+    let at_place = |hash: &str| {
+        let found = world.store.look(|read| read.credential(hash, "at/")).unwrap();
+        found.map(|found| (found.token, found.unlocked_until))
+    };
     let (first, space) = (all[0].clone(), world.space);
     let place = |token: &Token| format!("at/{}", token.id);
     assert_eq!(at_place("hash1"), Some((first.clone(), None)));

@@ -5,9 +5,9 @@ use crate::card;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
-use crate::when;
+use crate::{heads, when, who};
 use clap::Subcommand;
-use sayso_core::text::harmless_line;
+use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{Code, Exit, audit};
 use sayso_engine::{ExportError, verify_export};
 use sayso_server::wire;
@@ -15,6 +15,9 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// How much of an answer a line shows.
+const ANSWER_CHARS_MAX: usize = 60;
 
 /// The audit: every change has one entry, and each entry holds the hash of the one before.
 #[derive(clap::Args)]
@@ -36,6 +39,9 @@ enum Verb {
         /// Check an export instead, without any database.
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
+        /// Take the store as it is for the right one, though more was seen of it here: a backup was put back.
+        #[arg(long, conflicts_with = "file")]
+        accept_older: bool,
     },
     /// Write the chain as lines of JSON that can be verified anywhere.
     Export {
@@ -48,8 +54,8 @@ enum Verb {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match args.verb {
         Verb::List { limit } => list(context, limit),
-        Verb::Verify { file: Some(path) } => verify_file(context, &path),
-        Verb::Verify { file: None } => verify(context),
+        Verb::Verify { file: Some(path), .. } => verify_file(context, &path),
+        Verb::Verify { file: None, accept_older } => verify(context, accept_older),
         Verb::Export { file } => export(context, file.as_deref()),
     }
 }
@@ -60,7 +66,7 @@ fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
     let out = context.out;
     if out.json {
         let entries: Vec<_> =
-            entries.iter().map(|e| wire::AuditEntry::of(e, &when::rfc3339)).collect();
+            entries.iter().map(|e| wire::AuditEntry::listed(e, &when::rfc3339)).collect();
         out.json(&entries);
         return Ok(Exit::Ok);
     }
@@ -73,18 +79,31 @@ fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
             "" => String::new(),
             reason => format!("  {}", harmless_line(reason)),
         };
+        let answer =
+            entry.answer.as_deref().map(|text| shorten(&harmless_line(text), ANSWER_CHARS_MAX));
+        let answer = answer.map_or_else(String::new, |text| format!("  said {text:?}"));
         let at = out.paint(Look::Faint, &when::local(entry.at));
         let object = out.paint(Look::Name, &card::pad(&harmless_line(&entry.object), 8));
-        out.line(&format!("{:>6}  {at}  {action} {object} {who}{why}", entry.seq));
+        out.line(&format!("{:>6}  {at}  {action} {object} {who}{answer}{why}", entry.seq));
+        if !entry.also.is_empty() {
+            let also = harmless_line(&entry.also.join(", "));
+            out.line(&out.paint(Look::Faint, &format!("        with it: {also}")));
+        }
     }
     Ok(Exit::Ok)
 }
 
-fn verify(context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+fn verify(context: &Context<'_>, accepts_older: bool) -> Result<Exit> {
+    // It looks, and has nothing happen: a clock that is off is no reason not to verify.
+    let desk = context.kept_desk()?;
+    let actor = who::actor(&desk)?;
     let progress = Progress::new();
     let report = desk.verify_audit(&actor, |rows| progress.show(rows))?;
     progress.end();
+    match accepts_older {
+        true => heads::accept(&desk, &actor)?,
+        false => heads::check(&desk, &actor)?,
+    }
     let out = context.out;
     if out.json {
         let (events, views) = (Some(report.events), Some(report.views));
@@ -93,7 +112,7 @@ fn verify(context: &Context<'_>) -> Result<Exit> {
     }
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
     let (entries, events, views) = (report.entries, report.events, report.views);
-    out.line(&format!("{tick} {entries} entries hold, {events} events are covered, {views} gates and tasks are what their events made them"));
+    out.line(&format!("{tick} {entries} entries hold, {events} events are covered, {views} rows are what their events made them"));
     Ok(Exit::Ok)
 }
 

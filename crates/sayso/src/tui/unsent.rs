@@ -45,7 +45,7 @@ pub(super) fn reached(
 
 /// Whether this says that nobody is there, or that it broke off half-way.
 pub(super) fn is_away(code: Code) -> bool {
-    code == Code::Unreachable
+    matches!(code, Code::Unreachable | Code::OutcomeUnknown | Code::Expired)
 }
 
 /// Keeps what did not get there.
@@ -63,7 +63,9 @@ pub(super) fn keep(state: &mut State, spoken: Spoken) {
 /// Whether this answer did not get there, or nobody knows whether it did.
 pub(super) fn is_lost(outcome: &SayOutcome) -> bool {
     match outcome {
-        SayOutcome::Refused { code, .. } => code == Code::Unreachable.as_str(),
+        SayOutcome::Refused { code, .. } => {
+            Code::ALL.iter().any(|known| known.as_str() == code && is_away(*known))
+        }
         SayOutcome::Answered(_) => false,
     }
 }

@@ -150,6 +150,7 @@ impl Server {
             .args(more)
             .current_dir(folder)
             .env_remove("SAYSO_TOKEN")
+            .env("XDG_STATE_HOME", kept.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log).unwrap())
@@ -375,6 +376,7 @@ impl Space {
         command.env("SAYSO_ASKS_PER_MINUTE", "0");
         // Nobody's own settings.
         command.env("XDG_CONFIG_HOME", self.path().join("xdg"));
+        command.env("XDG_STATE_HOME", self.path().join("xdg/state"));
         command.env("LANG", "C.UTF-8").env("NO_COLOR", "1").env("TERM", "xterm");
         command
     }

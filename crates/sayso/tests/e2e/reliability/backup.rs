@@ -116,6 +116,9 @@ fn put_back(space: &Space, copy: &Path, count: usize) {
         let _ = std::fs::remove_file(format!("{}{suffix}", space.file().display()));
     }
     std::fs::copy(copy, space.file()).unwrap();
+    // That it is older is said, until somebody says that it is meant.
+    space.ann(&["audit", "verify"]).exits(10).refused("SAY029").says("--accept-older");
+    space.ann(&["audit", "verify", "--accept-older"]).ok();
     space.verify();
     assert_eq!(gates(&desk(space)).len(), count);
     space.run(Who::Agent("coder"), &["wait", &open, "--timeout", "1s"]).exits(3);

@@ -7,15 +7,19 @@
 mod again;
 mod backup;
 mod broken;
+mod clocks;
 mod crowd;
 mod disk;
 mod full;
+mod governs;
 mod inputs;
 mod kill;
 mod lost;
+mod older;
 mod places;
 mod race;
 mod restart;
+mod silent;
 mod wake;
 
 use crate::harness::{Backend, Space, Who};

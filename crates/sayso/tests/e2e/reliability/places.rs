@@ -139,6 +139,50 @@ fn a_newer_schema_is_left_alone() {
     }
 }
 
+/// A server that runs while another process brings the store up to date writes nothing more into it, and says
+/// that it is not ready; what it has served goes on to be read.
+#[test]
+fn a_running_server_writes_nothing_into_a_newer_schema() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let space = Space::new(backend);
+        let server = crate::api::Server::of(&space);
+        let ask = |text: &str| {
+            let body = serde_json::json!({"question": text, "kind": "approval"});
+            server.post("coder", "/gates", body)
+        };
+        let ready = || server.raw(&server.request("GET", "/health/ready", None, None)).status;
+        let gate = ask("Before?").is(201);
+        assert_eq!(ready(), 200);
+        let entries_before = space.audit().len();
+        let version = sayso_version(&space);
+        set_version(&space, version + 1);
+        ask("Behind?").refused(503, "SAY022");
+        let answer = serde_json::json!({"verdict": "approved"});
+        server.answer("ann", &gate, answer.clone()).refused(503, "SAY022");
+        assert_eq!(ready(), 503);
+        let id = gate["id"].as_str().unwrap();
+        assert_eq!(server.get("ann", &format!("/gates/{id}")).is(200)["state"], "open");
+        set_version(&space, version);
+        assert_eq!(ready(), 200);
+        assert_eq!(space.audit().len(), entries_before, "something was written meanwhile");
+        server.answer("ann", &gate, answer).is(200);
+        space.verify();
+    }
+}
+
+fn set_version(space: &Space, version: i64) {
+    match &space.store {
+        Some(url) => postgres::Client::connect(url, postgres::NoTls)
+            .unwrap()
+            .batch_execute(&format!("UPDATE sayso.schema SET version = {version}"))
+            .unwrap(),
+        None => rusqlite::Connection::open(space.file())
+            .unwrap()
+            .execute_batch(&format!("PRAGMA user_version = {version}"))
+            .unwrap(),
+    }
+}
+
 fn sayso_version(space: &Space) -> i64 {
     match &space.store {
         Some(url) => {

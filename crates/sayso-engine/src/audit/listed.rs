@@ -1,0 +1,81 @@
+//! Entries as lists show them: with what was answered, and everything else that happened with it. Both are read from
+//! the log, which an entry covers by hashes alone.
+
+use crate::Result;
+use crate::load::event;
+use sayso_core::audit::{Entry, Mark};
+use sayso_core::{Answer, Content, flow, gate, task};
+use sayso_store::{EventRow, Read};
+use serde::{Deserialize, Serialize};
+use std::ops::Deref;
+
+/// More events of one entry are counted, and not named.
+const EVENTS_MAX: usize = 20;
+
+/// An entry with what the log says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedEntry {
+    /// The entry.
+    #[serde(flatten)]
+    pub entry: Entry,
+    /// What was answered, or voted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// What else happened with it: `gate.expired g7k2m`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+impl Deref for ListedEntry {
+    type Target = Entry;
+    fn deref(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// Reads what the log says of an entry.
+pub(super) fn listed(read: &mut Read<'_>, entry: Entry) -> Result<ListedEntry> {
+    let (mut answer, mut also) = (None, vec![]);
+    for mark in entry.events.iter().take(EVENTS_MAX) {
+        // What is missing or changed is for a verification to say.
+        let Some(row) = read.event_at(&mark.stream, mark.version)? else { continue };
+        let Some((name, given)) = said(mark, &row) else { continue };
+        answer = answer.or(given);
+        if name != entry.action {
+            let handle = read.handle_of(&mark.stream)?.unwrap_or_default();
+            also.push(format!("{name} {handle}").trim_end().to_owned());
+        }
+    }
+    also.dedup();
+    if entry.events.len() > EVENTS_MAX {
+        also.push(format!("and {} more events", entry.events.len() - EVENTS_MAX));
+    }
+    Ok(ListedEntry { entry, answer, also })
+}
+
+/// A bare verdict is told by its name: its reason stands in the entry itself.
+fn in_words(answer: &Answer) -> String {
+    match answer.content {
+        Content::None => answer.verdict.to_string(),
+        _ => answer.as_text(),
+    }
+}
+
+/// The name of an event, and the answer in it.
+fn said(mark: &Mark, row: &EventRow) -> Option<(&'static str, Option<String>)> {
+    match mark.stream.split_once('/')?.0 {
+        "gate" => {
+            let event: gate::Event = event(row).ok()?;
+            let given = match &event {
+                gate::Event::Voted { answer, .. } | gate::Event::Answered { answer, .. } => {
+                    Some(in_words(answer))
+                }
+                _ => None,
+            };
+            Some((event.name(), given))
+        }
+        "task" => Some((event::<task::Event>(row).ok()?.name(), None)),
+        "flow" => Some((event::<flow::Event>(row).ok()?.name(), None)),
+        _ => None,
+    }
+}

@@ -1,0 +1,302 @@
+//! What governs is in the log: credentials, people and what is set are written as events with each change, and
+//! what is read of them is compared with those events before anything rests on it.
+
+use crate::batch::Batch;
+use crate::load::{check_covers, check_is_covered, event, tampered};
+use crate::{Result, SettingKind, Token};
+use sayso_core::audit::{Outcome, Verifier};
+use sayso_core::{Digest, Role, RunId, SpaceId, TokenId};
+use sayso_store::{Credential, EventRow, Known, Read, Setting, SettingRows};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// More credentials than this do not belong to one run, agent or person.
+const TOKENS_MAX: usize = 10_000;
+
+/// The event with which a credential was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Minting {
+    event: String,
+    token: Token,
+    /// The digest of what is kept of the secret.
+    secret: Digest,
+}
+
+impl Minting {
+    fn of(token: &Token) -> Self {
+        let token = Token { hash: String::new(), revoked_at: None, ..token.clone() };
+        Self { event: "minted".into(), token, secret: Digest::of_bytes(b"") }
+    }
+
+    fn with_secret(token: &Token) -> Self {
+        Self { secret: Digest::of_bytes(token.hash.as_bytes()), ..Self::of(token) }
+    }
+
+    /// Whether a row is what was made, apart from its end.
+    pub(crate) fn is_of(&self, token: &Token) -> bool {
+        *self == Self::with_secret(token)
+    }
+}
+
+/// What the log says of a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PersonLog {
+    /// Whether they are let in, and look after the space.
+    pub(crate) admin: Option<bool>,
+    /// The digest of what is kept of their passphrase.
+    pub(crate) passphrase: Option<Digest>,
+}
+
+/// An event of a person's stream.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum PersonEvent {
+    Joined { is_admin: bool },
+    PassphraseSet { hash: Digest },
+    Dismissed,
+}
+
+impl PersonLog {
+    /// What the events of a stream make.
+    pub(crate) fn of(rows: &[EventRow]) -> Result<Self> {
+        let mut log = Self::default();
+        for row in rows {
+            match event::<PersonEvent>(row)? {
+                PersonEvent::Joined { is_admin } => {
+                    log.admin = Some(is_admin || log.admin.unwrap_or_default());
+                }
+                PersonEvent::PassphraseSet { hash } => log.passphrase = Some(hash),
+                PersonEvent::Dismissed => log = Self::default(),
+            }
+        }
+        Ok(log)
+    }
+
+    /// Whether this is what is kept of their passphrase.
+    pub(crate) fn has_passphrase(&self, hash: &str) -> bool {
+        self.passphrase.as_ref() == Some(&Digest::of_bytes(hash.as_bytes()))
+    }
+}
+
+pub(crate) fn token_stream(id: TokenId) -> String {
+    format!("token/{id}")
+}
+
+fn person_stream(space: SpaceId, name: &str) -> String {
+    format!("person/{space}/{name}")
+}
+
+impl Batch<'_, '_> {
+    /// Writes a credential, and the event that says which it is.
+    pub(crate) fn add_token(&mut self, token: &Token) -> Result<()> {
+        self.record(&token_stream(token.id), 1, &Minting::with_secret(token))?;
+        Ok(self.write.add_token(token)?)
+    }
+
+    /// Ends a credential.
+    pub(crate) fn revoke_token(&mut self, token: &Token) -> Result<()> {
+        self.note_revocation(token)?;
+        Ok(self.write.revoke_token(token.id, self.at)?)
+    }
+
+    /// Ends the credential of this id.
+    pub(crate) fn revoke_token_of(&mut self, id: TokenId) -> Result<()> {
+        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
+        match all.iter().find(|token| token.id == id) {
+            Some(token) => self.revoke_token(token),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the credentials of a run.
+    pub(crate) fn revoke_tokens_of_run(&mut self, run: RunId) -> Result<()> {
+        for token in self.write.tokens_of_run(run)? {
+            self.note_revocation(&token)?;
+        }
+        Ok(self.write.revoke_tokens_of(run, self.at)?)
+    }
+
+    /// Ends every credential of an agent.
+    pub(crate) fn revoke_tokens_of_agent(&mut self, agent: &str) -> Result<()> {
+        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
+        for token in all.iter().filter(|token| token.role == Role::Agent && token.name == agent) {
+            self.note_revocation(token)?;
+        }
+        Ok(self.write.revoke_tokens_for(self.space, agent, self.at)?)
+    }
+
+    fn note_revocation(&mut self, token: &Token) -> Result<()> {
+        if token.revoked_at.is_some() {
+            return Ok(());
+        }
+        // The first word of an entry stands: this one is for those that say nothing else.
+        self.about("token.revoked", &token.handle, None, "");
+        self.record_next(&token_stream(token.id), &json!({"event": "revoked"}))
+    }
+
+    /// Lets a person in.
+    pub(crate) fn put_person(&mut self, known: &Known) -> Result<()> {
+        let joined = PersonEvent::Joined { is_admin: known.is_admin };
+        self.record_next(&person_stream(self.space, &known.name), &joined)?;
+        Ok(self.write.put_person(self.space, known)?)
+    }
+
+    /// Sets what is kept of a person's passphrase.
+    pub(crate) fn put_passphrase(&mut self, name: &str, hash: &str) -> Result<()> {
+        let set = PersonEvent::PassphraseSet { hash: Digest::of_bytes(hash.as_bytes()) };
+        self.record_next(&person_stream(self.space, name), &set)?;
+        Ok(self.write.put_passphrase(self.space, name, hash)?)
+    }
+
+    /// Lets a person in no more.
+    pub(crate) fn drop_person(&mut self, name: &str) -> Result<bool> {
+        self.record_next(&person_stream(self.space, name), &PersonEvent::Dismissed)?;
+        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
+        for token in all.iter().filter(|token| token.role != Role::Agent && token.name == name) {
+            self.note_revocation(token)?;
+        }
+        Ok(self.write.drop_person(self.space, name, self.at)?)
+    }
+}
+
+/// A credential, if the log agrees with its row. One that an older version made is judged by the entry it left.
+pub(crate) fn credential(
+    read: &mut Read<'_>,
+    hash: &str,
+    place: &str,
+) -> Result<Option<Credential>> {
+    let Some(found) = read.credential(hash, place)? else { return Ok(None) };
+    let Credential { token, minted, entry, is_revoked, .. } = &found;
+    let stream = token_stream(token.id);
+    match minted {
+        Some(row) => {
+            check_covers(token.space, entry.as_ref(), row)?;
+            if !event::<Minting>(row)?.is_of(token) {
+                return Err(tampered(&stream, "its row is not the credential that was made"));
+            }
+            if *is_revoked && token.revoked_at.is_none() {
+                return Err(tampered(&stream, "its row says that it was not revoked"));
+            }
+        }
+        None => check_older(read, token)?,
+    }
+    Ok(Some(found))
+}
+
+/// A credential without an event is one of an older version: its entry says for whom it was made. That of an
+/// agent may have none of its own; it is the weakest there is.
+fn check_older(read: &mut Read<'_>, token: &Token) -> Result<()> {
+    let stream = token_stream(token.id);
+    let mut is_made = token.role == Role::Agent;
+    for sealed in read.entries_of_token(token)? {
+        let Ok(entry) = Verifier::behind(token.space, &sealed).next(&sealed) else { continue };
+        if entry.events.iter().any(|mark| mark.stream == stream) {
+            return Err(tampered(&stream, "its events are missing from the log"));
+        }
+        let is_about = entry.action == "token.minted" && entry.object == token.handle;
+        is_made |= is_about && entry.outcome == Outcome::Done && names(&entry.reason, token);
+    }
+    match is_made {
+        true => Ok(()),
+        false => Err(tampered(&stream, "the audit does not know that it was made")),
+    }
+}
+
+/// Whether the words of an entry are about a credential of this role and holder.
+pub(crate) fn names(reason: &str, token: &Token) -> bool {
+    let words = format!("{} for {}", token.role.as_str(), token.name);
+    reason.strip_prefix(&words).is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+}
+
+/// What the log says of a person, with each event checked; none where an older version let them in.
+pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<Option<PersonLog>> {
+    let rows = read.events(&person_stream(space, name))?;
+    for row in &rows {
+        check_is_covered(read, space, row)?;
+    }
+    (!rows.is_empty()).then(|| PersonLog::of(&rows)).transpose()
+}
+
+/// Checks that a person's row and their passphrase are those of the log.
+pub(crate) fn check_person(
+    read: &mut Read<'_>,
+    space: SpaceId,
+    name: &str,
+    is_admin: bool,
+    passphrase: Option<&str>,
+) -> Result<()> {
+    let Some(log) = person(read, space, name)? else { return Ok(()) };
+    let wrong = |why: &str| Err(tampered(&person_stream(space, name), why));
+    if is_admin && log.admin != Some(true) {
+        return wrong("the log does not say that they look after the space");
+    }
+    if passphrase.is_some_and(|hash| !log.has_passphrase(hash)) {
+        return wrong("the log does not know their passphrase");
+    }
+    Ok(())
+}
+
+/// Everything that is set, if the log agrees: none is missing, added or changed.
+pub(crate) fn settings(read: &mut Read<'_>, space: SpaceId) -> Result<Vec<Setting>> {
+    let SettingRows { settings, events, entries } = read.setting_rows(space)?;
+    let mut last: BTreeMap<&str, &EventRow> = BTreeMap::new();
+    for row in &events {
+        let known = last.entry(&row.stream).or_insert(row);
+        *known = if row.version > known.version { row } else { *known };
+    }
+    for row in last.values() {
+        check_covers(space, entries.iter().find(|entry| entry.seq == row.audit), row)?;
+    }
+    for setting in &settings {
+        let stream = setting_stream(space, &setting.kind, &setting.name);
+        let Some(row) = last.remove(stream.as_str()) else {
+            return Err(tampered(&stream, "the log does not know it"));
+        };
+        check_setting(&stream, setting, row)?;
+    }
+    if let Some(stream) = last.keys().next() {
+        return Err(tampered(stream, "its row is missing"));
+    }
+    Ok(settings.into_iter().filter(|setting| setting.body.is_some()).collect())
+}
+
+/// One setting, also if it was taken away, if the log agrees.
+pub(crate) fn setting(
+    read: &mut Read<'_>,
+    space: SpaceId,
+    kind: SettingKind,
+    name: &str,
+) -> Result<Option<Setting>> {
+    let stream = setting_stream(space, kind.as_str(), name);
+    let found = read.setting(space, kind.as_str(), name)?;
+    let events = read.events(&stream)?;
+    match (&found, events.last()) {
+        (Some(setting), Some(row)) => {
+            check_is_covered(read, space, row)?;
+            check_setting(&stream, setting, row)?;
+        }
+        (Some(_), None) => return Err(tampered(&stream, "the log does not know it")),
+        (None, Some(_)) => return Err(tampered(&stream, "its row is missing")),
+        (None, None) => {}
+    }
+    Ok(found)
+}
+
+pub(crate) fn setting_stream(space: SpaceId, kind: &str, name: &str) -> String {
+    format!("setting/{space}/{kind}/{name}")
+}
+
+/// Whether a row is what its last event made it.
+pub(crate) fn check_setting(stream: &str, setting: &Setting, row: &EventRow) -> Result<()> {
+    match body_set(row)? == setting.body && setting.set_at == row.at {
+        true => Ok(()),
+        false => Err(tampered(stream, "its row is not what was set")),
+    }
+}
+
+/// What an event of a setting set, if it did not take it away.
+pub(crate) fn body_set(row: &EventRow) -> Result<Option<String>> {
+    let event: Value = event(row)?;
+    Ok(event.get("body").and_then(Value::as_str).map(str::to_owned))
+}

@@ -1,0 +1,251 @@
+//! The rows of the views, column by column: what a row is to hold is said once, for writing it and for checking
+//! that it still does.
+
+use crate::Result;
+use crate::read::{Read, rows_max};
+use crate::tx::{Arg, Cell, Row, args};
+use crate::write::text;
+use sayso_core::flow::Flow;
+use sayso_core::gate::Gate;
+use sayso_core::run::{self, Run};
+use sayso_core::task::Task;
+use sayso_core::{Digest, SpaceId, Timestamp};
+use serde::de::DeserializeOwned;
+
+/// A table of views that are made from events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ViewTable {
+    /// Flows.
+    Flows,
+    /// Gates.
+    Gates,
+    /// Runs.
+    Runs,
+    /// Tasks.
+    Tasks,
+}
+
+impl ViewTable {
+    /// All of them, in the order of their streams.
+    pub const ALL: [ViewTable; 4] =
+        [ViewTable::Flows, ViewTable::Gates, ViewTable::Runs, ViewTable::Tasks];
+
+    /// How the streams of its things begin.
+    pub const fn stream(self) -> &'static str {
+        match self {
+            ViewTable::Flows => "flow",
+            ViewTable::Gates => "gate",
+            ViewTable::Runs => "run",
+            ViewTable::Tasks => "task",
+        }
+    }
+
+    /// Its name, and its columns with the text last.
+    const fn columns(self) -> (&'static str, &'static str) {
+        match self {
+            ViewTable::Flows => (
+                "flows",
+                "id, space, handle, workflow, standing, is_over, gate, held_until, started_at, task, \
+                 version, body",
+            ),
+            ViewTable::Gates => (
+                "gates",
+                "id, space, handle, kind, state, task, asker, opened_at, snoozed_until, ended_at, due_at, \
+                 same, version, body",
+            ),
+            ViewTable::Runs => ("runs", "id, space, task, state, lease_until, version, body"),
+            ViewTable::Tasks => (
+                "tasks",
+                "id, space, handle, status, sort, priority, parent, is_over, waiting, workable_at, \
+                 created_at, updated_at, version, body",
+            ),
+        }
+    }
+}
+
+/// A row of a view, or what one is to hold.
+#[derive(Debug, Clone)]
+pub struct ViewCells(Vec<Cell>);
+
+impl ViewCells {
+    /// The row of a gate.
+    pub fn of_gate(gate: &Gate, version: u64) -> Result<Self> {
+        let opened = &gate.opened;
+        let same = gate.is_open().then(|| gate.same()).flatten();
+        Ok(Self(vec![
+            written(&opened.id),
+            written(&opened.space),
+            written(&opened.handle),
+            written(&opened.kind.as_str()),
+            written(&gate.state()),
+            opened.task.as_ref().map_or(Cell::Null, |task| written(task)),
+            written(&opened.lineage.asker),
+            moment(gate.opened_at),
+            maybe(gate.snoozed_until),
+            maybe(gate.ended_at()),
+            maybe(gate.next_due().map(|(at, _)| at)),
+            same.as_ref().map_or(Cell::Null, |same| written(&Digest::as_str(same))),
+            number(version),
+            Cell::Text(text(gate)?),
+        ]))
+    }
+
+    /// The row of a task.
+    pub fn of_task(task: &Task, version: u64) -> Result<Self> {
+        Ok(Self(vec![
+            written(&task.id),
+            written(&task.space),
+            written(&task.handle),
+            written(&task.status.as_str()),
+            written(&task.sort),
+            Cell::Int(task.priority.into()),
+            task.parent.as_ref().map_or(Cell::Null, |parent| written(parent)),
+            Cell::Int(task.status.is_over().into()),
+            Cell::Int(task.waits_for.len() as i64),
+            maybe(task.workable_from()),
+            moment(task.created_at),
+            moment(task.updated_at),
+            number(version),
+            Cell::Text(text(task)?),
+        ]))
+    }
+
+    /// The row of a run.
+    pub fn of_run(run: &Run, version: u64) -> Result<Self> {
+        let state = match run.state {
+            run::State::Running => "running",
+            run::State::Ended { .. } => "ended",
+        };
+        Ok(Self(vec![
+            written(&run.started.id),
+            written(&run.started.space),
+            written(&run.started.task),
+            written(&state),
+            moment(run.lease_until),
+            number(version),
+            Cell::Text(text(run)?),
+        ]))
+    }
+
+    /// The row of a flow.
+    pub fn of_flow(flow: &Flow, version: u64) -> Result<Self> {
+        let started = &flow.started;
+        let gate = flow.waits_for().next().map(|(_, gate)| gate);
+        Ok(Self(vec![
+            written(&started.id),
+            written(&started.space),
+            written(&started.handle),
+            written(&started.workflow),
+            written(&flow.standing()),
+            Cell::Int((!flow.is_live()).into()),
+            gate.as_ref().map_or(Cell::Null, |gate| written(gate)),
+            maybe(flow.hold.as_ref().map(|hold| hold.until)),
+            moment(flow.started_at),
+            started.task.as_ref().map_or(Cell::Null, |task| written(task)),
+            number(version),
+            Cell::Text(text(flow)?),
+        ]))
+    }
+
+    /// Which thing it is of.
+    pub fn id(&self) -> &str {
+        self.text(0)
+    }
+
+    /// Whether this row, as it was read, is what one is to hold. The text may be that of an older version for the
+    /// same `T`, and an older version may have left out by what a gate is found to ask the same.
+    pub fn is<T: DeserializeOwned + PartialEq>(&self, view: ViewTable, expected: &Self) -> bool {
+        let last = self.0.len().saturating_sub(1);
+        let is_same = |at: usize, mine: &Cell, theirs: &Cell| {
+            let is_left_out = view == ViewTable::Gates && at == SAME && *mine == Cell::Null;
+            at == last || is_left_out || mine == theirs
+        };
+        let columns = self.0.iter().zip(&expected.0).enumerate();
+        let are_same = columns.clone().all(|(at, (mine, theirs))| is_same(at, mine, theirs));
+        let [mine, theirs] = [self, expected].map(|row| row.text(last));
+        let read = |text: &str| serde_json::from_str::<T>(text).ok();
+        let is_text = || mine == theirs || read(mine).is_some_and(|it| read(theirs) == Some(it));
+        self.0.len() == expected.0.len() && are_same && is_text()
+    }
+
+    pub(crate) fn args(&self) -> Vec<Arg<'_>> {
+        let arg = |cell| match cell {
+            &Cell::Null => Arg::Null,
+            &Cell::Int(value) => Arg::Int(value),
+            Cell::Text(text) => Arg::Text(text),
+        };
+        self.0.iter().map(arg).collect()
+    }
+
+    fn text(&self, at: usize) -> &str {
+        match self.0.get(at) {
+            Some(Cell::Text(text)) => text,
+            Some(Cell::Null | Cell::Int(_)) | None => "",
+        }
+    }
+}
+
+/// Where the row of a gate has by what it is found to ask the same.
+const SAME: usize = 11;
+
+fn written(value: &impl ToString) -> Cell {
+    Cell::Text(value.to_string())
+}
+
+fn moment(at: Timestamp) -> Cell {
+    Cell::Int(at.as_micros())
+}
+
+fn maybe(at: Option<Timestamp>) -> Cell {
+    at.map_or(Cell::Null, moment)
+}
+
+fn number(value: u64) -> Cell {
+    Cell::Int(value as i64)
+}
+
+impl Read<'_> {
+    /// The rows of a view of a space behind an id, in the order of ids.
+    pub fn view_rows(
+        &mut self,
+        view: ViewTable,
+        space: SpaceId,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<ViewCells>> {
+        let (table, columns) = view.columns();
+        let sql = format!(
+            "SELECT {columns} FROM {table} WHERE space = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+        );
+        let rows = self.conn.query(&sql, args![&space.to_string(), after, rows_max(limit)])?;
+        Ok(rows.into_iter().map(|Row(cells)| ViewCells(cells)).collect())
+    }
+
+    /// A task whose counts of what it waits for are not those of the other tasks.
+    pub fn miscounted_task(&mut self, space: SpaceId) -> Result<Option<String>> {
+        let sql = "SELECT t.id FROM tasks t WHERE t.space = ?1 AND ( \
+                     t.blockers <> (SELECT count(*) FROM dependencies d JOIN tasks b ON b.id = d.on_task \
+                                    WHERE d.task = t.id AND b.is_over = 0) OR \
+                     t.open_children <> (SELECT count(*) FROM tasks c \
+                                         WHERE c.parent = t.id AND c.is_over = 0)) LIMIT 1";
+        Ok(self.one(sql, args![&space.to_string()])?.map(|row| row.text(0).to_owned()))
+    }
+
+    /// What every task of a space is labelled with and depends on: its id, and the label or the other id.
+    pub fn task_links(&mut self, space: SpaceId) -> Result<Vec<(String, String)>> {
+        let sql = "SELECT l.task, l.label FROM labels l JOIN tasks t ON t.id = l.task WHERE t.space = ?1 \
+                   UNION ALL SELECT d.task, d.on_task FROM dependencies d JOIN tasks t ON t.id = d.task \
+                   WHERE t.space = ?1";
+        let rows = self.conn.query(sql, args![&space.to_string()])?;
+        Ok(rows.iter().map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect())
+    }
+
+    /// Where every ending of a space is on its way: the gate, its asker and the state.
+    pub fn delivery_rows(&mut self, space: SpaceId) -> Result<Vec<(String, String, String)>> {
+        let sql = "SELECT gate, asker, state FROM deliveries WHERE space = ?1";
+        let rows = self.conn.query(sql, args![&space.to_string()])?;
+        let three =
+            |row: &Row| (row.text(0).to_owned(), row.text(1).to_owned(), row.text(2).to_owned());
+        Ok(rows.iter().map(three).collect())
+    }
+}

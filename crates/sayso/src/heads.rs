@@ -1,0 +1,117 @@
+//! Where each chain ended when it was seen last, kept in the user's state folder and outside of every store: an
+//! older copy that was put back is whole in itself, and only this shows that it is older.
+
+use crate::config::state_folder;
+use crate::exit::{Failure, Result};
+use sayso_core::audit::Head;
+use sayso_core::{Actor, Code, SpaceId};
+use sayso_engine::{Desk, HeadKeeper, LocalDesk};
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A process that stays writes it down this often at most.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The end of a chain, as it was seen.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Seen {
+    space: SpaceId,
+    head: Head,
+}
+
+fn file_of(space: SpaceId) -> Option<PathBuf> {
+    Some(state_folder()?.join("heads").join(format!("{space}.json")))
+}
+
+/// Where the chain of a space ended when it was seen last. What cannot be read was not seen.
+pub(crate) fn seen(space: SpaceId) -> Option<Head> {
+    let text = std::fs::read_to_string(file_of(space)?).ok()?;
+    let seen: Seen = serde_json::from_str(&text).ok()?;
+    (seen.space == space).then_some(seen.head)
+}
+
+/// Keeps where a chain ends. It must stand in the way of nothing: where it cannot be written, less is noticed.
+pub(crate) fn keep(space: SpaceId, head: &Head) {
+    let Some(path) = file_of(space) else { return };
+    let Some(folder) = path.parent() else { return };
+    let draft = path.with_extension(format!("{}.new", std::process::id()));
+    let Ok(text) = serde_json::to_string(&Seen { space, head: head.clone() }) else { return };
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    let mut private = std::fs::OpenOptions::new();
+    let private = private.write(true).create(true).truncate(true).mode(0o600);
+    let written = made.and_then(|()| private.open(&draft)).and_then(|mut file| {
+        std::io::Write::write_all(&mut file, text.as_bytes())?;
+        std::fs::rename(&draft, &path)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+}
+
+/// Keeps the end of a chain after each write. A chain that does not lead on from what was seen is another one: what
+/// was seen stays, for whoever verifies.
+pub(crate) fn keeper(stays: bool) -> HeadKeeper {
+    let last: Mutex<Option<Instant>> = Mutex::default();
+    Arc::new(move |desk: &LocalDesk, before: &Head, now: &Head| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if stays && last.is_some_and(|at| at.elapsed() < PAUSE) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let space = desk.space();
+        let leads_on = match seen(space) {
+            None => true,
+            Some(head) if head.seq > now.seq => false,
+            Some(head) if head == *before => true,
+            Some(head) => desk.head_at(head.seq).is_ok_and(|there| there == Some(head)),
+        };
+        if leads_on {
+            keep(space, now);
+        }
+    })
+}
+
+/// Checks that a chain still has what was seen of it here, and keeps where it ends now.
+pub(crate) fn check(desk: &Desk, actor: &Actor) -> Result<()> {
+    let now = head_of(desk, actor, None)?;
+    let Some(head) = seen(desk.space()) else {
+        now.inspect(|now| keep(desk.space(), now));
+        return Ok(());
+    };
+    if head_of(desk, actor, Some(head.seq))?.as_ref() == Some(&head) {
+        now.inspect(|now| keep(desk.space(), now));
+        return Ok(());
+    }
+    let seq = now.map_or(0, |now| now.seq);
+    let message = format!(
+        "this is not the audit that was seen here before: entry {} is missing or another one, and it ends at \
+         entry {seq}; an older copy may have been put back",
+        head.seq
+    );
+    Err(Failure::new(Code::AuditBroken, message).hint(
+        "compare with an export kept elsewhere; if you put back a backup: sayso audit verify --accept-older",
+    ))
+}
+
+/// Takes a chain for the right one as it is now.
+pub(crate) fn accept(desk: &Desk, actor: &Actor) -> Result<()> {
+    head_of(desk, actor, None)?.inspect(|now| keep(desk.space(), now));
+    Ok(())
+}
+
+/// Where a chain is at an entry, or where it ends.
+fn head_of(desk: &Desk, actor: &Actor, seq: Option<u64>) -> Result<Option<Head>> {
+    if let Some(local) = desk.local() {
+        return Ok(match seq {
+            Some(0) => None,
+            Some(seq) => local.head_at(seq)?,
+            None => local.last_head()?,
+        });
+    }
+    let Some(seq) = seq else { return Ok(Some(desk.audit_head(actor)?)) };
+    let row = desk.audit_rows(actor, seq.saturating_sub(1), 1)?.pop();
+    Ok(row.filter(|row| row.seq == seq).map(|row| Head { seq, hash: row.hash }))
+}
