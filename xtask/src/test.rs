@@ -26,8 +26,6 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     let xtask = env::current_exe()?;
     let postgres = tools::ensure()?;
     let axe = tools::axe()?;
-    // The end-to-end tests start the program itself, so it must be there before they are.
-    sh(&mut cargo(&["build", "--workspace", "--locked"]))?;
     let cluster = Cluster::start(&xtask, &postgres)?;
     if words.is_empty() {
         // First, so that the last lines are the summary of the real tests.
