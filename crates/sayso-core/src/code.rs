@@ -207,6 +207,8 @@ codes! {
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
     /// A request came by a name that is not the server's, or from a page that is not.
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
+    /// The terminal of an agent does not show an empty prompt.
+    NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
 }
 
 impl Serialize for Code {
