@@ -25,4 +25,4 @@ pub use environment::allowed;
 pub use heard::{Finished, Heard, Limit, Spent};
 pub use live::Live;
 pub use signal::{Request, Said};
-pub use station::{Backend, Station, StationError, Stations, Where};
+pub use station::{Backend, NudgeOutcome, PromptKind, Station, StationError, Stations, Where};

@@ -219,6 +219,8 @@ codes! {
     Expired = "SAY072", Unreachable, "the caller stopped waiting; nothing was written";
     /// The clock of this machine disagrees with the one it is checked against.
     ClockOff = "SAY073", Error, "the clock of this machine is off";
+    /// The terminal of an agent does not show an empty prompt.
+    NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
 }
 
 impl Serialize for Code {

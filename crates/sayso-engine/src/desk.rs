@@ -10,10 +10,10 @@ use crate::{
     Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dismissed, Dispatch, FlowFilter,
     FlowHistory, Found, GateFilter, GoOn, Happened, History, InboxFilter, Invited, Known,
     ListedEntry, LocalDesk, Member, Metrics, Minted, NewFlow, NewRun, NewTask, NewToken, News,
-    NoticeState, Order, Page, Pending, Place, QuestionsRuling, ReadyFilter, Recorded, Remembered,
-    Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled, Settlement,
-    Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World, settings,
-    sight,
+    NoticeState, NudgeEnd, Order, Page, Pending, Place, QuestionsRuling, ReadyFilter, Recorded,
+    Remembered, Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled,
+    Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World,
+    settings, sight,
 };
 use sayso_core::audit::{Head, Sealed};
 use sayso_core::flow::{Claim, Flow};
@@ -418,10 +418,12 @@ desk! {
         fn dismiss_agent(secret: &str) -> (), Operators;
         /// Whether an agent is to be nudged, here or elsewhere.
         fn has_nudges() -> bool, Operators;
-        /// Takes what agents of a machine are to be nudged for.
-        fn take_nudges(host: &str) -> Vec<TakenNudge>, Operators;
-        /// A nudge was carried out, or `failed`: then it is tried again, a few times.
-        fn settle_nudge(nudge: &TakenNudge, failed: Option<&str>) -> (), Operators;
+        /// Takes what agents of a machine are to be nudged for, and may be nudged for now.
+        fn claim_nudges(host: &str) -> Vec<TakenNudge>, Operators;
+        /// Why nothing may be typed to an agent now, if so.
+        fn nudge_held_back(agent: &str) -> Option<String>, Operators;
+        /// Writes down the end of a try to nudge an agent.
+        fn end_nudge(nudge: &TakenNudge, end: &NudgeEnd) -> (), Operators;
         /// When the first notice on one of these channels is due.
         fn next_notice(channels: &[String]) -> Option<Timestamp>, Operators;
         /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.

@@ -1,7 +1,7 @@
 //! Who and what belongs to a space, as people set it.
 
 use crate::Calendar;
-use sayso_agents::Backend;
+use sayso_agents::{Backend, PromptKind};
 use sayso_core::text::harmless_line;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,16 @@ pub struct AgentSpec {
     /// The role it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// The prompt at which a line may be typed to it in tmux; without one, that of the client its program is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nudge: Option<PromptKind>,
+}
+
+impl AgentSpec {
+    /// The prompt at which a line may be typed to it.
+    pub fn prompt_kind(&self) -> PromptKind {
+        self.nudge.clone().unwrap_or_else(|| PromptKind::of_program(&self.program))
+    }
 }
 
 /// An answer to a question that comes again and again. A person picks it; it answers nothing by itself.

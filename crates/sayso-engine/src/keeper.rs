@@ -5,7 +5,7 @@
 //! started twice.
 
 use crate::lifecycle::{self, Order, Pending, Stationed, notice_id, past};
-use crate::{Desk, Error, LocalDesk, RemoteDesk, Result, identity};
+use crate::{AgentSpec, Desk, Error, LocalDesk, RemoteDesk, Result, identity};
 use sayso_agents::process::MARK;
 use sayso_agents::{Adapter, Station, StationError, Stations, allowed};
 use sayso_core::gate::Action;
@@ -117,13 +117,10 @@ impl Desk {
         Ok(at.place.attach().unwrap_or_default())
     }
 
-    /// Types a line to an agent. No agent types to another: whoever types may say anything.
-    pub fn nudge(&self, actor: &Actor, keeper: &Keeper, name: &str, text: &str) -> Result<()> {
-        self.check(actor, Deed::Read, "type to other agents")?;
-        self.check(actor, Deed::Track, "type to agents")?;
+    /// An agent that runs here, where, and as what.
+    pub(crate) fn at_hand(&self, keeper: &Keeper, name: &str) -> Result<(Stationed, AgentSpec)> {
         let at = keeper.here(name, self.running(name)?)?;
-        keeper.stations().nudge(&at.place, text).map_err(|error| out_of_reach(name, &error))?;
-        self.note_nudge(actor, name, text)
+        Ok((at, self.member(name)?.spec))
     }
 
     fn running(&self, name: &str) -> Result<Stationed> {
@@ -379,7 +376,7 @@ impl LocalDesk {
     }
 
     /// Who carries out orders, in the audit.
-    fn keeper(&self) -> Actor {
+    pub(crate) fn keeper(&self) -> Actor {
         Actor::new(Role::Service, "keeper", Proof::None, self.level(), Door::Worker)
     }
 }
@@ -532,7 +529,7 @@ fn log_start(agent: &str) -> String {
     format!("{}-", agent.replace('/', "-"))
 }
 
-fn out_of_reach(name: &str, error: &StationError) -> Refusal {
+pub(crate) fn out_of_reach(name: &str, error: &StationError) -> Refusal {
     Refusal::new(Code::WrongState, format!("{name} cannot be reached: {error}"))
 }
 

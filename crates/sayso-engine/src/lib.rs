@@ -88,7 +88,7 @@ pub use local::{HeadKeeper, LocalDesk};
 pub use messages::News;
 pub use metrics::{Metrics, OfRule, Spread, Stretch};
 pub use notices::{NoticeState, NoticeText};
-pub use nudges::TakenNudge;
+pub use nudges::{NudgeEnd, TakenNudge};
 pub use outbound::{Outbound, Replied};
 pub use outbox::Dispatch;
 pub use people::{Dismissed, Invited, LoginFor, bad_code, bad_passkey, bad_passphrase};

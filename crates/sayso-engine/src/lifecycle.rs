@@ -262,7 +262,7 @@ fn ask(batch: &mut Batch<'_, '_>, order: &Order, ruling: &Ruling, reason: &str) 
 
 /// What would be started, as it is shown to people.
 fn description(spec: &AgentSpec) -> Vec<Fact> {
-    let AgentSpec { program, args, backend, host, folder, role } = spec;
+    let AgentSpec { program, args, backend, host, folder, role, nudge } = spec;
     let words = Fact { name: "arguments".into(), value: json!(args), verified: true };
     let mut facts = vec![fact("program", program)];
     facts.extend((!args.is_empty()).then_some(words));
@@ -270,6 +270,11 @@ fn description(spec: &AgentSpec) -> Vec<Fact> {
     facts.push(fact("host", host.as_deref().unwrap_or("any")));
     facts.extend(folder.iter().map(|folder| fact("folder", folder)));
     facts.extend(role.iter().map(|role| fact("role", role)));
+    facts.extend(nudge.iter().map(|kind| Fact {
+        name: "nudge".into(),
+        value: json!(kind),
+        verified: true,
+    }));
     facts
 }
 

@@ -2,14 +2,18 @@
 //! always the same line; what people wrote stays where it is until the agent reads it.
 //!
 //! A nudge is a notice in the outbox, written with what there is to hear, under a key that stays the
-//! same. Whichever sayso runs next on the agent's machine types it.
+//! same. The keyboard is the last way: an agent that hears by a hook, by MCP or by `sayso messages` needs
+//! no nudge, and one with an open gate about a call gets none, since Enter at its client's menu would be
+//! a yes. What may not be typed now is held, and looked at again by whichever sayso runs next on the
+//! agent's machine. What was typed, and what never will be, is in the audit.
 
 use crate::batch::Batch;
 use crate::{Desk, Error, Keeper, LocalDesk, Result, SettingKind, Stationed, lifecycle};
-use sayso_agents::Where;
-use sayso_core::gate::Gate;
-use sayso_core::{GateId, Role};
-use sayso_store::Notice;
+use sayso_agents::{NudgeOutcome, Where};
+use sayso_core::gate::{Delivery, Gate, Held};
+use sayso_core::text::{harmless_line, shorten};
+use sayso_core::{Actor, Code, Deed, GateId, Kind, Refusal, Role, Timestamp};
+use sayso_store::{GateFilter, Notice, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,8 +27,17 @@ const LINE: &str =
 /// How long whoever took a nudge is left alone with it.
 const LEASE_MICROS: i64 = 10_000_000;
 
-/// How often a nudge is tried. What it is about is not lost with it.
+/// How often a nudge is tried where tmux itself fails. What it is about is not lost with it.
 const TRIES_MAX: u32 = 3;
+
+/// The longest pause before a nudge that is held is looked at again.
+const PAUSE_MICROS_MAX: i64 = 10_000_000;
+
+/// So many open gates of an agent are looked at. One with more is not typed to.
+const GATES_MAX: usize = 200;
+
+/// How much of a screen is told, and of an error.
+const WHY_CHARS_MAX: usize = 300;
 
 /// How many are looked at together.
 const AT_ONCE: usize = 100;
@@ -75,42 +88,93 @@ pub struct TakenNudge {
     id: String,
     attempts: u32,
     agent: String,
-    mark: Option<GateId>,
+    mark: GateId,
+}
+
+/// The end of one try to carry out a nudge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NudgeEnd {
+    /// The line was typed and entered.
+    Typed,
+    /// It may not be typed now. It is looked at again.
+    Held(String),
+    /// It could not be typed. It is tried again, a few times.
+    Failed(String),
+    /// It will not be typed.
+    Withheld(String),
 }
 
 impl Desk {
     /// Nudges the agents of this machine that there is something to hear for, each once.
     pub fn carry_nudges(&self, keeper: &Keeper) -> Result<usize> {
-        let mut agents: BTreeMap<String, Vec<TakenNudge>> = BTreeMap::new();
-        for nudge in self.take_nudges(&keeper.host)? {
-            agents.entry(nudge.agent.clone()).or_default().push(nudge);
+        let mut agents: BTreeMap<(String, GateId), Vec<TakenNudge>> = BTreeMap::new();
+        for nudge in self.claim_nudges(&keeper.host)? {
+            agents.entry((nudge.agent.clone(), nudge.mark)).or_default().push(nudge);
         }
         let mut nudged = 0;
-        for (agent, nudges) in agents {
-            let mark = nudges.iter().rev().find_map(|nudge| nudge.mark);
-            let failed = self.type_to(keeper, &agent, mark)?;
-            nudged += usize::from(failed.is_none());
+        for ((agent, mark), nudges) in agents {
+            let end = self.type_to(keeper, &agent, mark)?;
+            nudged += usize::from(end == NudgeEnd::Typed);
             for nudge in &nudges {
-                self.settle_nudge(nudge, failed.as_deref())?;
+                self.end_nudge(nudge, &end)?;
             }
         }
         Ok(nudged)
     }
 
-    /// Types the line to an agent, if it is still the one that was meant. Why it did not work, if so.
-    fn type_to(
-        &self,
-        keeper: &Keeper,
-        agent: &str,
-        mark: Option<GateId>,
-    ) -> Result<Option<String>> {
-        let at = self.stationed(agent)?;
-        let Some(at) = at.filter(|at| Some(at.mark) == mark && at.host == keeper.host) else {
-            return Ok(None);
+    /// Types the line to an agent, if it is still the one that was meant, and at its prompt.
+    fn type_to(&self, keeper: &Keeper, agent: &str, mark: GateId) -> Result<NudgeEnd> {
+        let at = self.stationed(agent)?.filter(|at| at.mark == mark && at.host == keeper.host);
+        let Some(at) = at else {
+            return Ok(NudgeEnd::Withheld("the agent it was for does not run any more".into()));
         };
-        let typed = keeper.stations().nudge(&at.place, LINE);
-        Ok(typed.err().map(|error| error.to_string()))
+        let kind = match self.member(agent) {
+            Ok(member) => member.spec.prompt_kind(),
+            Err(Error::Refused(refusal)) => return Ok(NudgeEnd::Withheld(refusal.message)),
+            Err(error) => return Err(error),
+        };
+        let mut holds_back = || self.why_held_back(agent);
+        let outcome = keeper.stations().nudge(&at.place, &kind, LINE, &mut holds_back);
+        Ok(match outcome {
+            Ok(NudgeOutcome::Entered) => NudgeEnd::Typed,
+            // What its screen shows is for nobody who reads the outbox.
+            Ok(NudgeOutcome::NotNow { why, .. }) => NudgeEnd::Held(why),
+            Ok(NudgeOutcome::Never { why }) => NudgeEnd::Withheld(why),
+            Err(error) => NudgeEnd::Failed(error.to_string()),
+        })
     }
+
+    /// Types a person's line to an agent, under the same rules. No agent types to another: whoever types
+    /// may say anything.
+    pub fn nudge(&self, actor: &Actor, keeper: &Keeper, name: &str, text: &str) -> Result<()> {
+        self.check(actor, Deed::Read, "type to other agents")?;
+        self.check(actor, Deed::Track, "type to agents")?;
+        let (at, spec) = self.at_hand(keeper, name)?;
+        let mut holds_back = || self.why_held_back(name);
+        let outcome =
+            keeper.stations().nudge(&at.place, &spec.prompt_kind(), text, &mut holds_back);
+        match outcome.map_err(|error| crate::keeper::out_of_reach(name, &error))? {
+            NudgeOutcome::Entered => self.note_nudge(actor, name, text),
+            NudgeOutcome::NotNow { why, screen } => {
+                let shows = if screen.is_empty() { "nothing".to_owned() } else { screen };
+                Err(not_at_prompt(name, &format!("{why}. The end of its screen: {shows}")).into())
+            }
+            NudgeOutcome::Never { why } => Err(not_at_prompt(name, &why).into()),
+        }
+    }
+
+    /// Why nothing may be typed to an agent now. A desk that cannot say so says no.
+    fn why_held_back(&self, agent: &str) -> Option<String> {
+        self.nudge_held_back(agent)
+            .unwrap_or_else(|error| Some(format!("its open gates cannot be read: {error}")))
+    }
+}
+
+fn not_at_prompt(name: &str, why: &str) -> Refusal {
+    Refusal::new(Code::NotAtPrompt, format!("nothing was entered at {name}: {why}")).hint(format!(
+        "type there yourself with: sayso agent attach {name}; or leave it a message that is kept: \
+         sayso tell {name} TEXT"
+    ))
 }
 
 impl LocalDesk {
@@ -119,37 +183,153 @@ impl LocalDesk {
         self.read(|read| Ok(!read.notices_under_way(self.space, CHANNEL, 1)?.is_empty()))
     }
 
-    /// Takes what agents of a machine are to be nudged for.
-    pub fn take_nudges(&self, host: &str) -> Result<Vec<TakenNudge>> {
+    /// Takes what agents of a machine are to be nudged for. What was heard meanwhile is settled, and what
+    /// is for an agent with an open gate about a call is held, in the same transaction.
+    pub fn claim_nudges(&self, host: &str) -> Result<Vec<TakenNudge>> {
         let channel = format!("{CHANNEL}{host}");
         let waits = self.read(|read| Ok(read.notices_under_way(self.space, &channel, 1)?))?;
         if waits.iter().all(|nudge| nudge.due_at > self.now()) {
             return Ok(vec![]);
         }
-        let (space, now) = (self.space, self.now());
-        let until = now.plus_micros(LEASE_MICROS);
-        let taken = self.store.write(move |write| {
-            write.claim_notices(space, &[channel.as_str()], now, until, AT_ONCE)
-        })?;
-        let nudge = |notice: Notice| {
-            let nudge = serde_json::from_str::<Nudge>(&notice.body).ok();
-            TakenNudge {
-                id: notice.id,
-                attempts: notice.attempts,
-                agent: nudge.as_ref().map(|nudge| nudge.agent.clone()).unwrap_or_default(),
-                mark: nudge.map(|nudge| nudge.mark),
+        self.submit(&self.keeper(), move |batch| {
+            let (space, now) = (batch.space, batch.at);
+            let until = now.plus_micros(LEASE_MICROS);
+            let claimed =
+                batch.write.claim_notices(space, &[channel.as_str()], now, until, AT_ONCE)?;
+            let mut taken = vec![];
+            for notice in claimed {
+                taken.extend(sort_out(batch, notice)?);
             }
-        };
-        Ok(taken.into_iter().map(nudge).collect())
+            Ok(taken)
+        })
     }
 
-    /// A nudge was carried out, or `failed`: then it is tried again, a few times.
-    pub fn settle_nudge(&self, nudge: &TakenNudge, failed: Option<&str>) -> Result<()> {
-        match failed {
-            Some(why) if nudge.attempts < TRIES_MAX => {
-                self.put_off_notice(&nudge.id, nudge.attempts, why)
+    /// Why nothing may be typed to an agent now, if so.
+    pub fn nudge_held_back(&self, agent: &str) -> Result<Option<String>> {
+        self.read(|read| held_back(read, self.space, agent))
+    }
+
+    /// Writes down the end of a try.
+    pub fn end_nudge(&self, nudge: &TakenNudge, end: &NudgeEnd) -> Result<()> {
+        let (nudge, end) = (nudge.clone(), end.clone());
+        self.submit(&self.keeper(), move |batch| {
+            let TakenNudge { id, attempts, agent, .. } = &nudge;
+            match &end {
+                NudgeEnd::Typed => {
+                    let about = about_in_words(batch, id)?;
+                    batch.about("agent.nudged", agent, None, &format!("typed: news of {about}"));
+                    Ok(batch.write.settle_notice(id, batch.at)?)
+                }
+                NudgeEnd::Failed(why) if *attempts >= TRIES_MAX => withhold(batch, id, agent, why),
+                NudgeEnd::Withheld(why) => withhold(batch, id, agent, why),
+                NudgeEnd::Held(why) | NudgeEnd::Failed(why) => hold(batch, id, *attempts, why),
             }
-            Some(_) | None => self.settle_notice(&nudge.id),
+        })
+    }
+}
+
+/// A nudge that was claimed, if it is to be tried now.
+fn sort_out(batch: &mut Batch<'_, '_>, notice: Notice) -> Result<Option<TakenNudge>> {
+    let Notice { id, attempts, body, .. } = notice;
+    let Ok(Nudge { agent, mark }) = serde_json::from_str(&body) else {
+        withhold(batch, &id, "", "the nudge cannot be read")?;
+        return Ok(None);
+    };
+    if is_heard(batch, &id)? {
+        batch.write.drop_notice(&id, "it was heard another way", batch.at)?;
+        return Ok(None);
+    }
+    if let Some(why) = held_back(batch.write, batch.space, &agent)? {
+        hold(batch, &id, attempts, &why)?;
+        return Ok(None);
+    }
+    Ok(Some(TakenNudge { id, attempts, agent, mark }))
+}
+
+/// Whether the agent knows already what it is to be nudged for.
+fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
+    let Some((what, about)) = id.strip_prefix("nudge/").and_then(|id| id.split_once('/')) else {
+        return Ok(false);
+    };
+    Ok(match what {
+        "message" => {
+            let message = batch.write.message(batch.space, about)?;
+            message.is_some_and(|message| message.read_at.is_some())
         }
+        "gate" => match about.parse() {
+            Ok(gate) => batch.gate(gate)?.is_some_and(|gate| match gate.delivery {
+                Delivery::Delivered { .. } | Delivery::Acknowledged { .. } => true,
+                Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => false,
+            }),
+            Err(_) => false,
+        },
+        _ => false,
+    })
+}
+
+/// Why nothing may be typed to an agent: somebody is asked about a call of its own, so its client may
+/// stand at a menu whose answer that is.
+fn held_back(
+    read: &mut Read<'_>,
+    space: sayso_core::SpaceId,
+    agent: &str,
+) -> Result<Option<String>> {
+    let filter = GateFilter {
+        asker: Some(agent.to_owned()),
+        kinds: vec![Kind::Tool, Kind::Decision],
+        limit: GATES_MAX,
+        ..GateFilter::default()
+    };
+    let open = read.gates(space, &filter)?;
+    let is_about_call = |gate: &&Gate| match &gate.opened.held {
+        Some(Held::Call { .. }) => true,
+        Some(Held::Move { .. } | Held::Lifecycle { .. }) | None => gate.opened.kind == Kind::Tool,
+    };
+    Ok(match open.items.iter().find(is_about_call) {
+        Some(gate) => Some(format!("gate {} about a call of its own is open", gate.handle())),
+        None => open.more.then(|| format!("it has more than {GATES_MAX} open gates")),
+    })
+}
+
+fn hold(batch: &mut Batch<'_, '_>, id: &str, attempts: u32, why: &str) -> Result<()> {
+    let retry = held_until(batch.at, attempts);
+    Ok(batch.write.fail_notice(id, &shorten(&harmless_line(why), WHY_CHARS_MAX), retry)?)
+}
+
+fn held_until(now: Timestamp, attempts: u32) -> Timestamp {
+    let pause = 1_000_000_i64.saturating_mul(1 << attempts.min(20));
+    now.plus_micros(pause.min(PAUSE_MICROS_MAX))
+}
+
+fn withhold(batch: &mut Batch<'_, '_>, id: &str, agent: &str, why: &str) -> Result<()> {
+    let why = shorten(&harmless_line(why), WHY_CHARS_MAX);
+    let about = about_in_words(batch, id)?;
+    // Several of a batch have an entry each.
+    batch.begin_entry();
+    batch.about("agent.nudge_withheld", agent, None, &format!("news of {about}: {why}"));
+    Ok(batch.write.drop_notice(id, &why, batch.at)?)
+}
+
+/// What a nudge is about, as people call it.
+fn about_in_words(batch: &mut Batch<'_, '_>, id: &str) -> Result<String> {
+    let about = id.strip_prefix("nudge/").unwrap_or(id).to_owned();
+    let Some((what, id)) = about.split_once('/') else { return Ok(about) };
+    let handle = match (what, id.parse::<GateId>()) {
+        ("gate", Ok(gate)) => batch.gate(gate)?.map(|gate| gate.handle().to_owned()),
+        _ => batch.write.message(batch.space, id)?.map(|message| message.handle),
+    };
+    Ok(handle.map_or_else(|| about.clone(), |handle| format!("{what} {handle}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_looked_at_again_before_long() {
+        let at = Timestamp::from_micros(0);
+        let pauses: Vec<_> =
+            [1, 2, 4, 5, 60].map(|tries| held_until(at, tries).as_micros() / 1_000_000).into();
+        assert_eq!(pauses, [2, 4, 10, 10, 10]);
     }
 }

@@ -432,8 +432,8 @@ fn in_words(call: &str) -> String {
         "start_run" | "renew_run" | "name_session" | "end_run" | "settle_run" | "lose_run"
         | "rule_on_completion" | "to_be_landed" => "run agents",
         "orders" | "stationed" | "take_order" | "put_off_order" | "admit_agent"
-        | "settle_order" | "dismiss_agent" | "note_nudge" | "has_nudges" | "take_nudges"
-        | "settle_nudge" => "look after agents",
+        | "settle_order" | "dismiss_agent" | "note_nudge" | "has_nudges" | "claim_nudges"
+        | "nudge_held_back" | "end_nudge" => "look after agents",
         "next_notice" | "claim_notices" | "settle_notice" | "fail_notice" | "fail_delivery" => {
             "bring notices and answers"
         }

@@ -8,10 +8,14 @@ mod detached;
 mod hold;
 mod keeper;
 mod leader;
+mod prompt;
 mod tmux;
+mod typing;
 
 pub use keeper::tail;
 pub use leader::Leader;
+pub use prompt::PromptKind;
+pub use typing::{LINE_CHARS_MAX, NudgeOutcome};
 
 use crate::log::Log;
 use crate::process::{self, Tree};
@@ -32,6 +36,9 @@ const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// How often we look whether an agent has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How the file ends that whoever starts, stops or types holds.
+const START: &str = "start";
 
 /// Where programs are looked for when nobody says.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -222,11 +229,23 @@ impl Stations {
         hold.forget().map_err(|source| self.home_error(source))
     }
 
-    /// Types one line into the session of an agent and enters it. It is for a nudge in our own words,
-    /// as "there is an answer"; what a person answered never takes this way, for whoever reads keys
-    /// may read a command into them.
-    pub fn nudge(&self, place: &Where, text: &str) -> Result<(), StationError> {
-        self.screen(place)?.type_line(text)
+    /// Types one line into the session of an agent and enters it, if its screen shows an empty prompt of
+    /// this kind, nothing is going on, and no person is at the keyboard. `holds_back` is asked before the
+    /// line is typed and again before it is entered, and says why it may not be. It is for a nudge in our
+    /// own words, as "there is an answer"; what a person answered never takes this way.
+    pub fn nudge(
+        &self,
+        place: &Where,
+        kind: &PromptKind,
+        text: &str,
+        holds_back: &mut dyn FnMut() -> Option<String>,
+    ) -> Result<NudgeOutcome, StationError> {
+        let tmux = self.screen(place)?;
+        // One at a time, and not while it is being stopped: two who find the line there would press Enter
+        // twice.
+        let turn = Hold::take(&tmux.socket.with_extension(START));
+        let _turn = turn.map_err(|source| self.home_error(source))?;
+        typing::nudge(&tmux, kind, text, holds_back)
     }
 
     /// What is on the screen of an agent. Hostile: to be made harmless before it is shown.
@@ -246,7 +265,7 @@ impl Stations {
             .recursive(true)
             .mode(0o700)
             .create(&self.home)
-            .and_then(|()| Hold::take(&self.home.join(key(mark) + ".start")))
+            .and_then(|()| Hold::take(&self.home.join(key(mark)).with_extension(START)))
             .map_err(|source| match source.kind() {
                 io::ErrorKind::WouldBlock => StationError::Busy { mark: mark.to_owned() },
                 _ => self.home_error(source),
@@ -393,6 +412,12 @@ pub enum StationError {
     Tmux {
         /// What it said.
         said: String,
+    },
+    /// A line that is too long to be typed.
+    #[error("a line of {chars} characters is not typed: the most is {LINE_CHARS_MAX}")]
+    LongLine {
+        /// Its length.
+        chars: usize,
     },
     /// A plain process cannot be looked at or typed into.
     #[error("this agent runs without a screen: read its log, or run it in tmux")]

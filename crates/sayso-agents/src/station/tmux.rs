@@ -6,13 +6,14 @@
 
 use super::hold::Hold;
 use super::leader::Leader;
+use super::prompt::PaneScreen;
 use super::{Station, StationError, find, keeper};
 use crate::process::MARK;
 use sayso_core::text::{harmless_line, shorten};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The agent's pane: the first of its server, which no other pane ever is.
 const PANE: &str = "%0";
@@ -27,12 +28,18 @@ const TIMED_OUT: i32 = 124;
 /// How long the path of a socket may be.
 const SOCKET_MAX: usize = 107;
 
-/// How long a name and a line that is typed may be.
+/// How long a name may be.
 const NAME_MAX: usize = 40;
-const LINE_MAX: usize = 1_000;
 
-/// What comes as fast as a machine types, many agents take for pasted, and the end of the line too.
-const BEFORE_ENTER: Duration = Duration::from_millis(150);
+/// What a look at a pane begins with, in one line.
+const LOOK: &str = "#{cursor_x} #{cursor_y} #{cursor_flag} #{alternate_on} #{pane_width} #{pane_height} \
+                    #{pane_in_mode}";
+
+/// So long after the last key of a person who is attached, they may be about to press another.
+const PERSON_IS_THERE: Duration = Duration::from_secs(30);
+
+/// The buffer of a line that is about to be typed.
+const BUFFER: &str = "sayso";
 
 /// The tmux server of one agent.
 #[derive(Debug)]
@@ -100,15 +107,30 @@ impl Tmux {
         }
     }
 
-    /// Types a line and enters it.
-    pub(super) fn type_line(&self, text: &str) -> Result<(), StationError> {
-        let line = shorten(&harmless_line(text), LINE_MAX);
-        if line.is_empty() {
-            return Ok(());
-        }
-        said(&self.ask(&["send-keys", "-t", PANE, "-l", "--", &literal(&line)])?)?;
-        std::thread::sleep(BEFORE_ENTER);
+    /// Puts a line into the terminal, as pasted. A program that takes pastes gets it in one piece, and none
+    /// of its menus reads a letter of it as a key. It is not entered.
+    pub(super) fn paste(&self, line: &str) -> Result<(), StationError> {
+        let line = literal(line);
+        let set = ["set-buffer", "-b", BUFFER, "--", &line, ";"];
+        let paste = ["paste-buffer", "-p", "-d", "-b", BUFFER, "-t", PANE];
+        said(&self.ask(&[&set[..], &paste[..]].concat())?).map(drop)
+    }
+
+    /// Presses Enter.
+    pub(super) fn enter(&self) -> Result<(), StationError> {
         said(&self.ask(&["send-keys", "-t", PANE, "Enter"])?).map(drop)
+    }
+
+    /// The screen and what else decides whether something may be typed, all of one moment.
+    pub(super) fn look(&self) -> Result<PaneLook, StationError> {
+        let look = ["display-message", "-p", "-t", PANE, LOOK, ";"];
+        let capture = ["capture-pane", "-p", "-t", PANE, ";"];
+        let people = ["list-clients", "-F", "#{client_activity}"];
+        let text = said(&self.ask(&[&look[..], &capture[..], &people[..]].concat())?)?;
+        PaneLook::read(&text).ok_or_else(|| {
+            let said = format!("a look at a pane that cannot be read: {}", harmless_line(&text));
+            StationError::Tmux { said: shorten(&said, NAME_MAX * 4) }
+        })
     }
 
     /// What is on the screen.
@@ -144,6 +166,47 @@ impl Tmux {
     }
 }
 
+/// A look at a pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PaneLook {
+    /// What it shows.
+    pub(super) screen: PaneScreen,
+    /// Whether tmux itself reads the keys, as when somebody scrolls.
+    pub(super) is_in_mode: bool,
+    /// When people who are attached pressed their last keys, in seconds since 1970.
+    activity: Vec<u64>,
+}
+
+impl PaneLook {
+    /// From what tmux prints: a line, the rows of the screen, a line for each person.
+    fn read(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let numbers = lines.next()?.split_whitespace().map(str::parse);
+        let numbers: Vec<usize> = numbers.collect::<Result<_, _>>().ok()?;
+        let [column, row, flag, alternate, columns, height, mode] = numbers[..] else {
+            return None;
+        };
+        let rows: Vec<String> =
+            lines.by_ref().take(height).map(|row| row.trim_end().to_owned()).collect();
+        let activity = lines.map(|line| line.trim().parse()).collect::<Result<_, _>>().ok()?;
+        let screen = PaneScreen {
+            rows,
+            cursor: (column, row),
+            shows_cursor: flag != 0,
+            is_alternate: alternate != 0,
+            columns,
+        };
+        (screen.rows.len() == height).then_some(Self { screen, is_in_mode: mode != 0, activity })
+    }
+
+    /// Whether a person is at the keyboard. A clock that cannot be compared says yes.
+    pub(super) fn has_person(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let until = now.map_or(0, |now| now.saturating_sub(PERSON_IS_THERE).as_secs());
+        self.activity.iter().any(|at| *at >= until)
+    }
+}
+
 /// What it printed, if it did as it was told.
 fn said(output: &Output) -> Result<String, StationError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -176,6 +239,7 @@ fn keep(log: &Path) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -191,6 +255,21 @@ mod tests {
             assert_eq!(session_name(name), expected);
         }
         assert_eq!(session_name(&"x".repeat(100)).len(), NAME_MAX);
+    }
+
+    #[test]
+    fn a_look_is_read_whole_or_not_at_all() {
+        let look = PaneLook::read("2 1 1 0 80 3 0\none  \n> \n\n1700000000\n").unwrap();
+        assert_eq!(look.screen.rows, ["one", ">", ""]);
+        assert_eq!((look.screen.cursor, look.screen.columns), ((2, 1), 80));
+        assert!(look.screen.shows_cursor && !look.screen.is_alternate && !look.is_in_mode);
+        assert!(!look.has_person(), "years ago");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let typing = format!("2 0 1 0 80 1 0\n> \n1700000000\n{now}\n");
+        assert!(PaneLook::read(&typing).unwrap().has_person());
+        for text in ["", "2 1 1 0 80 3\n", "2 1 1 0 80 3 0\none\n", "2 0 1 0 80 1 0\n>\nsoon\n"] {
+            assert_eq!(PaneLook::read(text), None, "{text:?}");
+        }
     }
 
     #[test]

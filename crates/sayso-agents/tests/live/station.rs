@@ -1,7 +1,9 @@
 //! Long-lived agents as real processes and in a real tmux: started once, whatever happens to who
 //! starts them, and ended with everything they started.
 
-use sayso_agents::{Backend, Station, StationError, Stations, Where, process, station};
+use sayso_agents::{
+    Backend, NudgeOutcome, PromptKind, Station, StationError, Stations, Where, process, station,
+};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -337,44 +339,193 @@ fn a_log_that_is_taken_away_stops_nobody() {
     assert!(stage.is_alive(&place));
 }
 
+/// Reads lines at a prompt and writes them down.
+const READS: &str =
+    "while :; do printf '> '; read -r line || exit; printf '%s\\n' \"$line\" >>heard; done";
+
+/// Nudges an agent whose prompt is `> `, with nothing that holds it back.
+fn nudge(stage: &Stage, place: &Where, text: &str) -> NudgeOutcome {
+    stage.stations().nudge(place, &PromptKind::Prompt("> ".into()), text, &mut || None).unwrap()
+}
+
+/// Asserts that a nudge was not entered, and why.
+#[track_caller]
+fn held(outcome: &NudgeOutcome, reason: &str) {
+    let NudgeOutcome::NotNow { why, .. } = outcome else { panic!("{outcome:?}") };
+    assert!(why.contains(reason), "{why}");
+}
+
+/// Presses keys at the terminal of an agent.
+fn press(place: &Where, keys: &[&str]) {
+    let Where::Tmux { socket, .. } = place else { panic!("{place:?}") };
+    let mut tmux = Command::new("tmux");
+    tmux.arg("-S").arg(socket).args(["send-keys", "-t", "%0"]).args(keys);
+    assert!(tmux.status().unwrap().success());
+}
+
+impl Stage {
+    fn shows(&self, place: &Where, what: &str) {
+        let screen = || self.stations().capture(place).unwrap();
+        until(&format!("{what:?} is on the screen"), || screen().contains(what));
+    }
+
+    fn heard(&self) -> String {
+        std::fs::read_to_string(self.path("heard")).unwrap_or_default()
+    }
+}
+
 #[test]
 fn a_nudge_reaches_the_program_as_it_was_written() {
     let stage = Stage::new("nudge");
-    let place = stage.spawn(
-        Backend::Tmux,
-        "echo ready; while read -r line; do printf '%s\\n' \"$line\" >>heard; echo \"got $line\"; done",
-    );
-    stage.wait_for_log("ready");
-    let stations = stage.stations();
+    let place = stage.spawn(Backend::Tmux, READS);
+    stage.shows(&place, ">");
     for (text, heard) in [
         ("There is an answer to g7k2.", "There is an answer to g7k2."),
         ("-l Enter C-c", "-l Enter C-c"),
         ("#{pane_id} $(touch x) `touch x` %H;", "#{pane_id} $(touch x) `touch x` %H;"),
-        ("grüße 中", "grüße 中"),
+        ("grüße", "grüße"),
         ("one\ntwo", "one ⏎ two"),
         ("stop\u{3}\u{4}now", "stop"),
     ] {
         std::fs::write(stage.path("heard"), "").unwrap();
-        stations.nudge(&place, text).unwrap();
+        assert_eq!(nudge(&stage, &place, text), NudgeOutcome::Entered, "{text:?}");
         let line = stage.text("heard");
         assert_eq!(line.lines().count(), 1, "{text:?}: {line:?}");
         assert!(line.starts_with(heard), "{text:?}: {line:?}");
         assert!(!line.trim_end().chars().any(char::is_control), "{text:?}: {line:?}");
     }
-    stations.nudge(&place, " \n ").unwrap();
+    assert!(matches!(nudge(&stage, &place, " \n "), NudgeOutcome::Never { .. }));
+    let long = "x".repeat(141);
+    let prompt = PromptKind::Prompt("> ".into());
+    let refused = stage.stations().nudge(&place, &prompt, &long, &mut || None).unwrap_err();
+    assert!(
+        refused.to_string().contains("141") && refused.to_string().contains("140"),
+        "{refused}"
+    );
     assert!(stage.is_alive(&place) && !stage.path("x").exists());
-    let screen = stations.capture(&place).unwrap();
-    assert!(screen.contains("got There is an answer to g7k2."), "{screen}");
 
     let plain = Stage::new("no-screen");
     let place = plain.spawn(Backend::Process, STAYS);
     assert_eq!(place.attach(), None);
     for error in [
-        plain.stations().nudge(&place, "hello").unwrap_err(),
+        plain.stations().nudge(&place, &prompt, "hello", &mut || None).unwrap_err(),
         plain.stations().capture(&place).unwrap_err(),
     ] {
         assert!(matches!(error, StationError::NoScreen), "{error}");
     }
+}
+
+#[test]
+fn a_line_is_entered_at_an_empty_prompt_alone() {
+    let menu =
+        "printf 'May it run?\\n> 1. Yes\\n  2. No\\n'; read -r key; echo ran >>heard; sleep 300";
+    let works = "while :; do printf 'at work %s\\n> ' $((i=i+1)); sleep 0.1; done";
+    let whole = "printf '\\033[?1049h\\033[H> '; read -r key; echo ran >>heard; sleep 300";
+    let hidden = "printf '\\033[?25l> '; read -r key; echo ran >>heard; sleep 300";
+    for (script, shows, reason) in [
+        (menu, "2. No", "does not show an empty prompt"),
+        (works, "at work", ""),
+        (whole, ">", "does not show an empty prompt"),
+        (hidden, ">", "does not show an empty prompt"),
+    ] {
+        let stage = Stage::new("menu");
+        let place = stage.spawn(Backend::Tmux, script);
+        stage.shows(&place, shows);
+        for _ in 0..3 {
+            held(&nudge(&stage, &place, "hello"), reason);
+        }
+        assert_eq!(stage.heard(), "", "{script}");
+        let screen = stage.stations().capture(&place).unwrap();
+        assert!(!screen.contains("hello"), "nothing was typed: {screen}");
+        // Without a prompt that is known nothing is ever typed.
+        for kind in [PromptKind::Never, PromptKind::of_program("sh")] {
+            let never = stage.stations().nudge(&place, &kind, "hello", &mut || None).unwrap();
+            assert!(matches!(never, NudgeOutcome::Never { .. }), "{never:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_person_does_at_the_terminal_is_left_alone() {
+    let stage = Stage::new("person");
+    let place = stage.spawn(Backend::Tmux, READS);
+    stage.shows(&place, ">");
+    press(&place, &["-l", "half a li"]);
+    stage.shows(&place, "half a li");
+    held(&nudge(&stage, &place, "hello"), "holds a text");
+    press(&place, &["-l", "ne"]);
+    press(&place, &["Enter"]);
+    until("it has heard it", || stage.heard() == "half a line\n");
+    // A person who scrolls has the keys.
+    let Where::Tmux { socket, .. } = &place else { panic!() };
+    let copy = |words: &[&str]| {
+        assert!(Command::new("tmux").arg("-S").arg(socket).args(words).status().unwrap().success());
+    };
+    copy(&["copy-mode", "-t", "%0"]);
+    held(&nudge(&stage, &place, "hello"), "scrolls");
+    copy(&["send-keys", "-t", "%0", "-X", "cancel"]);
+    // A person who is attached and presses keys is about to press another.
+    let words = format!("stty cols 200 rows 50; {}", place.attach().unwrap().join(" "));
+    let mut person = Command::new("script")
+        .args(["-qec", &words, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let clients = || {
+        let output = Command::new("tmux").arg("-S").arg(socket).arg("list-clients").output();
+        !output.unwrap().stdout.is_empty()
+    };
+    until("they are attached", clients);
+    held(&nudge(&stage, &place, "hello"), "a person is at its terminal");
+    person.kill().unwrap();
+    person.wait().unwrap();
+    until("they are gone", || !clients());
+    assert_eq!(stage.heard(), "half a line\n");
+    until("it is entered", || nudge(&stage, &place, "hello") == NudgeOutcome::Entered);
+    until("it has heard it", || stage.heard() == "half a line\nhello\n");
+}
+
+/// A menu that comes up after the first look: what was pasted may land there, Enter never does.
+#[test]
+fn a_menu_that_comes_in_between_is_not_entered() {
+    let script = "stty -icanon; printf '> '; head -c 1 >/dev/null; stty icanon
+        printf '\\033[2J\\033[HMay it run?\\n> 1. Yes\\n  2. No\\n'
+        read -r key; echo ran >>heard; sleep 300";
+    let stage = Stage::new("between");
+    let place = stage.spawn(Backend::Tmux, script);
+    stage.shows(&place, ">");
+    held(&nudge(&stage, &place, "hello"), "does not hold it alone");
+    stage.shows(&place, "1. Yes");
+    for _ in 0..3 {
+        held(&nudge(&stage, &place, "hello"), "does not show an empty prompt");
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(stage.heard(), "");
+}
+
+/// Whatever the caller knows of the agent is asked before the line is typed, and again before Enter.
+#[test]
+fn a_line_that_may_not_be_entered_waits_at_the_prompt() {
+    let stage = Stage::new("gate");
+    let place = stage.spawn(Backend::Tmux, READS);
+    stage.shows(&place, ">");
+    let (stations, prompt) = (stage.stations(), PromptKind::Prompt("> ".into()));
+    let mut gate = || Some("a gate is open".to_owned());
+    held(&stations.nudge(&place, &prompt, "hello", &mut gate).unwrap(), "a gate is open");
+    assert!(!stations.capture(&place).unwrap().contains("hello"), "nothing was typed");
+    let mut asked = 0;
+    let mut later = || {
+        asked += 1;
+        (asked > 1).then(|| "a gate is open".to_owned())
+    };
+    held(&stations.nudge(&place, &prompt, "hello", &mut later).unwrap(), "not entered: a gate");
+    assert_eq!(asked, 2);
+    assert_eq!(stage.heard(), "");
+    // The next try finds it there and types it no second time.
+    assert_eq!(nudge(&stage, &place, "hello"), NudgeOutcome::Entered);
+    until("it has heard it", || stage.heard() == "hello\n");
 }
 
 #[test]

@@ -57,7 +57,7 @@ enum Verb {
     Logs(logs::Args),
     /// Look at an agent in tmux, and type to it.
     Attach(attach::Args),
-    /// Type a line to an agent in tmux.
+    /// Type a line to an agent in tmux, at its empty prompt.
     Nudge(nudge::Args),
     /// Print what an agent is told at its start.
     Ignition(ignition::Args),

@@ -5,7 +5,7 @@ use crate::exit::Result;
 use clap_complete::ArgValueCompleter;
 use sayso_core::Exit;
 
-/// Type a line to an agent in tmux, as if at its keyboard.
+/// Type a line to an agent in tmux, at its empty prompt.
 ///
 /// For what has to reach it for sure, use `sayso tell`: that is kept until the agent has read it.
 #[derive(clap::Args)]

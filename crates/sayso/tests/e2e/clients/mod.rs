@@ -14,6 +14,7 @@ mod hooked;
 mod killed;
 mod limits;
 mod model;
+mod nudged;
 mod turns;
 
 use crate::harness::{Backend, Ran, Space, Who};
@@ -190,6 +191,9 @@ of_each_client! {
         it_is_resumed_at_its_call: deferred::resumed_at_its_call,
         it_is_resumed_at_its_call_on_postgres: deferred::resumed_at_its_call = Postgres,
         it_hears_why_its_call_was_rejected: deferred::rejected_at_its_call,
+        no_nudge_answers_its_menu: nudged::at_its_menu,
+        no_nudge_answers_its_menu_on_postgres: nudged::at_its_menu = Postgres,
+        no_nudge_answers_its_open_gate: nudged::with_an_open_gate,
     }
     codex: Codex {
         an_answer_resumes_it: turns::answered,
@@ -199,6 +203,7 @@ of_each_client! {
         it_cannot_ask_a_server_while_it_works: turns::cannot_ask_a_server = Postgres,
         killed_at_work_it_goes_on: killed::at_work,
         killed_while_it_waits_it_goes_on: killed::while_it_waits,
+        no_nudge_answers_its_menu: nudged::at_its_menu,
         a_limit_is_waited_for: limits::of_codex,
         its_check_sees_what_it_does_not_trust: hooked::untrusted,
         its_hooks_are_ruled_on: hooked::ruled_on,
@@ -216,6 +221,7 @@ of_each_client! {
         its_check_tells_whether_hooks_are_run: hooked::checked,
         its_check_holds_for_a_project: hooked::checked_in_a_project,
         it_hears_what_was_written_to_it: heard::before_and_after,
+        no_nudge_answers_its_menu: nudged::at_its_menu,
     }
     opencode: Opencode {
         an_answer_resumes_it: turns::answered,
@@ -227,5 +233,6 @@ of_each_client! {
         its_hooks_are_ruled_on: hooked::ruled_on,
         its_check_tells_whether_hooks_are_run: hooked::checked,
         its_check_holds_for_a_project: hooked::checked_in_a_project,
+        no_nudge_answers_its_menu: nudged::at_its_menu,
     }
 }

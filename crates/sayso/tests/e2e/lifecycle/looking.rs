@@ -9,7 +9,7 @@ const ECHOES: &str = r#"program: sh, args: [-c, "printf 'red \\033[31mhot\\033[0
 
 everywhere! {
     fn what_agents_wrote_can_be_read(space: &Space) {
-        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux")), ("mute", r#"program: sh, args: [-c, "seq 100; echo $$ > mute.starts; exec sleep 600"]"#)]);
+        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux, nudge: {{prompt: ''}}")), ("mute", r#"program: sh, args: [-c, "seq 100; echo $$ > mute.starts; exec sleep 600"]"#)]);
         space.ann(&["agent", "logs", "mute"]).refused("SAY001").refused("has not run");
         space.ann(&["agent", "spawn", "echo"]).ok();
         space.ann(&["agent", "spawn", "mute"]).ok();
@@ -37,7 +37,7 @@ everywhere! {
 everywhere! {
     /// A person looks at the session, and lets go of it; the agent runs on.
     fn a_person_attaches(space: &Space) {
-        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux"))]);
+        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux, nudge: {{prompt: ''}}"))]);
         space.ann(&["agent", "spawn", "echo"]).ok();
         let pid = fleet.started("echo", 1)[0];
         let mut terminal = space.start(Who::Terminal, &["agent", "attach", "echo"]);
@@ -58,7 +58,7 @@ everywhere! {
     /// Whoever lives in a terminal is told that there is something to hear, once for each, and never what:
     /// that stays where it is until it is read. A nudge that did not get through is left for the next.
     fn agents_in_a_terminal_are_nudged(space: &Space) {
-        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux")), ("mute", "")]);
+        let fleet = Fleet::new(space, &[("echo", &format!("{ECHOES}, backend: tmux, nudge: {{prompt: ''}}")), ("mute", "")]);
         space.ann(&["agent", "spawn", "echo"]).ok();
         space.ann(&["agent", "spawn", "mute"]).ok();
         fleet.started("echo", 1);

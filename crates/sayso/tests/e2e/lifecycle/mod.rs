@@ -9,6 +9,7 @@ mod failing;
 mod held;
 mod hosts;
 mod looking;
+mod nudged;
 mod rules;
 
 use crate::governed::policy;
