@@ -6,6 +6,7 @@
 mod flows;
 mod growth;
 mod hook;
+mod overload;
 mod peers;
 mod served;
 mod spawn;
@@ -36,6 +37,7 @@ const BENCHES: &[Bench] = &[
     ("work", work::run),
     ("waiters", waiters::run),
     ("served", served::run),
+    ("overload", overload::run),
     ("flows", flows::run),
 ];
 
@@ -59,11 +61,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
     // The filler takes as long to build as the program, and not everything needs a full space.
     let fills = words.is_empty()
-        || words
-            .iter()
-            .any(|word| !["hook", "waiters", "served", "flows"].contains(&word.as_str()));
+        || words.iter().any(|word| {
+            !["hook", "waiters", "served", "overload", "flows"].contains(&word.as_str())
+        });
     let wants = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
-    let built = build(fills, wants("served"), wants("flows"))?;
+    let built = build(fills, wants("served") || wants("overload"), wants("flows"))?;
     for (name, bench) in BENCHES {
         if words.is_empty() || words.iter().any(|word| word == name) {
             eprintln!("bench: {name}");

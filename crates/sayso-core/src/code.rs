@@ -221,6 +221,12 @@ codes! {
     ClockOff = "SAY073", Error, "the clock of this machine is off";
     /// The terminal of an agent does not show an empty prompt.
     NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
+    /// The server sheds load.
+    Overloaded = "SAY074", Unreachable, "the server has too much to do";
+    /// An agent writes too fast.
+    TooManyWrites = "SAY075", NotAllowed, "too many writes in a short time";
+    /// A request that did not arrive as a whole in time.
+    TooSlow = "SAY076", Error, "the request did not arrive in time";
 }
 
 impl Serialize for Code {

@@ -306,6 +306,13 @@ impl<'w, 'c> Batch<'w, 'c> {
         self.entry = Some(entry);
     }
 
+    /// How many events are to be written, and the bytes of their texts.
+    pub(crate) fn text_written(&self) -> (usize, usize) {
+        let closed = self.closed.iter().flat_map(|(_, events)| events);
+        let texts = closed.chain(&self.events).map(|(_, _, body)| body.len());
+        texts.fold((0, 0), |(count, bytes), len| (count + 1, bytes + len))
+    }
+
     /// Closes the entry so far: what follows is about something else, and has an entry of its own in the
     /// same transaction.
     pub(crate) fn begin_entry(&mut self) {

@@ -202,7 +202,8 @@ impl LocalDesk {
                 }
                 None => {
                     let (line, crowds) = fatigue::thin_out(line, &waiting.items, each_max);
-                    (page_of(read, actor, filter, &beyond(line), &waiting.items)?, crowds)
+                    let most = self.page_bytes_max;
+                    (page_of(read, actor, filter, &beyond(line), &waiting.items, most)?, crowds)
                 }
             };
             page.more |= waiting.more;
@@ -379,18 +380,25 @@ fn page_of(
     filter: &InboxFilter,
     mut line: &[InLine],
     waiting: &[Waiting],
+    bytes_max: Option<usize>,
 ) -> Result<Page<Asked>> {
     let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
     let is_wanted = |card: &Asked| filter.whose.is_none_or(|whose| card.gate.whose(actor) == whose);
+    let text = |card: &Asked| card.gate.card.narrative.len() + card.gate.card.question.len();
+    let is_full = |found: &[Asked]| {
+        bytes_max.is_some_and(|most| found.iter().map(text).sum::<usize>() >= most)
+    };
     let mut found = vec![];
-    while found.len() <= filter.limit && !line.is_empty() {
-        let missing = (filter.limit + 1).saturating_sub(found.len());
-        let (next, rest) = line.split_at(missing.max(AT_ONCE_MIN).min(line.len()));
+    while found.len() <= filter.limit && !line.is_empty() && !is_full(&found) {
+        let missing = (filter.limit + 1).saturating_sub(found.len()).max(AT_ONCE_MIN);
+        // Where bytes count, a few are read at a time.
+        let missing = if bytes_max.is_some() { missing.min(3 * AT_ONCE_MIN) } else { missing };
+        let (next, rest) = line.split_at(missing.min(line.len()));
         let next: Vec<_> = next.iter().collect();
         found.extend(cards(read, actor, &next, &listed)?.into_iter().flatten().filter(is_wanted));
         line = rest;
     }
-    let more = found.len() > filter.limit;
+    let more = found.len() > filter.limit || (is_full(&found) && !line.is_empty());
     found.truncate(filter.limit);
     Ok(Page { items: found, more })
 }

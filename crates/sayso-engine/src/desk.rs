@@ -479,6 +479,16 @@ impl Desk {
         Self { side, ..self }
     }
 
+    /// The same desk, at which an agent asks at most so many questions a minute, and writes at most so much. Where it is
+    /// elsewhere the pace is kept there.
+    #[must_use]
+    pub fn with_pace(mut self, asks: Option<u32>, writes: Option<u32>) -> Self {
+        if let Side::Local(desk) = self.side {
+            self.side = Side::Local(desk.with_pace(asks, writes));
+        }
+        self
+    }
+
     /// The same desk, telling people through these channels. Where it is elsewhere they are told there.
     #[must_use]
     pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {

@@ -4,7 +4,7 @@ use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, flow_stream};
 use crate::worker::{FLOW, holder, is_gone};
-use crate::{Desk, Error, LocalDesk, Result, tasks};
+use crate::{Desk, Error, LocalDesk, Result, paging, tasks};
 use sayso_core::flow::{
     Advance, Claim, Command, Event, Flow, Heard, How, Questions, Standing, Started, Step,
 };
@@ -222,7 +222,12 @@ impl LocalDesk {
 
     /// Flows, newest first, a page at a time.
     pub fn flows(&self, filter: &FlowFilter) -> Result<Page<Flow>> {
-        self.read(|read| Ok(read.flows(self.space, filter)?))
+        self.read(|read| {
+            paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&Flow>, limit| {
+                let after = last.map(|flow| flow.started.id).or(filter.after);
+                Ok(read.flows(self.space, &FlowFilter { after, limit, ..filter.clone() })?)
+            })
+        })
     }
 
     /// Flows that wait for nobody, oldest first, a page at a time. Somebody may hold one just now: see [`is_held`].

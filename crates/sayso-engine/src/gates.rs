@@ -2,7 +2,9 @@
 
 use crate::addressees::addressed;
 use crate::batch::{Batch, not_found};
-use crate::{Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, policy};
+use crate::{
+    Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
+};
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
 use sayso_core::task::{self, Event as TaskEvent};
 use sayso_core::{
@@ -276,7 +278,11 @@ impl LocalDesk {
         }
         loop {
             let mut page = self.read(|read| {
-                let page = read.gates(self.space, &filter)?;
+                let most = self.page_bytes_max;
+                let page = paging::bounded(most, filter.limit, |last: Option<&Gate>, limit| {
+                    let after = last.map(|gate| gate.opened.id).or(filter.after);
+                    Ok(read.gates(self.space, &GateFilter { after, limit, ..filter.clone() })?)
+                })?;
                 page.items.iter().try_for_each(|gate| load::check_listed(read, gate))?;
                 Ok(page)
             })?;
@@ -414,7 +420,7 @@ pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>
         Some(gate) => gate.handle().to_owned(),
         None => {
             batch.check_gate_is_free(ask.id)?;
-            batch.desk.check_pace(batch.actor, batch.at)?;
+            batch.check_ask_pace()?;
             batch.free_handle(Handles::Gates, |len| ask.id.handle(len))?
         }
     };

@@ -42,6 +42,8 @@ mod notices;
 mod nudges;
 mod outbound;
 mod outbox;
+mod pace;
+mod paging;
 mod people;
 mod policy;
 mod presence;

@@ -3,24 +3,27 @@
 use crate::batch::{Batch, Trace};
 use crate::deadline::{CallDeadline, settled};
 use crate::errand::{Errand, Part};
-use crate::fatigue::Pace;
+use crate::pace::Pace;
 use crate::settings::Rules;
 use crate::shown::{Remembered, Shown};
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Head, Outcome};
-use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, SpaceId, TokenId};
+use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, Role, SpaceId, TokenId};
 use sayso_store::{Foresight, Place, Read, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the desk looks again after somebody else wrote first.
 const ATTEMPTS_MAX: u32 = 5;
 
 /// Hears where a chain ended before a write and where it ends now.
 pub type HeadKeeper = Arc<dyn Fn(&LocalDesk, &Head, &Head) + Send + Sync>;
+
+/// For how long it does. A store that takes longer to fail is not asked again while somebody waits.
+const ATTEMPTS_FOR: Duration = Duration::from_secs(3);
 
 /// The desk of one space, with its store at hand. Clones share the store.
 #[derive(Clone)]
@@ -37,6 +40,8 @@ pub struct LocalDesk {
     pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
     /// How fast agents may ask here, if that is limited.
     pub(crate) pace: Option<Arc<Pace>>,
+    /// How many bytes a page of a list has at most, where many are served at a time.
+    pub(crate) page_bytes_max: Option<usize>,
     /// How far the outbox was swept.
     pub(crate) swept: Arc<Mutex<String>>,
     /// The call from elsewhere this desk is for, if it is for one.
@@ -168,7 +173,8 @@ impl LocalDesk {
         F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
     {
         let (tried, part) = (Tried::default(), self.next_part());
-        let foresight = Foresight::of(self.space).and(foresight);
+        let is_person = actor.role == Role::Human;
+        let foresight = Foresight::of(self.space).and(foresight).ahead(is_person);
         let foresight = match &part {
             Some(part) => foresight.reply(part.key().clone()),
             None => foresight,
@@ -177,13 +183,15 @@ impl LocalDesk {
             Some(shown) => foresight.and(shown.foresight()),
             None => foresight,
         };
-        let mut attempt = 0;
+        let (mut attempt, began) = (0, Instant::now());
         loop {
             attempt += 1;
             let (foresight, part) = (foresight.clone(), part.clone());
             match self.submit_once(actor, foresight, work.clone(), tried.clone(), part) {
                 Err(Error::Store(error))
-                    if attempt < ATTEMPTS_MAX && is_worth_another_look(&error) =>
+                    if attempt < ATTEMPTS_MAX
+                        && (!self.store.has_writer() || began.elapsed() < ATTEMPTS_FOR)
+                        && is_worth_another_look(&error) =>
                 {
                     std::thread::sleep(Duration::from_millis(5 << attempt));
                 }
@@ -225,9 +233,13 @@ impl LocalDesk {
             if let Some(before) = before.transpose()?.flatten() {
                 return Ok(before.map(|value| trying.keep(None, value)));
             }
+            if let Err(refusal) = batch.check_write_pace()? {
+                return Ok(Err(refusal));
+            }
             match work(&mut batch) {
                 Ok(value) => {
                     desk.check_is_awaited()?;
+                    batch.count_write();
                     let (at, trace) = (batch.at, batch.commit()?);
                     if let Some(part) = &part {
                         part.keep(desk.space, write, &value, at)?;
@@ -280,10 +292,14 @@ impl LocalDesk {
             write.lock(space)?;
             let at = world.now();
             desk.check_clock(write, at)?;
+            // An agent that is refused all the time has entries enough.
+            if !desk.may_note(write, &actor)? {
+                return Ok(());
+            }
             let mut entry = Entry::new(&actor, space, at, "refused", code);
             entry.outcome = Outcome::Refused;
             entry.reason = reason.clone();
-            write.append(entry, &[])
+            write.append(entry, &[]).map(drop)
         });
     }
 }

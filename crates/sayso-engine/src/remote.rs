@@ -269,6 +269,7 @@ impl RemoteDesk {
         loop {
             match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
                 Ok(answer) => return read(&answer),
+                Err(Unanswered::Refused(refusal)) if is_shed(&refusal, began) => pauses.next(),
                 Err(Unanswered::Refused(refusal)) => return Err(refusal.into()),
                 Err(error) => {
                     is_open |= writes && matches!(error, Unanswered::Cut(_));
@@ -322,7 +323,9 @@ impl RemoteDesk {
                     }
                     heard = Instant::now();
                 }
-                Err(error) if error.is_unreachable() && heard.elapsed() < AWAY_MAX => {}
+                Err(error)
+                    if (error.is_unreachable() || error.code() == Code::Overloaded)
+                        && heard.elapsed() < AWAY_MAX => {}
                 outcome => return outcome,
             }
             // A server that ends lets everybody go at once; nobody storms the next one.
@@ -338,6 +341,14 @@ impl RemoteDesk {
         let hold = patience.min(HOLD);
         self.held("changes", &(seen, hold), hold)
     }
+}
+
+/// How long somebody goes on asking a server that sheds load.
+const SHED_MAX: Duration = Duration::from_secs(30);
+
+/// Whether a server had too much to do, and may be asked again. It has not begun what it was asked.
+fn is_shed(refusal: &Refusal, began: Instant) -> bool {
+    refusal.code == Code::Overloaded && began.elapsed() < SHED_MAX
 }
 
 /// The pauses between one try and the next.

@@ -27,6 +27,18 @@ impl LocalDesk {
         Ok(Self::with(store, &space, world))
     }
 
+    /// The same desk, whose lists have pages of at most so many bytes.
+    #[must_use]
+    pub fn with_page_bytes(mut self, bytes_max: usize) -> Self {
+        self.page_bytes_max = Some(bytes_max);
+        self
+    }
+
+    /// Whether the store takes a write at this moment.
+    pub fn probe(&self) -> Result<()> {
+        Ok(self.store.probe()?)
+    }
+
     /// Another space of the same store; it may have been deleted.
     pub fn beside(&self, name: &str) -> Result<Self> {
         let space = self.read(|read| Ok(read.space(name)?))?.ok_or_else(|| no_space(name))?;
@@ -51,6 +63,7 @@ impl LocalDesk {
             level: Level::S0,
             rules: Arc::default(),
             pace: None,
+            page_bytes_max: None,
             swept: Arc::default(),
             errand: None,
             deadline: None,

@@ -3,7 +3,7 @@
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, History};
-use crate::{LocalDesk, Result};
+use crate::{LocalDesk, Result, paging};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
 use sayso_core::{Actor, Code, GateId, Kind, Refusal, Role, RunId, Shape, TaskId, Timestamp};
@@ -202,7 +202,12 @@ impl LocalDesk {
 
     /// Tasks, a page at a time.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Page<TaskRow>> {
-        self.read(|read| Ok(read.tasks(self.space, filter)?))
+        self.read(|read| {
+            paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&TaskRow>, limit| {
+                let after = last.map(|row| row.task.id).or(filter.after);
+                Ok(read.tasks(self.space, &TaskFilter { after, limit, ..filter.clone() })?)
+            })
+        })
     }
 
     /// What happened to a task, in order.

@@ -7,6 +7,7 @@ mod metrics;
 mod passkey;
 mod policy;
 mod run;
+mod short;
 
 pub use agent::{Agent, AgentOutcome, AgentRunning, Order, outlook};
 pub use away::{Away, Delegation};
@@ -15,6 +16,7 @@ pub use metrics::{Metrics, OfRule, Stretch, ToAnswer};
 pub use passkey::Passkey;
 pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};
 pub use run::{Run, Spent, Tally};
+pub(crate) use short::Short;
 
 pub use crate::cards::*;
 
@@ -126,6 +128,9 @@ pub struct Gate {
     pub acted: Option<Acted>,
     /// Where the ending is on its way to the asker.
     pub delivery: Delivery,
+    /// The fields that a list has cut or left out, since they are long. They are whole at the gate itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<String>,
 }
 
 /// What became of what was held behind a gate.
@@ -272,6 +277,10 @@ pub struct Task {
     pub closed_by: Option<String>,
     /// Why.
     pub closed_because: Option<String>,
+    /// The fields that a list has cut or left out, since they are long. They are whole at the task itself; `gates` are
+    /// in the list of gates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<String>,
 }
 
 /// A task with its history.
@@ -484,6 +493,7 @@ impl Gate {
                 at: time(acted.at),
             }),
             delivery: Delivery::of(&gate.delivery, time),
+            shortened: vec![],
         }
     }
 }
@@ -594,6 +604,7 @@ impl Task {
             closed_at: closure.map(|c| time(c.at)),
             closed_by: closure.map(|c| c.by.clone()),
             closed_because: closure.map(|c| c.reason.clone()),
+            shortened: vec![],
         }
     }
 }

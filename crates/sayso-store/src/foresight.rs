@@ -17,6 +17,8 @@ use std::collections::HashMap;
 pub struct Foresight {
     /// The space whose turn it takes.
     pub(crate) space: Option<SpaceId>,
+    /// Whether a person waits for it: then it is written before what agents write.
+    pub(crate) is_ahead: bool,
     wants: Vec<Want>,
 }
 
@@ -34,13 +36,21 @@ enum Want {
 impl Foresight {
     /// It takes the turn of this space.
     pub fn of(space: SpaceId) -> Self {
-        Self { space: Some(space), wants: vec![] }
+        Self { space: Some(space), ..Self::default() }
     }
 
     /// What else it looks at.
     #[must_use]
     pub fn and(mut self, other: Foresight) -> Self {
         self.wants.extend(other.wants);
+        self.is_ahead |= other.is_ahead;
+        self
+    }
+
+    /// A person waits for it: in a group of writes it goes ahead of what agents write.
+    #[must_use]
+    pub fn ahead(mut self, is_ahead: bool) -> Self {
+        self.is_ahead |= is_ahead;
         self
     }
 

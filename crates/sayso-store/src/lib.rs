@@ -6,6 +6,7 @@
 //! not at all; a *watch* only shortens the wait for something that is a row anyway.
 
 mod behind;
+mod breaker;
 mod draft;
 mod error;
 mod explain;
@@ -21,6 +22,7 @@ mod people;
 mod pipe;
 mod place;
 mod postgres;
+mod probe;
 mod read;
 mod read_tasks;
 mod replies;

@@ -8,18 +8,71 @@ use crate::foresight::Question;
 use crate::postgres::{in_full, silent};
 use crate::tx::Arg;
 use crate::{Error, Result};
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, Connection, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The most statements that are kept before they are sent.
 const KEPT_MAX: usize = 512;
 
-/// How the library fails.
-pub(crate) type PgError = tokio_postgres::Error;
+/// The longest an exchange with the server may take in a process that ends soon. It is longer than a lock is
+/// waited for.
+const EXCHANGE_MAX: Duration = Duration::from_secs(30);
+
+/// How an exchange fails.
+#[derive(Debug)]
+pub(crate) enum PgError {
+    /// The server said so, or the connection broke.
+    Said(tokio_postgres::Error),
+    /// Nothing came back in time.
+    Silent(Duration),
+}
+
+impl PgError {
+    pub(crate) fn as_db_error(&self) -> Option<&DbError> {
+        match self {
+            PgError::Said(error) => error.as_db_error(),
+            PgError::Silent(_) => None,
+        }
+    }
+
+    pub(crate) fn code(&self) -> Option<&SqlState> {
+        match self {
+            PgError::Said(error) => error.code(),
+            PgError::Silent(_) => None,
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for PgError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        PgError::Said(error)
+    }
+}
+
+impl fmt::Display for PgError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PgError::Said(error) => error.fmt(f),
+            PgError::Silent(limit) => write!(f, "no answer within {} s", limit.as_secs()),
+        }
+    }
+}
+
+impl std::error::Error for PgError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            PgError::Said(error) => error.source(),
+            PgError::Silent(_) => None,
+        }
+    }
+}
 
 /// A statement on its way.
 pub(crate) enum Step {
@@ -52,6 +105,8 @@ pub(crate) struct Pipe {
     kept: Vec<(Step, Option<Question>)>,
     /// Reads and writes the connection whenever somebody waits, in their thread.
     runtime: Runtime,
+    /// The longest an exchange may take.
+    exchange_max: Duration,
 }
 
 impl Pipe {
@@ -65,7 +120,12 @@ impl Pipe {
             None => runtime.block_on(config.connect(NoTls)).map(|pair| keep_going(&runtime, pair)),
         };
         let client = client.map_err(|e| silent(in_full(&e)))?;
-        Ok(Self { client, kept: vec![], runtime })
+        Ok(Self { client, kept: vec![], runtime, exchange_max: EXCHANGE_MAX })
+    }
+
+    /// Waits for an answer for so long from now on.
+    pub(crate) fn limit_exchanges(&mut self, longest: Duration) {
+        self.exchange_max = longest;
     }
 
     /// Keeps a step until somebody waits. Whether it is time to send what is kept.
@@ -92,7 +152,10 @@ impl Pipe {
         let kept = std::mem::take(&mut self.kept);
         let client = &self.client;
         let all = kept.iter().map(|(step, _)| Box::pin(step.run(client)) as Going<'_>).collect();
-        let came = self.runtime.block_on(together(all));
+        let limit = self.exchange_max;
+        let came =
+            self.runtime.block_on(async { tokio::time::timeout(limit, together(all)).await });
+        let came = came.map_err(|_| PgError::Silent(limit))?;
         kept.into_iter().zip(came).map(|((_, question), came)| Ok((question, came?))).collect()
     }
 
@@ -117,7 +180,9 @@ impl Pipe {
     }
 
     pub(crate) fn prepare(&mut self, sql: &str) -> std::result::Result<Statement, PgError> {
-        self.runtime.block_on(self.client.prepare(sql))
+        let (limit, prepared) = (self.exchange_max, self.client.prepare(sql));
+        let prepared = self.runtime.block_on(async { tokio::time::timeout(limit, prepared).await });
+        Ok(prepared.map_err(|_| PgError::Silent(limit))??)
     }
 
     /// Whether the server is known to have hung up, as far as can be told without asking it.
@@ -149,7 +214,10 @@ where
 impl Step {
     async fn run(&self, client: &Client) -> std::result::Result<Came, PgError> {
         match self {
-            Step::Batch(sql) => client.batch_execute(sql).await.map(|()| Came::default()),
+            Step::Batch(sql) => {
+                client.batch_execute(sql).await?;
+                Ok(Came::default())
+            }
             Step::Exec(statement, values) => {
                 let count = client.execute_raw(statement, values.iter().map(Value::as_arg)).await?;
                 Ok(Came { rows: vec![], count })

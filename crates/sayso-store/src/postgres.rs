@@ -76,7 +76,7 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<postgres::Client> {
             None => config.connect(postgres::NoTls),
         };
         let mut client = client.map_err(|e| silent(in_full(&e)))?;
-        client.batch_execute(SESSION).map_err(|e| failure(&e, place))?;
+        client.batch_execute(SESSION).map_err(|e| failure(&e.into(), place))?;
         Ok(client)
     })
 }
@@ -85,6 +85,12 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<postgres::Client> {
 /// for ever.
 const SESSION: &str = "SET search_path TO sayso; SET lock_timeout TO '20s'; \
                        SET idle_in_transaction_session_timeout TO '60s'";
+
+/// The longest an exchange may take in a server. A person waits for it, and is told sooner.
+const SERVER_EXCHANGE_MAX: Duration = Duration::from_secs(6);
+
+/// In a server a lock is given up before the exchange is: so it is known that nothing was written.
+const SERVER_SESSION: &str = "SET lock_timeout TO '4s'";
 
 /// Connects. The library limits only the way to the server, not the wait for its first word, so the wait is
 /// limited here.
@@ -465,6 +471,11 @@ impl Conn for Postgres {
         if !has_only_begun && !self.is_lost {
             self.pipe.tell("ROLLBACK");
         }
+    }
+
+    fn hurry(&mut self) -> Result<()> {
+        self.pipe.limit_exchanges(SERVER_EXCHANGE_MAX);
+        self.batch(SERVER_SESSION)
     }
 
     fn is_alive(&self) -> bool {

@@ -266,6 +266,14 @@ impl<'a> Read<'a> {
         self.conn.query(sql, args![&space, rows_max(limit)])?.iter().map(sealed).collect()
     }
 
+    /// The entry that is so far from the end of a chain: 1 is the last one.
+    pub fn audit_back(&mut self, space: SpaceId, back: usize) -> Result<Option<AuditRow>> {
+        let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 \
+                   ORDER BY seq DESC LIMIT 1 OFFSET ?2";
+        let offset = rows_max(back.saturating_sub(1));
+        self.one(sql, args![&space.to_string(), offset])?.map(|row| sealed(&row)).transpose()
+    }
+
     /// The view of a gate, as lists show it, with its version.
     pub fn gate_view(&mut self, id: GateId) -> Result<Option<(Gate, u64)>> {
         let row =

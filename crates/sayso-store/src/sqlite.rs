@@ -165,7 +165,7 @@ fn refuse_links(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn failure(error: &rusqlite::Error, place: &str) -> Error {
+pub(crate) fn failure(error: &rusqlite::Error, place: &str) -> Error {
     let place = place.to_owned();
     let Some(code) = error.sqlite_error_code() else {
         return Error::Other(format!("{place}: {error}"));

@@ -1,13 +1,14 @@
 //! The store: reads, writes, and who is woken by them.
 
+use crate::breaker::Breaker;
 use crate::explain::Explaining;
 use crate::foresight::Foresight;
 use crate::tx::{Conn, Intent};
 use crate::watch::{self, Announcer, Topic, Watch};
 use crate::writer::{Group, Job};
-use crate::{Error, Place, Read, Result, Write, postgres, sqlite};
+use crate::{Error, Place, Read, Result, Write, postgres, probe, sqlite};
 use sayso_core::Timestamp;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// How many connections there are for whoever comes. To open one takes longer than most of what is done on
@@ -26,6 +27,7 @@ pub struct Store {
     group: Option<Group>,
     announcer: Announcer,
     ears: watch::Ears,
+    breaker: Arc<Breaker>,
 }
 
 #[derive(Default)]
@@ -51,17 +53,20 @@ impl Store {
     }
 
     fn with(place: Place, first: Box<dyn Conn>) -> Self {
-        let (given_back, ears) = Default::default();
+        let (given_back, ears, breaker) = Default::default();
         let connections = Mutex::new(Connections { idle: vec![first], in_use: 0 });
         let announcer = Announcer::of(place.clone());
-        Self { place, connections, given_back, group: None, announcer, ears }
+        Self { place, connections, given_back, group: None, announcer, ears, breaker }
     }
 
-    /// Gives the store a writer of its own that commits what many threads write in one go.
+    /// Gives the store a writer of its own that commits what many threads write in one go. From then on nothing
+    /// waits long for a database that does not answer.
     pub fn with_group_commit(mut self) -> Result<Self> {
         // In memory there is one connection, and nothing to sync that a group could share.
         if self.place != Place::Memory {
-            self.group = Some(Group::start(self.place.clone(), self.announcer.clone())?);
+            let (place, announcer) = (self.place.clone(), self.announcer.clone());
+            self.group = Some(Group::start(place, announcer, self.breaker.clone())?);
+            self.all().idle.iter_mut().try_for_each(|conn| conn.hurry())?;
         }
         Ok(self)
     }
@@ -69,6 +74,22 @@ impl Store {
     /// Whether it has a writer of its own.
     pub fn has_writer(&self) -> bool {
         self.group.is_some()
+    }
+
+    /// Makes a small write that changes nothing, on a way of its own and with a limit of its own: whether the store
+    /// takes writes at this moment.
+    pub fn probe(&self) -> Result<()> {
+        match &self.place {
+            Place::Memory => Ok(()),
+            Place::Sqlite(path) => probe::sqlite(path),
+            Place::Postgres(_) => self.with_transaction(Intent::Note, |conn| {
+                let outcome = probe::touch(conn).and_then(|()| conn.commit());
+                if outcome.is_err() {
+                    conn.rollback();
+                }
+                outcome
+            }),
+        }
     }
 
     /// Where it is.
@@ -226,8 +247,16 @@ impl Store {
             conn.begin(intent)?;
             return work(conn.as_mut());
         }
+        if self.group.is_none() {
+            let mut turn = Turn { store: self, conn: self.take() };
+            return turn.begun(intent).and_then(work);
+        }
+        let trial = self.breaker.begin(Instant::now())?;
         let mut turn = Turn { store: self, conn: self.take() };
-        work(turn.begun(intent)?)
+        let outcome = turn.begun(intent).and_then(work);
+        drop(turn);
+        self.breaker.end(&trial, &outcome, Instant::now());
+        outcome
     }
 
     /// One that is idle, or none when it is our turn to open one.
@@ -272,7 +301,11 @@ impl Turn<'_> {
             self.conn = self.store.all().idle.pop();
         }
         if self.conn.is_none() {
-            self.conn.insert(connect(&self.store.place)?).begin(intent)?;
+            let conn = match self.store.has_writer() {
+                true => connect_shared(&self.store.place)?,
+                false => connect(&self.store.place)?,
+            };
+            self.conn.insert(conn).begin(intent)?;
         }
         let missing = || Error::Other("no connection".into());
         Ok(self.conn.as_mut().ok_or_else(missing)?.as_mut())
@@ -300,9 +333,11 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// A connection of one's own, for whoever has none or lost it.
-pub(crate) fn reconnect(place: &Place) -> Result<Box<dyn Conn>> {
-    connect(place)
+/// A connection of a process that many wait for.
+pub(crate) fn connect_shared(place: &Place) -> Result<Box<dyn Conn>> {
+    let mut conn = connect(place)?;
+    conn.hurry()?;
+    Ok(conn)
 }
 
 fn connect(place: &Place) -> Result<Box<dyn Conn>> {

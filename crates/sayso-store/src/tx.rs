@@ -115,6 +115,11 @@ pub(crate) trait Conn: Tx + Send {
     /// Tidies up behind a write of a process that may end any moment.
     fn tidy_up(&mut self) {}
 
+    /// From now on many wait for it, and none of them for long.
+    fn hurry(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether it is worth keeping.
     fn is_alive(&self) -> bool;
 }

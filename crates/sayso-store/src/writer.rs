@@ -1,14 +1,25 @@
-//! Group commit: what many threads write at once shares one transaction and one sync.
+//! Group commit: what many threads write at once shares one transaction and one sync. What people write goes
+//! ahead of what agents write, in a small group, so that the one who waits does not wait for the many.
 
+use crate::breaker::Breaker;
 use crate::foresight::Foresight;
 use crate::tx::{Conn, Intent};
 use crate::watch::{Announcer, Topic};
 use crate::{Error, Place, Result, Write};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 /// The most writes that share a transaction.
 const GROUP_SIZE_MAX: usize = 256;
+
+/// The most that agents' writes share. A person's write that comes waits for one such group.
+const REST_SIZE_MAX: usize = 24;
+
+/// How many of agents' writes go along with those of people, so that they go on, too.
+const BESIDE_MAX: usize = 4;
 
 /// A write that waits for its turn, and the way back to whoever asked for it.
 pub(crate) struct Job {
@@ -84,14 +95,14 @@ pub(crate) struct Group {
 
 impl Group {
     /// Begins to write. Nobody waits here until there is a connection; whoever writes does.
-    pub(crate) fn start(place: Place, announcer: Announcer) -> Result<Self> {
+    pub(crate) fn start(place: Place, announcer: Announcer, breaker: Arc<Breaker>) -> Result<Self> {
         let (queue, jobs) = channel();
         std::thread::Builder::new()
             .name("sayso-writer".into())
             .spawn(move || {
                 // What stands in the way shows when something is to be written.
-                let conn = crate::store::reconnect(&place).ok();
-                Writer { conn, place, announcer }.serve(&jobs);
+                let conn = crate::store::connect_shared(&place).ok();
+                Writer { conn, place, announcer, breaker }.serve(&jobs);
             })
             .map_err(|e| Error::Other(format!("no thread for the writer: {e}")))?;
         Ok(Self { queue })
@@ -114,36 +125,82 @@ struct Writer {
     conn: Option<Box<dyn Conn>>,
     place: Place,
     announcer: Announcer,
+    breaker: Arc<Breaker>,
+}
+
+/// Writes that wait, in two lines.
+#[derive(Default)]
+struct Lines {
+    /// What people wait for.
+    ahead: VecDeque<Job>,
+    rest: VecDeque<Job>,
+}
+
+impl Lines {
+    fn put(&mut self, job: Job) {
+        let line = if job.foresight.is_ahead { &mut self.ahead } else { &mut self.rest };
+        line.push_back(job);
+    }
+
+    /// The next that share a transaction.
+    fn group(&mut self) -> Vec<Job> {
+        let first = self.ahead.len().min(GROUP_SIZE_MAX);
+        let most = if first == 0 { REST_SIZE_MAX } else { BESIDE_MAX };
+        let beside = self.rest.len().min(most);
+        self.ahead.drain(..first).chain(self.rest.drain(..beside)).collect()
+    }
 }
 
 impl Writer {
     /// Ends when the last sender is gone.
     fn serve(mut self, queue: &Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
-            let mut jobs = vec![first];
-            jobs.extend(queue.try_iter().take(GROUP_SIZE_MAX - 1));
-            self.commit_group(jobs);
+        let mut lines = Lines::default();
+        loop {
+            queue.try_iter().for_each(|job| lines.put(job));
+            let jobs = lines.group();
+            if !jobs.is_empty() {
+                self.commit_group(jobs);
+            } else if let Ok(job) = queue.recv() {
+                lines.put(job);
+            } else {
+                return;
+            }
         }
     }
 
     /// Together if possible; one by one if any of them fails, so that nobody pays for another's error.
-    fn commit_group(&mut self, mut jobs: Vec<Job>) {
+    fn commit_group(&mut self, jobs: Vec<Job>) {
+        let trial = match self.breaker.begin(Instant::now()) {
+            Ok(trial) => trial,
+            Err(error) => return refuse(jobs, &error),
+        };
+        let outcome = self.commit_together(jobs);
+        self.breaker.end(&trial, &outcome, Instant::now());
+    }
+
+    fn commit_together(&mut self, mut jobs: Vec<Job>) -> Result<()> {
         if let Err(error) = self.begin() {
-            return refuse(jobs, &error);
+            refuse(jobs, &error);
+            return Err(error);
         }
         let error = match self.commit(&mut jobs) {
-            Ok(()) => return jobs.into_iter().for_each(|job| job.finish(Ok(()))),
+            Ok(()) => {
+                jobs.into_iter().for_each(|job| job.finish(Ok(())));
+                return Ok(());
+            }
             Err(error) => error,
         };
         // When the connection is gone the group may have counted: whoever asked has to look first.
         if jobs.len() == 1 || self.conn.is_none() {
-            return refuse(jobs, &error);
+            refuse(jobs, &error);
+            return Err(error);
         }
         for mut job in jobs {
             let alone = std::slice::from_mut(&mut job);
             let outcome = self.begin().and_then(|()| self.commit(alone));
             job.finish(outcome);
         }
+        Ok(())
     }
 
     /// Begins on this connection, or on a fresh one if it is gone: nothing was asked of it yet.
@@ -154,7 +211,7 @@ impl Writer {
                 return outcome;
             }
         }
-        self.conn.insert(crate::store::reconnect(&self.place)?).begin(Intent::Write)
+        self.conn.insert(crate::store::connect_shared(&self.place)?).begin(Intent::Write)
     }
 
     /// Commits what has begun, and tells whoever waits for what it is about.

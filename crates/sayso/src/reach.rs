@@ -16,6 +16,12 @@ use std::time::Duration;
 /// How long a process that stays goes on trying to reach its server: long enough to replace it.
 const SHARED_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How many questions an agent may ask in a minute, unless somebody says otherwise.
+pub(crate) const ASKS_PER_MINUTE: u32 = 120;
+
+/// How much an agent may write in a minute, unless somebody says otherwise.
+pub(crate) const WRITES_PER_MINUTE: u32 = 600;
+
 /// What a desk is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
@@ -41,12 +47,23 @@ pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<D
         }
     };
     let desk = match how {
-        How::Usual => Desk::open(place, space, mortal::world())?,
+        How::Usual => {
+            let desk = Desk::open(place, space, mortal::world())?;
+            let asks = per_minute("SAYSO_ASKS_PER_MINUTE", ASKS_PER_MINUTE);
+            let writes = per_minute("SAYSO_WRITES_PER_MINUTE", WRITES_PER_MINUTE);
+            desk.with_pace(asks, writes)
+        }
         How::Shared => Desk::open_shared(place, space, mortal::world())?,
         How::Kept => Desk::open_kept(place, space, World::real())?,
     };
     let desk = desk.with_head_keeper(heads::keeper(how == How::Shared));
     Ok(desk.with_channels(location.reaches()))
+}
+
+/// A limit as the environment says it; 0 sets none. What is no number is as if nothing was said.
+fn per_minute(variable: &str, otherwise: u32) -> Option<u32> {
+    let said = std::env::var(variable).ok().and_then(|text| text.trim().parse().ok());
+    Some(said.unwrap_or(otherwise)).filter(|most| *most > 0)
 }
 
 /// Makes a space, or opens the one that is there. A server's spaces are made where its store is.

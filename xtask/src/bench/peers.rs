@@ -50,7 +50,7 @@ pub(super) fn in_turns(built: &Built, page: &str, turns: &Turns<'_>) -> Outcome<
     command.args(["--rounds", &setting("SAYSO_BENCH_ROUNDS", "5"), "--patience", "10"]);
     command.arg("--out").arg(&out).env("SAYSO_BENCH", turns.program);
     // It asks more in a minute than any agent.
-    command.env("SAYSO_ASKS_PER_MINUTE", "0");
+    command.env("SAYSO_ASKS_PER_MINUTE", "0").env("SAYSO_WRITES_PER_MINUTE", "0");
     shell::run(&mut command)?;
     read(&out)
 }

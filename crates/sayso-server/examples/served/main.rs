@@ -1,7 +1,7 @@
 //! The gate benchmark through the server: drives the real `sayso serve` over HTTP, in the modes the peers'
 //! programs have: `b1` round trip and throughput, `b2` kill and recover, `b3` what a waiting gate costs. And
-//! two of its own: `crowd`, many clients held at once; `start`, from the start of the process to the first
-//! answer. It prints one line, `@@` and JSON.
+//! three of its own: `crowd`, many clients held at once; `start`, from the start of the process to the first
+//! answer; `overload`, a person who answers while agents ask more than the server can do. It prints one line, `@@` and JSON.
 //!
 //! The calls are those of the public API. The person answers on a connection and thread of their own, and
 //! knows the digest of the card from the inbox they looked at, which is not part of the time.
@@ -9,6 +9,7 @@
 
 mod crowd;
 mod http;
+mod overload;
 mod server;
 mod trips;
 
@@ -62,6 +63,7 @@ fn main() {
         "b3" => crowd::cost(&options),
         "crowd" => crowd::crowd(&options),
         "start" => trips::start(&options),
+        "overload" => overload::overload(&options),
         other => panic!("no mode {other:?}"),
     };
     println!("@@{said}");

@@ -9,7 +9,7 @@ use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::{Knock, Visitor};
 use super::when::{self, rfc3339};
 use super::{visit, words};
-use crate::wire;
+use crate::wire::{self, Short};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::text::{harmless_line, shorten};
 use sayso_core::{
@@ -85,7 +85,7 @@ const SEEN: Says = (
 );
 const LIST: Says = (
     "listGates",
-    "Gates, a page at a time. Those that wait, oldest first, or those that ended, newest first. An agent sees its own.",
+    "Gates, a page at a time. Those that wait, oldest first, or those that ended, newest first. An agent sees its own. Long texts are cut; `shortened` names them, and they are whole at the gate.",
 );
 const OPEN: Says = (
     "openGate",
@@ -154,7 +154,7 @@ fn list(at: &Visitor, asked: Asked<0, ListGates, Nothing>) -> Result<wire::Page<
         limit: limit(wanted.limit)?,
     };
     let found = at.desk.gates(&at.actor, filter)?;
-    Ok(page(&found, on_the_wire, |gate| gate.opened.id.to_string()))
+    Ok(page(&found, |gate| on_the_wire(gate).short(), |gate| gate.opened.id.to_string()))
 }
 
 /// Kinds, separated by commas.
@@ -557,7 +557,8 @@ fn inbox(at: &Visitor, asked: Asked<0, ListCards, Nothing>) -> Result<wire::Inbo
     };
     let found = at.desk.inbox(&at.actor, &filter)?;
     let alerts = at.desk.alerts(&at.actor, ALERTS_MAX)?;
-    let cards = page(&found, |c| wire::Card::of(c, &rfc3339), |c| c.gate.opened.id.to_string());
+    let cards =
+        page(&found, |c| wire::Card::of(c, &rfc3339).short(), |c| c.gate.opened.id.to_string());
     let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &rfc3339)).collect();
     Ok(wire::Inbox { items: cards.items, next: cards.next, alerts })
 }

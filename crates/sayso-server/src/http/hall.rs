@@ -1,5 +1,6 @@
 //! The spaces of a store, as a server has them open.
 
+use super::health::Readiness;
 use super::meter::Meter;
 use super::traces::Traces;
 use super::{Machine, Telling, mcp, passkeys, visit};
@@ -7,7 +8,7 @@ use axum::Router;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use sayso_core::run::Run;
-use sayso_core::{Code, Door, Refusal};
+use sayso_core::{Code, Door, Refusal, Role};
 use sayso_engine::{Caller, Courier, LocalDesk, Result, Stationed, Tally, Waits, check_space_name};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -15,10 +16,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::watch;
 use webauthn_rs::prelude::Webauthn;
 
+/// How many bytes of rows a page of a list is made from. A list leaves long texts out, so most pages are far
+/// below it.
+const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Everything a server has open.
 pub struct Hall {
     first: LocalDesk,
     rooms: Mutex<HashMap<String, Arc<Room>>>,
+    /// Spaces are opened one at a time; whoever comes to one that is open does not wait for that.
+    opening: Mutex<()>,
+    readiness: Readiness,
     version: &'static str,
     telling: Telling,
     traces: Option<Traces>,
@@ -60,10 +68,13 @@ impl Hall {
         let pages = telling.pages.as_deref();
         let relying = passkeys::relying_party(pages)?;
         let is_secure = has_tls || pages.is_some_and(|pages| pages.starts_with("https://"));
-        let (rooms, meter) = (Mutex::default(), Meter::new());
+        let first = first.with_page_bytes(PAGE_BYTES_MAX);
+        let (rooms, opening, readiness, meter) = Default::default();
         let hall = Self {
             first,
             rooms,
+            opening,
+            readiness,
             version,
             telling,
             traces,
@@ -84,17 +95,42 @@ impl Hall {
         if check_space_name(name).is_err() {
             return Err(Refusal::new(Code::NoSpace, "there is no such space").into());
         }
-        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = rooms.get(name) {
-            return Ok(room.clone());
+        if let Some(room) = self.open_room(name) {
+            return Ok(room);
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = self.open_room(name) {
+            return Ok(room);
         }
         let desk = self.first.beside(name)?;
         let waits = Waits::start(desk.clone().into())?;
         self.tell(&desk);
         let (tally, mcp) = (Mutex::default(), OnceLock::new());
         let room = Arc::new(Room { desk, waits, tally, mcp });
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
         rooms.insert(name.to_owned(), room.clone());
         Ok(room)
+    }
+
+    /// A space, if it is open.
+    fn open_room(&self, name: &str) -> Option<Arc<Room>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Whose a credential was when it was looked at last. It grants nothing, and asks no store.
+    pub(super) fn recall(&self, space: &str, credential: &Credential) -> Option<Role> {
+        self.open_room(space)?.desk.recall(&credential.secret, credential.door)
+    }
+
+    /// Whose a credential is. Blocks.
+    pub(super) fn judge(&self, space: &str, credential: &Credential) -> Result<Role> {
+        let (room, Credential { secret, door, .. }) = self.at_the_door(space, Some(credential))?;
+        Ok(Caller::again(&room.desk, secret, *door, self.version)?.actor.role)
+    }
+
+    /// Whether the store takes writes.
+    pub(super) fn readiness(&self) -> &Readiness {
+        &self.readiness
     }
 
     /// Tells people what waits for them in a space, for as long as the server runs.
@@ -239,7 +275,7 @@ fn no_page_of_ours() -> Refusal {
         .hint("log out, and in again")
 }
 
-fn no_credential() -> Refusal {
+pub(super) fn no_credential() -> Refusal {
     Refusal::new(Code::BadToken, "nobody comes in without a credential")
         .hint("log in with: sayso login, or send `Authorization: Bearer` with a token")
 }

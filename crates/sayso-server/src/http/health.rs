@@ -1,13 +1,23 @@
 //! Whether a server is alive, and whether it can do its work.
 
 use super::hall::Hall;
+use super::lanes;
 use super::problem::Failed;
 use super::visit;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use sayso_core::{Code, Refusal};
+use sayso_engine::{Error, Result};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// How long the store has to take a write. Whoever asks is a machine that asks again.
+const PROBE_MAX: Duration = Duration::from_secs(4);
+
+/// For so long the last outcome counts. Nobody shows a credential here, so it costs one write a second at most.
+const FRESH: Duration = Duration::from_secs(1);
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
     Router::new().route("/health/live", get(live)).route("/health/ready", get(ready))
@@ -18,26 +28,65 @@ async fn live() -> &'static str {
     "ok\n"
 }
 
-/// The store answers, too. Why it does not is for the log: whoever asks here has shown nothing of themselves.
-async fn ready(State(hall): State<Arc<Hall>>) -> Result<&'static str, Failed> {
-    let looked = blocking(move || {
-        hall.desk().check_schema()?;
-        hall.desk().is_deleted().map(drop)
-    })
-    .await;
-    looked.map(|()| "ok\n").map_err(|Failed(error)| {
-        tracing::error!(%error, "not ready");
-        Refusal::new(error.code(), "the store does not answer")
-            .hint("the log of the server says why")
-            .into()
+/// What came of the last write that was made to see whether the store takes one.
+#[derive(Default)]
+pub(super) struct Readiness(Mutex<Option<(Instant, std::result::Result<(), Code>)>>);
+
+impl Readiness {
+    /// The last outcome if it is fresh, and one more otherwise. One write at a time.
+    async fn outcome(&self, hall: &Arc<Hall>) -> std::result::Result<(), Code> {
+        let mut last = self.0.lock().await;
+        if let Some((at, outcome)) = *last
+            && at.elapsed() < FRESH
+        {
+            return outcome;
+        }
+        let desk = hall.desk().clone();
+        let probe = tokio::task::spawn_blocking(move || {
+            // A newer program may have taken the store further than this one knows.
+            desk.check_schema()?;
+            desk.probe()
+        });
+        let outcome = match tokio::time::timeout(PROBE_MAX, probe).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(error))) => Err(said(&error)),
+            Ok(Err(_)) => Err(Code::Failure),
+            Err(_) => {
+                let limit = PROBE_MAX.as_secs();
+                tracing::error!("not ready: the store took no write within {limit} s");
+                Err(Code::Unreachable)
+            }
+        };
+        *last = Some((Instant::now(), outcome));
+        outcome
+    }
+}
+
+/// Why the store takes no write is for the log: whoever asks has shown nothing of themselves.
+fn said(error: &Error) -> Code {
+    tracing::error!(%error, "not ready");
+    error.code()
+}
+
+/// The store takes a write. That it can be read says little: a full disk, a file that became read-only and a lock that
+/// is never given back leave reading as it was.
+async fn ready(State(hall): State<Arc<Hall>>) -> std::result::Result<&'static str, Failed> {
+    hall.readiness().outcome(&hall).await.map(|()| "ok\n").map_err(|code| {
+        Refusal::new(code, "the store takes no write").hint("the log of the server says why").into()
     })
 }
 
-/// Does something that may wait for the store, where it keeps nobody else waiting.
+/// Does something that may wait for the store, where it keeps nobody else waiting: in the lane of whoever asks.
 pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> sayso_engine::Result<T> + Send + 'static,
-) -> Result<T, Failed> {
-    match tokio::task::spawn_blocking(visit::carried(work)).await {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> std::result::Result<T, Failed> {
+    let room = lanes::room().await?;
+    let work = visit::carried(work);
+    let done = tokio::task::spawn_blocking(move || {
+        let _room = room;
+        work()
+    });
+    match done.await {
         Ok(done) => Ok(done?),
         Err(_) => Err(Refusal::new(Code::Failure, "sayso failed; its log says more").into()),
     }

@@ -37,6 +37,12 @@ pub(super) struct Served {
     pub(super) took: Duration,
 }
 
+impl Default for Meter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Meter {
     pub(super) fn new() -> Self {
         let (routes, parked) = Default::default();

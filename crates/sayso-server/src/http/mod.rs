@@ -5,6 +5,8 @@ mod agents;
 mod api;
 mod audit;
 mod away;
+mod connections;
+mod doorway;
 mod events;
 mod flows;
 mod gates;
@@ -12,6 +14,7 @@ mod guard;
 mod hall;
 mod health;
 mod knocks;
+mod lanes;
 mod line;
 mod mcp;
 mod messages;
@@ -53,6 +56,7 @@ use crate::mcp::cannot_start;
 use axum::Router;
 use axum::middleware;
 use axum::routing::get;
+use connections::Connections;
 use sayso_core::{Code, Refusal};
 use sayso_engine::{Channel, Error, LocalDesk, Result};
 use serving::{PlainListener, until_told};
@@ -63,9 +67,6 @@ use std::time::Duration;
 use tls::TlsListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
-
-/// How many calls may wait for the store at one time; the others queue.
-const BLOCKING_THREADS: usize = 64;
 
 /// What a server has at hand.
 pub struct Setup {
@@ -85,6 +86,8 @@ pub struct Setup {
     pub traces: Option<TracesTo>,
     /// What can be seen of agents on this machine.
     pub machine: Machine,
+    /// How many connections there may be at one time: what the system allows, less what the store needs.
+    pub connections_max: usize,
 }
 
 /// What can be seen of agents on the machine a server runs on.
@@ -156,13 +159,15 @@ impl Listening {
     pub fn serve(self) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(BLOCKING_THREADS)
+            .max_blocking_threads(lanes::THREADS)
             .enable_all()
             .build()
             .map_err(|e| cannot_start(&e))?;
         let (ending, is_ending) = watch::channel(false);
         tracing::info!(url = self.url(), space = self.setup.desk.space_name(), "serving");
-        let Setup { desk, hosts, version, telling, traces, machine, .. } = self.setup;
+        let Setup { desk, hosts, version, telling, traces, machine, connections_max, .. } =
+            self.setup;
+        let connections = Connections::new(connections_max);
         let traces = traces.map(|to| traces::Traces::start(to, version));
         let has_tls = self.acceptor.is_some();
         let hall = Hall::open(desk, version, telling, traces, machine, is_ending, has_tls)?;
@@ -172,9 +177,13 @@ impl Listening {
                 tokio::net::TcpListener::from_std(self.socket).map_err(|e| cannot_start(&e))?;
             match self.acceptor {
                 Some(acceptor) => {
-                    until_told(TlsListener::new(socket, acceptor), hall, app, ending).await;
+                    let listener = TlsListener::new(socket, acceptor, connections.clone());
+                    until_told(listener, connections, hall, app, ending).await;
                 }
-                None => until_told(PlainListener::new(socket), hall, app, ending).await,
+                None => {
+                    let listener = PlainListener::new(socket, connections.clone());
+                    until_told(listener, connections, hall, app, ending).await;
+                }
             }
             Ok(())
         });
@@ -195,6 +204,7 @@ fn app(hall: Arc<Hall>, guard: guard::Guard) -> Router {
         .merge(pages::routes())
         .route("/errors/{code}", get(problem::page))
         .fallback(problem::no_such_page)
+        .layer(middleware::from_fn_with_state(hall.clone(), doorway::look))
         .layer(middleware::from_fn_with_state(Arc::new(knocks::Knocks::default()), knocks::look))
         .layer(middleware::from_fn_with_state(Arc::new(guard), guard::look))
         .layer(middleware::from_fn_with_state(hall.clone(), visit::watch))

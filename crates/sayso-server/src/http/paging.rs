@@ -1,12 +1,17 @@
-//! Pages: every list has a limit, and goes on where the last page ended.
+//! Pages: every list has a limit, in items and in bytes, and goes on where the last page ended.
 
 use super::gates::bad;
 use crate::wire;
 use sayso_engine::{Page, Result};
+use serde::Serialize;
+use std::convert::Infallible;
 
 /// How many are listed unless the request says otherwise, and at most.
 const LIMIT: u16 = 50;
 pub(super) const LIMIT_MAX: u16 = 200;
+
+/// How many bytes of JSON a page has at most, unless one item alone has more.
+const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// How many to list.
 pub(super) fn limit(asked: Option<u16>) -> Result<usize> {
@@ -17,13 +22,49 @@ pub(super) fn limit(asked: Option<u16>) -> Result<usize> {
 }
 
 /// A page on the wire; `name` is what the next one goes on behind.
-pub(super) fn page<T, W>(
+pub(super) fn page<T, W: Serialize>(
     found: &Page<T>,
     on_the_wire: impl Fn(&T) -> W,
     name: impl Fn(&T) -> String,
 ) -> wire::Page<W> {
-    let next = found.items.last().filter(|_| found.more).map(name);
-    wire::Page { items: found.items.iter().map(on_the_wire).collect(), next }
+    match try_page(found, |item| Ok::<_, Infallible>(on_the_wire(item)), name) {
+        Ok(page) => page,
+        Err(never) => match never {},
+    }
+}
+
+/// The same where an item may not be had.
+pub(super) fn try_page<T, W: Serialize, E>(
+    found: &Page<T>,
+    on_the_wire: impl Fn(&T) -> std::result::Result<W, E>,
+    name: impl Fn(&T) -> String,
+) -> std::result::Result<wire::Page<W>, E> {
+    let (mut items, mut bytes, mut last) = (vec![], Count(0), None);
+    for (at, item) in found.items.iter().enumerate() {
+        let made = on_the_wire(item)?;
+        // What cannot be written fails where it is written.
+        let _ = serde_json::to_writer(&mut bytes, &made);
+        if bytes.0 > PAGE_BYTES_MAX && at > 0 {
+            return Ok(wire::Page { items, next: last.map(name) });
+        }
+        items.push(made);
+        last = Some(item);
+    }
+    Ok(wire::Page { items, next: last.filter(|_| found.more).map(name) })
+}
+
+/// Counts bytes, and keeps none.
+struct Count(usize);
+
+impl std::io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A page of a list that is short enough to be read as a whole.
@@ -57,6 +98,20 @@ mod tests {
         let last = part(all(), Some("3"), 2, name).unwrap_or_else(|_| unreachable!());
         assert_eq!((last.items, last.more), (vec![4, 5], false));
         assert!(part(all(), Some("9"), 2, name).is_err());
+    }
+
+    #[test]
+    fn a_page_is_bounded_in_bytes_and_goes_on_behind_its_last_item() {
+        let of = |lens: &[usize], more| {
+            let items = lens.iter().map(|len| "x".repeat(*len)).collect();
+            let made = page(&Page { items, more }, Clone::clone, |item| item.len().to_string());
+            (made.items.len(), made.next)
+        };
+        assert_eq!(of(&[10, 20], false), (2, None));
+        assert_eq!(of(&[10, 20], true), (2, Some("20".into())));
+        assert_eq!(of(&[400_000, 400_001, 400_002], false), (2, Some("400001".into())));
+        assert_eq!(of(&[2_000_000, 1], false), (1, Some("2000000".into())), "one at least");
+        assert_eq!(of(&[], false), (0, None));
     }
 
     #[test]

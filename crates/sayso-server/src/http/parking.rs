@@ -5,7 +5,9 @@
 //! own bytes: read, let in by its credential, and looked at like any other. So nothing that was true when it
 //! came is believed later. An offer that is not taken changes nothing: then the request waits where it is.
 
+use super::connections::{Connections, Seat};
 use super::hall::Hall;
+use super::lanes::Memory;
 use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::http::Version;
@@ -94,6 +96,9 @@ impl Parked {
 /// Where a connection and the request it serves meet: one of them offers, the other one takes.
 pub(super) struct Spot {
     is_flushed: AtomicBool,
+    /// Whether a request has begun to arrive that is not there yet.
+    is_partial: AtomicBool,
+    seat: Arc<Seat>,
     state: Mutex<State>,
 }
 
@@ -105,6 +110,8 @@ struct State {
     /// Room at work, for the first request until it is answered or waits.
     room: Option<OwnedSemaphorePermit>,
     is_at_work: bool,
+    /// Of an answer that is not taken yet.
+    memory: Option<Memory>,
     offered: Option<Parked>,
 }
 
@@ -113,14 +120,34 @@ impl Spot {
         may_park: bool,
         ticket: Option<Ticket>,
         room: Option<OwnedSemaphorePermit>,
+        seat: Arc<Seat>,
     ) -> Arc<Self> {
-        let state = State { may_park, ticket, room, is_at_work: false, offered: None };
-        Arc::new(Self { is_flushed: AtomicBool::new(true), state: Mutex::new(state) })
+        let (is_at_work, memory, offered) = Default::default();
+        let state = Mutex::new(State { may_park, ticket, room, is_at_work, memory, offered });
+        let (is_flushed, is_partial) = (AtomicBool::new(true), AtomicBool::new(false));
+        Arc::new(Self { is_flushed, is_partial, seat, state })
     }
 
     /// Notes whether all that was written is gone.
     pub(super) fn note_flushed(&self, is_flushed: bool) {
-        self.is_flushed.store(is_flushed, Ordering::Relaxed);
+        let was_flushed = self.is_flushed.swap(is_flushed, Ordering::Relaxed);
+        if is_flushed && !was_flushed {
+            let mut state = self.state();
+            // A stream goes on; an answer that is on its way as a whole is not kept any more.
+            if !state.is_at_work {
+                state.memory = None;
+            }
+        }
+    }
+
+    /// Notes that something was read.
+    pub(super) fn note_read(&self) {
+        self.is_partial.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a part of a request was read, and the rest is missing.
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_partial.load(Ordering::Relaxed)
     }
 
     /// The offer there is. None is taken while an earlier answer is still on its way out.
@@ -133,6 +160,7 @@ impl Spot {
 
     /// A request is there: what it is told of itself.
     pub(super) fn begin(self: &Arc<Self>) -> Arrival {
+        self.is_partial.store(false, Ordering::Relaxed);
         let mut state = self.state();
         state.is_at_work = true;
         let may_park = std::mem::replace(&mut state.may_park, true);
@@ -176,6 +204,20 @@ impl Arrival {
     /// When the request came.
     pub(super) fn came(&self) -> Option<Came> {
         self.ticket.map(|ticket| ticket.came)
+    }
+
+    /// All of the request is there, from somebody whose credential is good.
+    pub(super) fn is_whole(&self) {
+        self.spot.seat.settle();
+    }
+
+    /// Keeps memory for the answer until it is taken.
+    pub(super) fn keep(&self, memory: Memory) {
+        self.spot.state().memory = Some(memory);
+    }
+
+    pub(super) fn connections(&self) -> &Connections {
+        self.spot.seat.connections()
     }
 }
 

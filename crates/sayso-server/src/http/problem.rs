@@ -83,7 +83,10 @@ pub(super) fn status(code: Code) -> StatusCode {
     match (code, code.exit()) {
         (Code::TooLarge, _) => StatusCode::PAYLOAD_TOO_LARGE,
         (Code::NotJson, _) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        (Code::TooManyGuesses | Code::TooManyAsks, _) => StatusCode::TOO_MANY_REQUESTS,
+        (Code::TooManyGuesses | Code::TooManyAsks | Code::TooManyWrites, _) => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
+        (Code::TooSlow, _) => StatusCode::REQUEST_TIMEOUT,
         (Code::Busy, _) => StatusCode::SERVICE_UNAVAILABLE,
         (Code::DiskFull, _) => StatusCode::INSUFFICIENT_STORAGE,
         (Code::Failure, _) => StatusCode::INTERNAL_SERVER_ERROR,

@@ -2,22 +2,77 @@
 
 use super::parking::Spot;
 use axum::body::Bytes;
+use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// How long nothing of an answer may be taken.
+const STALL_MAX: Duration = Duration::from_secs(20);
+
+/// How long a whole answer may take, and how fast it has to be taken from then on.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+const BYTES_A_SECOND_MIN: u64 = 64 * 1024;
 
 /// A socket, and what is read before it.
 pub(super) struct Rewind<S> {
     before: Bytes,
     socket: S,
     spot: Arc<Spot>,
+    unwritten: Option<Unwritten>,
+}
+
+/// An answer that is on its way.
+struct Unwritten {
+    began: Instant,
+    bytes: u64,
+    /// Rings when it takes too long. Only while nothing is taken.
+    limit: Option<Pin<Box<Sleep>>>,
+}
+
+impl Unwritten {
+    fn begin() -> Self {
+        Self { began: Instant::now(), bytes: 0, limit: None }
+    }
+
+    /// Until when more of it has to be taken.
+    fn deadline(&self) -> Instant {
+        let whole = ANSWER_MAX + Duration::from_secs(self.bytes / BYTES_A_SECOND_MIN);
+        (Instant::now() + STALL_MAX).min(self.began + whole)
+    }
+
+    /// Some of it was taken, or nothing was.
+    fn wrote(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(Ok(count)) => {
+                self.bytes += *count as u64;
+                self.limit = None;
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => {
+                let deadline = self.deadline();
+                let limit =
+                    self.limit.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+                if limit.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
+        }
+        written
+    }
 }
 
 impl<S> Rewind<S> {
     pub(super) fn new(before: Bytes, socket: S, spot: Arc<Spot>) -> Self {
-        Self { before, socket, spot }
+        Self { before, socket, spot, unwritten: None }
     }
 
     /// The socket, and what was not read again yet.
@@ -33,7 +88,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.before.is_empty() {
-            return Pin::new(&mut self.socket).poll_read(cx, into);
+            let before = into.filled().len();
+            let read = Pin::new(&mut self.socket).poll_read(cx, into);
+            if into.filled().len() > before {
+                self.spot.note_read();
+            }
+            return read;
         }
         let count = self.before.len().min(into.remaining());
         into.put_slice(&self.before.split_to(count));
@@ -49,7 +109,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewind<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.spot.note_flushed(false);
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.unwritten.get_or_insert_with(Unwritten::begin).wrote(cx, written)
     }
 
     fn poll_write_vectored(
@@ -58,7 +119,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewind<S> {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.spot.note_flushed(false);
-        Pin::new(&mut self.socket).poll_write_vectored(cx, parts)
+        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, parts);
+        self.unwritten.get_or_insert_with(Unwritten::begin).wrote(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -68,6 +130,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewind<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         if let Poll::Ready(Ok(())) = flushed {
+            self.unwritten = None;
             self.spot.note_flushed(true);
         }
         flushed

@@ -1,6 +1,7 @@
 //! The table of operations. One line of it makes both the route and what the document says of it, from the
 //! same types: so the two cannot differ.
 
+use super::doorway::too_large;
 use super::hall::Hall;
 use super::health::blocking;
 use super::openapi::{Described, Schemas, Shapes};
@@ -195,7 +196,8 @@ pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     let (mut parts, body) = request.into_parts();
     let (space, names) = names(&mut parts).await?;
     let query = query(&parts)?;
-    let bytes = axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| too_large())?;
+    let bytes =
+        axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| too_large(BODY_BYTES_MAX))?;
     let asked = Asked { names, query, body: read(&bytes)? };
     let errand = errand(&parts, &bytes)?;
     let credential = session::credential(&hall, &parts, &space);
@@ -296,11 +298,6 @@ fn bad(message: String) -> Refusal {
 
 fn no_nul() -> Refusal {
     Refusal::new(Code::InvalidText, "a text holds a NUL character, which is no text")
-}
-
-fn too_large() -> Refusal {
-    Refusal::new(Code::TooLarge, format!("a request has at most {BODY_BYTES_MAX} bytes"))
-        .hint("put the long part in a file of the project and name it")
 }
 
 #[cfg(test)]

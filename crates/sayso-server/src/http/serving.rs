@@ -1,6 +1,7 @@
-//! Connections: taken in, served, parked while their request waits, and let go when the server ends.
+//! Connections: taken in, served, parked while their request waits, and let go when the server ends. Each has a time for
+//! its next request, and for taking its answer.
 
-use super::BLOCKING_THREADS;
+use super::connections::{Connections, Loss, Seat, accept};
 use super::hall::Hall;
 use super::knocks::Peer;
 use super::parking::{Parked, Spot, Ticket};
@@ -13,8 +14,10 @@ use axum::serve::Listener;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::error::Error as StdError;
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,8 +32,11 @@ use tower::Service;
 /// How long whoever is being served gets to be served to the end.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// How many who came or were woken together are at work at one time. A few more than can go to the store.
-const AT_WORK_MAX: usize = 2 * BLOCKING_THREADS;
+/// How long the head of the next request may take to arrive, from when it could.
+const HEAD_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many who were woken together are at work at one time. A few more than can go to the store.
+const AT_WORK_MAX: usize = 128;
 
 /// How long the next one waits for room at most. So those who are slow do not keep out the others.
 const ROOM_PATIENCE: Duration = Duration::from_millis(5);
@@ -38,6 +44,7 @@ const ROOM_PATIENCE: Duration = Duration::from_millis(5);
 /// Serves until the process is told to end.
 pub(super) async fn until_told<L: Listener<Addr = SocketAddr>>(
     listener: L,
+    connections: Arc<Connections>,
     hall: Arc<Hall>,
     app: Router,
     ending: watch::Sender<bool>,
@@ -45,10 +52,9 @@ pub(super) async fn until_told<L: Listener<Addr = SocketAddr>>(
     L::Io: Socket,
 {
     let (all, one) = watch::channel(());
-    let (came, woken) = Default::default();
-    let serving = Serving { hall, app, came, woken };
+    let serving = Serving { hall, app, woken: Turnstile::default() };
     tokio::select! {
-        () = take_in(listener, Arc::new(serving), one) => {}
+        () = take_in(listener, &connections, Arc::new(serving), one) => {}
         () = told_to_end() => {}
     }
     tracing::info!("told to end");
@@ -60,6 +66,7 @@ pub(super) async fn until_told<L: Listener<Addr = SocketAddr>>(
 /// Takes in whoever comes. Each of them keeps `one` until they go.
 async fn take_in<L: Listener<Addr = SocketAddr>>(
     mut listener: L,
+    connections: &Arc<Connections>,
     serving: Arc<Serving>,
     one: watch::Receiver<()>,
 ) where
@@ -67,20 +74,25 @@ async fn take_in<L: Listener<Addr = SocketAddr>>(
 {
     loop {
         let (socket, from) = listener.accept().await;
+        let Some(seat) = connections.take() else { continue };
         let (serving, one) = (serving.clone(), one.clone());
         tokio::spawn(async move {
-            serving.attend(socket, from.ip()).await;
+            let seat = Arc::new(seat);
+            tokio::select! {
+                () = serving.attend(socket, from.ip(), &seat) => {}
+                () = seat.evicted() => {}
+            }
             drop(one);
         });
     }
 }
 
 /// Takes connections without TLS.
-pub(super) struct PlainListener(TcpListener);
+pub(super) struct PlainListener(TcpListener, Arc<Connections>);
 
 impl PlainListener {
-    pub(super) fn new(socket: TcpListener) -> Self {
-        Self(socket)
+    pub(super) fn new(socket: TcpListener, connections: Arc<Connections>) -> Self {
+        Self(socket, connections)
     }
 }
 
@@ -89,7 +101,7 @@ impl Listener for PlainListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (TcpStream, SocketAddr) {
-        let (connection, from) = Listener::accept(&mut self.0).await;
+        let (connection, from) = accept(&self.0, &self.1).await;
         at_once(&connection);
         (connection, from)
     }
@@ -132,8 +144,7 @@ impl Socket for TlsStream<TcpStream> {
 struct Serving {
     hall: Arc<Hall>,
     app: Router,
-    /// For those who came, and for those who were parked: nobody from outside keeps these from coming back.
-    came: Turnstile,
+    /// For those who were parked and are woken together.
     woken: Turnstile,
 }
 
@@ -148,11 +159,11 @@ struct Turn<S> {
 
 impl Serving {
     /// Serves a connection for as long as it is there.
-    async fn attend<S: Socket>(&self, socket: S, from: IpAddr) {
+    async fn attend<S: Socket>(&self, socket: S, from: IpAddr, seat: &Arc<Seat>) {
         let mut next = self.first(socket).await;
         while let Some(turn) = next {
             // In a box, which whoever is parked does not keep.
-            next = match Box::pin(self.serve(turn, from)).await {
+            next = match Box::pin(self.serve(turn, from, seat)).await {
                 Some((parked, socket, behind)) => self.park(parked, socket, behind).await,
                 None => None,
             };
@@ -164,17 +175,22 @@ impl Serving {
         if !S::READS_AHEAD {
             tokio::select! {
                 _ = socket.tcp().readable() => {}
+                () = tokio::time::sleep(HEAD_PATIENCE) => return None,
                 () = self.hall.ending() => return None,
             }
         }
-        let room = self.came.pass().await;
-        Some(Turn { before: Bytes::new(), socket, may_park: true, ticket: None, room })
+        Some(Turn { before: Bytes::new(), socket, may_park: true, ticket: None, room: None })
     }
 
     /// Serves until the connection is over, or its request is parked: then there is that, the socket, and what
     /// was read behind the request.
-    async fn serve<S: Socket>(&self, turn: Turn<S>, from: IpAddr) -> Option<(Parked, S, Bytes)> {
-        let spot = Spot::new(turn.may_park, turn.ticket, turn.room);
+    async fn serve<S: Socket>(
+        &self,
+        turn: Turn<S>,
+        from: IpAddr,
+        seat: &Arc<Seat>,
+    ) -> Option<(Parked, S, Bytes)> {
+        let spot = Spot::new(turn.may_park, turn.ticket, turn.room, seat.clone());
         let (app, at) = (self.app.clone(), spot.clone());
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(Peer(from)));
@@ -187,12 +203,17 @@ impl Serving {
             }
         });
         let io = TokioIo::new(Rewind::new(turn.before, turn.socket, spot.clone()));
-        let mut connection = http1::Builder::new().serve_connection(io, service);
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE);
+        let mut connection = http.serve_connection(io, service);
         let mut is_closing = false;
         let parked = loop {
             let step = poll_fn(|cx| {
                 // How a connection ended badly is nobody's business but the client's.
-                if Pin::new(&mut connection).poll(cx).is_ready() {
+                if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
+                    if let Some(loss) = ended.err().and_then(|error| lost(&error, &spot)) {
+                        seat.connections().note(loss);
+                    }
                     return Poll::Ready(None);
                 }
                 spot.leave_unless_at_work();
@@ -238,6 +259,16 @@ impl Serving {
             },
         }
     }
+}
+
+/// Why a connection was lost, if it was for what its client did not do in time. One that sends no further request
+/// just ends.
+fn lost(error: &hyper::Error, spot: &Spot) -> Option<Loss> {
+    if error.is_timeout() {
+        return spot.is_partial().then_some(Loss::Slow);
+    }
+    let cause = error.source()?.downcast_ref::<std::io::Error>()?;
+    (cause.kind() == ErrorKind::TimedOut).then_some(Loss::Unread)
 }
 
 /// Lets in one after the other, so that many who come together do not need their memory together.

@@ -1,12 +1,12 @@
 //! Tasks: making and changing them, and what became of them.
 
 use super::gates::{Reason, bad, check_count, kinds, ulid};
-use super::paging::{limit, page, part};
+use super::paging::{limit, page, part, try_page};
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
 use super::when::rfc3339;
 use super::words;
-use crate::wire;
+use crate::wire::{self, Short};
 use sayso_core::TaskId;
 use sayso_core::gate::Gate;
 use sayso_core::task::{Edit, Status};
@@ -39,7 +39,7 @@ pub(super) fn operations(table: Table) -> Table {
 type Says = (&'static str, &'static str);
 const LIST: Says = (
     "listTasks",
-    "Tasks, a page at a time. By priority and then by age; those that are over are left out unless asked for.",
+    "Tasks, a page at a time. By priority and then by age; those that are over are left out unless asked for. Long texts are cut; `shortened` names them, and they are whole at the task.",
 );
 const CREATE: Says = (
     "createTask",
@@ -121,9 +121,7 @@ fn list(at: &Visitor, asked: Asked<0, ListTasks, Nothing>) -> Result<wire::Page<
         ..TaskFilter::default()
     };
     let found = at.desk.tasks(&filter)?;
-    let rows: Vec<_> = found.items.iter().map(|row| of(at, row)).collect::<Result<_>>()?;
-    let next = page(&found, |_| (), |row| row.task.id.to_string()).next;
-    Ok(wire::Page { items: rows, next })
+    try_page(&found, |row| Ok(of(at, row)?.short()), |row| row.task.id.to_string())
 }
 
 fn statuses(typed: &str) -> Result<Vec<Status>> {
@@ -133,16 +131,20 @@ fn statuses(typed: &str) -> Result<Vec<Status>> {
 
 /// A task on the wire, with what it waits for, as far as the visitor may see that.
 fn of(at: &Visitor, row: &TaskRow) -> Result<wire::Task> {
-    let gates = match row.task.is_waiting() {
+    let (gates, is_whole) = match row.task.is_waiting() {
         true => gates_of(at, row.task.id)?,
-        false => vec![],
+        false => (vec![], true),
     };
-    Ok(wire::Task::of(row, &gates, &rfc3339))
+    let mut task = wire::Task::of(row, &gates, &rfc3339);
+    task.shortened.extend((!is_whole).then(|| "gates".to_owned()));
+    Ok(task)
 }
 
-fn gates_of(at: &Visitor, task: TaskId) -> Result<Vec<Gate>> {
+/// The gates of a task, and whether these are all of them.
+fn gates_of(at: &Visitor, task: TaskId) -> Result<(Vec<Gate>, bool)> {
     let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
-    Ok(at.desk.gates(&at.actor, filter)?.items)
+    let found = at.desk.gates(&at.actor, filter)?;
+    Ok((found.items, !found.more))
 }
 
 /// The task as it is now.
@@ -154,9 +156,12 @@ fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::TaskDet
     at.check("task")?;
     let id = at.task(&asked.names[0])?;
     let row = at.desk.task(id)?;
-    let (gates, history) = (gates_of(at, id)?, at.desk.history(id)?);
+    let ((gates, is_whole), history) = (gates_of(at, id)?, at.desk.history(id)?);
     let runs = at.desk.runs_of(id, RUNS_MAX)?;
-    Ok(wire::TaskDetail::of(&row, &gates, &history, &runs, &rfc3339))
+    let mut detail = wire::TaskDetail::of(&row, &gates, &history, &runs, &rfc3339);
+    let cut = ["gates", "questions"].map(str::to_owned).into_iter().filter(|_| !is_whole);
+    detail.task.shortened.extend(cut);
+    Ok(detail)
 }
 
 /// Which part of a history.

@@ -1,6 +1,7 @@
 //! TLS of our own: connections come out of their handshake one by one, and none that dawdles holds up another.
 //! A certificate that was renewed counts without a restart.
 
+use super::connections::{Connections, accept};
 use super::serving::at_once;
 use axum::serve::Listener;
 use sayso_core::{Code, Refusal};
@@ -63,14 +64,19 @@ type Shaken = (TlsStream<TcpStream>, SocketAddr);
 pub(super) struct TlsListener {
     socket: TcpListener,
     acceptor: TlsAcceptor,
+    connections: Arc<Connections>,
     handshakes: JoinSet<Option<Shaken>>,
     oldest_first: VecDeque<AbortHandle>,
 }
 
 impl TlsListener {
-    pub(super) fn new(socket: TcpListener, acceptor: TlsAcceptor) -> Self {
+    pub(super) fn new(
+        socket: TcpListener,
+        acceptor: TlsAcceptor,
+        connections: Arc<Connections>,
+    ) -> Self {
         let (handshakes, oldest_first) = Default::default();
-        Self { socket, acceptor, handshakes, oldest_first }
+        Self { socket, acceptor, connections, handshakes, oldest_first }
     }
 
     fn shake_hands(&mut self, stream: TcpStream, from: SocketAddr) {
@@ -98,7 +104,7 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> Shaken {
         loop {
             tokio::select! {
-                (stream, from) = Listener::accept(&mut self.socket) => {
+                (stream, from) = accept(&self.socket, &self.connections) => {
                     at_once(&stream);
                     self.shake_hands(stream, from);
                 }

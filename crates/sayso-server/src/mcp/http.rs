@@ -1,6 +1,6 @@
 //! MCP over HTTP: streamable, on loopback unless said otherwise, and only with an agent's token.
 
-use super::{Agents, Setup, Who, cannot_start, known, runtime};
+use super::{Agents, Setup, Who, at_work, cannot_start, known, runtime};
 use crate::http::Failed;
 use axum::Router;
 use axum::body::Body;
@@ -116,7 +116,7 @@ async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next
     let secret = secret(request.headers().get(AUTHORIZATION)).unwrap_or_default();
     let token = Digest::of_bytes(secret.as_bytes());
     let desk = porter.desk.clone();
-    match tokio::task::spawn_blocking(move || known(&desk, &secret)).await {
+    match at_work(move || known(&desk, &secret)).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => return Failed(error).into_response(),
         Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),

@@ -33,6 +33,8 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 use tools::Run;
 
 /// What a list is good for, in milliseconds: it changes with the version of the program alone.
@@ -170,6 +172,23 @@ pub fn check_is_agent(actor: &Actor) -> Result<()> {
     Err(Refusal::new(sayso_core::Code::NotAllowed, message).hint(hint).into())
 }
 
+/// How many calls of agents may be at work at one time; the others wait. At a server the threads are those of others,
+/// too.
+static AT_WORK: Semaphore = Semaphore::const_new(24);
+
+/// Does something that may wait for the store, where it keeps nobody but other agents waiting.
+async fn at_work<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::result::Result<T, JoinError> {
+    // It is never closed; if it were, the work would be done all the same.
+    let room = AT_WORK.acquire().await.ok();
+    tokio::task::spawn_blocking(move || {
+        let _room = room;
+        work()
+    })
+    .await
+}
+
 impl Agents {
     /// Runs what reads or writes the store, where it may block.
     async fn at_the_desk<T: Send + 'static>(
@@ -180,7 +199,7 @@ impl Agents {
         let (mut setup, handed) = (self.setup.clone(), self.handed.clone());
         setup.desk = setup.desk.seen_by(actor);
         let sitting = Sitting { setup, actor: actor.clone(), handed };
-        match tokio::task::spawn_blocking(move || work(&sitting)).await {
+        match at_work(move || work(&sitting)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Refusal::new(sayso_core::Code::Failure, "sayso failed").into()),
         }
@@ -199,7 +218,7 @@ impl Agents {
                 Arc::new(move || known(&desk, &secret))
             }
         };
-        match tokio::task::spawn_blocking(move || caller()).await {
+        match at_work(move || caller()).await {
             Ok(Ok(actor)) => Ok(actor),
             Ok(Err(error)) => Err(ErrorData::invalid_request(in_words(&error), None)),
             Err(_) => Err(ErrorData::internal_error("sayso failed", None)),

@@ -4,7 +4,7 @@
 //! well have been made up by a program. So the window says what is asked and where to answer, and that
 //! is all it does: the answer comes through a door of people.
 
-use super::Agents;
+use super::{Agents, at_work};
 use rmcp::RoleServer;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequiredResult,
@@ -39,7 +39,7 @@ impl Agents {
                 let _ = wake.send(());
             });
             let desk = self.setup.desk.clone();
-            let gate = match tokio::task::spawn_blocking(move || desk.gate(id)).await {
+            let gate = match at_work(move || desk.gate(id)).await {
                 Ok(read) => read?,
                 Err(_) => return Err(Refusal::new(Code::Failure, "sayso failed").into()),
             };

@@ -98,6 +98,8 @@ fn pages(project: &Path, person: &Actor) -> Result<String> {
             // A demo has no long-lived agents.
             is_alive: Arc::new(|_| None),
         },
+        // One browser, and whoever is shown it.
+        connections_max: 256,
     };
     let listening = http::listen(setup)?;
     let address = listening.url().replace("127.0.0.1", "localhost");

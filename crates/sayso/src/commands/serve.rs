@@ -53,8 +53,12 @@ pub(crate) struct Args {
     behind_proxy: bool,
     /// How many questions one agent may ask in a minute; 0 sets no limit. Whoever asks faster is refused, and the
     /// inbox says so. Answers are never refused for that.
-    #[arg(long, value_name = "N", env = "SAYSO_ASKS_PER_MINUTE", default_value_t = 120)]
+    #[arg(long, value_name = "N", env = "SAYSO_ASKS_PER_MINUTE", default_value_t = reach::ASKS_PER_MINUTE)]
     asks_per_minute: u32,
+    /// How much one agent may write in a minute, whatever it is; 0 sets no limit. A text counts as one write more for
+    /// each 8 KiB. People are never refused for that.
+    #[arg(long, value_name = "N", env = "SAYSO_WRITES_PER_MINUTE", default_value_t = reach::WRITES_PER_MINUTE)]
+    writes_per_minute: u32,
     /// Write a log to standard error, one line for each request; without it only what goes wrong.
     #[arg(long, value_name = "FORM", value_enum)]
     log: Option<Form>,
@@ -78,15 +82,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     log::start(args.log, args.log_level.as_deref())?;
     let traces = telemetry::traces()?;
-    allow_many_connections();
+    let connections_max = allow_many_connections();
     let desk = reach::open(&location, How::Shared)?;
-    let pace = Some(args.asks_per_minute).filter(|most| *most > 0);
+    let limit = |per_minute| Some(per_minute).filter(|most| *most > 0);
+    let (asks, writes) = (limit(args.asks_per_minute), limit(args.writes_per_minute));
     let desk = desk.local().cloned().ok_or_else(no_store)?;
     if args.level > Level::S0 {
         // It is stamped on every verdict, so it is a person's word.
         who::check_no_agent(&Desk::from(desk.clone()), "say how well a store is guarded")?;
     }
-    let desk = desk.with_level(args.level).with_pace(pace);
+    let desk = desk.with_level(args.level).with_pace(asks, writes);
     let version = env!("CARGO_PKG_VERSION");
     let telling =
         Telling { channels: courier::channels(&location)?, pages: location.pages.clone() };
@@ -94,7 +99,17 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let machine = machine(context, location);
     let hosts = args.host;
     let entry = entry(&desk, args.listen);
-    let setup = Setup { desk, address: args.listen, hosts, tls, version, telling, traces, machine };
+    let setup = Setup {
+        desk,
+        address: args.listen,
+        hosts,
+        tls,
+        version,
+        telling,
+        traces,
+        machine,
+        connections_max,
+    };
     let listening = http::listen(setup)?;
     let url = listening.url();
     if let Some(said) = first.said(&space, &url) {
@@ -181,14 +196,21 @@ fn machine(context: &Context<'_>, location: Location) -> Machine {
     }
 }
 
+/// How many files the store may have open: its connections, those that listen, and what is being read.
+const STORE_FILES: usize = 128;
+
 /// Whoever waits is a connection, which is an open file; as many as the system lets us have are fine. What it
-/// gives a process that does not ask is often a thousand.
-fn allow_many_connections() {
+/// gives a process that does not ask is often a thousand. Says how many connections that is; the store and its files
+/// need some, too.
+fn allow_many_connections() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // With fewer it serves fewer.
     let _ = setrlimit(Resource::Nofile, limit);
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    files - STORE_FILES.min(files / 2)
 }
 
 fn no_store() -> Failure {

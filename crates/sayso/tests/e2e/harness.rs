@@ -373,7 +373,7 @@ impl Space {
             }
         }
         // Tests ask more in a minute than any agent; that there is a limit has tests of its own.
-        command.env("SAYSO_ASKS_PER_MINUTE", "0");
+        command.env("SAYSO_ASKS_PER_MINUTE", "0").env("SAYSO_WRITES_PER_MINUTE", "0");
         // Nobody's own settings.
         command.env("XDG_CONFIG_HOME", self.path().join("xdg"));
         command.env("XDG_STATE_HOME", self.path().join("xdg/state"));

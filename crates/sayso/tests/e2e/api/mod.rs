@@ -8,6 +8,7 @@ mod guide;
 mod hostile;
 mod logs;
 mod once;
+mod overload;
 mod parking;
 mod passkeys;
 mod races;

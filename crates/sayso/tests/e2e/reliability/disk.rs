@@ -19,6 +19,19 @@ impl Disk {
         mounted.then(|| Self(at.to_owned()))
     }
 
+    /// Shows a folder as it is, read-only, to whoever opens something there from now on. What is open stays so.
+    pub(super) fn read_only_view(of: &Path) -> Option<Self> {
+        let folder = of.to_str().unwrap();
+        let is_there = mount(&["--bind", folder], of);
+        if !is_there {
+            eprintln!("no read-only view here: mounting one is not allowed");
+            return None;
+        }
+        let view = Self(of.to_owned());
+        assert!(mount(&["-o", "remount,bind,ro"], of), "remount,bind,ro");
+        Some(view)
+    }
+
     /// Makes it read-only, or writable again.
     pub(super) fn read_only(&self, is_so: bool) {
         let how = if is_so { "remount,ro" } else { "remount,rw" };

@@ -1,0 +1,254 @@
+//! The connections of a server: how many there may be, and which one goes when one more comes. Who has sent no whole
+//! request with a good credential is a newcomer. Newcomers are few, and the oldest goes first, so that half requests keep nobody out.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// How many newcomers there may be. Whoever means it has sent a whole request long before so many others came.
+const NEWCOMERS_MAX: usize = 512;
+
+/// How often the log says that connections were lost for the same reason.
+const SAID_EVERY: Duration = Duration::from_secs(10);
+
+/// How long nothing is accepted after the system could not give us a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// The connections there are.
+pub(super) struct Connections {
+    most: usize,
+    open: AtomicUsize,
+    newcomers: Mutex<Newcomers>,
+    losses: Losses,
+}
+
+#[derive(Default)]
+struct Newcomers {
+    next: u64,
+    /// By the order in which they came.
+    seats: BTreeMap<u64, Arc<Notify>>,
+}
+
+/// The place of one connection, for as long as it is there.
+pub(super) struct Seat {
+    connections: Arc<Connections>,
+    id: Mutex<Option<u64>>,
+    evicted: Arc<Notify>,
+}
+
+/// Why a connection was lost, or one that came was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Loss {
+    /// It did not send a whole request in time.
+    Slow,
+    /// It had sent no whole request when many others came.
+    Evicted,
+    /// It did not take its answer in time.
+    Unread,
+    /// There were as many as there may be.
+    Full,
+    /// The system had no file handle for it.
+    NoHandle,
+}
+
+impl Loss {
+    fn says(self) -> &'static str {
+        match self {
+            Loss::Slow => "connections closed: no whole request in time",
+            Loss::Evicted => "connections closed: no whole request when many others came",
+            Loss::Unread => "connections closed: the answer was not taken in time",
+            Loss::Full => "connections refused: there are as many as there may be",
+            Loss::NoHandle => "connections not accepted: the system has no file handle left",
+        }
+    }
+}
+
+/// What was lost, and when the log last said so.
+#[derive(Default)]
+pub(super) struct Losses(Mutex<BTreeMap<Loss, (u64, Option<Instant>)>>);
+
+impl Losses {
+    /// Notes one, and says at times how many there were since.
+    fn note(&self, loss: Loss, now: Instant) -> Option<u64> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, said) = all.entry(loss).or_default();
+        *count += 1;
+        if said.is_some_and(|said| now.duration_since(said) < SAID_EVERY) {
+            return None;
+        }
+        *said = Some(now);
+        Some(std::mem::take(count))
+    }
+}
+
+impl Connections {
+    /// At most so many connections, and room for the newcomers among them.
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        let (open, newcomers, losses) = Default::default();
+        Arc::new(Self { most: most.max(2), open, newcomers, losses })
+    }
+
+    /// Takes a connection in. None where there is no room for it, not even that of a newcomer.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Seat> {
+        let has_room = self.open.load(Ordering::Relaxed) < self.most;
+        if !has_room && !self.evict_beyond(0) {
+            self.note(Loss::Full);
+            return None;
+        }
+        self.evict_beyond(NEWCOMERS_MAX.min(self.most / 2) - 1);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let (connections, id, evicted) = (self.clone(), Mutex::new(None), Arc::default());
+        let seat = Seat { connections, id, evicted };
+        seat.come();
+        Some(seat)
+    }
+
+    /// Ends the oldest newcomer, if there are more than so many.
+    fn evict_beyond(&self, most: usize) -> bool {
+        let mut newcomers = self.newcomers();
+        if newcomers.seats.len() <= most {
+            return false;
+        }
+        let Some((_, oldest)) = newcomers.seats.pop_first() else { return false };
+        drop(newcomers);
+        oldest.notify_one();
+        self.note(Loss::Evicted);
+        true
+    }
+
+    /// Whether so many are there that the rest is kept for people.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > self.most / 4 * 3
+    }
+
+    pub(super) fn note(&self, loss: Loss) {
+        if let Some(count) = self.losses.note(loss, Instant::now()) {
+            let open = self.open.load(Ordering::Relaxed);
+            tracing::warn!(count, open, "{}", loss.says());
+        }
+    }
+
+    fn newcomers(&self) -> MutexGuard<'_, Newcomers> {
+        self.newcomers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// It is a newcomer, from now on.
+    fn come(&self) {
+        let mut id = self.id();
+        let mut newcomers = self.connections.newcomers();
+        newcomers.next += 1;
+        let next = newcomers.next;
+        newcomers.seats.insert(next, self.evicted.clone());
+        *id = Some(next);
+    }
+
+    /// It has sent a whole request with a credential that is good: no newcomer any more.
+    pub(super) fn settle(&self) {
+        if let Some(id) = self.id().take() {
+            self.connections.newcomers().seats.remove(&id);
+        }
+    }
+
+    /// Ends when it has to go.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+
+    pub(super) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn id(&self) -> MutexGuard<'_, Option<u64>> {
+        self.id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.settle();
+        self.connections.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Accepts the next connection. When the system has no file handle left, newcomers go, the log says so, and it is tried
+/// again after a pause.
+pub(super) async fn accept(
+    socket: &TcpListener,
+    connections: &Connections,
+) -> (TcpStream, SocketAddr) {
+    loop {
+        match socket.accept().await {
+            Ok(accepted) => return accepted,
+            // The client was gone before it was accepted.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionAborted
+                        | ErrorKind::ConnectionRefused
+                        | ErrorKind::ConnectionReset
+                        | ErrorKind::Interrupted
+                ) => {}
+            Err(error) => {
+                tracing::debug!(%error, "accept");
+                connections.note(Loss::NoHandle);
+                connections.evict_beyond(0);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    async fn is_evicted(seat: &Seat) -> bool {
+        tokio::time::timeout(Duration::ZERO, seat.evicted()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn the_oldest_newcomer_goes_when_many_come() {
+        let connections = Connections::new(10_000);
+        let settled = connections.take().unwrap();
+        settled.settle();
+        let seats: Vec<_> = (0..NEWCOMERS_MAX).map(|_| connections.take().unwrap()).collect();
+        assert!(!is_evicted(&seats[0]).await);
+        let one_more = connections.take().unwrap();
+        assert!(is_evicted(&seats[0]).await && !is_evicted(&seats[1]).await);
+        assert!(!is_evicted(&settled).await, "it was settled before");
+        drop(one_more);
+        let _another = connections.take().unwrap();
+        assert!(!is_evicted(&seats[1]).await, "who has gone is counted no more");
+    }
+
+    #[tokio::test]
+    async fn where_all_seats_are_taken_only_a_newcomer_makes_room() {
+        let connections = Connections::new(4);
+        let seats: Vec<_> = (0..4).map(|_| connections.take().unwrap()).collect();
+        seats.iter().for_each(Seat::settle);
+        assert!(connections.take().is_none() && connections.is_crowded());
+        seats[3].come();
+        let fifth = connections.take();
+        assert!(fifth.is_some() && is_evicted(&seats[3]).await);
+        drop((seats, fifth));
+        assert!(!connections.is_crowded() && connections.take().is_some());
+    }
+
+    #[test]
+    fn the_log_says_a_thing_once_in_a_while_and_how_often_it_was() {
+        let (losses, now) = (Losses::default(), Instant::now());
+        assert_eq!(losses.note(Loss::Slow, now), Some(1));
+        assert_eq!(losses.note(Loss::Full, now), Some(1));
+        let more: Vec<_> = (0..5).map(|_| losses.note(Loss::Slow, now)).collect();
+        assert_eq!(more, [None; 5]);
+        assert_eq!(losses.note(Loss::Slow, now + SAID_EVERY), Some(6));
+    }
+}

@@ -1,0 +1,239 @@
+//! The doorway: what every request passes before anything is done for it. The credential is judged before the body is
+//! read, the body is read as a whole and within a time, and only a whole request takes room from others.
+
+use super::connections::Loss;
+use super::hall::{Credential, Hall, no_credential};
+use super::health::blocking;
+use super::lanes::{Lane, Memory, overloaded, unkept};
+use super::parking::Arrival;
+use super::problem::Failed;
+use super::session;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use sayso_core::{Code, Refusal};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a body may take to arrive.
+const BODY_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The same for whoever has shown no credential.
+const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest body, by what it is for.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+const MCP_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The longest body of whoever has shown no credential: a name and a passphrase, or the touch of a passkey.
+const STRANGERS_BYTES_MAX: usize = 64 * 1024;
+
+/// A request that may go in.
+struct Entry {
+    request: Request<Body>,
+    lane: Lane,
+    /// Whether the same may be asked again without doing it twice.
+    may_repeat: bool,
+    arrival: Option<Arrival>,
+    /// For its body, until it is answered.
+    _memory: Option<Memory>,
+}
+
+pub(super) async fn look(
+    State(hall): State<Arc<Hall>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    match enter(&hall, request).await {
+        Ok(Entry { request, lane, may_repeat, arrival, _memory }) => {
+            let response = lane.scope(next.run(request)).await;
+            within_memory(response, lane, may_repeat, arrival.as_ref())
+        }
+        Err(failed) => {
+            // Whatever is left of the request is not read.
+            let mut response = failed.into_response();
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
+    }
+}
+
+async fn enter(hall: &Arc<Hall>, request: Request<Body>) -> Result<Entry, Failed> {
+    let (mut parts, body) = request.into_parts();
+    let arrival = parts.extensions.get::<Arrival>().cloned();
+    let lane = lane(hall, &mut parts).await?;
+    // One that was parked came in before; it goes on waiting, or has its answer.
+    let is_back = arrival.as_ref().and_then(Arrival::came).is_some();
+    if !is_back {
+        check_load(&parts, lane, arrival.as_ref())?;
+    }
+    let (body, _memory) = match has_body(&parts.headers) && is_known(&parts) {
+        true => {
+            let (bytes, memory) = whole(&parts, body, lane, arrival.as_ref()).await?;
+            (Body::from(bytes), memory)
+        }
+        false => (body, None),
+    };
+    // Whoever has shown nothing makes room for others, also while an answer is kept back from them.
+    if let Some(arrival) = arrival.as_ref().filter(|_| lane.is_known()) {
+        arrival.is_whole();
+    }
+    // What a program of sayso asks for over its line has a name, and is done once.
+    let may_repeat = parts.method.is_safe() || template(&parts).starts_with("/line/");
+    let request = Request::from_parts(parts, body);
+    Ok(Entry { request, lane, may_repeat, arrival, _memory })
+}
+
+/// Which lane a request takes. Where it has a body, its credential is judged here, and refused if it is wrong.
+async fn lane(hall: &Arc<Hall>, parts: &mut Parts) -> Result<Lane, Failed> {
+    if is_login(parts) {
+        return Ok(Lane::Logins);
+    }
+    let Some(space) = space(parts).await else { return Ok(Lane::Strangers) };
+    let needs_one = has_body(&parts.headers) && !is_public(parts);
+    match session::credential(hall, parts, &space) {
+        Some(credential) => match judge(hall, space, credential).await {
+            Ok(lane) => Ok(lane),
+            Err(failed) if needs_one => Err(failed),
+            // It is refused where it is used, in the words for that.
+            Err(_) => Ok(Lane::Strangers),
+        },
+        None if needs_one => Err(no_credential().into()),
+        None => Ok(Lane::Strangers),
+    }
+}
+
+/// Whose a credential is: from memory where it was good before, and it is checked again with what it is used for.
+async fn judge(hall: &Arc<Hall>, space: String, credential: Credential) -> Result<Lane, Failed> {
+    if let Some(role) = hall.recall(&space, &credential) {
+        return Ok(Lane::of(role));
+    }
+    let hall = hall.clone();
+    let judged = blocking(move || hall.judge(&space, &credential));
+    Ok(Lane::of(Lane::Strangers.scope(judged).await?))
+}
+
+/// The space a path names.
+async fn space(parts: &mut Parts) -> Option<String> {
+    let names = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    let (_, space) = names.iter().find(|(name, _)| *name == "space")?;
+    Some(space.to_owned())
+}
+
+/// Whether there is anything at this path.
+fn is_known(parts: &Parts) -> bool {
+    parts.extensions.get::<MatchedPath>().is_some()
+}
+
+fn template(parts: &Parts) -> &str {
+    parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str)
+}
+
+/// Whether somebody is to be let in who has no credential yet.
+fn is_login(parts: &Parts) -> bool {
+    let path = parts.uri.path();
+    let is_of_browser = is_public(parts) && !path.ends_with("/unlock") && parts.method == "POST";
+    let is_of_program = template(parts).starts_with("/line/")
+        && (path.ends_with("/log_in") || path.ends_with("/join"));
+    is_of_browser || is_of_program
+}
+
+/// Whether a body may come from whoever has no credential, or an old one.
+fn is_public(parts: &Parts) -> bool {
+    template(parts).starts_with("/session/")
+}
+
+fn has_body(headers: &HeaderMap) -> bool {
+    let is_empty = headers.get(CONTENT_LENGTH).is_none_or(|length| length == "0");
+    !is_empty || headers.contains_key(TRANSFER_ENCODING)
+}
+
+/// Sheds what would only wait. Whoever looks, or waits for an answer, is let in as long as there is room.
+fn check_load(parts: &Parts, lane: Lane, arrival: Option<&Arrival>) -> Result<(), Refusal> {
+    let path = parts.uri.path();
+    let is_wait = path.ends_with("/wait") || path.ends_with("/changes");
+    if !parts.method.is_safe() && !is_wait {
+        lane.check_depth()?;
+    }
+    match (lane, arrival) {
+        (Lane::People | Lane::Logins | Lane::Strangers | Lane::Streams, _) | (_, None) => Ok(()),
+        (Lane::Agents | Lane::Programs, Some(arrival)) => {
+            match arrival.connections().is_crowded() {
+                true => {
+                    arrival.connections().note(Loss::Full);
+                    Err(overloaded())
+                }
+                false => Ok(()),
+            }
+        }
+    }
+}
+
+/// Reads a body as a whole, and what memory it takes.
+async fn whole(
+    parts: &Parts,
+    body: Body,
+    lane: Lane,
+    arrival: Option<&Arrival>,
+) -> Result<(Bytes, Option<Memory>), Failed> {
+    let (most, patience) = match template(parts) {
+        _ if !lane.is_known() => (STRANGERS_BYTES_MAX, STRANGERS_PATIENCE),
+        path if path.starts_with("/line/") => (LINE_BYTES_MAX, BODY_PATIENCE),
+        path if path.starts_with("/mcp/") => (MCP_BYTES_MAX, BODY_PATIENCE),
+        _ => (BODY_BYTES_MAX, BODY_PATIENCE),
+    };
+    // One that does not say how long it is may be as long as any.
+    let said = body.size_hint().exact().and_then(|len| usize::try_from(len).ok());
+    let bytes = said.unwrap_or(most);
+    if bytes > most {
+        return Err(too_large(most).into());
+    }
+    let memory = lane.memory(bytes)?;
+    match tokio::time::timeout(patience, axum::body::to_bytes(body, most)).await {
+        Ok(Ok(bytes)) => Ok((bytes, memory)),
+        Ok(Err(_)) => Err(too_large(most).into()),
+        Err(_) => {
+            if let Some(arrival) = arrival {
+                arrival.connections().note(Loss::Slow);
+            }
+            let message =
+                format!("the body of the request did not arrive within {} s", patience.as_secs());
+            Err(Refusal::new(Code::TooSlow, message)
+                .hint("nothing was done; send it again, over a better connection")
+                .into())
+        }
+    }
+}
+
+/// An answer that is long stays in memory until it is taken. There is so much for each lane and no more.
+fn within_memory(
+    response: Response,
+    lane: Lane,
+    may_repeat: bool,
+    arrival: Option<&Arrival>,
+) -> Response {
+    let bytes = response.body().size_hint().exact().and_then(|len| usize::try_from(len).ok());
+    // Strangers get what is the same for all, which takes no memory.
+    let Some(arrival) = arrival.filter(|_| lane.is_known()) else { return response };
+    match lane.memory(bytes.unwrap_or_default()) {
+        Ok(None) => response,
+        Ok(Some(memory)) => {
+            arrival.keep(memory);
+            response
+        }
+        Err(_) if may_repeat && response.status().is_success() => {
+            Failed::from(unkept()).into_response()
+        }
+        Err(_) => response,
+    }
+}
+
+pub(super) fn too_large(most: usize) -> Refusal {
+    Refusal::new(Code::TooLarge, format!("a request has at most {most} bytes"))
+        .hint("put the long part in a file of the project and name it")
+}

@@ -1,0 +1,224 @@
+//! Lanes: what people ask for has threads and memory of its own, which agents cannot fill. Who takes which lane is what
+//! the credential says. A lane that is too long sheds what comes next, before it costs anything.
+
+use super::problem::Failed;
+use sayso_core::{Code, Refusal, Role};
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// How long a request waits for room at most.
+const ROOM_MAX: Duration = Duration::from_secs(10);
+
+/// How many requests of agents may wait for room before another write is shed. They take a fraction of a second.
+const DEPTH_MAX: usize = 256;
+
+/// After how many seconds a request that was shed may come again.
+const AGAIN_SECS: u32 = 1;
+
+/// Texts shorter than this are not counted.
+const COUNTED_BYTES_MIN: usize = 16 * 1024;
+
+/// Which lane a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// People, and who looks after the space for them.
+    People,
+    /// Agents: what they ask, and what they look at.
+    Agents,
+    /// Workers and other programs that people run.
+    Programs,
+    /// Who has shown no credential that is known. Only this is found out for them.
+    Strangers,
+    /// Logging in, which takes a passphrase and much work.
+    Logins,
+    /// What happens, as it happens, for all who follow it.
+    Streams,
+}
+
+/// What a lane has.
+struct Width {
+    /// How many may be at work.
+    room: Semaphore,
+    waiting: AtomicUsize,
+    /// The memory for long texts on their way in or out, in KiB.
+    memory: Semaphore,
+}
+
+impl Width {
+    const fn new(room: usize, memory_mib: usize) -> Self {
+        let (room, memory) = (Semaphore::const_new(room), Semaphore::const_new(memory_mib * 1024));
+        Self { room, waiting: AtomicUsize::new(0), memory }
+    }
+}
+
+static PEOPLE: Width = Width::new(32, 64);
+static AGENTS: Width = Width::new(24, 64);
+static PROGRAMS: Width = Width::new(24, 64);
+static STRANGERS: Width = Width::new(8, 16);
+static LOGINS: Width = Width::new(2, 4);
+static STREAMS: Width = Width::new(8, 16);
+
+/// How many threads all lanes need together, and some for what takes none of them.
+pub(super) const THREADS: usize = 32 + 24 + 24 + 8 + 2 + 8 + 30;
+
+tokio::task_local! {
+    static LANE: Lane;
+}
+
+/// Room to work, in a lane.
+pub(super) struct Room {
+    _permit: SemaphorePermit<'static>,
+}
+
+/// Memory for a long text.
+pub(super) struct Memory {
+    _permit: SemaphorePermit<'static>,
+}
+
+impl Lane {
+    pub(super) fn of(role: Role) -> Self {
+        match role {
+            Role::Human | Role::Admin | Role::Auditor => Lane::People,
+            Role::Agent => Lane::Agents,
+            Role::Operator | Role::Service => Lane::Programs,
+        }
+    }
+
+    /// Whether it is for those whose credential is known.
+    pub(super) fn is_known(self) -> bool {
+        match self {
+            Lane::People | Lane::Agents | Lane::Programs | Lane::Streams => true,
+            Lane::Strangers | Lane::Logins => false,
+        }
+    }
+
+    fn width(self) -> &'static Width {
+        match self {
+            Lane::People => &PEOPLE,
+            Lane::Agents => &AGENTS,
+            Lane::Programs => &PROGRAMS,
+            Lane::Strangers => &STRANGERS,
+            Lane::Logins => &LOGINS,
+            Lane::Streams => &STREAMS,
+        }
+    }
+
+    /// Does something in this lane.
+    pub(super) async fn scope<T>(self, work: impl Future<Output = T>) -> T {
+        LANE.scope(self, work).await
+    }
+
+    /// The lane of whoever asks. What goes on behind a request, such as a stream, has one of its own.
+    fn current() -> Self {
+        LANE.try_with(|lane| *lane).unwrap_or(Lane::Streams)
+    }
+
+    /// Refuses what would wait behind too many others. People are never shed here.
+    pub(super) fn check_depth(self) -> Result<(), Refusal> {
+        let is_shed = match self {
+            Lane::People | Lane::Streams => false,
+            Lane::Agents | Lane::Programs | Lane::Strangers | Lane::Logins => {
+                self.width().waiting.load(Ordering::Relaxed) >= DEPTH_MAX
+            }
+        };
+        if is_shed { Err(overloaded()) } else { Ok(()) }
+    }
+
+    /// Memory for a text of this length. A short one needs none.
+    pub(super) fn memory(self, bytes: usize) -> Result<Option<Memory>, Refusal> {
+        if bytes < COUNTED_BYTES_MIN {
+            return Ok(None);
+        }
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        match self.width().memory.try_acquire_many(kib) {
+            Ok(_permit) => Ok(Some(Memory { _permit })),
+            Err(_) => Err(overloaded()),
+        }
+    }
+
+    async fn room(self) -> Result<Room, Refusal> {
+        let Width { room, waiting, .. } = self.width();
+        if let Ok(_permit) = room.try_acquire() {
+            return Ok(Room { _permit });
+        }
+        waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(waiting);
+        match tokio::time::timeout(ROOM_MAX, room.acquire()).await {
+            Ok(Ok(_permit)) => Ok(Room { _permit }),
+            Ok(Err(_)) | Err(_) => Err(overloaded()),
+        }
+    }
+}
+
+/// One who waits, counted also when they give up.
+struct Waiting(&'static AtomicUsize);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits for room in the lane of whoever asks. It is kept until the work is done, whoever has hung up meanwhile.
+pub(super) async fn room() -> Result<Room, Failed> {
+    Ok(Lane::current().room().await?)
+}
+
+/// What is shed: it was not begun, and may come again.
+pub(super) fn overloaded() -> Refusal {
+    let message = format!(
+        "the server has more to do than it can; nothing was done, and the same may be sent again in {AGAIN_SECS} s"
+    );
+    Refusal::new(Code::Overloaded, message)
+        .wait(AGAIN_SECS)
+        .hint("wait and send it again; programs of sayso do that by themselves for a while")
+}
+
+/// An answer for which there is no memory, since too many others were not taken yet.
+pub(super) fn unkept() -> Refusal {
+    let message =
+        "the server has no memory left for this answer: others of the same sort were not read yet";
+    Refusal::new(Code::Overloaded, message)
+        .wait(AGAIN_SECS)
+        .hint("read the answers that are on their way, and ask for shorter pages with `limit`")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn agents_fill_their_own_lane_and_no_other() {
+        let mut rooms = vec![];
+        for _ in 0..24 {
+            rooms.push(Lane::Agents.room().await.unwrap());
+        }
+        let waiting: Vec<_> = (0..DEPTH_MAX).map(|_| tokio::spawn(Lane::Agents.room())).collect();
+        while AGENTS.waiting.load(Ordering::Relaxed) < DEPTH_MAX {
+            tokio::task::yield_now().await;
+        }
+        let shed = Lane::Agents.check_depth().unwrap_err();
+        assert_eq!((shed.code, shed.wait_secs), (Code::Overloaded, Some(AGAIN_SECS)));
+        assert!(Lane::People.check_depth().is_ok() && Lane::Programs.check_depth().is_ok());
+        assert!(Lane::People.room().await.is_ok());
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+        for waiter in waiting {
+            assert!(waiter.await.is_err());
+        }
+        assert_eq!(AGENTS.waiting.load(Ordering::Relaxed), 0);
+        assert!(Lane::Agents.check_depth().is_ok());
+    }
+
+    #[test]
+    fn long_texts_have_a_budget_in_each_lane() {
+        assert!(Lane::Logins.memory(COUNTED_BYTES_MIN - 1).unwrap().is_none());
+        let most: Vec<_> = (0..4).map(|_| Lane::Logins.memory(1024 * 1024).unwrap()).collect();
+        assert!(Lane::Logins.memory(1024 * 1024).is_err());
+        assert!(Lane::Streams.memory(1024 * 1024).is_ok());
+        drop(most);
+        assert!(Lane::Logins.memory(1024 * 1024).is_ok());
+    }
+}
