@@ -640,6 +640,19 @@ impl Desk {
         }
     }
 
+    /// All gates that a filter finds. It is read in pages of its limit, or shorter ones where a server bounds them in bytes.
+    pub fn all_gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Vec<Gate>> {
+        let mut all = vec![];
+        loop {
+            let page = self.gates(actor, filter.clone())?;
+            filter.after = page.items.last().map(|gate| gate.opened.id);
+            all.extend(page.items);
+            if !page.more || filter.after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
     /// Who presents this secret, at this door.
     pub fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
         match &self.side {

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::ledger;
-use crate::people::PEOPLE_MAX;
+use crate::people::{Guess, PEOPLE_MAX};
 use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
 use argon2::password_hash::PasswordHasher;
@@ -219,7 +219,7 @@ impl LocalDesk {
         self.check(actor, Deed::Answer, "set a passphrase")?;
         let hash = passphrase_hash(new)?;
         match self.has_passphrase(&actor.name)? {
-            true => self.guess(actor, old.unwrap_or_default())?,
+            true => self.guess(actor, old.unwrap_or_default(), Guess::Change)?,
             false if actor.proof < Proof::Tty => {
                 let message = "the first passphrase is set at a terminal";
                 return Err(Refusal::new(Code::NoPerson, message).into());
@@ -236,7 +236,7 @@ impl LocalDesk {
     /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
     pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
         self.check(actor, Deed::Answer, "unlock a terminal")?;
-        self.guess(actor, passphrase)?;
+        self.guess(actor, passphrase, Guess::Unlock { place: terminal })?;
         self.put_unlock(actor, terminal, "terminal.unlocked", unlocked(self.now()))
     }
 

@@ -34,6 +34,7 @@ mod ignition;
 mod keeper;
 mod ledger;
 mod lifecycle;
+mod lists;
 mod load;
 mod local;
 mod messages;

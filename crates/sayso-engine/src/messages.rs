@@ -1,7 +1,7 @@
 //! Messages to agents: durable, per agent, acknowledged.
 
 use crate::batch::{Batch, not_found};
-use crate::{LocalDesk, Page, Result, nudges};
+use crate::{LocalDesk, Page, Result, nudges, paging};
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::message::Message;
 use sayso_core::text::{harmless_line, shorten};
@@ -114,7 +114,10 @@ impl LocalDesk {
                 }
                 None => None,
             };
-            Ok(read.messages(self.space, to, unread, after.as_ref(), limit)?)
+            paging::bounded(self.page_bytes_max, limit, |last: Option<&Message>, limit| {
+                let after = last.or(after.as_ref());
+                Ok(read.messages(self.space, to, unread, after, limit)?)
+            })
         })
     }
 }

@@ -232,6 +232,9 @@ pub(crate) fn complete(
     force: bool,
 ) -> Result<Completed> {
     let task = task_in(batch, id)?;
+    if let Some(gate) = completion_gate(batch, &task)? {
+        return Ok(Completed::Waits(Box::new(task), Box::new(gate)));
+    }
     let is_up = !task.is_waiting() && !task.status.is_over();
     if let (Completion::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
         check_nothing_left(batch, &task)?;
@@ -242,6 +245,17 @@ pub(crate) fn complete(
     }
     finish(batch, id, End::Close, reason, force)?;
     Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
+}
+
+/// The open gate that an earlier "complete" of the same actor has opened.
+fn completion_gate(batch: &mut Batch<'_, '_>, task: &Task) -> Result<Option<Gate>> {
+    for id in task.waits_for.keys() {
+        let gate = gates::gate_in(batch, *id)?;
+        if task::is_completion_gate(task, &gate, batch.actor) {
+            return Ok(Some(gate));
+        }
+    }
+    Ok(None)
 }
 
 fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {

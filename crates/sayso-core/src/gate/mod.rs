@@ -23,7 +23,7 @@ pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, check_deputy, check_is_open
 pub use event::{Event, Opened, Signature};
 pub use held::{Action, Held};
 pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
-pub use same::{InLine, Waiting, behind, in_line, one_card};
+pub use same::{InLine, Waiting, behind, folded, in_line, one_card};
 pub use schedule::{Due, Level, Schedule};
 pub use unblocks::{Behind, Unblocks};
 pub use voices::{Absent, Delegation, Whose};

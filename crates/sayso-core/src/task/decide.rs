@@ -1,6 +1,7 @@
 //! What may happen to a task, and which of it amounts to a verdict.
 
 use super::{Created, Event, Note, Status, Task};
+use crate::gate::Gate;
 use crate::{
     Actor, Code, Deed, GateId, Kind, Outcome, Refusal, Role, RunId, TaskId, Timestamp, Verdict,
 };
@@ -194,6 +195,18 @@ pub fn completion(task: &Task, actor: &Actor) -> Completion {
         Some(kind) if !actor.may(Deed::Answer) => Completion::Opens(kind),
         Some(_) | None => Completion::Closes,
     }
+}
+
+/// True if this gate is the one that the actor's "complete" has opened, and it still waits. The same "complete" again
+/// asks for nothing more, so it gets the same result and no refusal.
+pub fn is_completion_gate(task: &Task, gate: &Gate, actor: &Actor) -> bool {
+    let kind = match completion(task, actor) {
+        Completion::Opens(kind) => kind,
+        Completion::Closes => return false,
+    };
+    let opened = &gate.opened;
+    let is_waited_for = gate.is_open() && task.waits_for.contains_key(&opened.id);
+    is_waited_for && opened.kind == kind && opened.lineage.asker == actor.name
 }
 
 /// Judges a command. The same command again yields no events and no refusal.

@@ -8,7 +8,7 @@ mod tests;
 
 pub use decide::{
     Command, Completion, Edit, LABELS_MAX, TEXT_BYTES_MAX, TITLE_BYTES_MAX, WORD_BYTES_MAX,
-    completion, decide,
+    completion, decide, is_completion_gate,
 };
 pub use event::{Created, Event, Note};
 

@@ -396,7 +396,7 @@ impl Worker<'_> {
     /// Everything that was asked on a task, oldest first.
     pub(super) fn gates_of(&self, task: TaskId) -> Result<Vec<Gate>> {
         let filter = GateFilter { task: Some(task), limit: LOOK_BACK, ..GateFilter::default() };
-        let listed = self.desk.gates(&self.setup.actor, filter)?.items;
+        let listed = self.desk.all_gates(&self.setup.actor, filter)?;
         // What goes into a prompt as a person's word is checked against the audit.
         listed.iter().map(|gate| self.desk.gate(gate.opened.id)).collect()
     }

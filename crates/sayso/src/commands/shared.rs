@@ -423,7 +423,7 @@ pub(super) fn tasks(desk: &Desk, typed: &[String]) -> Result<Vec<TaskId>> {
 /// The gates of a task, oldest first.
 pub(super) fn gates_of(desk: &Desk, actor: &Actor, task: TaskId) -> Result<Vec<Gate>> {
     let filter = GateFilter { task: Some(task), limit: 500, ..GateFilter::default() };
-    Ok(desk.gates(actor, filter)?.items)
+    Ok(desk.all_gates(actor, filter)?)
 }
 
 /// Prints gates as rows, each with the task that waits for it.

@@ -236,6 +236,6 @@ fn is_left_behind(desk: &Desk, actor: &Actor, flow: &Flow) -> Result<bool> {
     }
     // Where people were asked about the work since, it is theirs to say what becomes of it.
     let filter = GateFilter { task: Some(task), limit: READY_AT_A_TIME, ..GateFilter::default() };
-    let asked = desk.gates(actor, filter)?.items;
+    let asked = desk.all_gates(actor, filter)?;
     Ok(asked.iter().all(|gate| gate.opened_at < ending.at))
 }

@@ -89,7 +89,7 @@ fn why_it_is_not_ready_is_for_the_log() {
     drop_database(name);
     let told = ready();
     assert_eq!(told.status, 503, "{told:?}");
-    assert!(told.body.contains("the store does not answer"), "{told:?}");
+    assert!(told.body.contains("the store takes no write"), "{told:?}");
     assert!(!told.body.contains(name) && !told.body.contains("postgres"), "{told:?}");
     let logged = std::fs::read_to_string(log).unwrap();
     assert!(logged.contains("not ready") && logged.contains(name), "{logged}");
