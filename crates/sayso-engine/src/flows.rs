@@ -204,6 +204,7 @@ impl LocalDesk {
 
     /// A flow, folded from the log.
     pub fn flow(&self, id: FlowId) -> Result<Flow> {
+        self.check_reader("read flows")?;
         let space = self.space;
         self.look(|read| {
             let found = load::flow(read, id)?.filter(|(flow, _)| flow.started.space == space);
@@ -222,6 +223,7 @@ impl LocalDesk {
 
     /// Flows, newest first, a page at a time.
     pub fn flows(&self, filter: &FlowFilter) -> Result<Page<Flow>> {
+        self.check_reader("read flows")?;
         self.read(|read| {
             paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&Flow>, limit| {
                 let after = last.map(|flow| flow.started.id).or(filter.after);
@@ -232,11 +234,13 @@ impl LocalDesk {
 
     /// Flows that wait for nobody, oldest first, a page at a time. Somebody may hold one just now: see [`is_held`].
     pub fn ready_flows(&self, filter: &ReadyFilter) -> Result<Page<Flow>> {
+        self.check_reader("read flows")?;
         self.read(|read| Ok(read.ready_flows(self.space, filter)?))
     }
 
     /// The flow that an id, a handle or the beginning of one means.
     pub fn find_flow(&self, typed: &str) -> Result<FlowId> {
+        self.check_reader("read flows")?;
         let name = typed.trim().to_ascii_lowercase().replace('-', "");
         if let Ok(id) = name.to_ascii_uppercase().parse() {
             return self.flow(id).map(|flow| flow.started.id);

@@ -98,7 +98,8 @@ pub use policy::{Recorded, Remembered, Scope};
 pub use presence::{Passkey, Touch, TouchFor};
 pub use questions::{CallQuestion, QuestionsRuling};
 pub use remote::{
-    Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk, Unanswered, join, log_in,
+    Caller, Changes, Greeting, Handed, LINE_CALLS, LINE_VERSION, Line, Permission, RemoteDesk,
+    Unanswered, join, log_in,
 };
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;
