@@ -232,6 +232,7 @@ fn happened(
         | Event::Moved { .. }
         | Event::Ended { .. }
         | Event::Taken { .. }
+        | Event::Adopted { .. }
         | Event::Kept { .. }
         | Event::LetGo
         | Event::Stuck { .. }
