@@ -135,7 +135,7 @@ on_both! {
         space.coder(&["notices"]).refused("SAY037");
         space.coder(&["notices", "test", "phone"]).refused("SAY037");
         space.coder(&["notices", "--gate", &gate]).ok();
-        space.run(Who::Agent("tester"), &["notices", "--gate", &gate]).refused("SAY037");
+        space.run(Who::Agent("tester"), &["notices", "--gate", &gate]).refused("SAY001");
         space.verify();
     }
 }
