@@ -59,6 +59,7 @@ fn the_server_sends() {
     let config = space.path().join(".sayso/config.yaml");
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{text}pages: https://sayso.example/\n")).unwrap();
+    space.trust();
     std::fs::write(space.path().join("fleet.yaml"), "people:\n  ann: {notify: [mine]}\n").unwrap();
     space.run(Who::Terminal, &["apply", "fleet.yaml"]).ok();
     space.mint("operator", "opal");
