@@ -104,6 +104,7 @@ impl LocalDesk {
 
     /// Gives a gate more time.
     pub fn extend(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
             batch.on_gate(id, &Command::Extend { until })?;
             gates::gate_in(batch, id)

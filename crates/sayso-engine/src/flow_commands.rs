@@ -5,7 +5,7 @@ use sayso_core::text::shorten;
 use sayso_policy::yaml::{self, Node, Tree};
 use serde::Deserialize;
 
-/// How many lines are told, and how long each is. Beyond that it is told how many there are.
+/// The most lines that are told, and the longest of them. Beyond that their number is told.
 const LINES_MAX: usize = 40;
 const LINE_CHARS_MAX: usize = 300;
 
@@ -15,7 +15,7 @@ struct KeptText {
     text: String,
 }
 
-/// What a flow runs, phase by phase; none where a program leads it. A text that cannot be read is told as that: it is never
+/// The commands and agents of a flow, phase by phase; none where a program leads it. A text that cannot be read is told as that: it is never
 /// left out.
 pub fn flow_commands(flow: &Flow) -> Option<Vec<String>> {
     let kept = flow.started.definition.as_deref()?;

@@ -2,7 +2,7 @@
 
 use crate::addressees::addressed;
 use crate::batch::{Batch, not_found};
-use crate::sight::may_know_task;
+use crate::sight::{check_knows_task, may_know_task};
 use crate::{
     Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
 };
@@ -215,6 +215,7 @@ impl LocalDesk {
 
     /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
     pub fn clear_awaiting(&self, actor: &Actor, task: TaskId, reason: &str) -> Result<usize> {
+        check_knows_task(actor, task)?;
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Answer, "clear what a task waits for")?;

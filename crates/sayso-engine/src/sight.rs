@@ -18,7 +18,7 @@ const SETTINGS_OF_ALL: [SettingKind; 4] =
 #[derive(Clone)]
 pub(crate) struct Reader {
     actor: Actor,
-    /// Whether the actor came to a server. A credential is for one space, and the names of the others are not for it.
+    /// True if the actor came to a server. A credential is for one space, and the names of the others are not for it.
     is_remote: bool,
 }
 
@@ -51,13 +51,13 @@ impl LocalDesk {
         self.limited_reader().map_or(Ok(()), |actor| self.check(actor, Deed::Read, what))
     }
 
-    /// Whether the spaces beside this one are hidden.
+    /// True if the spaces beside this one are hidden.
     pub(crate) fn hides_spaces(&self) -> bool {
         let reader = self.reader.as_deref();
         reader.is_some_and(|reader| reader.is_remote || !reader.actor.may(Deed::Read))
     }
 
-    /// Whether the reader may know of a task.
+    /// True if the reader may know of a task.
     pub(crate) fn shows_task(&self, id: TaskId) -> bool {
         self.limited_reader().is_none_or(|actor| may_know_task(actor, id))
     }
@@ -131,13 +131,13 @@ impl LocalDesk {
         Ok(named)
     }
 
-    /// Whether an actor may know that a gate exists.
+    /// True if an actor may know that a gate exists.
     pub(crate) fn knows(&self, read: &mut Read<'_>, actor: &Actor, id: GateId) -> Result<bool> {
         let gate = load::gate(read, id)?.map(|(gate, _)| gate);
         Ok(gate.is_some_and(|gate| gate.opened.space == self.space && knows(actor, &gate)))
     }
 
-    /// What happened after an entry of the chain, as far as it is the actor's to know.
+    /// The changes after an entry of the chain, as far as it is the actor's to know.
     pub fn changes_for(&self, actor: &Actor, seen: Option<u64>) -> Result<Changes> {
         let mut changes = self.changes(seen)?;
         if actor.may(Deed::Read) {
@@ -161,23 +161,31 @@ impl LocalDesk {
     }
 }
 
-/// Whether every gate of the space is known to an actor: those who may read them, and people who may answer.
+/// True if every gate of the space is known to an actor: those who may read them, and people who may answer.
 fn may_know_all(actor: &Actor) -> bool {
     actor.may(Deed::Read) || actor.may(Deed::Answer)
 }
 
-/// Whether an actor may know that a gate exists. An agent in a later run on the same task knows what it asked before.
+/// True if an actor may know that a gate exists. An agent in a later run on the same task knows what it asked before.
 fn knows(actor: &Actor, gate: &Gate) -> bool {
     let opened = &gate.opened;
     may_know_all(actor) || may_read(actor, gate) || actor.follows(&opened.lineage, opened.task)
 }
 
-/// Whether an actor may know of a task: those who work on tasks know all, and others the one they are bound to.
+/// True if an actor may know of a task: those who work on tasks know all, and others the one they are bound to.
 pub(crate) fn may_know_task(actor: &Actor, id: TaskId) -> bool {
     actor.may(Deed::Track) || actor.may(Deed::Read) || actor.task == Some(id)
 }
 
-/// Whether messages to this name are the actor's own.
+/// Refuses a task that is hidden from an actor, in the words for one that does not exist.
+pub(crate) fn check_knows_task(actor: &Actor, id: TaskId) -> Result<()> {
+    match may_know_task(actor, id) {
+        true => Ok(()),
+        false => Err(not_found("task", &id).into()),
+    }
+}
+
+/// True if messages to this name are the actor's own.
 pub(crate) fn is_addressee(actor: &Actor, to: &str) -> bool {
     actor.role == Role::Agent && actor.name == to
 }

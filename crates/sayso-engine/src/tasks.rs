@@ -3,6 +3,7 @@
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, History};
+use crate::sight::check_knows_task;
 use crate::{LocalDesk, Result, paging};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
@@ -66,6 +67,7 @@ impl LocalDesk {
 
     /// Lets a task wait for another.
     pub fn add_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
+        check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
             let other = task_in(batch, on)?;
             let this = task_in(batch, id)?;
@@ -85,6 +87,7 @@ impl LocalDesk {
 
     /// Lets a task wait no more for another.
     pub fn remove_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
+        check_knows_task(actor, id)?;
         self.on_task(actor, id, Command::RemoveDependency { on })
     }
 
@@ -95,6 +98,7 @@ impl LocalDesk {
 
     /// Takes a task that nobody else is at work on. Taking it again is a success.
     pub fn claim_task(&self, actor: &Actor, id: TaskId) -> Result<Task> {
+        check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
             let task = task_in(batch, id)?;
             if task.status != Status::InProgress {
@@ -173,6 +177,7 @@ impl LocalDesk {
         reason: &str,
         force: bool,
     ) -> Result<Completed> {
+        check_knows_task(actor, id)?;
         let (reason, gate) = (reason.to_owned(), self.new_gate_id());
         self.submit(actor, move |batch| complete(batch, id, gate, &reason, &[], force))
     }

@@ -24,7 +24,7 @@ impl FlowPlace {
     }
 }
 
-/// Where a flow goes on, and who leads it there.
+/// The place where a flow goes on, and the actor that leads it there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowHome {
     /// The place.
@@ -41,7 +41,7 @@ impl FlowHome {
         Self { place: place.clone(), name: actor.name.clone(), role: actor.role }
     }
 
-    /// Whether it is this actor's at this place. A person and the scripts of that person are one.
+    /// True if it is this actor's at this place. A person and the scripts of that person are one.
     fn is_of(&self, actor: &Actor, place: &FlowPlace) -> bool {
         let is_persons = |role| matches!(role, Role::Human | Role::Service);
         let is_same_role = self.role == actor.role
@@ -149,7 +149,7 @@ mod tests {
         for (by, actor, place, is_home) in table {
             let checked = check_home(&begun(by, Some("text")), &actor, place.as_ref());
             assert_eq!(checked.is_ok(), is_home, "{by:?} {actor:?} {place:?}: {checked:?}");
-            // What a program began, it goes on with wherever it is.
+            // A program goes on with its own flow wherever it is.
             assert!(check_home(&begun(by, None), &actor, place.as_ref()).is_ok());
         }
     }

@@ -25,9 +25,9 @@ pub struct PageRow {
     pub method: &'static str,
     /// The template of its path.
     pub path: &'static str,
-    /// Who may open it. Whatever it shows is narrowed to what the onlooker may see.
+    /// The permission it takes. All that it shows is narrowed to what the onlooker may see.
     pub permission: Permission,
-    /// What it is for, as it completes "may not …".
+    /// The purpose, as it completes "may not …".
     what: &'static str,
 }
 

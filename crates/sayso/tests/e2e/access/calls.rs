@@ -10,7 +10,7 @@ use sayso_engine::{CALLS, GateFilter, InboxFilter, LINE_CALLS, TaskFilter, ToolC
 use serde_json::{Value, json};
 
 use About::{Gate, Message, Nothing, Task};
-use Need::{Any, Never, One};
+use Need::{All, Any, Never, One};
 
 /// A call: its name, who may make it, what it is about, and whether it only looks.
 type Row = (&'static str, Need, About, bool);
@@ -37,7 +37,7 @@ const ROWS: &[Row] = &[
     ("answer_card", One("A"), Gate, ACTS),
     ("answer_many", Any, Nothing, ACTS),
     ("withdraw", One("A"), Gate, ACTS),
-    ("clear_awaiting", One("A"), Task, ACTS),
+    ("clear_awaiting", All("AT"), Task, ACTS),
     ("deliver", One("T"), Gate, ACTS),
     ("acknowledge", One("T"), Gate, ACTS),
     ("fail_delivery", One("O"), Gate, ACTS),
@@ -52,9 +52,10 @@ const ROWS: &[Row] = &[
     ("rule_on_prompt", One("Q"), Nothing, ACTS),
     ("rule_in_place_of_user", One("Q"), Nothing, ACTS),
     ("call_has_run", Any, Nothing, ACTS),
-    ("prompt_is_gone", One("A"), Gate, ACTS),
+    ("prompt_is_gone", All("AT"), Gate, ACTS),
     ("session_has_ended", Any, Nothing, ACTS),
-    ("ask_for_call", One("Q"), Nothing, ACTS),
+    // Nothing is asked with it here, which is told before anything else.
+    ("ask_for_call", Any, Nothing, ACTS),
     ("create_task", One("T"), Nothing, ACTS),
     ("edit_task", One("T"), Task, ACTS),
     ("add_dependency", One("T"), Task, ACTS),
@@ -63,12 +64,12 @@ const ROWS: &[Row] = &[
     ("claim_task", One("T"), Task, ACTS),
     ("note", One("T"), Task, ACTS),
     ("reopen_task", One("T"), Task, ACTS),
-    ("defer_task", One("A"), Task, ACTS),
-    ("fail_task", One("A"), Task, ACTS),
-    ("block_task", One("A"), Task, ACTS),
-    ("hand_over", One("T"), Task, ACTS),
-    ("close_task", One("A"), Task, ACTS),
-    ("delete_task", One("A"), Task, ACTS),
+    ("defer_task", All("AT"), Task, ACTS),
+    ("fail_task", All("AT"), Task, ACTS),
+    ("block_task", All("AT"), Task, ACTS),
+    ("hand_over", All("QT"), Task, ACTS),
+    ("close_task", All("AT"), Task, ACTS),
+    ("delete_task", All("AT"), Task, ACTS),
     ("news", Any, Nothing, LOOKS),
     ("heard", One("T"), Gate, ACTS),
     ("tell", One("T"), Nothing, ACTS),
@@ -79,13 +80,13 @@ const ROWS: &[Row] = &[
     ("revoke", One("N"), Nothing, ACTS),
     ("tokens", One("N"), Nothing, LOOKS),
     ("set_passphrase", One("A"), Nothing, ACTS),
-    ("invite", One("N"), Nothing, ACTS),
+    ("invite", Never, Nothing, ACTS),
     ("dismiss_person", One("N"), Nothing, ACTS),
     ("set", One("N"), Nothing, ACTS),
     ("requests", One("R"), Nothing, LOOKS),
     ("remember", One("A"), Gate, ACTS),
     ("forget", One("N"), Nothing, ACTS),
-    ("delete_space", One("N"), Nothing, ACTS),
+    ("delete_space", Never, Nothing, ACTS),
     ("request_lifecycle", One("T"), Nothing, ACTS),
     ("delete_agent", One("N"), Nothing, ACTS),
     ("note_nudge", One("O"), Nothing, ACTS),
@@ -177,6 +178,7 @@ pub(super) fn check_all(stage: &mut Stage) -> usize {
     }
     assert_eq!(ROWS.len(), there.count());
     let mut cells = 0;
+    stage.is_line = true;
     for (call, need, about, is_safe) in ROWS.iter().copied() {
         cells += check(stage, call, (need, about, is_safe), &|stage, holder, name| {
             // Programs bring a token; what comes with a cookie is no program.
@@ -188,6 +190,7 @@ pub(super) fn check_all(stage: &mut Stage) -> usize {
             Some(stage.send(holder, "POST", &path, Some(&body)))
         });
     }
+    stage.is_line = false;
     cells
 }
 
@@ -274,6 +277,14 @@ fn with(stage: &Stage, call: &str, name: &str) -> Value {
         "settings" => json!([null]),
         "explain" => json!([{"on": "tool", "tool": "Bash", "command": "ls"}]),
         "fail_delivery" => json!([name, "why"]),
+        "mint" => {
+            json!([{"role": "agent", "name": "another", "task": null, "run": null, "expires_at": null, "scopes": null}])
+        }
+        "revoke" | "dismiss_person" | "forget" | "delete_space" => json!(["nothing"]),
+        "tokens" => json!([null, 100]),
+        "invite" => json!(["another", false]),
+        "set" => json!([[]]),
+        "delete_agent" => json!(["nothing", "why", false]),
         "wait" => json!([name, {"secs": 0, "nanos": 0}]),
         "changes" => json!([0, {"secs": 0, "nanos": 0}]),
         _ => json!(null),

@@ -25,6 +25,8 @@ enum Need {
     Any,
     /// One of these letters.
     One(May),
+    /// All of these letters.
+    All(May),
     /// Nobody from elsewhere, whatever the credential.
     Never,
 }
@@ -34,6 +36,7 @@ impl Need {
         match self {
             Need::Any => true,
             Need::One(letters) => letters.chars().any(|letter| may.contains(letter)),
+            Need::All(letters) => letters.chars().all(|letter| may.contains(letter)),
             Need::Never => false,
         }
     }
@@ -167,7 +170,12 @@ fn not_as_wanted(wanted: Expected, said: &Said) -> Option<String> {
         Expected::Unknown => said.status == 401 || (said.status == 303 && said.body.is_empty()),
         Expected::Foreign => (said.status, code.as_str()) == (403, "SAY058"),
         Expected::Refused => said.status == 403 && ["SAY010", "SAY037"].contains(&code.as_str()),
-        Expected::Passes => ![401, 403].contains(&said.status) && said.status < 500,
+        // More proof may still be wanted of the right person.
+        Expected::Passes => {
+            let is_refused =
+                said.status == 403 && ["SAY010", "SAY037", "SAY058"].contains(&code.as_str());
+            said.status < 500 && said.status != 401 && !is_refused
+        }
         Expected::Hidden => false,
     };
     (!is_so).then(|| "it is another".to_owned())

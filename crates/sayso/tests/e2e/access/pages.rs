@@ -6,13 +6,13 @@ use sayso_server::http::page_rows;
 use serde_json::json;
 
 use About::{Gate, Nothing, Task};
-use Need::{Any, One};
+use Need::{All, Any, One};
 
 /// A page: its path behind the space, who may open it, and what it is about.
 const ROWS: &[(&str, Need, About)] = &[
     ("/inbox", Any, Nothing),
     ("/gates/{gate}", One("R"), Gate),
-    ("/gates/{gate}/try", One("R"), Gate),
+    ("/gates/{gate}/try", Any, Gate),
     ("/tasks", One("TR"), Nothing),
     ("/tasks/{task}", One("TR"), Task),
     ("/flows", One("R"), Nothing),
@@ -22,7 +22,7 @@ const ROWS: &[(&str, Need, About)] = &[
     ("/policy", One("R"), Nothing),
     ("/audit", One("U"), Nothing),
     ("/metrics", One("R"), Nothing),
-    ("/you", One("R"), Nothing),
+    ("/you", All("AR"), Nothing),
     ("/waiting", Any, Nothing),
 ];
 

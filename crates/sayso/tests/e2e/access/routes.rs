@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 use About::{Gate, Message, Nothing, Task};
-use Need::{Any, Never, One};
+use Need::{All, Any, Never, One};
 
 /// An operation: its name, who may do it, and what it is about.
 type Row = (&'static str, Need, About);
@@ -50,7 +50,8 @@ const ROWS: &[Row] = &[
     ("readMessage", One("T"), Message),
     ("listPasskeys", One("A"), Nothing),
     ("beginPasskey", One("A"), Nothing),
-    ("addPasskey", One("A"), Nothing),
+    // What goes along with it is made by a browser, and nothing else can be read.
+    ("addPasskey", Any, Nothing),
     ("removePasskey", One("A"), Nothing),
     ("askForPresence", One("A"), Gate),
     ("showPolicy", TRACKERS, Nothing),
@@ -60,12 +61,12 @@ const ROWS: &[Row] = &[
     ("createTask", One("T"), Nothing),
     ("showTask", TRACKERS, Task),
     ("editTask", One("T"), Task),
-    ("deleteTask", One("A"), Task),
+    ("deleteTask", All("AT"), Task),
     ("taskHistory", TRACKERS, Task),
     ("noteTask", One("T"), Task),
-    ("closeTask", One("A"), Task),
+    ("closeTask", All("AT"), Task),
     ("reopenTask", One("T"), Task),
-    ("deferTask", One("A"), Task),
+    ("deferTask", All("AT"), Task),
     ("addDependency", One("T"), Task),
     ("removeDependency", One("T"), Task),
     ("streamEvents", Any, Nothing),
@@ -130,6 +131,10 @@ fn operate(
     (name, method, path): (&str, &str, &str),
     object: &str,
 ) -> Option<Said> {
+    // Its body cannot be read here, and that is told before the word is asked for.
+    if name == "addPasskey" && holder.lacks_word {
+        return None;
+    }
     let object = if object.is_empty() { "nothing" } else { object };
     let mut path = path.replace("{space}", &stage.server.space);
     if name.ends_with("Dependency") {
@@ -165,7 +170,7 @@ fn body(stage: &Stage, name: &str, object: &str) -> Value {
         "noteTask" => json!({"text": "hm"}),
         "explainPolicy" => json!({"on": "tool", "tool": "Bash", "command": "ls"}),
         "createToken" => json!({"role": "agent", "name": "another"}),
-        "addPasskey" => json!({"label": "x", "touched": {}}),
+        "beginPasskey" => json!({"label": "x"}),
         _ => json!({}),
     }
 }
@@ -198,7 +203,7 @@ fn check_others() {
 
 /// The figures for Prometheus, which are for those who may measure.
 fn figures(stage: &mut Stage) -> usize {
-    check(stage, "/metrics", (One("M"), Nothing, true), &|stage, holder, _| {
+    check(stage, "/metrics", (One("MR"), Nothing, true), &|stage, holder, _| {
         // One of a browser names no space here.
         (!holder.is_browser()).then(|| stage.send(holder, "GET", "/metrics", None))
     })

@@ -42,7 +42,9 @@ pub(super) struct Stage {
     task_handle: String,
     message: MessageId,
     message_handle: String,
-    /// What did not hold.
+    /// True while calls of the line are made.
+    pub(super) is_line: bool,
+    /// The cells that did not hold.
     pub(super) wrong: Vec<String>,
 }
 
@@ -52,10 +54,10 @@ const TOKENS: [(&str, Role, &str, &[Deed], May); 16] = [
     ("an agent that only asks", Role::Agent, "mute", &[Deed::Ask], "QE"),
     ("an agent that only tracks", Role::Agent, "mule", &[Deed::Track], "TE"),
     ("a person", Role::Human, "hal", &[], "AQTRUGOM"),
-    ("a person's token that reads", Role::Human, "hal", &[Deed::Read], "R"),
-    ("a person's token that asks", Role::Human, "hal", &[Deed::Ask], "Q"),
-    ("a person's token that answers", Role::Human, "hal", &[Deed::Answer], "A"),
-    ("a person's token for figures", Role::Human, "hal", &[Deed::Measure], "M"),
+    ("a person's token that reads", Role::Human, "ivy", &[Deed::Read], "R"),
+    ("a person's token that asks", Role::Human, "joy", &[Deed::Ask], "Q"),
+    ("a person's token that answers", Role::Human, "kai", &[Deed::Answer], "A"),
+    ("a person's token for figures", Role::Human, "lea", &[Deed::Measure], "M"),
     ("an operator", Role::Operator, "ops", &[], "QTROM"),
     ("an operator's token that reads", Role::Operator, "ops", &[Deed::Read], "R"),
     ("an admin", Role::Admin, "root", &[], "QTRUGMN"),
@@ -150,6 +152,7 @@ impl Stage {
             task_handle,
             message,
             message_handle,
+            is_line: false,
             wrong: vec![],
         }
     }
@@ -184,8 +187,9 @@ impl Stage {
         match (about, state) {
             (About::Gate, "open") => self.open.opened.id.to_string(),
             (About::Gate, _) => self.ended.opened.id.to_string(),
-            (About::Task, "open") => self.task.to_string(),
-            (About::Task, _) => self.task_handle.clone(),
+            // Calls of the line take ids alone.
+            (About::Task, "ended") if !self.is_line => self.task_handle.clone(),
+            (About::Task, _) => self.task.to_string(),
             (About::Message, "open") => self.message.to_string(),
             (About::Message, _) => self.message_handle.clone(),
             (About::Nothing, _) => String::new(),
@@ -204,21 +208,19 @@ impl Stage {
         gate.unwrap_or(&self.open).digest.to_string()
     }
 
-    /// What an answer gives away of others to a holder who may not read it.
+    /// The words of an answer that give away others to a holder who may not read them.
     pub(super) fn gives_away(&self, holder: &Holder, said: &Said, named: &str) -> Option<String> {
-        if holder.may.contains('R') {
-            return None;
-        }
+        // Whoever may answer is shown what they do something to.
+        let sees_gates = holder.may.contains('R') || holder.may.contains('A');
+        let sees_tasks = holder.may.contains('R') || holder.may.contains('T');
         let (open, ended) = (self.open.opened.id.to_string(), self.ended.opened.id.to_string());
-        let (task, answers) = (self.task.to_string(), holder.may.contains('A'));
-        let gates = [&open, &ended, self.open.handle(), self.ended.handle()];
-        let gates = gates.into_iter().filter(|_| !answers);
-        // Tasks are for those who work on them.
-        let tasks = ["Tidy the attic", &self.task_handle, &task];
-        let tasks = tasks.into_iter().filter(|_| !holder.may.contains('T'));
-        let mut hidden =
-            [MARKER].into_iter().chain(gates).chain(tasks).filter(|name| *name != named);
-        hidden.find(|name| said.body.contains(name)).map(|name| format!("it gives away {name:?}"))
+        let task = self.task.to_string();
+        let of_gates = [MARKER, &open, &ended, self.open.handle(), self.ended.handle()];
+        let of_tasks = ["Tidy the attic", &self.task_handle, &task];
+        let hidden = of_gates.into_iter().filter(|_| !sees_gates);
+        let mut hidden = hidden.chain(of_tasks.into_iter().filter(|_| !sees_tasks));
+        let found = hidden.find(|word| *word != named && said.body.contains(word));
+        found.map(|word| format!("it gives away {word:?}"))
     }
 
     /// Sends a request; a stream is listened to for a moment.
