@@ -287,6 +287,8 @@ pub(crate) fn led(world: &World, task: Option<TaskId>) -> Flow {
         phase: "build".into(),
         state: Default::default(),
         launcher: "ann".into(),
+        launcher_role: None,
+        place: None,
     };
     let flow = flow::apply(None, &Event::Started(Box::new(started)), at).unwrap();
     put(world, &flow, 1);
