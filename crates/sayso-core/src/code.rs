@@ -215,6 +215,12 @@ codes! {
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
     /// The terminal of an agent does not show an empty prompt.
     NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
+    /// A flow belongs to another place or another leader.
+    FlowElsewhere = "SAY066", Conflict, "the flow goes on elsewhere";
+    /// The settings of a project would run something, and nobody has trusted them.
+    Untrusted = "SAY068", NotAllowed, "the settings of this project are not trusted";
+    /// A known way to run a command past a rule is open.
+    Smuggled = "SAY069", Error, "a command can be smuggled past the policy";
     /// The connection was lost while a write was being committed.
     OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
     /// The caller stopped waiting before the write was committed.

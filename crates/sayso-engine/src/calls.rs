@@ -118,6 +118,7 @@ impl LocalDesk {
 
     /// Takes back what was asked beside a client's own prompt, since nobody waits for it any more.
     pub fn prompt_is_gone(&self, actor: &Actor, gate: GateId, why: &str) -> Result<Gate> {
+        self.check_sees(actor, gate)?;
         let why = why.to_owned();
         self.submit(actor, move |batch| {
             let gate = gates::gate_in(batch, gate)?;

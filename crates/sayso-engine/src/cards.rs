@@ -174,6 +174,7 @@ impl LocalDesk {
         filter: &InboxFilter,
         thin: Thin<'_>,
     ) -> Result<(Page<Asked>, Vec<Crowd>)> {
+        filter.after.map_or(Ok(()), |after| self.check_sees(actor, after))?;
         let awake_at = (!filter.all).then(|| self.now());
         self.read(|read| {
             let actor = &self.speaking(read, actor, self.now())?;
@@ -293,6 +294,7 @@ impl LocalDesk {
     /// Answers a card: the gate that is named and, where `same` says so, every other open gate that asks
     /// just that and that this person may answer. All of it counts together, or nothing does.
     pub fn answer_card(&self, actor: &Actor, say: Say) -> Result<Vec<Gate>> {
+        self.check_sees(actor, say.gate)?;
         self.look_before_locking(actor, say.gate, &say.answer, &say.digest)?;
         let foresight = gates::of_ending(say.gate);
         self.submit_foreseen(actor, foresight, move |batch| answer(batch, &say))
@@ -319,6 +321,7 @@ impl LocalDesk {
 
     /// Does something to every gate of a card that this person may do it to; to the named one in any case.
     pub(crate) fn on_card(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
             batch.on_gate(id, &command)?;
             let gate = gates::gate_in(batch, id)?;

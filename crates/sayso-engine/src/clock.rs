@@ -24,6 +24,9 @@ impl LocalDesk {
 
     /// Lets happen what is due to one gate.
     pub fn tick(&self, id: GateId) -> Result<Gate> {
+        if self.limited_reader().is_some() {
+            self.gate(id)?;
+        }
         self.check_file_clock()?;
         self.submit(&self.clock(), move |batch| {
             let changed = batch.on_gate(id, &Command::Tick)?;

@@ -2,6 +2,7 @@
 
 use crate::addressees::addressed;
 use crate::batch::{Batch, not_found};
+use crate::sight::may_know_task;
 use crate::{
     Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
 };
@@ -97,12 +98,13 @@ impl LocalDesk {
     /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then it
     /// is that gate. So whoever was cut off while they waited asks again and gets the answer.
     pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit_foreseen(actor, of_ask(&ask), move |batch| match asked_before(batch, &ask)? {
-            Some(gate) => Ok(gate),
-            None => {
-                let ask = addressed(batch, &ask)?;
-                open(batch, &ask)
+        self.submit_foreseen(actor, of_ask(&ask), move |batch| {
+            batch.actor.check(Deed::Ask, "ask")?;
+            if let Some(gate) = asked_before(batch, &ask)? {
+                return Ok(gate);
             }
+            let ask = addressed(batch, &ask)?;
+            open(batch, &ask)
         })
     }
 
@@ -126,6 +128,7 @@ impl LocalDesk {
         if actor.role != Role::Human || cards.is_empty() {
             return Ok(());
         }
+        cards.iter().try_for_each(|(id, _)| self.check_sees(actor, *id))?;
         let foresight = cards.iter().fold(Foresight::default(), |all, (id, _)| all.gate(*id));
         let noted = self.submit_foreseen(actor, foresight, move |batch| {
             for (id, digest) in &cards {
@@ -157,6 +160,7 @@ impl LocalDesk {
 
     /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
     pub fn answer(&self, actor: &Actor, id: GateId, answer: Answer, digest: &str) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         let digest = digest.to_owned();
         self.look_before_locking(actor, id, &answer, &digest)?;
         self.submit_foreseen(actor, of_ending(id), move |batch| {
@@ -177,7 +181,7 @@ impl LocalDesk {
         if self.store.has_writer() {
             return Ok(());
         }
-        let gate = self.gate(id)?;
+        let gate = self.stored_gate(id)?.ok_or_else(|| not_found("gate", &id))?;
         if gate.is_open() {
             return Ok(());
         }
@@ -204,6 +208,7 @@ impl LocalDesk {
 
     /// Takes a gate back.
     pub fn withdraw(&self, actor: &Actor, id: GateId, reason: &str) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         let reason = reason.to_owned();
         self.submit_foreseen(actor, of_ending(id), move |batch| withdraw(batch, id, &reason))
     }
@@ -241,6 +246,7 @@ impl LocalDesk {
     }
 
     fn on_gate(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         self.submit_foreseen(actor, Foresight::default().gate(id), move |batch| {
             batch.on_gate(id, &command)?;
             gate_in(batch, id)
@@ -249,23 +255,24 @@ impl LocalDesk {
 
     /// A gate, folded from the log and checked against the audit.
     pub fn gate(&self, id: GateId) -> Result<Gate> {
-        let space = self.space;
-        self.look(|read| {
-            let found = load::gate(read, id)?.filter(|(gate, _)| gate.opened.space == space);
-            Ok(found.map(|(gate, _)| gate).ok_or_else(|| not_found("gate", &id))?)
-        })
+        let gate = self.stored_gate(id)?;
+        match self.limited_reader() {
+            Some(actor) => self.shown_to(actor, gate, id),
+            None => Ok(gate.ok_or_else(|| not_found("gate", &id))?),
+        }
     }
 
-    /// The same, for somebody who wants to read it. An agent reads its own.
+    /// The same, for an actor that wants to read it. An agent reads its own; others do not exist for it.
     pub fn gate_for(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        let gate = self.gate(id)?;
-        if may_read(actor, &gate) {
-            return Ok(gate);
-        }
-        let message = format!("agent {} may read its own gates only", actor.name);
-        let refusal = Refusal::new(Code::NotAllowed, message);
-        self.note_refusal(actor, &refusal);
-        Err(refusal.into())
+        let gate = self.stored_gate(id)?;
+        self.shown_to(actor, gate, id)
+    }
+
+    /// A gate, for whatever it is read.
+    pub(crate) fn stored_gate(&self, id: GateId) -> Result<Option<Gate>> {
+        let space = self.space;
+        let found = self.look(|read| load::gate(read, id))?;
+        Ok(found.map(|(gate, _)| gate).filter(|gate| gate.opened.space == space))
     }
 
     /// Gates, a page at a time. An agent sees its own.
@@ -299,6 +306,10 @@ impl LocalDesk {
 
     /// How many gates wait, counted up to `most`.
     pub fn count_open_gates(&self, most: usize) -> Result<usize> {
+        if let Some(actor) = self.limited_reader() {
+            let filter = GateFilter { limit: most, ..GateFilter::default() };
+            return Ok(self.gates(actor, filter)?.items.len());
+        }
         self.read(|read| Ok(read.count_open_gates(self.space, most)?))
     }
 
@@ -336,7 +347,13 @@ impl LocalDesk {
     pub fn undelivered(&self, actor: &Actor, limit: usize) -> Result<Vec<Gate>> {
         let ids =
             self.read(|read| Ok(read.deliveries_under_way(self.space, &actor.name, limit)?))?;
-        ids.into_iter().map(|id| self.gate(id)).collect()
+        // The store knows askers by name, and a person may have the name of an agent.
+        let gates = ids.into_iter().map(|id| self.stored_gate(id));
+        let own = |gate: &Gate| {
+            let opened = &gate.opened;
+            actor.is_asker(&opened.lineage) || actor.follows(&opened.lineage, opened.task)
+        };
+        gates.filter_map(|gate| gate.map(|gate| gate.filter(own)).transpose()).collect()
     }
 }
 
@@ -425,7 +442,8 @@ pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>
         }
     };
     if let Some(task) = ask.task {
-        batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+        let is_known = may_know_task(batch.actor, task);
+        batch.task(task)?.filter(|_| is_known).ok_or_else(|| not_found("task", &task))?;
     }
     let lineage = batch.actor.lineage();
     let opened = match batch.gate(ask.id)?.map(|gate| gate.opened.clone()) {

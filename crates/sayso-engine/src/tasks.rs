@@ -218,7 +218,8 @@ impl LocalDesk {
 
     /// The handles and states of some tasks.
     pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
-        self.read(|read| Ok(read.task_names(ids)?))
+        let ids: Vec<_> = ids.iter().copied().filter(|id| self.shows_task(*id)).collect();
+        self.read(|read| Ok(read.task_names(self.space, &ids)?))
     }
 }
 

@@ -112,11 +112,16 @@ impl Read<'_> {
     }
 
     /// The handles and states of some tasks, for showing dependencies.
-    pub fn task_names(&mut self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
+    pub fn task_names(
+        &mut self,
+        space: SpaceId,
+        ids: &[TaskId],
+    ) -> Result<Vec<(TaskId, String, Status)>> {
         let mut names = vec![];
         for id in ids {
-            if let Some((row, _)) = self.task(*id)? {
-                names.push((*id, row.task.handle, row.task.status));
+            let found = self.task(*id)?.map(|(row, _)| row.task);
+            if let Some(task) = found.filter(|task| task.space == space) {
+                names.push((*id, task.handle, task.status));
             }
         }
         Ok(names)

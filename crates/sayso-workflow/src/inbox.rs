@@ -7,7 +7,7 @@ use crate::handler::HumanInput;
 use crate::plan::Plan;
 use crate::walk::{Walked, walk};
 use crate::{Error, Events, Result, State, Workflow};
-use sayso_core::flow::{self, Claim, How};
+use sayso_core::flow::{self, Claim, FlowPlace, How};
 use sayso_core::gate::{Card, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{
@@ -36,6 +36,9 @@ pub struct Inbox {
     desk: Desk,
     asker: Actor,
     holder: Holder,
+    /// Where the commands of flows run that are led here, and whether flows are taken over from their home.
+    place: Option<FlowPlace>,
+    adopts: bool,
     waits: Arc<Mutex<Option<Waits>>>,
 }
 
@@ -72,7 +75,24 @@ impl Inbox {
     /// The same, for somebody whose credential was looked at.
     pub fn with_actor(desk: Desk, asker: Actor) -> Self {
         let holder = worker::holder(Path::new(""));
-        Self { desk, asker, holder, waits: Arc::default() }
+        Self { desk, asker, holder, place: None, adopts: false, waits: Arc::default() }
+    }
+
+    /// The same, where flows through workflow files run their commands at this place.
+    #[must_use]
+    pub fn at_place(self, place: FlowPlace) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// The same, which takes flows over from where they went on before.
+    #[must_use]
+    pub fn adopting(self, adopts: bool) -> Self {
+        Self { adopts, ..self }
+    }
+
+    /// Where the commands of flows run that are led here.
+    pub(crate) fn place(&self) -> Option<FlowPlace> {
+        self.place.clone()
     }
 
     /// Begins a flow, or finds the one that was begun under this key. The same key with another state is refused: a
@@ -132,6 +152,7 @@ impl Inbox {
             task: None,
             phase: workflow.first().to_owned(),
             state,
+            place: None,
         })
     }
 
@@ -142,7 +163,7 @@ impl Inbox {
             flow.hold.as_ref().is_some_and(|hold| worker::is_gone(&hold.holder, &holder))
         };
         let dead = before.filter(is_gone).map(|flow| flow.fence);
-        Claim::Take { holder, until: self.lease(), dead }
+        Claim::Take { holder, until: self.lease(), dead, place: self.place(), adopts: self.adopts }
     }
 
     /// Until when we hold a flow without another word.

@@ -203,6 +203,10 @@ pub(crate) enum Command {
     Policy(c::policy::Args),
     /// Check settings, task files, roles and policies, and name every mistake.
     Validate(c::validate::Args),
+    /// Trust the settings of this project: what they name may be run.
+    Trust(c::trust::Args),
+    /// Trust the settings of this project no more.
+    Untrust(c::trust::UntrustArgs),
     /// Serve this store to other machines.
     Serve(c::serve::Args),
     /// Log in to a server.

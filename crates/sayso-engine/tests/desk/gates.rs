@@ -70,7 +70,7 @@ on_each! {
         assert_eq!(waiting().len(), 3, "a failed one is not forgotten");
         desk.deliver(&coder(), second).unwrap();
         let other = Actor { name: "other".into(), ..coder() };
-        fails(desk.acknowledge(&other, first), Code::NotAllowed);
+        fails(desk.acknowledge(&other, first), Code::NotFound);
         for id in [first, second, third] {
             desk.acknowledge(&coder(), id).unwrap();
             let before = bench.entries();
@@ -96,8 +96,8 @@ on_each! {
         assert_eq!(lineage.door, Door::Mcp);
         // Another run of the same agent is another asker.
         let other = Actor { run: Some(bench.desk.new_run_id()), ..actor.clone() };
-        fails(bench.desk.withdraw(&other, id, "not mine"), Code::NotHuman);
-        fails(bench.desk.withdraw(&coder(), id, "not mine"), Code::NotHuman);
+        fails(bench.desk.withdraw(&other, id, "not mine"), Code::NotFound);
+        fails(bench.desk.withdraw(&coder(), id, "not mine"), Code::NotFound);
         bench.desk.withdraw(&actor, id, "mine").unwrap();
         bench.entries();
     }

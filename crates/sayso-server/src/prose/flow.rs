@@ -29,6 +29,14 @@ pub fn flow_event(event: &Event, asked: Option<&Gate>) -> Option<String> {
         Event::Ended { how, note, .. } => {
             format!("{} {}", how.as_str(), harmless_line(note)).trim_end().to_owned()
         }
+        Event::Adopted { home } => {
+            let place = home.place.in_words();
+            format!(
+                "taken over by {}, goes on in {}",
+                harmless_line(&home.name),
+                harmless_line(&place)
+            )
+        }
         Event::Stuck { why } => {
             format!("stuck: {}", shorten(&harmless_line(why), WHY_CHARS_MAX))
         }

@@ -163,8 +163,10 @@ pub(crate) fn filters_by_what_tasks_are(world: &World) {
         ..filter()
     };
     assert_eq!(list(both), [urgent]);
-    let names =
-        world.store.read(|read| read.task_names(&[closed, TaskId::mint(at(0), 1), bug])).unwrap();
+    let names = world
+        .store
+        .read(|read| read.task_names(world.space, &[closed, TaskId::mint(at(0), 1), bug]))
+        .unwrap();
     let states: Vec<_> = names.iter().map(|(id, _, status)| (*id, *status)).collect();
     assert_eq!(states, [(closed, Status::Closed), (bug, Status::Open)]);
 }

@@ -282,9 +282,18 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
             out.line(&format!("  {}", task_went(&row)));
         }
     } else if let Some(flow) = flow_that_asked(desk, gate) {
-        out.line(&format!(
-            "  flow {flow} asked it; if nobody waits for that: sayso flow resume {flow}"
-        ));
+        let handle = &flow.started.handle;
+        // It would run its commands as whoever types that: so it is said to those at its home alone.
+        let home = flow.home.as_ref().map(|home| harmless_line(&home.in_words()));
+        out.line(&match (crate::flows::check_is_home(context, desk, &flow).is_ok(), home) {
+            (true, _) => {
+                format!(
+                    "  flow {handle} asked it; if nobody waits for that: sayso flow resume {handle}"
+                )
+            }
+            (false, Some(home)) => format!("  flow {handle} asked it, and goes on in {home}"),
+            (false, None) => format!("  flow {handle} asked it; see: sayso flow show {handle}"),
+        });
     } else if gate.answer().is_some() && matches!(gate.delivery, Delivery::Pending { .. }) {
         out.line(&format!(
             "  {} gets it as soon as it asks",
@@ -295,14 +304,14 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
 }
 
 /// The flow that waits for a gate and that nobody goes on with, among the newest.
-fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<String> {
+fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<Flow> {
     let newest = FlowFilter { limit: FLOWS_MAX, ..FlowFilter::default() };
     let flows = desk.flows(&newest).ok()?.items;
     let waits = |flow: &&Flow| {
         let asked = flow.waits_for().any(|(_, asked)| asked == gate.opened.id);
         asked && flow.hold.is_none() && flow.started.definition.is_some()
     };
-    flows.iter().find(waits).map(|flow| flow.started.handle.clone())
+    flows.into_iter().find(|flow| waits(&flow))
 }
 
 /// Says how an open gate stands now.

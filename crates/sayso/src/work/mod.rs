@@ -63,6 +63,9 @@ pub(crate) fn setup(
     (desk, actor): (&Desk, &Actor),
     wanted: Wanted,
 ) -> Result<Setup> {
+    if let Some(untrusted) = location.untrusted.as_ref().filter(|u| u.concerns_work()) {
+        return Err(untrusted.refused());
+    }
     let work = &location.work;
     let start = config::start(&context.globals)?;
     let project = location.folder.as_deref().and_then(Path::parent).unwrap_or(&start);

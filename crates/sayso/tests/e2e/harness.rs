@@ -289,6 +289,12 @@ impl Space {
         code["code"].as_str().unwrap().to_owned()
     }
 
+    /// Trusts the settings as they are now, as the user of this machine.
+    #[track_caller]
+    pub fn trust(&self) {
+        self.run(Who::Script, &["trust"]).ok();
+    }
+
     /// Takes back somebody's token.
     pub fn revoke(&self, name: &str) {
         let tokens = self.run(Who::Terminal, &["token", "list", "--json"]).json();

@@ -118,7 +118,7 @@ everywhere! {
         space.ann(&["respond", &gate, "8080"]).ok();
         assert_eq!(space.run(Who::Script, &["wait", &gate]).ok(), "8080");
         assert_eq!(space.show(&gate)["delivery"]["state"], "pending");
-        space.run(Who::Agent("tester"), &["wait", &gate]).exits(5).refused("SAY037");
+        space.run(Who::Agent("tester"), &["wait", &gate]).exits(3).refused("SAY001");
         assert_eq!(space.coder(&["wait", &gate]).ok(), "8080");
         assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
     }

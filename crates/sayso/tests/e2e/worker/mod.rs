@@ -57,6 +57,7 @@ impl<'a> Project<'a> {
             script.display(),
         );
         std::fs::write(path, text).unwrap();
+        self.space.trust();
     }
 
     pub fn write(&self, path: &str, text: &str) {
