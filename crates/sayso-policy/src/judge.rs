@@ -214,7 +214,11 @@ impl Bench<'_, '_> {
 
     /// A tool that no rule may have had in mind, where rules speak of tools.
     fn unknown_tool(&self) -> Option<&str> {
-        self.view.unknown_tool().filter(|_| self.opened.objects_to_tools)
+        let tool = self.view.unknown_tool().filter(|_| self.opened.objects_to_tools)?;
+        let rules = self.policy.rules.iter().filter(|rule| rule.on == On::Tool);
+        let mut named = rules.flat_map(|rule| rule.matches.tool.iter().flatten());
+        let is_named = named.any(|pattern| !pattern.exact.is_any() && pattern.fits(tool, false));
+        (!is_named).then_some(tool)
     }
 
     fn because(&self, rule: &Rule, effect: Effect, note: Option<String>) -> Because {

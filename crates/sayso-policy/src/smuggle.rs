@@ -45,7 +45,7 @@ struct Section<'a> {
 /// The commands that a section is for.
 enum Purpose<'a> {
     Any,
-    /// Commands that begin so.
+    /// This command.
     Command(&'a str),
     /// Ways that policies are known not to see.
     Beyond,
@@ -102,10 +102,7 @@ fn lines(target: &str, is_beyond: bool) -> Vec<SmuggledLine> {
     let sections = Section::all(WAYS);
     let meant = sections.iter().filter(|section| match section.purpose() {
         Purpose::Any => !is_beyond,
-        Purpose::Command(command) => {
-            let is_it = target.strip_prefix(command);
-            !is_beyond && is_it.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        }
+        Purpose::Command(command) => !is_beyond && target == command,
         Purpose::Beyond => is_beyond,
     });
     let line = |title: &str, way: &str| SmuggledLine {

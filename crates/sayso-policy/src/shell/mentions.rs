@@ -23,6 +23,10 @@ pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
 /// may stand between words as well (`s/x/command/e`).
 pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
     let is_part = |c: char| c.is_alphanumeric() || "_-./+~@".contains(c);
+    // As a shell has them (`of=/dev/sda`), and then apart (`--run=command`).
+    if text.contains(['=', ':', ',', '%']) {
+        of_parts(text, |c| is_part(c) || "=:,%".contains(c), found);
+    }
     of_parts(text, is_part, found);
     if text.contains('/') {
         of_parts(text, |c| is_part(c) && c != '/', found);

@@ -458,6 +458,9 @@ impl Inner {
             self.line_of_shell(line, word);
             return at == 2 && words[1].text == "-c";
         }
+        if ["/dev/", "/proc/"].iter().any(|place| word.text.starts_with(place)) {
+            line.is_unclear("a shell reads its commands from elsewhere");
+        }
         // A script, which is a program of its own: a rule that allows `sh script` allows the script.
         line.run.push(base_name(&word.text).to_owned());
         let index = line.commands.len();

@@ -2,7 +2,7 @@
 
 use super::{POLICY, event, hook, understood};
 use crate::governed::policy;
-use crate::harness::{Space, everywhere};
+use crate::harness::everywhere;
 use serde_json::json;
 
 everywhere! {
