@@ -217,6 +217,10 @@ codes! {
     NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
     /// A flow belongs to another place or another leader.
     FlowElsewhere = "SAY066", Conflict, "the flow goes on elsewhere";
+    /// The settings of a project would run something, and nobody has trusted them.
+    Untrusted = "SAY068", NotAllowed, "the settings of this project are not trusted";
+    /// A known way to run a command past a rule is open.
+    Smuggled = "SAY069", Error, "a command can be smuggled past the policy";
     /// The connection was lost while a write was being committed.
     OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
     /// The caller stopped waiting before the write was committed.
@@ -229,10 +233,6 @@ codes! {
     TooManyWrites = "SAY075", NotAllowed, "too many writes in a short time";
     /// A request that did not arrive as a whole in time.
     TooSlow = "SAY076", Error, "the request did not arrive in time";
-    /// The settings of a project would run something, and nobody has trusted them.
-    Untrusted = "SAY068", NotAllowed, "the settings of this project are not trusted";
-    /// A known way to run a command past a rule is open.
-    Smuggled = "SAY069", Error, "a command can be smuggled past the policy";
 }
 
 impl Serialize for Code {
