@@ -213,14 +213,16 @@ codes! {
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
     /// A request came by a name that is not the server's, or from a page that is not.
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
+    /// The terminal of an agent does not show an empty prompt.
+    NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
+    /// An answer is on its way to the agent of a task.
+    Unheard = "SAY061", Conflict, "an answer on the task was not heard yet";
     /// The connection was lost while a write was being committed.
     OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
     /// The caller stopped waiting before the write was committed.
     Expired = "SAY072", Unreachable, "the caller stopped waiting; nothing was written";
     /// The clock of this machine disagrees with the one it is checked against.
     ClockOff = "SAY073", Error, "the clock of this machine is off";
-    /// The terminal of an agent does not show an empty prompt.
-    NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
     /// The server sheds load.
     Overloaded = "SAY074", Unreachable, "the server has too much to do";
     /// An agent writes too fast.

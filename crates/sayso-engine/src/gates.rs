@@ -332,6 +332,11 @@ impl LocalDesk {
         }
     }
 
+    /// Notes that the task of an asker ended before it was handed the ending.
+    pub fn give_up_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
+        self.on_gate(actor, id, Command::GiveUpDelivery { why: why.into() })
+    }
+
     /// Endings this asker has not acknowledged yet, oldest first.
     pub fn undelivered(&self, actor: &Actor, limit: usize) -> Result<Vec<Gate>> {
         let ids =
@@ -402,7 +407,10 @@ fn is_taken(gate: &Gate, now: Timestamp) -> bool {
     match gate.delivery {
         Delivery::Acknowledged { .. } => true,
         Delivery::Delivered { at } => is_past(at, HANDED_MICROS),
-        Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => {
+        Delivery::None
+        | Delivery::Pending { .. }
+        | Delivery::Failed { .. }
+        | Delivery::Never { .. } => {
             gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS))
         }
     }
@@ -509,7 +517,7 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         // That nobody answered is not a no of theirs: the agent hears it and goes on without. And what
         // was said of a move moves the task by that move or not at all.
         verdict: gate
-            .verdict()
+            .verdict_for_task()
             .filter(|v| gate.answer().is_some() || *v == Verdict::Approved)
             .filter(|_| gate.opened.held.is_none()),
     };
@@ -537,7 +545,7 @@ fn words(ending: &Ending) -> Option<String> {
 /// since the question are the answer then.
 pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
     let gate = gate_in(batch, id)?;
-    let is_bare = answer.verdict == Verdict::Approved && answer.content.is_empty();
+    let is_bare = !answer.verdict.is_no() && answer.content.is_empty();
     let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
         return Ok(answer);
     };

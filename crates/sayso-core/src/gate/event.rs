@@ -135,6 +135,11 @@ pub enum Event {
         /// How often it was tried.
         attempts: u32,
     },
+    /// Its task ended before the asker was handed it: nothing came of it.
+    NeverDelivered {
+        /// What ended the task, and who did.
+        why: String,
+    },
     /// Written by a later version; it says nothing to this one.
     #[serde(other)]
     Unknown,
@@ -167,6 +172,7 @@ impl Event {
             Event::Delivered => "gate.delivered",
             Event::Acknowledged => "gate.acknowledged",
             Event::DeliveryFailed { .. } => "gate.delivery_failed",
+            Event::NeverDelivered { .. } => "gate.never_delivered",
             Event::Unknown => "gate.unknown",
         }
     }

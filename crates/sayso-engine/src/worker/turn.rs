@@ -452,7 +452,7 @@ impl Worker<'_> {
         let options: Vec<_> = request
             .options
             .iter()
-            .map(|name| Choice { name: name.clone(), consequence: String::new() })
+            .map(Choice::named)
             .collect();
         let shape = match (request.kind, options.is_empty()) {
             (Kind::Input, false) => Shape::Choice { options, multi: false, other: true },

@@ -115,7 +115,11 @@ pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
         state.complain(failure_in_words(&refusal.into()));
         return vec![];
     }
-    let word = if is_verdict(gate) { "approving" } else { "answering" };
+    let word = match answer.verdict {
+        Verdict::Rejected => "rejecting",
+        Verdict::Answered => "answering",
+        Verdict::Approved => "approving",
+    };
     let words = format!("{word} {}", gate.handle());
     let content = match &answer.content {
         Content::None => String::new(),
@@ -251,7 +255,7 @@ fn why_not(state: &State, gates: &[Gate], verdict: Verdict) -> Option<&'static s
     if !gates.iter().all(|gate| is_alike(&gate)) {
         return Some("these differ in risk or in what is asked; answer them one by one");
     }
-    if !is_verdict(first) && verdict == Verdict::Approved {
+    if !is_verdict(first) && !verdict.is_no() {
         return Some("each of these wants an answer of its own");
     }
     let is_yours = gates.iter().all(|gate| state.is_mine(gate));
@@ -287,11 +291,11 @@ fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, String> {
         }
         Shape::Form { .. } => {
             let form = draft.form.clone().ok_or("fill in the form first: e")?;
-            Answer { content: Content::Form(form), ..Answer::approved() }
+            Answer::form(form)
         }
     };
     let reason = Some(draft.reason.clone()).filter(|reason| !reason.is_empty());
-    Ok(Answer { reason, ..answer })
+    Ok(Answer { reason, ..answer }.to_question(&gate.card.shape))
 }
 
 /// A form as it was filled in, or arguments as they were changed, without comments.
@@ -456,7 +460,7 @@ pub(super) fn forget(state: &mut State, gate: GateId) -> Option<Spoken> {
 pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<String> {
     let handle = gate.handle();
     let what = match spoken.says.as_slice() {
-        [say] if say.answer.verdict == Verdict::Rejected => format!("your no to {handle}"),
+        [say] if say.answer.verdict.is_no() => format!("your no to {handle}"),
         [say] if say.answer.content == Content::None => format!("your yes to {handle}"),
         [_] => format!("your answer to {handle}"),
         _ => spoken.words.clone(),
@@ -466,12 +470,7 @@ pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<Str
         // It had arrived.
         Some(Ending::Answered { by, .. }) if by.name == state.me.name => return None,
         Some(Ending::Answered { answer, by }) => {
-            let did = match (answer.verdict, answer.content.is_empty()) {
-                (Verdict::Rejected, _) => "rejected",
-                (Verdict::Approved, true) => "approved",
-                (Verdict::Approved, false) => "answered",
-            };
-            format!("{} {did} {handle} first", prose::signed(by))
+            format!("{} {} {handle} first", prose::signed(by), answer.verdict)
         }
         Some(_) => format!("{handle}: {}", ending_in_words(gate)),
     };

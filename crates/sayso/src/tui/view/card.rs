@@ -147,7 +147,7 @@ fn head(state: &State, row: &Row, page: &mut Page) {
     }
     if !gate.is_open() {
         let (sign, look) = match gate.verdict() {
-            Some(Verdict::Approved) => ("✓", Look::Good),
+            Some(Verdict::Approved | Verdict::Answered) => ("✓", Look::Good),
             Some(Verdict::Rejected) => ("✗", Look::Bad),
             None => ("–", Look::Faint),
         };
@@ -374,7 +374,8 @@ fn options(gate: &Gate, draft: &Draft, page: &mut Page) {
         };
         let look = if is_picked { Look::Strong } else { Look::Plain };
         let name = harmless_line(&option.name);
-        page.text(look, "  ", &format!("{:>2} {sign} {name}", at + 1));
+        let no = if gate.card.shape.declines(&option.name) { prose::DECLINES } else { "" };
+        page.text(look, "  ", &format!("{:>2} {sign} {name}{no}", at + 1));
         if !option.consequence.is_empty() {
             page.text(
                 Look::Faint,

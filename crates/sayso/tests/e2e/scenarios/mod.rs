@@ -8,6 +8,7 @@ mod deleting;
 mod evidence;
 mod hostile;
 mod json;
+mod options;
 mod passphrase;
 mod races;
 mod ready;
