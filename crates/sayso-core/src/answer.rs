@@ -254,7 +254,8 @@ impl Answer {
                 if picked.iter().any(|name| shape.declines(name)) =>
             {
                 if let Some(yes) = picked.iter().find(|name| !shape.declines(name)) {
-                    let message = format!("{yes:?} is picked together with an option that means no");
+                    let message =
+                        format!("{yes:?} is picked together with an option that means no");
                     return Err(Refusal::new(Code::WrongAnswer, message)
                         .hint("pick the no alone, or leave it out"));
                 }

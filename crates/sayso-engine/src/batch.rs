@@ -225,12 +225,8 @@ impl<'w, 'c> Batch<'w, 'c> {
         if self.actor.role != Role::Agent || !command.moves_away() {
             return Ok(());
         }
-        let filter = GateFilter {
-            task: Some(id),
-            ended: true,
-            limit: ENDED_MAX,
-            ..GateFilter::default()
-        };
+        let filter =
+            GateFilter { task: Some(id), ended: true, limit: ENDED_MAX, ..GateFilter::default() };
         let gates = self.write.gates(self.space, &filter)?.items;
         let actor = self.actor;
         match self.task(id)? {

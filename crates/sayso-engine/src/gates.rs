@@ -6,7 +6,7 @@ use crate::{
     Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
 };
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
-use sayso_core::task::{self, Event as TaskEvent};
+use sayso_core::task::{self, Event as TaskEvent, Status, Task};
 use sayso_core::{
     Actor, Answer, AtEnd, Code, Content, Deed, FlowId, GateId, Kind, Proof, Refusal, Role, Shape,
     TaskId, Timestamp, Verdict,
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How many gates of an asker are looked at for one that asks the same.
 const ASKED_BEFORE_MAX: usize = 200;
+
+/// So many tasks that wait for one that is given up are blocked with it.
+const DEPENDENTS_MAX: usize = 10_000;
 
 /// How long an answer that was handed over is handed over again: it may have got lost on the way.
 const HANDED_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -410,9 +413,7 @@ fn is_taken(gate: &Gate, now: Timestamp) -> bool {
         Delivery::None
         | Delivery::Pending { .. }
         | Delivery::Failed { .. }
-        | Delivery::Never { .. } => {
-            gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS))
-        }
+        | Delivery::Never { .. } => gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS)),
     }
 }
 
@@ -522,6 +523,7 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
             .filter(|_| gate.opened.held.is_none()),
     };
     batch.on_task(task, &settle)?;
+    block_dependents(batch, task, was)?;
     if let Ending::Expired { at_end: AtEnd::Fail, .. } = ending {
         let reason = format!("nobody answered gate {} in time", gate.handle());
         batch.on_task(task, &task::Command::Fail { reason })?;
@@ -531,6 +533,25 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         return gate_in(batch, id);
     }
     Ok(gate)
+}
+
+/// What waits for a task that was given up was not made possible by that. It is stuck until a person says how it goes
+/// on.
+fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) -> Result<()> {
+    let was_up = was.is_some_and(|was| !was.is_over());
+    let given_up = batch.task(id)?.filter(|task| was_up && task.is_given_up());
+    let Some(handle) = given_up.map(|task| task.handle.clone()) else { return Ok(()) };
+    let reason = format!("it waits for {handle}, which was given up");
+    let was_approved = std::mem::replace(&mut batch.is_approved, true);
+    for dependent in batch.write.waiting_on(id, DEPENDENTS_MAX)? {
+        let is_up = |task: &Task| matches!(task.status, Status::Open | Status::Deferred);
+        if batch.task(dependent)?.is_some_and(is_up) {
+            let reason = reason.clone();
+            batch.on_task(dependent, &task::Command::Block { reason })?;
+        }
+    }
+    batch.is_approved = was_approved;
+    Ok(())
 }
 
 /// What the person wrote, if anything.

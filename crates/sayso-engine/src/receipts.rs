@@ -25,7 +25,8 @@ impl LocalDesk {
         let now = self.now();
         self.read(|read| {
             let mut receipt = Receipt::of(&happened(read, &gate)?);
-            if let Some(task) = gate.opened.task.map(|task| read.task(task)).transpose()?.flatten() {
+            if let Some(task) = gate.opened.task.map(|task| read.task(task)).transpose()?.flatten()
+            {
                 receipt.note_end_of_task(&gate, &task.0.task);
             }
             receipt.onward = onward(read, &gate)?;

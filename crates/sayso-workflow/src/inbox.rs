@@ -11,8 +11,8 @@ use sayso_core::flow::{self, Claim, How};
 use sayso_core::gate::{Card, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{
-    Actor, Answer, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp,
-    Verdict,
+    Actor, Answer, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId,
+    Timestamp, Verdict,
 };
 use sayso_engine::{
     Ask, Desk, Listening, NewFlow, Place, ReadyFilter, Waited, Waits, World, is_held, worker,

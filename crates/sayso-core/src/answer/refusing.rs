@@ -12,9 +12,35 @@ const YES: [&str; 22] = [
 
 /// First words of an option that read as a no.
 const NO: [&str; 29] = [
-    "no", "n", "nope", "nah", "not", "don't", "dont", "never", "reject", "rejected", "decline",
-    "declined", "deny", "denied", "refuse", "refused", "disallow", "forbid", "block", "disapprove",
-    "disagree", "cancel", "abort", "stop", "halt", "quit", "nogo", "veto", "false",
+    "no",
+    "n",
+    "nope",
+    "nah",
+    "not",
+    "don't",
+    "dont",
+    "never",
+    "reject",
+    "rejected",
+    "decline",
+    "declined",
+    "deny",
+    "denied",
+    "refuse",
+    "refused",
+    "disallow",
+    "forbid",
+    "block",
+    "disapprove",
+    "disagree",
+    "cancel",
+    "abort",
+    "stop",
+    "halt",
+    "quit",
+    "nogo",
+    "veto",
+    "false",
 ];
 
 impl Shape {
@@ -24,9 +50,8 @@ impl Shape {
         let Shape::Choice { options, .. } = self else { return false };
         let reads_as = |words: &[&str], name: &str| words.contains(&first_word(name).as_str());
         let is_said = || options.iter().any(|option| option.name == name && option.declines);
-        let reads_as_no = || {
-            is_no(name) && options.iter().any(|o| reads_as(&YES, &o.name) && !is_no(&o.name))
-        };
+        let reads_as_no =
+            || is_no(name) && options.iter().any(|o| reads_as(&YES, &o.name) && !is_no(&o.name));
         options.iter().any(|option| option.name == name) && (is_said() || reads_as_no())
     }
 
@@ -53,7 +78,8 @@ impl Shape {
 /// "no", "No, wait", "don't", "do not", "no-go".
 fn is_no(name: &str) -> bool {
     let plain = plain(name);
-    let is_do_not = plain.strip_prefix("do not").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+    let is_do_not =
+        plain.strip_prefix("do not").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
     is_do_not || NO.contains(&first_word(name).as_str())
 }
 

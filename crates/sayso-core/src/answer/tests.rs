@@ -26,12 +26,7 @@ fn what_fits_what() {
         (Kind::Checkpoint, Shape::Verdict, Answer::text("no"), Some(Code::WrongAnswer)),
         (Kind::Approval, Shape::Verdict, picks(&["red"], None), Some(Code::WrongAnswer)),
         (Kind::Work, Shape::Verdict, Answer::rejected(None), Some(Code::ReasonMissing)),
-        (
-            Kind::Work,
-            Shape::Verdict,
-            Answer::rejected(Some(" ".into())),
-            Some(Code::ReasonMissing),
-        ),
+        (Kind::Work, Shape::Verdict, Answer::rejected(Some(" ".into())), Some(Code::ReasonMissing)),
         (Kind::Work, Shape::Verdict, Answer::rejected(Some("no access".into())), None),
         (Kind::Input, Shape::Text, Answer::text("JWT"), None),
         (Kind::Input, Shape::Text, Answer::text("  \n"), Some(Code::EmptyAnswer)),
@@ -39,12 +34,7 @@ fn what_fits_what() {
         (Kind::Input, Shape::Text, Answer::rejected(None), None),
         (Kind::Input, Shape::Text, picks(&["red"], None), Some(Code::WrongAnswer)),
         (Kind::Decision, choice(false, false), picks(&["red"], None), None),
-        (
-            Kind::Decision,
-            choice(false, false),
-            picks(&["Red"], None),
-            Some(Code::UnknownOption),
-        ),
+        (Kind::Decision, choice(false, false), picks(&["Red"], None), Some(Code::UnknownOption)),
         (
             Kind::Decision,
             choice(false, false),
@@ -92,18 +82,8 @@ fn what_fits_what() {
             Answer { content: Content::Arguments(json!({})), ..Answer::approved() },
             Some(Code::WrongAnswer),
         ),
-        (
-            Kind::Input,
-            form.clone(),
-            Answer::form(json!({"n": 1})),
-            None,
-        ),
-        (
-            Kind::Input,
-            form,
-            Answer::form(json!({"n": "1"})),
-            Some(Code::InvalidForm),
-        ),
+        (Kind::Input, form.clone(), Answer::form(json!({"n": 1})), None),
+        (Kind::Input, form, Answer::form(json!({"n": "1"})), Some(Code::InvalidForm)),
         (
             Kind::Decision,
             choice(false, false),
@@ -146,10 +126,7 @@ fn what_cannot_be_asked() {
     assert_eq!(code(of(vec![option(" ")])), Some(Code::BadValue));
     let many = (0..=OPTIONS_MAX).map(|n| option(&n.to_string())).collect();
     assert_eq!(code(of(many)), Some(Code::TooLarge));
-    assert_eq!(
-        code(Shape::Form { schema: json!({"type": "nonsense"}) }),
-        Some(Code::InvalidForm)
-    );
+    assert_eq!(code(Shape::Form { schema: json!({"type": "nonsense"}) }), Some(Code::InvalidForm));
     let remote = json!({"$ref": "http://127.0.0.1:1/schema.json"});
     assert_eq!(code(Shape::Form { schema: remote }), Some(Code::InvalidForm));
 }
@@ -187,19 +164,9 @@ fn a_format_holds_wherever_the_form_is_filled_in() {
     let address = " is not an address, such as https://example.com";
     let moment = " is not a day and a time with its zone, such as 2026-11-18T09:30:00Z";
     for (format, fits, does_not, words) in [
-        (
-            "date",
-            "2028-02-29",
-            "2026-02-31",
-            " is not a day of the calendar, such as 2026-11-18",
-        ),
+        ("date", "2028-02-29", "2026-02-31", " is not a day of the calendar, such as 2026-11-18"),
         ("date-time", "2026-11-18T09:30:00+01:00", "2026-11-18 at nine", moment),
-        (
-            "time",
-            "09:30:00Z",
-            "25:00",
-            " is not a time of day with its zone, such as 09:30:00Z",
-        ),
+        ("time", "09:30:00Z", "25:00", " is not a time of day with its zone, such as 09:30:00Z"),
         ("email", "ann@example.com", "nobody", mail),
         ("idn-email", "änn@exämple.com", "änn@ex ämple.com", mail),
         ("uri", "https://example.com/a?b=c", "http://x y", address),
@@ -233,8 +200,7 @@ fn all_that_does_not_fit_is_told_at_once() {
 fn everything_that_does_not_fit_is_told_and_a_few_in_words() {
     let properties: serde_json::Map<_, _> =
         (0..12).map(|at| (format!("f{at}"), json!({"type": "integer"}))).collect();
-    let form: serde_json::Map<_, _> =
-        (0..12).map(|at| (format!("f{at}"), json!("x"))).collect();
+    let form: serde_json::Map<_, _> = (0..12).map(|at| (format!("f{at}"), json!("x"))).collect();
     let schema = json!({"type": "object", "properties": properties});
     let answer = Answer { content: Content::Form(form.into()), ..Answer::approved() };
     let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
@@ -245,8 +211,7 @@ fn everything_that_does_not_fit_is_told_and_a_few_in_words() {
 /// Sixty references to references: 2^60 parts, a few kilobytes of text.
 fn bomb() -> Value {
     let both = |n: u32| json!({"anyOf": vec![json!({"$ref": format!("#/$defs/{n}")}); 2]});
-    let mut defs: serde_json::Map<_, _> =
-        (0..60).map(|n| (n.to_string(), both(n + 1))).collect();
+    let mut defs: serde_json::Map<_, _> = (0..60).map(|n| (n.to_string(), both(n + 1))).collect();
     defs.insert("60".into(), json!({"type": "integer"}));
     json!({"$defs": defs, "$ref": "#/$defs/0"})
 }
@@ -280,8 +245,55 @@ fn a_hostile_pattern_is_answered_in_linear_time() {
     let shape = Shape::Form { schema };
     let form = Content::Form(json!(format!("{}!", "a".repeat(50_000))));
     let answer = Answer { content: form, ..Answer::approved() };
-    assert_eq!(
-        answer.check(Kind::Input, &shape).err().map(|r| r.code),
-        Some(Code::InvalidForm)
-    );
+    assert_eq!(answer.check(Kind::Input, &shape).err().map(|r| r.code), Some(Code::InvalidForm));
+}
+
+/// What was written before texts and choices had a verdict of their own is read as what it was.
+#[test]
+fn an_older_answer_is_read_as_answered() {
+    let table = [
+        (json!({"verdict": "approved"}), Verdict::Approved),
+        (json!({"verdict": "approved", "content": {"text": "8081"}}), Verdict::Answered),
+        (
+            json!({"verdict": "approved", "content": {"choice": {"picked": ["a"]}}}),
+            Verdict::Answered,
+        ),
+        (json!({"verdict": "approved", "content": {"form": {"n": 1}}}), Verdict::Answered),
+        (json!({"verdict": "approved", "content": {"arguments": {}}}), Verdict::Approved),
+        (json!({"verdict": "rejected", "content": {"text": "no"}}), Verdict::Rejected),
+    ];
+    for (stored, expected) in table {
+        let answer: Answer = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(answer.verdict, expected, "{stored}");
+        let again: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
+        assert_eq!(again, answer);
+    }
+}
+
+/// A verdict is what the content says, whatever came with it; and an answer without a content is none.
+#[test]
+fn the_verdict_follows_the_content() {
+    let option = |name: &str| Choice::named(name);
+    let shape =
+        Shape::Choice { options: vec![option("yes"), option("no")], multi: true, other: true };
+    let kind = Kind::Decision;
+    let table = [
+        (picks(&["yes"], None), Some(Verdict::Answered)),
+        (Answer { verdict: Verdict::Approved, ..picks(&["yes"], None) }, Some(Verdict::Answered)),
+        (Answer { verdict: Verdict::Approved, ..picks(&["no"], None) }, Some(Verdict::Rejected)),
+        (picks(&["no"], Some("not today")), Some(Verdict::Rejected)),
+        (picks(&[], Some("no")), Some(Verdict::Answered)),
+        (picks(&["yes", "no"], None), None),
+        (Answer { verdict: Verdict::Rejected, ..picks(&["yes"], None) }, None),
+        (Answer { verdict: Verdict::Answered, ..Answer::approved() }, None),
+        (Answer::approved(), None),
+        (Answer::rejected(None), Some(Verdict::Rejected)),
+    ];
+    for (given, expected) in table {
+        let answer = given.clone().to_question(&shape);
+        let verdict = answer.check(kind, &shape).ok().map(|()| answer.verdict);
+        assert_eq!(verdict, expected, "{given:?}");
+    }
+    let bare = Answer { verdict: Verdict::Answered, ..Answer::approved() };
+    assert!(bare.check(Kind::Approval, &Shape::Verdict).is_err(), "a yes is spelt out");
 }

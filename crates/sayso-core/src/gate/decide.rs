@@ -4,7 +4,7 @@ use super::schedule::tick;
 use super::voices::{Absent, suffices};
 use super::{Card, Delivery, Ending, Event, Gate, Held, Opened, Signature};
 use crate::{
-    Actor, Answer, Approvers, Code, Deed, GateId, Proof, Refusal, Role, Timestamp,
+    Actor, Answer, Approvers, Code, Deed, GateId, Proof, Refusal, Role, Timestamp, Verdict,
 };
 use std::collections::BTreeSet;
 
@@ -61,6 +61,11 @@ pub enum Command {
         to: String,
         /// Why.
         reason: String,
+    },
+    /// Let votes fall in which somebody had a part who is no longer here.
+    DropVotes {
+        /// Who.
+        of: String,
     },
     /// Let happen what is due.
     Tick,
@@ -143,6 +148,7 @@ pub fn decide(
         }
         Command::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
         Command::Delegate { to, reason } => delegate(gate, to, reason, actor, at),
+        Command::DropVotes { of } => drop_votes(gate, of, actor),
         Command::Tick => actor.check(Deed::Track, "let time pass").map(|()| tick(gate, at)),
         Command::Extend { until } => extend(gate, *until, actor, at),
         Command::Withdraw { reason } => withdraw(gate, reason, actor),
@@ -428,7 +434,12 @@ fn closed(gate: &Gate, ending: &Ending) -> Refusal {
     match ending {
         Ending::Answered { answer, by } => Refusal::new(
             Code::AlreadyAnswered,
-            format!("gate {handle} is already answered: {} by {}", answer.verdict, by.name),
+            match answer.verdict {
+                Verdict::Answered => format!("gate {handle} is already answered by {}", by.name),
+                verdict @ (Verdict::Approved | Verdict::Rejected) => {
+                    format!("gate {handle} is already answered: {verdict} by {}", by.name)
+                }
+            },
         )
         .hint(format!("see the answer with: sayso show {handle}")),
         Ending::Expired { .. } => Refusal::new(
@@ -494,6 +505,13 @@ fn delegate(
     }
     let (by, to, reason) = (actor.name.clone(), to.to_owned(), reason.to_owned());
     Ok(vec![Event::Delegated { by, to, reason }])
+}
+
+/// Who sends a person away lets their voice fall as well: a quorum is of people who are here.
+fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Govern, "let votes fall")?;
+    let has_votes = gate.is_open() && gate.votes.iter().any(|vote| vote.is_of(of));
+    Ok(if has_votes { vec![Event::VotesDropped { of: of.into() }] } else { vec![] })
 }
 
 /// Whether somebody can stand in for this person.

@@ -92,6 +92,11 @@ pub enum Event {
         /// Who, how and when.
         by: Signature,
     },
+    /// Votes in which somebody had a part who is no longer here count no more.
+    VotesDropped {
+        /// Who.
+        of: String,
+    },
     /// It was answered.
     Answered {
         /// The answer.
@@ -160,6 +165,7 @@ impl Event {
             Event::Escalated { .. } => "gate.escalated",
             Event::Delegated { .. } => "gate.delegated",
             Event::Voted { .. } => "gate.voted",
+            Event::VotesDropped { .. } => "gate.votes_dropped",
             Event::Answered { .. } => "gate.answered",
             Event::Warned => "gate.warned",
             Event::Extended { .. } => "gate.extended",

@@ -212,6 +212,13 @@ pub struct Vote {
     pub answer: Answer,
 }
 
+impl Vote {
+    /// Whether somebody has a part in it: it is theirs, or was given in their place.
+    pub fn is_of(&self, name: &str) -> bool {
+        self.by.name == name || self.by.stands_for.iter().any(|absent| absent == name)
+    }
+}
+
 /// What became of what was held behind a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acted {
@@ -419,6 +426,7 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
             gate.votes.retain(|v| v.by.name != by.name);
             gate.votes.push(Vote { by: by.clone(), answer: answer.clone() });
         }
+        Event::VotesDropped { of } => gate.votes.retain(|vote| !vote.is_of(of)),
         Event::Answered { answer, by } => {
             end(&mut gate, Ending::Answered { answer: answer.clone(), by: by.clone() }, at);
         }
@@ -497,6 +505,7 @@ fn counts(gate: &Gate, event: &Event) -> bool {
         | Event::Overdue
         | Event::Delegated { .. }
         | Event::Voted { .. }
+        | Event::VotesDropped { .. }
         | Event::Answered { .. }
         | Event::Expired { .. }
         | Event::Withdrawn { .. }
@@ -540,6 +549,7 @@ pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
         | Event::Snoozed { .. }
         | Event::Extended { .. }
         | Event::Voted { .. }
+        | Event::VotesDropped { .. }
         | Event::Acted { .. }
         | Event::Delivered
         | Event::Acknowledged

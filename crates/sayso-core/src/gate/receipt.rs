@@ -174,6 +174,9 @@ fn step(one: &Happened) -> Option<Step> {
         Event::NeverDelivered { why } => {
             (Stage::Failed, carried(), format!("{NEVER_DELIVERED}: {why}"))
         }
+        Event::VotesDropped { of } => {
+            (Stage::Voted, carried(), format!("what {of} had said counts no more"))
+        }
         Event::Revised { .. }
         | Event::Claimed { .. }
         | Event::Released

@@ -175,6 +175,11 @@ impl Task {
         self.leaning.max(Some(outcome))
     }
 
+    /// Whether it was closed since a person would not have it done.
+    pub fn is_given_up(&self) -> bool {
+        self.status == Status::Closed && self.verdict == Some(Verdict::Rejected)
+    }
+
     /// What ended it, and who did.
     pub fn end_in_words(&self) -> String {
         match &self.closure {

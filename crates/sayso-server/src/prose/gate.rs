@@ -72,7 +72,9 @@ fn consequences(gate: &Gate) -> Option<String> {
     let leads = |verdict| match (opened.kind, opened.kind.outcome(verdict), verdict) {
         (_, Outcome::Done, _) => "closes the task",
         (_, Outcome::Abandoned, _) => "closes the task as not done",
-        (Kind::Checkpoint, Outcome::Back, Verdict::Approved | Verdict::Answered) => "lets the agent go on",
+        (Kind::Checkpoint, Outcome::Back, Verdict::Approved | Verdict::Answered) => {
+            "lets the agent go on"
+        }
         (Kind::Checkpoint, Outcome::Back, Verdict::Rejected) => "has the agent do it again",
         (_, Outcome::Back, _) => "gives the task back to the agent",
     };

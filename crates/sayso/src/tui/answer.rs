@@ -69,6 +69,18 @@ fn is_looked_at(state: &mut State, at: Duration) -> bool {
     is_so
 }
 
+/// Whether all that is asked was on the screen. A yes to the rest of it would be one to nothing that was seen; who says
+/// so is told how to read on.
+pub(super) fn has_read(state: &mut State) -> bool {
+    let unread = state.drawn.as_ref().map_or(0, |drawn| drawn.unread);
+    if unread > 0 {
+        let lines = if unread == 1 { "line is" } else { "lines are" };
+        let key = shown(Action::ReadOn);
+        state.complain(format!("{unread} {lines} below: {key} reads on, and then you can answer"));
+    }
+    unread == 0
+}
+
 /// Whether a card has been on the screen for a moment, as it is.
 fn is_drawn(state: &State, row: &Row, at: Duration) -> bool {
     let gate = row.gate();
@@ -95,7 +107,7 @@ pub(super) fn still(state: &State, target: &Target) -> Option<Gate> {
 
 /// Says yes to the card under the cursor, or sends the answer that was written for it.
 pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
-    let Some(row) = ready(state, at) else { return vec![] };
+    let Some(row) = ready(state, at).filter(|_| has_read(state)) else { return vec![] };
     let gate = row.gate();
     if kept::is_unfinished(state, row.id()) {
         state.complain("what you wrote in the editor is not in the answer yet: e goes on with it");

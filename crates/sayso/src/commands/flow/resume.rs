@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::exit::{self, Failure, Result};
 use crate::flows::{Leader, definition_of};
+use crate::work;
 use clap_complete::ArgValueCompleter;
 use sayso_core::flow::{Flow, How};
 use sayso_core::run::Holder;
@@ -30,6 +31,9 @@ const REST_MAX: Duration = Duration::from_secs(600);
 /// whose leader died before the work was brought home, is brought home. With `--all` and `--watch` nobody is asked here; one
 /// that cannot go on is reported, and the others do. Flows whose step failed are left out of both: what they run might cost
 /// something each time. Name one to try its step again, or try all of them with `--stuck`.
+///
+/// It ends with 0 when nothing is left to go on with, with 7 when a flow waits for a person, with 14 when one is stuck or
+/// left out, and with 128 and the number of the signal when one ended it before.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso flow resume f7k2            go on with one
@@ -91,8 +95,8 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let mut round =
         Round { context, desk: &desk, leaders: [None, None], rests: BTreeMap::new(), count: 0 };
     let mut worst = Exit::Ok;
-    if !args.stuck {
-        say_what_is_left_out(context, &desk)?;
+    if !args.stuck && say_what_is_left_out(context, &desk)? {
+        worst = Exit::Unfinished;
     }
     loop {
         for flow in std::mem::take(&mut left) {
@@ -103,7 +107,9 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
             worst = worst.max(round.through(true)?);
         }
         if round.is_stopped() {
-            return Ok(worst);
+            // Whoever stays is ended by a signal when all is well.
+            let ended = work::ended_by_signal().filter(|_| !args.watch);
+            return Ok(ended.map_or(worst, |ended| worst.max(ended)));
         }
         if !args.watch {
             break;
@@ -116,13 +122,13 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     Ok(worst)
 }
 
-/// Whoever picks up answers is told what they do not try again, and how to.
-fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<()> {
+/// Whoever picks up answers is told what they do not try again, and how to. Whether there was something.
+fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<bool> {
     let filter = ReadyFilter { stuck: true, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
     let stuck = desk.ready_flows(&filter)?;
     let count = stuck.items.iter().filter(|flow| flow.started.definition.is_some()).count();
     let (more, flows) = match (stuck.more, count) {
-        (false, 0) => return Ok(()),
+        (false, 0) => return Ok(false),
         (true, _) => ("more than ", "flows"),
         (false, 1) => ("", "flow"),
         (false, _) => ("", "flows"),
@@ -131,7 +137,7 @@ fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<()> {
         "left out: {more}{count} {flows} whose step failed; see sayso flow list, try again with: sayso flow resume --all \
          --stuck"
     ));
-    Ok(())
+    Ok(true)
 }
 
 /// What going on with one flow after the other shares.

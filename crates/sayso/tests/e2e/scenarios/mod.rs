@@ -18,6 +18,8 @@ mod requires;
 mod seeds;
 mod several;
 mod shell;
+mod shielded;
+mod signoffs;
 mod tasks;
 mod verdicts;
 mod waiting;
