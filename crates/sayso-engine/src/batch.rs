@@ -12,7 +12,7 @@ use sayso_core::text::shorten;
 use sayso_core::{
     Actor, Code, FlowId, GateId, Refusal, Role, RunId, SpaceId, TaskId, Timestamp, Verdict,
 };
-use sayso_store::{Delivery, Handles, Notice, RequestRow, Setting, Write};
+use sayso_store::{Delivery, GateFilter, Handles, Notice, RequestRow, Setting, Write};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +24,9 @@ const LONG_TEXT_BYTES_MIN: usize = 1024;
 
 /// So much of a reason is in an entry of the audit. The whole of it is in the event.
 const REASON_CHARS_MAX: usize = 2_000;
+
+/// So many ended gates of a task are looked at for an answer on its way, the last ones first.
+const ENDED_MAX: usize = 200;
 
 /// What is being decided in one transaction. Nothing is written before [`Batch::commit`].
 pub(crate) struct Batch<'w, 'c> {
@@ -205,6 +208,9 @@ impl<'w, 'c> Batch<'w, 'c> {
             Ok(events) => events,
             Err(refusal) => return Err(self.or_held(id, command, refusal)?.into()),
         };
+        if !events.is_empty() {
+            self.check_is_heard(id, command)?;
+        }
         // Behind the decision: an edit that is a verdict in disguise is refused as one, and written down.
         if let task::Command::Edit(edit) = command {
             self.check_may_edit(id, edit)?;
@@ -224,11 +230,27 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(!events.is_empty())
     }
 
+    /// Refuses to let an agent move a task away under an answer that is on its way.
+    fn check_is_heard(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
+        if self.actor.role != Role::Agent || !command.moves_away() {
+            return Ok(());
+        }
+        let filter =
+            GateFilter { task: Some(id), ended: true, limit: ENDED_MAX, ..GateFilter::default() };
+        let gates = self.write.gates(self.space, &filter)?.items;
+        let actor = self.actor;
+        match self.task(id)? {
+            Some(task) => Ok(task::check_is_heard(task, command, actor, &gates)?),
+            None => Ok(()),
+        }
+    }
+
     /// Judges a command about a task without doing it.
     pub(crate) fn may_task(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
         let (actor, at) = (self.actor, self.at);
         match task::decide(self.task(id)?, command, actor, at) {
-            Ok(_) => Ok(()),
+            Ok(events) if events.is_empty() => Ok(()),
+            Ok(_) => self.check_is_heard(id, command),
             Err(refusal) => Err(self.or_held(id, command, refusal)?.into()),
         }
     }

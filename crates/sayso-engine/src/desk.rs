@@ -175,6 +175,8 @@ desk! {
         fn acknowledge(id: GateId) -> Gate, Anyone;
         /// Notes that it could not be handed over.
         fn fail_delivery(id: GateId, why: &str) -> Gate, Operators;
+        /// Notes that the task of an asker ended before it was handed the ending.
+        fn give_up_delivery(id: GateId, why: &str) -> Gate, Operators;
         /// A gate, for somebody who wants to read it. An agent reads its own.
         fn gate_for(id: GateId) -> Gate, Anyone;
         /// Gates, a page at a time. An agent sees its own.

@@ -7,7 +7,7 @@ use crate::{
     Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
 };
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
-use sayso_core::task::{self, Event as TaskEvent};
+use sayso_core::task::{self, Event as TaskEvent, Status, Task};
 use sayso_core::{
     Actor, Answer, AtEnd, Code, Content, Deed, FlowId, GateId, Kind, Proof, Refusal, Role, Shape,
     TaskId, Timestamp, Verdict,
@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// How many gates of an asker are looked at for one that asks the same.
 const ASKED_BEFORE_MAX: usize = 200;
+
+/// So many tasks that wait for one that is given up are blocked with it.
+const DEPENDENTS_MAX: usize = 10_000;
 
 /// How long an answer that was handed over is handed over again: it may have got lost on the way.
 const HANDED_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -344,6 +347,11 @@ impl LocalDesk {
         }
     }
 
+    /// Notes that the task of an asker ended before it was handed the ending.
+    pub fn give_up_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
+        self.on_gate(actor, id, Command::GiveUpDelivery { why: why.into() })
+    }
+
     /// Endings this asker has not acknowledged yet, oldest first.
     pub fn undelivered(&self, actor: &Actor, limit: usize) -> Result<Vec<Gate>> {
         let ids =
@@ -420,9 +428,10 @@ fn is_taken(gate: &Gate, now: Timestamp) -> bool {
     match gate.delivery {
         Delivery::Acknowledged { .. } => true,
         Delivery::Delivered { at } => is_past(at, HANDED_MICROS),
-        Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => {
-            gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS))
-        }
+        Delivery::None
+        | Delivery::Pending { .. }
+        | Delivery::Failed { .. }
+        | Delivery::Never { .. } => gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS)),
     }
 }
 
@@ -528,11 +537,12 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         // That nobody answered is not a no of theirs: the agent hears it and goes on without. And what
         // was said of a move moves the task by that move or not at all.
         verdict: gate
-            .verdict()
+            .verdict_for_task()
             .filter(|v| gate.answer().is_some() || *v == Verdict::Approved)
             .filter(|_| gate.opened.held.is_none()),
     };
     batch.on_task(task, &settle)?;
+    block_dependents(batch, task, was)?;
     if let Ending::Expired { at_end: AtEnd::Fail, .. } = ending {
         let reason = format!("nobody answered gate {} in time", gate.handle());
         batch.on_task(task, &task::Command::Fail { reason })?;
@@ -542,6 +552,25 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         return gate_in(batch, id);
     }
     Ok(gate)
+}
+
+/// What waits for a task that was given up was not made possible by that. It is stuck until a person says how it goes
+/// on.
+fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) -> Result<()> {
+    let was_up = was.is_some_and(|was| !was.is_over());
+    let given_up = batch.task(id)?.filter(|task| was_up && task.is_given_up());
+    let Some(handle) = given_up.map(|task| task.handle.clone()) else { return Ok(()) };
+    let reason = format!("it waits for {handle}, which was given up");
+    let was_approved = std::mem::replace(&mut batch.is_approved, true);
+    for dependent in batch.write.waiting_on(id, DEPENDENTS_MAX)? {
+        let is_up = |task: &Task| matches!(task.status, Status::Open | Status::Deferred);
+        if batch.task(dependent)?.is_some_and(is_up) {
+            let reason = reason.clone();
+            batch.on_task(dependent, &task::Command::Block { reason })?;
+        }
+    }
+    batch.is_approved = was_approved;
+    Ok(())
 }
 
 /// What the person wrote, if anything.
@@ -556,7 +585,7 @@ fn words(ending: &Ending) -> Option<String> {
 /// since the question are the answer then.
 pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
     let gate = gate_in(batch, id)?;
-    let is_bare = answer.verdict == Verdict::Approved && answer.content.is_empty();
+    let is_bare = !answer.verdict.is_no() && answer.content.is_empty();
     let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
         return Ok(answer);
     };

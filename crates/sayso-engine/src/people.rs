@@ -9,7 +9,7 @@ use crate::identity::{
 use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Stationed, Token, ledger};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
-use sayso_core::gate::can_be_answered_by;
+use sayso_core::gate::{Command, can_be_answered_by};
 use sayso_core::guessing::{forgotten_before, guess_name, is_forgotten, pause_micros};
 use sayso_core::run::State;
 use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
@@ -30,7 +30,7 @@ const ENTRY: &str = "entry";
 const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 /// How many tokens are looked at for one's own.
-const TOKENS_MAX: usize = 10_000;
+pub(crate) const TOKENS_MAX: usize = 10_000;
 
 /// How many names a refusal shows.
 const NAMES_SHOWN_MAX: usize = 10;
@@ -425,6 +425,7 @@ impl LocalDesk {
             batch.end_tokens_made_by(&name, &mut came)?;
             let (kind, body) = (SettingKind::Dismissed, Some("{}".to_owned()));
             batch.set(&[Change { kind, name: name.clone(), body }])?;
+            batch.drop_votes_of(&name)?;
             came.gates = batch.left_alone_by(&name)?;
             Ok(came)
         })
@@ -513,6 +514,21 @@ impl Batch<'_, '_> {
         Ok(found.map(|set| format!("{} {}", set.kind, set.name)).collect())
     }
 
+    /// What somebody said at gates that are still open counts no more.
+    fn drop_votes_of(&mut self, name: &str) -> Result<()> {
+        let mut filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
+        loop {
+            let page = self.write.gates(self.space, &filter)?;
+            for gate in page.items.iter().filter(|gate| gate.votes.iter().any(|v| v.is_of(name))) {
+                self.on_gate(gate.opened.id, &Command::DropVotes { of: name.to_owned() })?;
+            }
+            filter.after = page.items.last().map(|gate| gate.opened.id);
+            if !page.more || filter.after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// Open gates that nobody can answer without this person.
     fn left_alone_by(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(mut people) = self.desk.names(self.write)?.all() else { return Ok(vec![]) };
@@ -525,7 +541,7 @@ impl Batch<'_, '_> {
 }
 
 /// Whether a credential counts now.
-fn is_good(token: &Token, now: Timestamp) -> bool {
+pub(crate) fn is_good(token: &Token, now: Timestamp) -> bool {
     token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
 }
 

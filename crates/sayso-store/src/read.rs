@@ -572,6 +572,19 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
+    /// The same without those that were given up, since their task is over.
+    pub fn deliveries_to_settle(
+        &mut self,
+        space: SpaceId,
+        asker: &str,
+        limit: usize,
+    ) -> Result<Vec<GateId>> {
+        let sql = "SELECT gate FROM deliveries WHERE space = ?1 AND asker = ?2 \
+                   AND state <> 'acknowledged' AND state <> 'never' ORDER BY at, gate LIMIT ?3";
+        let rows = self.conn.query(sql, args![&space.to_string(), asker, rows_max(limit)])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
     /// Endings this asker was not told of yet, oldest first.
     pub fn deliveries_untold(
         &mut self,

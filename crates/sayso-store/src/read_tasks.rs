@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::page::{Page, TaskFilter, TaskRow};
-use crate::read::{Query, Read, id, json};
+use crate::read::{Query, Read, id, json, rows_max};
 use crate::tx::{Row, args};
 use sayso_core::task::{Status, Task};
 use sayso_core::{SpaceId, TaskId};
@@ -84,6 +84,13 @@ impl Read<'_> {
     pub fn open_children(&mut self, parent: TaskId) -> Result<Vec<TaskId>> {
         let sql = "SELECT id FROM tasks WHERE parent = ?1 AND is_over = 0 ORDER BY created_at";
         let rows = self.conn.query(sql, args![&parent.to_string()])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
+    /// The tasks that wait for this one, at most so many.
+    pub fn waiting_on(&mut self, task: TaskId, limit: usize) -> Result<Vec<TaskId>> {
+        let sql = "SELECT task FROM dependencies WHERE on_task = ?1 ORDER BY task LIMIT ?2";
+        let rows = self.conn.query(sql, args![&task.to_string(), rows_max(limit)])?;
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 

@@ -11,8 +11,8 @@ use sayso_core::flow::{self, Claim, FlowPlace, How};
 use sayso_core::gate::{Card, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{
-    Actor, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp,
-    Verdict,
+    Actor, Answer, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId,
+    Timestamp, Verdict,
 };
 use sayso_engine::{
     Ask, Desk, Listening, NewFlow, Place, ReadyFilter, Waited, Waits, World, is_held, worker,
@@ -468,8 +468,7 @@ impl Question {
         text: impl Into<String>,
         options: impl IntoIterator<Item = S>,
     ) -> Self {
-        let option = |name: S| Choice { name: name.into(), consequence: String::new() };
-        let options = options.into_iter().map(option).collect();
+        let options = options.into_iter().map(Choice::named).collect();
         Self::new(Kind::Decision, text, Shape::Choice { options, multi: false, other: false })
     }
 
@@ -497,8 +496,10 @@ pub struct Pending<'a> {
 /// What came of a question. No answer is never an empty answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A person said yes, and this.
+    /// A person said yes.
     Approved(String),
+    /// A person picked, wrote or filled in this.
+    Answered(String),
     /// A person said no, and why.
     Rejected(String),
     /// It was withdrawn, expired or replaced.
@@ -529,10 +530,20 @@ impl Pending<'_> {
 
 fn reply(gate: &Gate) -> Reply {
     match gate.answer() {
-        Some((answer, _)) if answer.verdict == Verdict::Approved => {
-            Reply::Approved(answer.as_text())
-        }
-        Some((answer, _)) => Reply::Rejected(answer.reason.clone().unwrap_or_default()),
+        Some((answer, _)) => match answer.verdict {
+            Verdict::Approved => Reply::Approved(answer.as_text()),
+            Verdict::Answered => Reply::Answered(answer.as_text()),
+            Verdict::Rejected => Reply::Rejected(why(answer)),
+        },
         None => Reply::Unanswered(gate.state().to_owned()),
+    }
+}
+
+/// Why it is a no: the reason, or else the option that was picked.
+fn why(answer: &Answer) -> String {
+    match (&answer.reason, answer.content.is_empty()) {
+        (Some(reason), _) => reason.clone(),
+        (None, false) => answer.as_text(),
+        (None, true) => String::new(),
     }
 }

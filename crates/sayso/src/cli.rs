@@ -44,7 +44,7 @@ impl From<HookCli> for Cli {
 
 const EXAMPLES: &str = "Examples:
   sayso init                                    make a space in this folder
-  sayso ask \"Ship 1.2 today?\" --option yes --option no --wait
+  sayso ask \"Ship 1.2 today?\" --verdict --wait && ./ship.sh
   sayso inbox                                   what waits for you
   sayso choose g7k2 yes                         answer it
   sayso create \"Fix the login page\" --requires approval

@@ -150,9 +150,19 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Whether a person, or what stands in for one in a test, said yes.
+    /// The verdict of a person, or of a program that stands in for one in a test.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.answer.as_ref().map(|answer| answer.verdict)
+    }
+
+    /// Whether it was a bare yes.
     pub fn is_approved(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.verdict == Verdict::Approved)
+        self.verdict() == Some(Verdict::Approved)
+    }
+
+    /// Whether it was a no. A question without an answer got neither.
+    pub fn is_rejected(&self) -> bool {
+        self.verdict().is_some_and(Verdict::is_no)
     }
 }
 

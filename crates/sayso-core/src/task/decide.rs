@@ -382,8 +382,18 @@ fn settle(
         actor.check(Deed::Answer, &format!("answer gate {handle}"))?;
     }
     let by = actor.name.clone();
+    let is_evaded = actor.role == Role::Agent || ending == "expired";
     let (handle, ending) = (handle.to_owned(), ending.to_owned());
     let mut events = vec![Event::Settled { gate, handle, kind, ending, verdict, by: by.clone() }];
+    // A sign-off that was demanded and not given is demanded still: taken back by an agent, or left to run out, it sets
+    // no task free.
+    let is_sign_off = matches!(kind, Kind::Approval | Kind::Review | Kind::Content);
+    let goes_back = matches!(task.leaning, None | Some(Outcome::Back));
+    let is_ungiven = verdict.is_none() && goes_back;
+    if is_sign_off && is_ungiven && is_evaded && task.requires.is_none() && !task.status.is_over() {
+        let edit = Edit { requires: Some(Some(kind)), ..Edit::default() };
+        events.push(Event::Edited(Box::new(edit)));
+    }
     let is_last = task.waits_for.len() == 1;
     if is_last && !task.status.is_over() {
         let leaning = verdict.map_or(task.leaning, |v| task.leaning_after(kind, v));

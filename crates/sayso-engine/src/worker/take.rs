@@ -281,7 +281,14 @@ impl Worker<'_> {
             Ok(None) => None,
             Err(error) => Some(format!("its worktree cannot be read: {error}")),
         };
-        self.desk.acknowledge(&self.setup.actor, gate.opened.id)?;
+        match (is_wanted, &gate.delivery) {
+            // The agent was not started again, so it never heard of it.
+            (false, Delivery::Pending { .. } | Delivery::Failed { .. }) => {
+                let why = task.end_in_words();
+                self.desk.give_up_delivery(&self.setup.actor, gate.opened.id, &why)?
+            }
+            _ => self.desk.acknowledge(&self.setup.actor, gate.opened.id)?,
+        };
         if let Some(what) = what {
             self.tell(Progress::Landed { task: task.handle.clone(), what });
         }

@@ -52,8 +52,9 @@ fn said(heard: &Heard) -> String {
     let reason = answer.reason.as_deref().map(harmless_line);
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     let text = match answer.verdict {
-        Verdict::Rejected => "no: it is rejected".to_owned(),
-        Verdict::Approved => harmless_line(&answer.as_text()),
+        Verdict::Rejected if answer.content.is_empty() => "no: it is rejected".to_owned(),
+        Verdict::Rejected => format!("no: {}", harmless_line(&answer.as_text())),
+        Verdict::Approved | Verdict::Answered => harmless_line(&answer.as_text()),
     };
     match heard.gate {
         Some(_) => format!("{by} said {text}{reason}"),

@@ -11,7 +11,7 @@ use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use sayso_core::flow::Flow;
 use sayso_core::gate::{Alert, Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict, typed};
+use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, typed};
 use sayso_engine::{Asked, Desk, FlowFilter, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
 use sayso_server::prose::still_needed;
 use sayso_server::wire;
@@ -560,7 +560,7 @@ pub(super) fn hand_over(
                 false => out.deliver(&answer.as_text()),
             }
             out.remark(&format!("{} by {}", answer.verdict, by.name));
-            if answer.verdict == Verdict::Rejected { Exit::Rejected } else { Exit::Ok }
+            if answer.verdict.is_no() { Exit::Rejected } else { Exit::Ok }
         }
         None => {
             if out.json {

@@ -38,7 +38,7 @@ fn effect(change: impl FnOnce(&mut Opened)) -> &'static str {
 }
 
 fn choice(names: &[&str]) -> Shape {
-    let option = |name: &&str| Choice { name: (*name).into(), consequence: String::new() };
+    let option = |name: &&str| Choice::named(*name);
     Shape::Choice { options: names.iter().map(option).collect(), multi: false, other: false }
 }
 

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::exit::{self, Failure, Result};
 use crate::flows::{Leader, definition_of, ground, place, say_what_runs};
+use crate::work;
 use clap_complete::ArgValueCompleter;
 use sayso_core::flow::{Flow, FlowPlace, How, check_home};
 use sayso_core::run::Holder;
@@ -33,6 +34,9 @@ const REST_MAX: Duration = Duration::from_secs(600);
 ///
 /// A flow goes on where it began: on that machine, in that folder, as that user and by the person who began it. What it runs
 /// is told first. Elsewhere it is refused; `--adopt` takes it over, by name.
+///
+/// It ends with 0 when nothing is left to go on with, with 7 when a flow waits for a person, with 14 when one is stuck or
+/// left out, and with 128 and the number of the signal when one ended it before.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso flow resume f7k2            go on with one
@@ -115,8 +119,8 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let mut left = left_behind(&desk, &actor)?;
     left.retain(|flow| round.is_home(flow));
     let mut worst = Exit::Ok;
-    if !args.stuck {
-        say_what_is_left_out(context, &desk)?;
+    if !args.stuck && say_what_is_left_out(context, &desk)? {
+        worst = Exit::Unfinished;
     }
     loop {
         for flow in std::mem::take(&mut left) {
@@ -128,7 +132,9 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
         }
         round.say_what_is_elsewhere();
         if round.is_stopped() {
-            return Ok(worst);
+            // Whoever stays is ended by a signal when all is well.
+            let ended = work::ended_by_signal().filter(|_| !args.watch);
+            return Ok(ended.map_or(worst, |ended| worst.max(ended)));
         }
         if !args.watch {
             break;
@@ -141,13 +147,13 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     Ok(worst)
 }
 
-/// Whoever picks up answers is told what they do not try again, and how to.
-fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<()> {
+/// Whoever picks up answers is told what they do not try again, and how to. Whether there was something.
+fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<bool> {
     let filter = ReadyFilter { stuck: true, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
     let stuck = desk.ready_flows(&filter)?;
     let count = stuck.items.iter().filter(|flow| flow.started.definition.is_some()).count();
     let (more, flows) = match (stuck.more, count) {
-        (false, 0) => return Ok(()),
+        (false, 0) => return Ok(false),
         (true, _) => ("more than ", "flows"),
         (false, 1) => ("", "flow"),
         (false, _) => ("", "flows"),
@@ -156,7 +162,7 @@ fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<()> {
         "left out: {more}{count} {flows} whose step failed; see sayso flow list, try again with: sayso flow resume --all \
          --stuck"
     ));
-    Ok(())
+    Ok(true)
 }
 
 /// What going on with one flow after the other shares.

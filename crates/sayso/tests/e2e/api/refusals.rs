@@ -37,7 +37,7 @@ on_both! {
         // The same again is a success without effect; another names the winner.
         assert_eq!(server.answer("ann", &asked, because.clone()).is(200), first);
         let late = server.answer("bob", &asked, json!({"verdict": "approved", "text": "No."}));
-        assert!(text(&late.refused(409, "SAY004")["detail"]).contains("approved by ann"));
+        assert!(text(&late.refused(409, "SAY004")["detail"]).contains("answered by ann"));
         let unknown = json!({"verdict": "approved", "digest": "x"});
         server.post("ann", "/gates/g0000/answer", unknown.clone()).refused(404, "SAY001");
         server.post("ann", "/gates/01JZZZZZZZ0000000000000000/answer", unknown).refused(404, "SAY001");

@@ -257,7 +257,7 @@ fn several(story: &Story, form: &Value, verdict: &Value) {
             verdict.or(o["code"].as_str()).unwrap_or_default().to_owned()
         })
         .collect();
-    assert_eq!(said, ["SAY009", "approved", "rejected", "SAY004", "SAY001"]);
+    assert_eq!(said, ["SAY009", "answered", "rejected", "SAY004", "SAY001"]);
     assert!(text(&outcomes[3]["message"]).contains("rejected by ann"));
 }
 

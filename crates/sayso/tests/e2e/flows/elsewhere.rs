@@ -1,7 +1,7 @@
 //! A flow goes on where it began, and for whoever began it; elsewhere it is taken over by name.
 
 use super::{flow, gate, write};
-use crate::harness::{Space, Who, everywhere, in_places};
+use crate::harness::{Who, everywhere, in_places};
 
 const TIDY: &str = "workflow: tidy\nphases:\n  - name: look\n    ask: {approval: Shall I tidy the docs?}\n  \
                     - name: tidy\n    run: echo \"token=[$SAYSO_TOKEN$SAYSO_TOKEN_FILE]\" > tidied.txt\n    \

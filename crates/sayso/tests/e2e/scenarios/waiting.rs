@@ -54,7 +54,7 @@ everywhere! {
         let ran = ended(child).exits(0);
         assert!(answered.elapsed() < AT_ONCE, "it took {:?}", answered.elapsed());
         assert_eq!(ran.stdout, "8080\nand 8081\n");
-        assert!(ran.stderr.contains("approved by ann"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("answered by ann"), "{}", ran.stderr);
         let shown = space.show(&gate);
         assert_eq!(shown["delivery"]["state"], "acknowledged");
         let text = space.ann(&["show", &gate]).ok();

@@ -5,10 +5,12 @@ mod attended;
 pub mod budgets;
 mod crowd;
 mod demo;
+mod ended;
 mod inputs;
 mod killed;
 mod landing;
 mod signals;
+mod undelivered;
 
 use crate::harness::{Ran, SAYSO, Space, Who};
 use serde_json::Value;
