@@ -213,6 +213,8 @@ codes! {
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
     /// A request came by a name that is not the server's, or from a page that is not.
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
+    /// A terminal at which nothing shows a person.
+    PersonInDoubt = "SAY063", NotAllowed, "nothing shows that a person is here";
     /// The connection was lost while a write was being committed.
     OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
     /// The caller stopped waiting before the write was committed.
