@@ -12,7 +12,7 @@ use crate::scratch::Scratch;
 use crate::shell::{cargo, has, output, path_folders, run as sh, works};
 use crate::stop::{Outcome, Stop};
 use crate::test::cluster::Cluster;
-use crate::test::{detach, tools};
+use crate::test::{detach, terminals, tools};
 
 /// The verb's name, which a detached process is started with again.
 pub(crate) const CLIENTS: &str = "clients";
@@ -94,6 +94,7 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     let cluster = Cluster::start(&xtask, &tools::ensure()?)?;
     let mut tests = runner(&chosen);
     tests.env("SAYSO_TEST_PG", cluster.url()).env("SAYSO_TEST_NODE", nodes);
+    tests.env(terminals::FOLDER, terminals::ensure()?);
     for (package, program) in chosen.iter().zip(&programs) {
         tests.env(package.variable(), program);
     }

@@ -75,6 +75,7 @@ const VERBS: &[Verb] = &[
 const INNER: &[Verb] = &[
     Verb { name: test::detach::FORK, line: "", run: test::detach::fork },
     Verb { name: test::detach::DETACHED, line: "", run: test::detach::detached },
+    Verb { name: test::terminals::IN_TERMINAL, line: "", run: test::terminals::in_terminal },
     Verb { name: test::cluster::KEEP, line: "", run: test::cluster::keep },
     Verb { name: probe::PROBE, line: "", run: probe::run },
 ];
@@ -83,8 +84,21 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let verb = words.next().unwrap_or_else(|| "help".into());
     let rest: Vec<String> = words.collect();
-    match shell::enter_root().and_then(|()| dispatch(&verb, &rest)) {
+    if verb == test::terminals::AT_TERMINAL {
+        return at_terminal(&rest);
+    }
+    let outcome = shell::enter_root().and_then(|()| dispatch(&verb, &rest));
+    test::terminals::forget();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        Err(stop) => stop.tell(),
+    }
+}
+
+/// Before we go anywhere: the line runs in the folder it was typed in.
+fn at_terminal(words: &[String]) -> ExitCode {
+    match test::terminals::at_terminal(words) {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(stop) => stop.tell(),
     }
 }

@@ -1,7 +1,7 @@
 //! The program as people and agents use it: built, on the path, in a folder of its own.
 //!
-//! sayso takes no verdict without a person at a terminal. Whoever plays a person here sits at one
-//! that `script` makes; whoever plays an agent has pipes and a token.
+//! sayso takes no verdict without a person at a terminal. People are played at one of our own stock,
+//! see `test/terminals.rs`; agents have pipes and a token.
 
 use std::env;
 use std::fs;
@@ -13,8 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::scratch::Scratch;
-use crate::shell::{cargo, has, output, run as sh};
+use crate::shell::{cargo, output, run as sh};
 use crate::stop::{Outcome, Stop};
+use crate::test::terminals;
 
 /// The folder everything happens in; a space made there has its name.
 const FOLDER: &str = "shop";
@@ -45,9 +46,6 @@ pub(crate) struct Ran {
 
 /// Builds the program and says where it is.
 pub(crate) fn build() -> Outcome<PathBuf> {
-    if !has("script") {
-        return Err("people need `script` to sit at a terminal; Debian has it in bsdutils".into());
-    }
     sh(&mut cargo(&["build", "--quiet", "--locked", "--package", "sayso"]))?;
     let words = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
     let metadata: serde_json::Value = serde_json::from_str(&output(&mut cargo(&words))?)
@@ -88,16 +86,15 @@ impl Stage {
     /// Runs a command line at a terminal of its own, as a person types it. Prompts for a
     /// passphrase are answered.
     pub(crate) fn at_terminal(&self, line: &str) -> Outcome<Ran> {
-        let mut command = Command::new("script");
         // A terminal that nobody looks at has no width.
-        command.args(["-qec", &format!("stty cols 100 rows 40; {line}"), "/dev/null"]);
+        let mut command = terminals::command(&format!("stty cols 100 rows 40; {line}"))?;
         let mut child = self
             .dressed(&mut command, None)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let (Some(mut keys), Some(mut screen)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("`script` has no streams".into());
+            return Err("a terminal has no streams".into());
         };
         let mut seen = Vec::new();
         let mut some = [0; 4096];

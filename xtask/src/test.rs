@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod cluster;
 pub(crate) mod detach;
+pub(crate) mod terminals;
 pub(crate) mod tools;
 
 use std::env;
@@ -27,11 +28,14 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     let postgres = tools::ensure()?;
     let axe = tools::axe()?;
     let cluster = Cluster::start(&xtask, &postgres)?;
+    let people = terminals::ensure()?;
     if words.is_empty() {
         // First, so that the last lines are the summary of the real tests.
         sh(with(&mut cargo(&["test", "--doc", "--workspace", "--locked"]), &cluster))?;
     }
-    sh(with(runner(words).args(words), &cluster).env("SAYSO_TEST_AXE", axe))
+    let mut tests = runner(words);
+    tests.args(words).env("SAYSO_TEST_AXE", axe).env(terminals::FOLDER, people);
+    sh(with(&mut tests, &cluster))
 }
 
 /// nextest, or cargo's own runner where nextest is not installed.

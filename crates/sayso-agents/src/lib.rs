@@ -15,9 +15,11 @@ pub mod live;
 mod log;
 pub mod marks;
 pub mod process;
+pub mod processes;
 pub mod scripted;
 pub mod signal;
 pub mod station;
+pub mod surroundings;
 
 pub use agent::{Adapter, Agent, StartError, Turn};
 pub use ear::readable;

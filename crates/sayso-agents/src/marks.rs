@@ -5,7 +5,7 @@
 //! visible; a program of the same user that wants to hide can hide.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Variables that an agent sets, and the agent's name. Variables that people set for themselves,
 /// such as `CODEX_HOME`, are not among them.
@@ -20,11 +20,27 @@ pub const MARKERS: &[(&str, &str)] = &[
     ("OPENCODE", "opencode"),
     ("OPENCODE_SERVER", "opencode"),
     ("CURSOR_AGENT", "cursor"),
+    ("CODEX_CI", "codex"),
     ("COPILOT_AGENT", "copilot"),
+    ("COPILOT_AGENT_SESSION_ID", "copilot"),
+    ("COPILOT_CLI", "copilot"),
     ("QWEN_CODE", "qwen-code"),
     ("GOOSE_TERMINAL", "goose"),
+    ("OPENCODE_CLIENT", "opencode"),
+    ("ANTIGRAVITY_AGENT", "antigravity"),
+    ("AUGMENT_AGENT", "augment"),
+    ("CLINE_ACTIVE", "cline"),
+    ("CRUSH", "crush"),
+    ("PI_CODING_AGENT", "pi"),
+    ("TRAE_AI_SHELL_ID", "trae"),
     ("AI_AGENT", "agent"),
 ];
+
+/// The variable in which several agents give their name. Other programs use it, too, so that only these
+/// values are signs.
+const AGENT: &str = "AGENT";
+const AGENT_NAMES: &[&str] =
+    &["amp", "claude", "claude-code", "codex", "crush", "cursor", "goose", "opencode", "pi"];
 
 /// The prefix of agents' tokens.
 pub const AGENT_TOKEN_PREFIX: &str = "sayso_a_";
@@ -37,16 +53,50 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("opencode", "opencode"),
     ("cursor-agent", "cursor"),
     ("copilot", "copilot"),
+    ("kimi", "kimi-code"),
+    ("kimi-code", "kimi-code"),
+    ("Kimi Code", "kimi-code"),
+    ("kimi-cli", "kimi-code"),
     ("qwen", "qwen-code"),
     ("aider", "aider"),
+    ("amp", "amp"),
+    ("auggie", "augment"),
+    ("cline", "cline"),
+    ("crush", "crush"),
+    ("droid", "droid"),
     ("goose", "goose"),
+    ("goosed", "goose"),
+    ("kilocode", "kilo"),
+    ("kiro-cli", "kiro"),
 ];
+
+/// Programs that run others, whose name says nothing.
+const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3", "MainThread"];
+
+/// Parts of the path of a program that an interpreter runs.
+const PACKAGES: &[(&str, &str)] = &[
+    ("/@anthropic-ai/claude-code", "claude-code"),
+    ("/@openai/codex", "codex"),
+    ("/@google/gemini-cli", "gemini"),
+    ("/opencode-ai/", "opencode"),
+    ("/@github/copilot", "copilot"),
+    ("/@moonshot-ai/kimi-", "kimi-code"),
+    ("/@qwen-code/", "qwen-code"),
+    ("/@sourcegraph/amp", "amp"),
+    ("/@ampcode/", "amp"),
+    ("/@factory/cli", "droid"),
+    ("/@charmland/crush", "crush"),
+    ("/@kilocode/", "kilo"),
+    ("/node_modules/cline/", "cline"),
+    ("/@augmentcode/", "augment"),
+    ("/pi-coding-agent/", "pi"),
+];
+
+/// How many words of a command line are looked at: the interpreter, its options, the program.
+const WORDS_MAX: usize = 4;
 
 /// How much of a token file is looked at.
 const TOKEN_BYTES_READ_MAX: u64 = 64;
-
-/// How far up the ancestors are followed.
-const ANCESTORS_MAX: usize = 64;
 
 /// What gave an agent away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +113,7 @@ pub fn in_variables<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> 
 }
 
 /// The same for a process that works in `folder`, on which its relative paths stand.
-fn in_variables_at<'a>(
+pub(crate) fn in_variables_at<'a>(
     variables: impl Iterator<Item = (&'a str, &'a str)>,
     folder: &Path,
 ) -> Option<Sign> {
@@ -79,6 +129,9 @@ fn in_variables_at<'a>(
                 agent: "agent".into(),
                 seen: format!("an agent's token in the file ${name} names"),
             });
+        }
+        if name == AGENT && AGENT_NAMES.contains(&value) {
+            return Some(Sign { agent: value.into(), seen: format!("${AGENT}") });
         }
         let marker = MARKERS.iter().find(|(marker, _)| *marker == name);
         if let Some((marker, agent)) = marker.filter(|_| !value.is_empty()) {
@@ -100,43 +153,18 @@ fn holds_agent_token(path: &Path) -> bool {
     is_read && String::from_utf8_lossy(&start).trim_start().starts_with(AGENT_TOKEN_PREFIX)
 }
 
-/// A sign of an agent among the ancestors of process `pid`.
-pub fn in_ancestors(pid: u32) -> Option<Sign> {
-    let mut pid = parent_of(pid)?;
-    for _ in 0..ANCESTORS_MAX {
-        if let Some(sign) = in_process(pid) {
-            return Some(sign);
-        }
-        pid = parent_of(pid).filter(|pid| *pid > 0)?;
-    }
-    None
-}
-
-fn in_process(pid: u32) -> Option<Sign> {
-    let folder = PathBuf::from(format!("/proc/{pid}"));
-    in_environment_of(&folder, pid).or_else(|| in_name_of(&folder, pid))
-}
-
-fn in_environment_of(folder: &Path, pid: u32) -> Option<Sign> {
-    let raw = std::fs::read(folder.join("environ")).ok()?;
-    let text = String::from_utf8_lossy(&raw);
-    let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
-    let sign = in_variables_at(pairs, &folder.join("cwd"))?;
-    Some(Sign { seen: format!("{} of its ancestor, process {pid}", sign.seen), ..sign })
-}
-
-fn in_name_of(folder: &Path, pid: u32) -> Option<Sign> {
-    let raw = std::fs::read_to_string(folder.join("comm")).ok()?;
-    let name = raw.trim();
-    let (_, agent) = PROGRAMS.iter().find(|(program, _)| *program == name)?;
+/// A sign of an agent in the name of process `pid` or in the words it was started with.
+pub(crate) fn in_program(name: &str, words: &[String], pid: u32) -> Option<Sign> {
+    let by_name = PROGRAMS.iter().find(|(program, _)| *program == name);
+    let by_package = || {
+        let first = words.first().map(|word| word.rsplit('/').next().unwrap_or(word));
+        let is_run = first.is_some_and(|first| INTERPRETERS.contains(&first))
+            || INTERPRETERS.contains(&name);
+        let words = words.iter().take(WORDS_MAX).filter(|_| is_run);
+        words.into_iter().find_map(|word| PACKAGES.iter().find(|(part, _)| word.contains(part)))
+    };
+    let (_, agent) = by_name.or_else(by_package)?;
     Some(Sign { agent: (*agent).into(), seen: format!("its ancestor {name}, process {pid}") })
-}
-
-/// The parent of a process. The name in brackets may hold anything, so we read behind the last one.
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -155,7 +183,31 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_of_this_process_is_found() {
-        assert!(parent_of(std::process::id()).is_some_and(|parent| parent > 0));
+    fn a_variable_that_others_use_counts_by_its_value() {
+        let sign = |value| in_variables([("AGENT", value)].into_iter()).map(|sign| sign.agent);
+        assert_eq!(sign("goose").as_deref(), Some("goose"));
+        assert_eq!(sign("amp").as_deref(), Some("amp"));
+        assert_eq!(sign("/run/user/1000/ssh-agent.socket"), None);
+    }
+
+    #[test]
+    fn agents_are_recognised_by_their_programs() {
+        let check = |name: &str, line: &str, expected: Option<&str>| {
+            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            let found = in_program(name, &words, 7).map(|sign| sign.agent);
+            assert_eq!(found.as_deref(), expected, "{name}: {line}");
+        };
+        check("copilot", "copilot -p x", Some("copilot"));
+        check("kimi-code", "kimi-code", Some("kimi-code"));
+        check("node", "node /usr/lib/node_modules/@github/copilot/index.js", Some("copilot"));
+        check(
+            "MainThread",
+            "node --x /opt/@moonshot-ai/kimi-code/dist/main.mjs",
+            Some("kimi-code"),
+        );
+        check("bun", "bun /opt/node_modules/@factory/cli/x", Some("droid"));
+        check("node", "node server.js", None);
+        check("vim", "vim /opt/@github/copilot/README.md", None);
+        check("bash", "bash", None);
     }
 }

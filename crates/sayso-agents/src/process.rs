@@ -4,6 +4,7 @@
 //! readable: the mark in its environment. Whoever also clears that can hide only from us by leaving
 //! its parents too; this stops accidents, not an attacker.
 
+use crate::processes::{self, Process};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -19,19 +20,18 @@ const KILLING_MAX: Duration = Duration::from_secs(5);
 
 /// Processes of this user that carry the mark, this one not among them.
 pub fn marked(mark: &str) -> Vec<u32> {
-    let wanted = format!("{MARK}={mark}");
-    let carries = |pid: &u32| is_marked(*pid, wanted.as_bytes());
-    numbers().filter(|pid| *pid != std::process::id()).filter(carries).collect()
+    let carries = |pid: &u32| *pid != std::process::id() && is_marked(*pid, mark);
+    processes::all().into_iter().filter(carries).collect()
 }
 
 /// Whether something that carries the mark is `sayso ask` or `sayso wait`, held up until a person has
 /// answered. An agent that has asked and works on is not held up.
 pub fn is_held_up(mark: &str) -> bool {
     let asks = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let mut words = line.split(|byte| *byte == 0);
-        let program = words.next().and_then(|path| path.rsplit(|byte| *byte == b'/').next());
-        program == Some(b"sayso") && words.any(|word| word == b"ask" || word == b"wait")
+        let line = processes::command_line(*pid).unwrap_or_default();
+        let mut words = line.iter().map(String::as_str);
+        let program = words.next().and_then(|path| path.rsplit('/').next());
+        program == Some("sayso") && words.any(|word| word == "ask" || word == "wait")
     };
     marked(mark).iter().any(asks)
 }
@@ -70,14 +70,14 @@ impl Tree {
     }
 
     fn members(&self) -> Vec<u32> {
-        let all: HashMap<u32, Stat> = numbers().filter_map(|pid| Some((pid, stat(pid)?))).collect();
+        let listed = processes::all().into_iter().filter_map(|pid| processes::of(pid).ok());
+        let all: HashMap<u32, Process> = listed.map(|process| (process.pid, process)).collect();
         let mut below = HashSet::from([self.leader]);
         // Parents may have higher numbers than their children, so once more until nothing is new.
         loop {
             let known = below.len();
-            let is_below = |stat: &Stat, below: &HashSet<u32>| below.contains(&stat.parent);
-            for (pid, stat) in &all {
-                if is_below(stat, &below) {
+            for (pid, process) in &all {
+                if below.contains(&process.parent) {
                     below.insert(*pid);
                 }
             }
@@ -85,11 +85,10 @@ impl Tree {
                 break;
             }
         }
-        let wanted = format!("{MARK}={}", self.mark);
-        let is_ours = |pid: u32, stat: &Stat| {
-            stat.group == self.leader || below.contains(&pid) || is_marked(pid, wanted.as_bytes())
+        let is_ours = |pid: u32, process: &Process| {
+            process.group == self.leader || below.contains(&pid) || is_marked(pid, &self.mark)
         };
-        let alive = all.iter().filter(|(pid, stat)| stat.is_alive && is_ours(**pid, stat));
+        let alive = all.iter().filter(|(pid, process)| process.is_alive && is_ours(**pid, process));
         alive.map(|(pid, _)| *pid).filter(|pid| *pid != std::process::id()).collect()
     }
 }
@@ -132,33 +131,8 @@ fn pid(process: u32) -> Option<Pid> {
     i32::try_from(process).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw)
 }
 
-/// The processes there are.
-fn numbers() -> impl Iterator<Item = u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
 /// What is not ours cannot be read, and what is dead has no environment.
-fn is_marked(pid: u32, wanted: &[u8]) -> bool {
-    let Ok(raw) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
-    raw.split(|byte| *byte == 0).any(|pair| pair == wanted)
-}
-
-struct Stat {
-    parent: u32,
-    group: u32,
-    is_alive: bool,
-}
-
-/// The name in brackets may hold anything, so we read behind the last one.
-fn stat(pid: u32) -> Option<Stat> {
-    let raw = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&raw);
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let is_alive = !matches!(fields.next()?, "Z" | "X" | "x");
-    Some(Stat {
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        is_alive,
-    })
+fn is_marked(pid: u32, mark: &str) -> bool {
+    let variables = processes::environment(pid).unwrap_or_default();
+    variables.iter().any(|(name, value)| name == MARK && value == mark)
 }

@@ -231,6 +231,8 @@ codes! {
     Unheard = "SAY061", Conflict, "an answer on the task was not heard yet";
     /// A credential for somebody who is here already.
     OthersCredential = "SAY062", NotAllowed, "nobody makes credentials for another person";
+    /// A terminal at which nothing shows a person.
+    PersonInDoubt = "SAY063", NotAllowed, "nothing shows that a person is here";
     /// A flow belongs to another place or another leader.
     FlowElsewhere = "SAY066", Conflict, "the flow goes on elsewhere";
     /// The settings of a project would run something, and nobody has trusted them.

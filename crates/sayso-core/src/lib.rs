@@ -23,6 +23,7 @@ pub mod rate;
 pub mod refusal;
 pub mod run;
 pub mod task;
+pub mod terminal;
 #[cfg(test)]
 mod testing;
 pub mod text;

@@ -61,6 +61,7 @@ impl Refusal {
             self.code,
             Code::NotHuman
                 | Code::NoPerson
+                | Code::PersonInDoubt
                 | Code::ProofTooLow
                 | Code::NotAnApprover
                 | Code::NotAllowed

@@ -669,6 +669,15 @@ impl Desk {
         }
     }
 
+    /// That nothing has happened in this space yet: no question, no task, no credential. Never said of a
+    /// space behind a server.
+    pub fn is_untouched(&self, actor: &Actor) -> Result<bool> {
+        match &self.side {
+            Side::Local(desk) => desk.is_untouched(actor),
+            Side::Remote(_) => Ok(false),
+        }
+    }
+
     /// Whether this person has unlocked this terminal.
     pub fn is_unlocked(&self, name: &str, terminal: &str) -> Result<bool> {
         match &self.side {

@@ -9,7 +9,7 @@ use argon2::password_hash::PasswordHasher;
 use sayso_core::{
     Actor, Code, Deed, Digest, Door, Proof, Refusal, Role, RunId, TaskId, Timestamp, TokenId,
 };
-use sayso_store::{Credential, Handles, Read};
+use sayso_store::{Credential, GateFilter, Handles, Read, TaskFilter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use subtle::ConstantTimeEq;
@@ -215,6 +215,18 @@ impl LocalDesk {
     /// Whether this person has set a passphrase.
     pub fn has_passphrase(&self, name: &str) -> Result<bool> {
         self.read(|read| Ok(read.passphrase(self.space, name)?.is_some()))
+    }
+
+    /// That nothing has happened in this space yet: no question, no task, no credential.
+    pub fn is_untouched(&self, actor: &Actor) -> Result<bool> {
+        let gates = |ended| self.gates(actor, GateFilter { ended, limit: 1, ..Default::default() });
+        Ok(gates(false)?.items.is_empty()
+            && gates(true)?.items.is_empty()
+            && self
+                .tasks(&TaskFilter { all: true, limit: 1, ..Default::default() })?
+                .items
+                .is_empty()
+            && self.tokens(actor, None, 1)?.items.is_empty())
     }
 
     /// Sets a person's passphrase; changing it takes the one before.

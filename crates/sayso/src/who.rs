@@ -1,19 +1,28 @@
 //! Who is at the keyboard: a token's holder, an agent, a person at a terminal, or a script.
 //!
 //! Agents are told from people by what can be seen: a token, a variable an agent sets, an ancestor
-//! that is one. That stops accidents and makes intent visible; it cannot stop a program of the same
-//! user that hides. `doctor` says so.
+//! that is one, a terminal that no person sits at. Where that cannot be seen, or speaks for no person,
+//! only a passphrase makes one. That stops accidents and makes intent visible; it cannot stop a program
+//! of the same user that hides. `doctor` says so.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Out;
-use rustix::process::{getsid, getuid};
+use rustix::fs::{fstat, major, minor};
+use rustix::process::getuid;
+use sayso_core::terminal::Doubt;
 use sayso_core::{Actor, Code, Deed, Door, Level, Proof, Refusal, Role};
 use sayso_engine::Desk;
 use sayso_engine::agents::marks::{self, Sign};
+use sayso_engine::agents::{processes, surroundings};
 use sayso_server::mcp;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A passphrase was shown to this very process.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 /// Who hands in commands that are no verdicts. Where an agent is at work it is the agent, whatever
 /// token of a person is in reach: so no command can be forgotten that amounts to a verdict.
@@ -86,7 +95,7 @@ pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
 /// Who would give a verdict, and whether they have to unlock this terminal first. A person who has set a
 /// passphrase shows it once per terminal and quarter of an hour.
 pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
-    let actor = seen_person(desk)?;
+    let (actor, doubt) = typist(desk)?;
     let is_asked = match (actor.role, actor.proof) {
         (Role::Human, Proof::Tty) => true,
         // With a login, the passphrase is what a terminal is worth elsewhere.
@@ -94,6 +103,9 @@ pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
         // Every other role is judged by the desk, which knows what it may do.
         _ => false,
     };
+    if let Some(doubt) = doubt {
+        return in_doubt(desk, actor, &doubt);
+    }
     if !is_asked || !desk.has_passphrase(&actor.name)? {
         return Ok((actor, false));
     }
@@ -103,11 +115,57 @@ pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
     })
 }
 
-/// The same, before any passphrase.
-pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
-    let actor = holder(desk)?;
-    if let Some(sign) = sign_here().filter(|_| actor.role != Role::Agent) {
-        return Err(refuse_agent(desk, &sign, ""));
+/// One whom nothing but their passphrase can show to be a person.
+fn in_doubt(desk: &Desk, actor: Actor, doubt: &Doubt) -> Result<(Actor, bool)> {
+    if !has_terminal() || !desk.has_passphrase(&actor.name)? {
+        return Err(refuse_in_doubt(desk, &actor, doubt));
+    }
+    Ok(match is_unlocked_here(desk, &actor)? {
+        true => (Actor { proof: Proof::Passphrase, ..actor }, false),
+        false => (actor, true),
+    })
+}
+
+/// A server unlocks a credential, which agents have in reach, too; only what was shown to this process
+/// was shown at this terminal.
+fn is_unlocked_here(desk: &Desk, actor: &Actor) -> Result<bool> {
+    match desk.is_remote() {
+        true => Ok(IS_SHOWN.load(Ordering::SeqCst)),
+        false => Ok(desk.is_unlocked(&actor.name, &terminal())?),
+    }
+}
+
+fn refuse_in_doubt(desk: &Desk, actor: &Actor, doubt: &Doubt) -> Failure {
+    let hint = match doubt {
+        Doubt::Young => "if you are a person, the same again in a moment will do",
+        Doubt::Program(_) | Doubt::Detached(_) | Doubt::NotOwn => {
+            "answer in the window of a terminal emulator, over SSH, in an attached tmux or at a console; \
+             or set a passphrase there, which counts here, too: sayso unlock --set"
+        }
+        Doubt::Unseen | Doubt::Blind(_) => {
+            "answer where processes can be seen, outside of containers, or with a passkey on the pages; or \
+             set a passphrase there, which counts here, too: sayso unlock --set"
+        }
+    };
+    let message = format!("nothing shows that a person is here: {doubt}");
+    let refusal = Refusal::new(Code::PersonInDoubt, message).hint(hint);
+    let actor = Actor { role: Role::Service, proof: Proof::None, ..actor.clone() };
+    desk.note_refusal(&actor, &refusal);
+    refusal.into()
+}
+
+/// Who types here, before any passphrase, and the reason to doubt that it is a person.
+pub(crate) fn typist(desk: &Desk) -> Result<(Actor, Option<Doubt>)> {
+    let actor = match token()? {
+        Some(_) => holder(desk)?,
+        None => typed_by(desk, has_terminal()),
+    };
+    if actor.role == Role::Agent {
+        return Ok((actor, None));
+    }
+    let looked = sign_in_environment().map_or_else(surroundings::look_up, |sign| Ok(Some(sign)));
+    if let Ok(Some(sign)) = &looked {
+        return Err(refuse_agent(desk, sign, ""));
     }
     if (actor.role, actor.proof) == (Role::Service, Proof::None) {
         let refusal = Refusal::new(Code::NoPerson, "there is no terminal with a person at it")
@@ -115,7 +173,32 @@ pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
         desk.note_refusal(&actor, &refusal);
         return Err(refusal.into());
     }
-    Ok(actor)
+    let is_person = matches!(actor.role, Role::Human | Role::Admin);
+    let seen = looked.and_then(|_| match token() {
+        Ok(None) => surroundings::judge_terminal(device()),
+        _ => Ok(()),
+    });
+    Ok((actor, seen.err().filter(|_| is_person)))
+}
+
+/// A person, without any passphrase and without doubt.
+pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
+    match typist(desk)? {
+        (actor, None) => Ok(actor),
+        (actor, Some(doubt)) => Err(refuse_in_doubt(desk, &actor, &doubt)),
+    }
+}
+
+/// The reason to doubt that a person types here, if there is one.
+pub(crate) fn doubt_here() -> Option<Doubt> {
+    surroundings::look_up().and_then(|_| surroundings::judge_terminal(device())).err()
+}
+
+/// Shows a passphrase at this terminal.
+pub(crate) fn unlock(desk: &Desk, actor: &Actor, typed: &str) -> Result<sayso_core::Timestamp> {
+    let until = desk.unlock(actor, typed, &terminal())?;
+    IS_SHOWN.store(true, Ordering::SeqCst);
+    Ok(until)
 }
 
 /// Whether no agent is at work here, where somebody without a name of their own has something done; `what`
@@ -169,7 +252,7 @@ fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<A
         return Err(refusal.into());
     }
     let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
-    desk.unlock(&actor, &typed, &terminal())?;
+    unlock(desk, &actor, &typed)?;
     Ok(Actor { proof: Proof::Passphrase, ..actor })
 }
 
@@ -203,7 +286,7 @@ pub(crate) fn secret_in(file: &Path) -> Result<String> {
 
 /// A sign of an agent here, or in a process that led here.
 pub(crate) fn sign_here() -> Option<Sign> {
-    sign_in_environment().or_else(|| marks::in_ancestors(std::process::id()))
+    sign_in_environment().or_else(|| surroundings::look_up().ok().flatten())
 }
 
 fn sign_in_environment() -> Option<Sign> {
@@ -219,11 +302,21 @@ pub(crate) fn agent(level: Level, sign: &Sign) -> Actor {
     Actor { launcher: Some(user()), ..actor }
 }
 
-/// Whoever uses this machine: by its own list of users, or where the desk is elsewhere by their login.
+/// The user of this machine: by its own list, or where the desk is elsewhere by their login. In doubt it is
+/// a script of theirs.
 fn at_keyboard(desk: &Desk) -> Actor {
-    let Some(remote) = desk.remote() else { return local(desk.level()) };
+    let is_person = has_terminal() && doubt_here().is_none();
+    let typist = typed_by(desk, has_terminal());
+    match is_person || is_unlocked_here(desk, &typist).unwrap_or(false) {
+        true => typist,
+        false => typed_by(desk, false),
+    }
+}
+
+fn typed_by(desk: &Desk, is_person: bool) -> Actor {
+    let Some(remote) = desk.remote() else { return user_of_machine(desk.level(), is_person) };
     let holder = Actor { door: Door::Cli, ..remote.holder().clone() };
-    match holder.role == Role::Human && !has_terminal() {
+    match holder.role == Role::Human && !is_person {
         // A script of theirs is not them.
         true => Actor::new(Role::Service, &holder.name, Proof::None, holder.level, Door::Cli),
         false => holder,
@@ -232,11 +325,28 @@ fn at_keyboard(desk: &Desk) -> Actor {
 
 /// A person at a terminal, or a script of theirs.
 pub(crate) fn local(level: Level) -> Actor {
-    let (role, proof) = match has_terminal() {
+    user_of_machine(level, has_terminal() && doubt_here().is_none())
+}
+
+fn user_of_machine(level: Level, is_person: bool) -> Actor {
+    let (role, proof) = match is_person {
         true => (Role::Human, Proof::Tty),
         false => (Role::Service, Proof::None),
     };
     Actor::new(role, &user(), proof, level, Door::Cli)
+}
+
+/// The terminal that is on standard input, else on error output.
+fn device() -> Option<(u32, u32)> {
+    let (stdin, stderr) = (std::io::stdin(), std::io::stderr());
+    let number = |file: std::os::fd::BorrowedFd<'_>| {
+        fstat(file).ok().map(|stat| (major(stat.st_rdev), minor(stat.st_rdev)))
+    };
+    match stdin.is_terminal() {
+        true => number(stdin.as_fd()),
+        false if stderr.is_terminal() => number(stderr.as_fd()),
+        false => None,
+    }
 }
 
 /// Whether a person can type here. Input may come from a pipe as long as the terminal is there.
@@ -260,12 +370,16 @@ pub(crate) fn user() -> String {
 
 /// Names this terminal and the session on it, so that an unlock counts here and nowhere else.
 pub(crate) fn terminal() -> String {
-    let field = |pid: &str, number: usize| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let rest = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-        rest.split_whitespace().nth(number).unwrap_or("?").to_owned()
-    };
-    let session = getsid(None).map_or_else(|_| "?".into(), |pid| pid.as_raw_nonzero().to_string());
-    // Behind the name stand state, parent, group, session, terminal; the 20th is the start time.
-    format!("{}:{session}:{}", field("self", 4), field(&session, 19))
+    let own = processes::check_view().and_then(|()| processes::of(std::process::id()));
+    let leader = own.and_then(|own| Ok((own.terminal, processes::of(own.session)?)));
+    match leader {
+        Ok((Some(number), leader)) => format!("{number}:{}:{}", leader.pid, leader.started),
+        _ => format!("?:{}", since()),
+    }
+}
+
+/// Names a terminal where processes cannot be seen: by its device, and by the time that was made.
+fn since() -> String {
+    let stat = fstat(std::io::stdin()).or_else(|_| fstat(std::io::stderr()));
+    stat.map_or_else(|_| "?".into(), |stat| format!("{}.{}", stat.st_rdev, stat.st_ctime))
 }

@@ -92,8 +92,8 @@ fn space(built: &Built, name: &str, rules: usize) -> Outcome<PathBuf> {
     ] {
         // A person does this, at a terminal.
         let line = format!("{} {words}", built.sayso.display());
-        let mut command = Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]).current_dir(&dir);
+        let mut command = crate::test::terminals::command(&line)?;
+        command.current_dir(&dir);
         shell::run(command.stdin(Stdio::null()).stdout(Stdio::null()))?;
     }
     Ok(dir)

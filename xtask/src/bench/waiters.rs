@@ -73,8 +73,8 @@ impl Space<'_> {
         for (role, name) in [("human", "ann"), ("agent", "coder")] {
             let sayso = self.sayso.display();
             let line = format!("{sayso} token create --role {role} --name {name} --out {name}");
-            let mut terminal = Command::new("script");
-            terminal.args(["-qec", &line, "/dev/null"]).current_dir(self.dir).env_clear();
+            let mut terminal = crate::test::terminals::command(&line)?;
+            terminal.current_dir(self.dir).env_clear();
             let path = std::env::var_os("PATH").unwrap_or_default();
             shell::output(terminal.env("HOME", self.dir).env("PATH", path))?;
         }

@@ -1,5 +1,6 @@
 //! Which process an agent is. A number alone would some day mean another one.
 
+use crate::processes;
 use serde::{Deserialize, Serialize};
 
 /// Which start of the system this is.
@@ -28,12 +29,8 @@ impl Leader {
 
     /// The process that has this number now.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
-        let has_ended = matches!(state, 'Z' | 'X' | 'x');
-        let boot = std::fs::read_to_string(BOOT).ok()?;
-        Self::read(&format!("{stat}{boot}")).filter(|_| !has_ended)
+        let process = processes::of(pid).ok().filter(|process| process.is_alive)?;
+        Some(Self { pid, started: process.started, boot: processes::boot()? })
     }
 
     /// Whether it runs.

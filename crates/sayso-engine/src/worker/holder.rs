@@ -1,5 +1,6 @@
 //! Where a worker is, and whether another one is still there.
 
+use sayso_agents::processes;
 use sayso_core::run::Holder;
 use std::path::Path;
 
@@ -24,18 +25,13 @@ pub fn is_gone(holder: &Holder, ours: &Holder) -> bool {
 /// is another process.
 fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let view = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{name} {}", view.display())
+    format!("{name} {}", processes::namespace())
 }
 
 /// When a process began, in the system's own count; none if it is gone or only a name is left.
 fn began(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything, so we read behind the last one.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    let is_alive = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
-    is_alive.then(|| fields.nth(18).map(str::to_owned)).flatten()
+    let process = processes::of(pid).ok().filter(|process| process.is_alive)?;
+    Some(process.started.to_string())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::{Look, Out};
 use crate::{heads, who};
+use sayso_core::terminal::Doubt;
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Deed, Exit, Level};
 use sayso_engine::{Desk, Member, Place};
@@ -331,18 +332,30 @@ fn audit(desk: &Desk, actor: &Actor) -> Check {
 
 /// Whether a verdict could be given from here.
 fn person_check() -> Check {
-    match (who::sign_here(), who::has_terminal()) {
-        (Some(sign), _) => Check::warning(
+    if let Some(sign) = who::sign_here() {
+        return Check::warning(
             "verdicts",
             &format!("refused here: an agent ({}) is at work, seen by {}", sign.agent, sign.seen),
             "answer at a terminal of your own",
+        );
+    }
+    match (who::has_terminal(), who::doubt_here()) {
+        (_, Some(doubt @ Doubt::Blind(_))) => Check::warning(
+            "verdicts",
+            &format!("agents cannot be seen here, so a passphrase or a passkey is needed: {doubt}"),
+            "answer where processes can be seen, or set a passphrase there: sayso unlock --set",
         ),
-        (None, false) => Check::warning(
+        (false, _) => Check::warning(
             "verdicts",
             "there is no terminal here: only a person's token counts",
             "answer at a terminal",
         ),
-        (None, true) => Check::ok("verdicts", "no agent is seen at this terminal"),
+        (true, Some(doubt)) => Check::warning(
+            "verdicts",
+            &format!("a passphrase or a passkey is needed here: {doubt}"),
+            "answer in a terminal emulator, over SSH or at a console, or set a passphrase there: sayso unlock --set",
+        ),
+        (true, None) => Check::ok("verdicts", "no agent is seen at this terminal"),
     }
 }
 

@@ -28,20 +28,25 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return Err(Failure::new(Code::Passphrase, message).hint("set one: sayso unlock --set"));
     }
     let typed = rpassword::prompt_password(format!("Passphrase of {}: ", actor.name))?;
-    let until = desk.unlock(&actor, &typed, &who::terminal())?;
+    let until = who::unlock(&desk, &actor, &typed)?;
     context.out.line(&format!("unlocked until {}", when::local(until)));
     Ok(Exit::Ok)
 }
 
-/// A person at a terminal, before their passphrase is asked for.
+/// Whoever types at a terminal, before their passphrase is asked for. Without doubt that it is a person, or
+/// where the first passphrase would otherwise be out of reach: in a space in which nothing has happened yet.
 fn sit(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
-    let actor = who::seen_person(desk)?;
+    let (actor, doubt) = who::typist(desk)?;
     who::check_may_answer(desk, &actor, "unlock a terminal")?;
     let is_seen = actor.proof >= Proof::Tty || (desk.is_remote() && who::has_terminal());
     if !is_seen || context.globals.no_input {
         return Err(Failure::new(Code::NoInput, "a passphrase is typed by a person at a terminal"));
     }
-    Ok(actor)
+    let is_first = !desk.has_passphrase(&actor.name)?;
+    match doubt {
+        Some(_) if is_first && !desk.is_untouched(&actor)? => who::seen_person(desk),
+        _ => Ok(actor),
+    }
 }
 
 fn set(desk: &Desk, actor: &Actor) -> Result<()> {

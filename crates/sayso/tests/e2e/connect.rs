@@ -172,16 +172,16 @@ fn the_hook_in_the_file_is_ruled_on() {
         shell.args(["-c", hook["command"].as_str().unwrap()]).current_dir("/").env_clear();
         shell.envs(variables.iter().copied()).stdin(Stdio::piped());
         let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let event = json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/"});
+        let event = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/"});
         child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
         Ran::of(&child.wait_with_output().unwrap())
     };
     assert_eq!(run("ls", &[]).ok(), "");
-    assert!(run("rm x", &[]).ok().contains("\"deny\""));
+    run("rm x", &[]).exits(2).says("\"deny\"");
     // The token of an agent in the environment counts first, that of a person does not count.
     let (ann, coder) = (space.token("ann"), space.token("coder"));
     for token in [&ann, &coder] {
-        run("rm x", &[("SAYSO_TOKEN_FILE", token.to_str().unwrap())]).says("\"deny\"").ok();
+        run("rm x", &[("SAYSO_TOKEN_FILE", token.to_str().unwrap())]).says("\"deny\"").exits(2);
     }
     let actors: Vec<_> = space.audit().iter().map(|e| e["actor"].to_string()).collect();
     assert!(!actors.is_empty());

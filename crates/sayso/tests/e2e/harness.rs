@@ -1,8 +1,8 @@
 //! A space of its own for each test, and people, scripts and agents who act in it.
 //!
 //! Nothing is mocked: every call is a process of the real binary, people sit at a real terminal
-//! (made by `script`) or hold a token that was made at one, and PostgreSQL is a real server that
-//! `cargo xtask test` starts. What is served is behind a real `sayso serve` in a process of its own.
+//! or hold a token that was made at one, and these terminals, and a real PostgreSQL, are started by
+//! `cargo xtask test`. What is served is behind a real `sayso serve` in a process of its own.
 
 use sayso_core::{Actor, Door, Level, Proof, Role};
 use sayso_engine::{LocalDesk, Minted, NewToken, Place, World};
@@ -192,12 +192,19 @@ impl Space {
     /// A new space, with tokens for the people `ann` and `bob` and the agents `coder` and `tester`.
     pub fn new(backend: Backend) -> Self {
         let space = Self::bare(backend);
-        for name in ["ann", "bob"] {
-            space.mint("human", name);
-        }
-        for name in ["coder", "tester"] {
-            space.mint("agent", name);
-        }
+        let lines: Vec<_> =
+            [("human", "ann"), ("human", "bob"), ("agent", "coder"), ("agent", "tester")]
+                .map(|(role, name)| {
+                    let file = space.token(name);
+                    let file = quote(file.to_str().unwrap());
+                    format!(
+                        "{} token create --role {role} --name {name} --out {file}",
+                        quote(SAYSO)
+                    )
+                })
+                .into();
+        // At one terminal, as a person would.
+        space.finish(&mut space.line(&lines.join(" && "))).ok();
         space
     }
 
@@ -374,10 +381,7 @@ impl Space {
 
     /// A line of a shell at a terminal, ready to be started.
     pub fn line(&self, line: &str) -> Command {
-        // `script` gives the program a terminal of its own and passes its exit code on.
-        let mut command = Command::new("script");
-        command.args(["-qec", line, "/dev/null"]);
-        self.dress(command)
+        self.dress(at_terminal(line))
     }
 
     fn dress(&self, mut command: Command) -> Command {
@@ -501,6 +505,16 @@ pub const PASSPHRASE: &str = "correct horse battery";
 pub fn user() -> String {
     let name = Command::new("id").arg("-un").output().unwrap().stdout;
     String::from_utf8(name).unwrap().trim().to_owned()
+}
+
+/// A line of shell at a person's terminal, one that has been open for a while, in place of the process that
+/// runs this. Each has a terminal of its own.
+pub fn at_terminal(line: &str) -> Command {
+    let folder = std::env::var_os("SAYSO_TEST_TERMINALS")
+        .expect("SAYSO_TEST_TERMINALS names no terminals; run the tests with: cargo xtask test");
+    let mut command = Command::new(Path::new(&folder).join("xtask"));
+    command.arg("__at-terminal").arg(folder).arg(line);
+    command
 }
 
 /// The server tests may use. There is no silent skip: without it the tests fail and say why.

@@ -40,8 +40,19 @@ pub(crate) fn hook(
     space.run_with_input(Who::Agent(agent), &["hook", client, name, "--hold", hold], body)
 }
 
-/// What the client understood: the decision in its own place, and the reason.
+/// What the client understood: the decision in its own place, and the reason. A no is one that every client
+/// understands, besides.
+#[track_caller]
 fn understood(client: &str, ran: &Ran) -> (String, String) {
+    let (decision, reason) = in_own_words(client, ran);
+    match decision.as_str() {
+        "deny" => assert_eq!((ran.code, ran.stderr.trim()), (2, reason.as_str()), "{client}"),
+        _ => assert_eq!(ran.code, 0, "{client}: {ran:?}"),
+    }
+    (decision, reason)
+}
+
+fn in_own_words(client: &str, ran: &Ran) -> (String, String) {
     if ran.stdout.trim().is_empty() {
         return (String::new(), String::new());
     }
@@ -65,17 +76,42 @@ everywhere! {
         for (client, name, shell) in CLIENTS {
             let run = |command: &str| {
                 let body = event(name, shell, &json!({"command": command, "description": "Just a look"}));
-                hook(space, "coder", client, name, &body, "0s").exits(0)
+                hook(space, "coder", client, name, &body, "0s")
             };
-            assert_eq!(run("git status").stdout, "", "{client}");
+            assert_eq!(run("git status").exits(0).stdout, "", "{client}");
             let (decision, reason) = understood(client, &run("cd x; rm -rf build"));
             assert_eq!(decision, "deny", "{client}");
             assert!(reason.contains("Nothing is removed like this."), "{client}: {reason}");
             let body = event(name, "Write", &json!({"file_path": "/project/.env", "content": "x"}));
-            let written = hook(space, "coder", client, name, &body, "0s").exits(0);
+            let written = hook(space, "coder", client, name, &body, "0s");
             assert_eq!(understood(client, &written).0, "deny", "{client}");
         }
         space.verify();
+    }
+}
+
+/// What other clients say before a call: Goose, Copilot CLI and Crush; and one with no name at all.
+const STRANGERS: [&str; 4] = [
+    r#"{"event":"PreToolUse","session_id":"s","tool_call_id":"c","tool_name":"shell","tool_input":{"command":"ls"},"working_dir":"/"}"#,
+    r#"{"sessionId":"s","timestamp":1,"cwd":"/","toolName":"bash","toolArgs":{"command":"ls"}}"#,
+    r#"{"event":"PreToolUse","session_id":"s","cwd":"/","tool_name":"bash","tool_input":{"command":"ls"}}"#,
+    r#"{"session_id":"s","cwd":"/","tool_name":"Bash","tool_input":{"command":"ls"}}"#,
+];
+
+everywhere! {
+    /// A client that is not the one the hook was written for might take its no for a yes: it is refused in
+    /// words that every client understands, also what the policy allows.
+    fn a_stranger_is_blocked(space: &Space) {
+        let mut looked_at = 0;
+        for (client, name, _) in CLIENTS {
+            for body in STRANGERS {
+                let ran = hook(space, "coder", client, name, body, "0s").exits(2);
+                assert!(ran.stderr.contains(&format!("no {name} event of {client}")), "{}", ran.stderr);
+                assert_eq!(ran.stdout, "");
+                looked_at += 1;
+            }
+        }
+        assert_eq!(looked_at, 16);
     }
 }
 
@@ -86,7 +122,7 @@ everywhere! {
         for (client, name, shell) in CLIENTS {
             let call = |command: &str, hold: &str| {
                 let body = event(name, shell, &json!({"command": command, "description": command.len()}));
-                hook(space, "coder", client, name, &body, hold).exits(0)
+                hook(space, "coder", client, name, &body, hold)
             };
             let command = format!("git push origin {client}");
             let (decision, reason) = understood(client, &call(&command, "0s"));
@@ -131,7 +167,7 @@ everywhere! {
                     open["items"][0]["handle"].as_str().map(str::to_owned)
                 });
                 space.ann(&[verb, &gate, "as you say"]).ok();
-                let ran = held.join().unwrap().exits(0);
+                let ran = held.join().unwrap();
                 assert_eq!(understood("claude-code", &ran).0, decision);
             });
         }
@@ -146,7 +182,7 @@ everywhere! {
     fn a_yes_may_change_the_call(space: &Space) {
         policy(space, "space", POLICY);
         let body = event("PreToolUse", "Bash", &json!({"command": "git push --force"}));
-        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
+        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s");
         let answer = |arguments: &str| {
             call();
             let open = space.ann(&["inbox", "--json"]).json();
@@ -214,10 +250,22 @@ fn everything_that_goes_wrong_blocks() {
     for (name, body, says) in [
         ("PreToolUse", "", "no PreToolUse event"),
         ("PreToolUse", "{", "no PreToolUse event"),
-        ("PreToolUse", "[]", "names no tool"),
-        ("PreToolUse", "{\"tool_name\": \"Bash\"}", "no input"),
-        ("PreToolUse", "{\"tool_name\": \"Bash\", \"tool_input\": 7}", "no object"),
-        ("PreToolUse", "{\"tool_name\": \"Bash\", \"tool_input\": {}}", "does not say which"),
+        ("PreToolUse", "[]", "hook_event_name"),
+        (
+            "PreToolUse",
+            "{\"hook_event_name\": \"PreToolUse\", \"tool_name\": \"Bash\"}",
+            "no input",
+        ),
+        (
+            "PreToolUse",
+            "{\"hook_event_name\": \"PreToolUse\", \"tool_name\": \"Bash\", \"tool_input\": 7}",
+            "no object",
+        ),
+        (
+            "PreToolUse",
+            "{\"hook_event_name\": \"PreToolUse\", \"tool_name\": \"Bash\", \"tool_input\": {}}",
+            "does not say which",
+        ),
         ("PostToolUse", good.as_str(), "it says that it is PreToolUse"),
         ("PreToolUze", good.as_str(), "PreToolUze"),
         ("PreToolUse", huge.as_str(), "more than"),

@@ -24,6 +24,9 @@ const TOOL_SECONDS: i64 = 3600;
 /// How long the server waits for a person: less.
 const TOOL_HOLD: &str = "50m";
 
+/// Behind a hook before a call: where it cannot be started, clients take the shell's own code for a yes.
+const OR_BLOCK: &str = " || exit 2";
+
 /// Whose files are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Scope {
@@ -284,7 +287,11 @@ impl Setup<'_> {
             Sort::Ran | Sort::Other => BRIEF_SECONDS,
         };
         let words: Vec<_> = self.words(event.name).iter().map(|word| quoted(word)).collect();
-        let mut hook = json!({"type": "command", "command": words.join(" "), "timeout": seconds});
+        let mut command = words.join(" ");
+        if event.sort == Sort::Call {
+            command.push_str(OR_BLOCK);
+        }
+        let mut hook = json!({"type": "command", "command": command, "timeout": seconds});
         match self.client {
             // Else it goes on when the hook cannot be run at all.
             Client::ClaudeCode if event.sort == Sort::Call => hook["onFailure"] = "block".into(),
@@ -600,5 +607,6 @@ mod tests {
         assert!(is_ours("sayso hook codex PreToolUse", Client::Codex));
         assert!(!is_ours("sayso hook codex PreToolUse", Client::ClaudeCode));
         assert!(!is_ours("my-hook codex", Client::Codex));
+        assert!(is_ours("/opt/sayso -C / hook codex PreToolUse || exit 2", Client::Codex));
     }
 }

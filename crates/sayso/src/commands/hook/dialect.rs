@@ -12,6 +12,20 @@ pub(crate) enum Client {
     Opencode,
 }
 
+/// An answer to a client.
+pub(super) struct Answer {
+    /// Its own words, for standard output.
+    pub(super) text: String,
+    /// The reason of a no that ends with exit code 2.
+    pub(super) complaint: Option<String>,
+}
+
+impl Answer {
+    pub(super) fn said(text: String) -> Self {
+        Self { text, complaint: None }
+    }
+}
+
 /// What sort of event it is in a client's words.
 pub(super) enum Sort {
     Call,
@@ -71,7 +85,27 @@ impl Client {
     }
 
     /// What a client is told about a call.
-    pub(super) fn says(self, event: &str, ruling: &CallRuling) -> String {
+    pub(super) fn says(self, event: &str, ruling: &CallRuling) -> Answer {
+        match ruling {
+            CallRuling::Denied { reason, interrupts } => self.refuses(event, reason, *interrupts),
+            CallRuling::Held(gate) if event != "PermissionRequest" => {
+                self.refuses(event, &waits(gate.handle()), false)
+            }
+            CallRuling::Allowed | CallRuling::Granted { .. } | CallRuling::Held(_) => {
+                Answer::said(self.words(event, ruling))
+            }
+        }
+    }
+
+    /// A no to a call in the client's own words and in those that every client understands: exit code 2, with
+    /// the reason on standard error. A prompt is closed by words alone.
+    pub(super) fn refuses(self, event: &str, reason: &str, interrupts: bool) -> Answer {
+        let is_call = matches!(self.sort(event), Sort::Call);
+        let complaint = is_call.then(|| reason.to_owned());
+        Answer { text: self.denies(event, reason, interrupts), complaint }
+    }
+
+    fn words(self, event: &str, ruling: &CallRuling) -> String {
         match ruling {
             // "Allow" would also skip what the client itself asks its user. Nothing lets it go on as it
             // would.
@@ -86,7 +120,7 @@ impl Client {
         }
     }
 
-    pub(super) fn denies(self, event: &str, reason: &str, interrupts: bool) -> String {
+    fn denies(self, event: &str, reason: &str, interrupts: bool) -> String {
         let mut said = match self {
             Client::ClaudeCode | Client::Codex if event == "PermissionRequest" => {
                 return self.prompt_denied(reason, interrupts);

@@ -85,11 +85,18 @@ impl Incoming {
         };
         let body: Value = serde_json::from_slice(bytes).map_err(|e| wrong(e.to_string()))?;
         let text = |key: &str| body.get(key).and_then(Value::as_str);
-        if let Some(said) = text("hook_event_name").filter(|said| *said != event) {
-            return Err(wrong(format!("it says that it is {said}")));
+        // Every client of ours names its event here. One that does not speaks another dialect, and may take
+        // this one's no for a yes.
+        let sort = client.sort(event);
+        match text("hook_event_name") {
+            Some(said) if said != event => return Err(wrong(format!("it says that it is {said}"))),
+            None if matches!(sort, Sort::Call | Sort::Dialog) => {
+                return Err(wrong("it does not say so in hook_event_name".into()));
+            }
+            _ => {}
         }
         let session = text("session_id").unwrap_or_default().to_owned();
-        let verb = match client.sort(event) {
+        let verb = match sort {
             Sort::Call | Sort::Dialog if asks(client, &body) => {
                 Verb::Questions(questions(&body).map_err(wrong)?)
             }

@@ -9,7 +9,7 @@ mod incoming;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::{courier, who};
-use dialect::{Client, waits};
+use dialect::{Answer, Client, waits};
 use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
@@ -117,7 +117,10 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
                 end("sayso could not answer");
             }
             said.is_heard();
-            Ok(Exit::Ok)
+            match &said.complaint {
+                Some(why) => deny(why),
+                None => Ok(Exit::Ok),
+            }
         }
         Ok(Err(failure)) => {
             let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
@@ -159,17 +162,26 @@ fn end(why: &str) -> ! {
     std::process::exit(CODE.load(Ordering::Relaxed))
 }
 
+/// Ends with the no that every client understands, behind its own words.
+fn deny(why: &str) -> ! {
+    let _ = std::io::stdout().flush();
+    let _ = writeln!(std::io::stderr(), "{why}");
+    std::process::exit(BLOCK)
+}
+
 /// What the client is told; nothing lets it go on as it would.
 #[derive(Default)]
 struct Said {
     text: String,
+    /// The reason of a no.
+    complaint: Option<String>,
     /// The news in it, and where they are noted as heard.
     news: Option<(Desk, Actor, Vec<News>)>,
 }
 
 impl Said {
-    fn only(text: String) -> Self {
-        Self { text, news: None }
+    fn only(Answer { text, complaint }: Answer) -> Self {
+        Self { text, complaint, news: None }
     }
 
     /// News count as heard when they were said. Who dies in between says them again.
@@ -251,11 +263,10 @@ fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) 
     let file = std::fs::File::options().append(true).create(true).open(file);
     // Without a note the check says that no hook was run.
     let _ = file.and_then(|mut file| writeln!(file, "{note}"));
-    let text = match incoming.verb.may_run() {
-        true => args.client.denies(&args.event, PROBE_SAYS, false),
-        false => String::new(),
-    };
-    Said::only(text)
+    match incoming.verb.may_run() {
+        true => Said::only(args.client.refuses(&args.event, PROBE_SAYS, false)),
+        false => Said::default(),
+    }
 }
 
 /// The desk, and the agent whose hook this is. A worker gives its agents their own token, which counts
@@ -329,10 +340,10 @@ impl Hook<'_> {
         let Args { client, event, .. } = self.args;
         let Questions { call, asked } = questions;
         loop {
-            let text = match self.desk.ask_for_call(&self.actor, call.clone(), asked.clone())? {
+            let answer = match self.desk.ask_for_call(&self.actor, call.clone(), asked.clone())? {
                 QuestionsRuling::Answered(answers) => {
                     let arguments = questions.answered(&answers);
-                    client.allows(event, "answered by a person", Some(&arguments))
+                    Answer::said(client.allows(event, "answered by a person", Some(&arguments)))
                 }
                 QuestionsRuling::Denied(ruling) => client.says(event, &ruling),
                 QuestionsRuling::Held(gate) if self.defers => return Ok(later(event, &gate)),
@@ -341,7 +352,7 @@ impl Hook<'_> {
                     false => client.says(event, &CallRuling::Held(gate)),
                 },
             };
-            return Ok(Said::only(text));
+            return Ok(Said::only(answer));
         }
     }
 
@@ -398,10 +409,10 @@ impl Hook<'_> {
         let text = in_words(&lines.join("\n"));
         // A client that takes no words has heard none.
         let news = (!text.is_empty()).then_some((self.desk, self.actor, news));
-        Ok(Said { text, news })
+        Ok(Said { text, complaint: None, news })
     }
 }
 
 fn later(event: &str, gate: &Gate) -> Said {
-    Said::only(Client::later(event, &waits(gate.handle())))
+    Said::only(Answer::said(Client::later(event, &waits(gate.handle()))))
 }

@@ -91,7 +91,7 @@ everywhere! {
         policy(space, "space", POLICY);
         let body = event("PreToolUse", "Bash", &json!({"command": "git push"}));
         std::thread::scope(|scope| {
-            let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "20s").exits(0);
+            let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "20s");
             let calls = [scope.spawn(call), scope.spawn(call)];
             let gate = until(|| {
                 let open = space.ann(&["inbox", "--json"]).json();

@@ -165,7 +165,7 @@ everywhere! {
         policy(space, "space", POLICY);
         prompt(space, PUSH, "0s");
         let other = event("PreToolUse", "Bash", &json!({"command": "git push origin other"}));
-        hook(space, "coder", "claude-code", "PreToolUse", &other, "0s").exits(0);
+        hook(space, "coder", "claude-code", "PreToolUse", &other, "0s").exits(2);
         assert_eq!(open(space).len(), 2);
         let end = |session: &str| {
             let body = json!({"hook_event_name": "SessionEnd", "session_id": session, "reason": "exit"}).to_string();
@@ -190,7 +190,7 @@ everywhere! {
              "options": [{"label": "Hall", "description": ""}, {"label": "Attic", "description": ""}]},
         ]);
         let body = event("PreToolUse", "AskUserQuestion", &json!({"questions": questions}));
-        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
+        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s");
         let (word, reason) = understood("claude-code", &call());
         assert_eq!(word, "deny");
         call();
@@ -223,7 +223,7 @@ everywhere! {
         policy(space, "space", POLICY);
         for (client, name, shell) in CLIENTS {
             let body = event(name, shell, &json!({"command": format!("git push {client}")}));
-            let call = || hook(space, "coder", client, name, &body, "0s").exits(0);
+            let call = || hook(space, "coder", client, name, &body, "0s");
             call();
             space.ann(&["reject", &handle(&open(space)[0]), "stop it", "--interrupt"]).ok();
             let ran = call();
@@ -251,7 +251,7 @@ everywhere! {
         assert!(reason.contains(&gate), "{reason}");
         let sub = body.replacen('{', "{\"agent_id\": \"a1\", ", 1);
         let args = ["hook", "claude-code", "PreToolUse", "--defer", "--hold", "0s"];
-        let ran = space.run_with_input(Who::Agent("coder"), &args, &sub).exits(0);
+        let ran = space.run_with_input(Who::Agent("coder"), &args, &sub);
         assert_eq!(understood("claude-code", &ran).0, "deny", "it would be dropped");
         run("codex", "PreToolUse", &body).exits(2);
         run("claude-code", "PermissionRequest", &body.replace("PreToolUse", "PermissionRequest")).exits(2);
@@ -274,7 +274,7 @@ everywhere! {
         let mut child = command.spawn().unwrap();
         let body = event("PreToolUse", "Bash", &push());
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), body.as_bytes()).unwrap();
-        let ran = Ran::of(&child.wait_with_output().unwrap()).exits(0);
+        let ran = Ran::of(&child.wait_with_output().unwrap());
         assert_eq!(understood("claude-code", &ran).0, "deny");
     }
 }

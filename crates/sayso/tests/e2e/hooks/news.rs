@@ -38,7 +38,7 @@ everywhere! {
         for client in ["claude-code", "codex"] {
             let call = |name: &str, body: &str| hook(space, "coder", client, name, body, "0s").exits(0).stdout;
             let pushes = event("PreToolUse", "Bash", &json!({"command": format!("git push {client}")}));
-            call("PreToolUse", &pushes);
+            hook(space, "coder", client, "PreToolUse", &pushes, "0s").exits(2);
             let open = space.ann(&["inbox", "--json"]).json();
             let gate = open["items"][0]["handle"].as_str().unwrap().to_owned();
             space.ann(&["approve", &gate]).ok();

@@ -11,7 +11,7 @@ mod proof;
 mod terminal;
 
 use crate::harness::{SAYSO, Space, Who};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,10 +24,15 @@ const GRACE: Duration = Duration::from_millis(5_500);
 /// How long anything may take to show on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A terminal as young as this is nobody's; see `sayso_core::terminal`.
+const YOUNG: Duration = Duration::from_millis(2_200);
+
 /// A terminal with the inbox on it, ended with the test.
 struct Terminal<'a> {
     space: &'a Space,
     socket: String,
+    /// The person before it: a terminal in which tmux shows this one.
+    person: Child,
 }
 
 impl<'a> Terminal<'a> {
@@ -50,13 +55,34 @@ impl<'a> Terminal<'a> {
         tmux.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
         // What it ended with, and how it left the terminal, is told below.
         let line = line.replace("sayso ", &format!("{SAYSO} "));
+        // Nobody types before there is somebody.
         let line = format!(
-            "{line}; echo \"ended with $?\"; stty -a | grep -o ' -*icanon'; exec sleep 600"
+            "read -r begin; {line}; echo \"ended with $?\"; stty -a | grep -o ' -*icanon'; exec sleep 600"
         );
         tmux.args(["-u", "-f", "/dev/null", "-S", &socket, "new-session", "-d", "-s", "inbox"]);
         tmux.args(["-x", &columns.to_string(), "-y", &rows.to_string(), "sh", "-c", &line]);
+        // The person's own terminal has no size.
+        tmux.args([";", "set-option", "-g", "window-size", "manual"]);
+        tmux.args([";", "set-option", "-g", "status", "off"]);
+        let opened = Instant::now();
         assert!(tmux.status().unwrap().success());
-        Self { space, socket }
+        let attach = format!("stty cols {columns} rows {rows}; exec tmux -u -S '{socket}' attach");
+        let mut person = space.line(&attach);
+        let person = person.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let terminal = Self { space, socket, person };
+        terminal.await_person();
+        std::thread::sleep(YOUNG.saturating_sub(opened.elapsed()));
+        terminal.tmux(&["send-keys", "-t", "inbox", "-R", "Enter"]);
+        terminal.tmux(&["clear-history", "-t", "inbox"]);
+        terminal
+    }
+
+    fn await_person(&self) {
+        let end = Instant::now() + PATIENCE;
+        while self.tmux(&["list-clients"]).is_empty() {
+            assert!(Instant::now() < end, "nobody came");
+            std::thread::sleep(Duration::from_millis(30));
+        }
     }
 
     fn tmux(&self, words: &[&str]) -> String {
@@ -134,6 +160,8 @@ impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         let mut command = Command::new("tmux");
         let _ = command.args(["-S", &self.socket, "kill-server"]).status();
+        let _ = self.person.kill();
+        let _ = self.person.wait();
     }
 }
 

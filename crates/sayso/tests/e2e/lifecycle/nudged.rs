@@ -118,7 +118,7 @@ everywhere! {
         let _fleet = spawned(space, READER, PROMPT);
         until("it is at its prompt", || screen(space).contains('>'));
         let call = event("PreToolUse", "Bash", &json!({"command": "git push"}));
-        hook(space, "coder", "claude-code", "PreToolUse", &call, "0s").exits(0);
+        hook(space, "coder", "claude-code", "PreToolUse", &call, "0s").exits(2);
         let gate = space.ann(&["inbox", "--json"]).json()["items"][0]["handle"].as_str().unwrap().to_owned();
         nudge_in_every_way(space);
         let refused = space.ann(&["agent", "nudge", "coder", "hello"]).refused("SAY059").exits(6);

@@ -140,7 +140,12 @@ everywhere! {
 }
 
 /// The marks of the agents people use, each alone.
-const MARKS: [(&str, &str); 9] = [
+const MARKS: [(&str, &str); 14] = [
+    ("COPILOT_CLI", "1"),
+    ("COPILOT_AGENT_SESSION_ID", "5aacf7d0"),
+    ("QWEN_CODE", "1"),
+    ("GOOSE_TERMINAL", "1"),
+    ("CLINE_ACTIVE", "true"),
     ("CLAUDECODE", "1"),
     ("CLAUDE_CODE_ENTRYPOINT", "cli"),
     ("GEMINI_CLI", "1"),
@@ -228,8 +233,9 @@ everywhere! {
         assert_eq!(scene.state(space), before);
         let refused = space.audit();
         assert!(refused[0]["outcome"] == "refused" && refused[0]["role"] == "agent", "{}", refused[0]);
-        // The same line without an agent above it is a person's.
-        below_an_agent(space, &[], &format!("script -qec \"$0 approve {gate}\" /dev/null")).ok();
+        // Without an agent above it, it takes more than a terminal; see `doubt.rs`.
+        below_an_agent(space, &[], &format!("script -qec \"$0 approve {gate} --no-input\" /dev/null")).exits(5);
+        space.run(Who::Terminal, &["approve", gate]).ok();
     }
 }
 

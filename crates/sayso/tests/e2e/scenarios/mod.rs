@@ -5,6 +5,7 @@ mod asking;
 mod bypass;
 mod cards;
 mod deleting;
+mod doubt;
 mod evidence;
 mod hostile;
 mod json;

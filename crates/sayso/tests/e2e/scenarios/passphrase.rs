@@ -2,7 +2,7 @@
 
 use crate::harness::{Backend, Ran, SAYSO, Space, Who, on_both};
 use std::io::{Read, Write};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 const PHRASE: &str = "correct horse";
@@ -10,8 +10,7 @@ const PHRASE: &str = "correct horse";
 /// A terminal of its own in which a line of shell is run. What is asked for is typed once it is.
 fn at_a_terminal(space: &Space, line: &str, typed: &[&str]) -> Ran {
     let like = space.command(Who::Terminal, &[]);
-    let mut command = Command::new("script");
-    command.args(["-qec", &line.replace("sayso", SAYSO), "/dev/null"]);
+    let mut command = crate::harness::at_terminal(&line.replace("sayso", SAYSO));
     command.current_dir(space.path()).env_clear();
     command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

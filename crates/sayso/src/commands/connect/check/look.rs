@@ -42,10 +42,8 @@ pub(in crate::commands::connect) const fn holes(client: Client) -> &'static [&'s
         Client::ClaudeCode => &["started with --bare or --safe-mode it runs no hooks"],
         Client::Codex => &[
             "what it types into a shell that was allowed to stay open (write_stdin) is seen by no hook",
-            "it lets a call run when the hook cannot be started",
         ],
         Client::Gemini => &[
-            "it lets a call run when the hook cannot be started",
             "run with -p it offers tools that change things only with --approval-mode auto_edit or yolo",
         ],
         Client::Opencode => {

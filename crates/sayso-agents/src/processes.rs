@@ -1,0 +1,265 @@
+//! The processes of this machine, read through one crate and one interface.
+//!
+//! Nothing here decides anything. A process that cannot be read is an [`Unseen`] with its reason,
+//! never a process without properties: callers must be able to tell "no" from "not known". On systems
+//! without `/proc` everything is unseen.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A process as the system lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The number of its parent; zero for the first one.
+    pub parent: u32,
+    /// Its process group.
+    pub group: u32,
+    /// Its session.
+    pub session: u32,
+    /// The number of the terminal it belongs to, if it belongs to one.
+    pub terminal: Option<u64>,
+    /// The time of its start, in the system's ticks since boot.
+    pub started: u64,
+    /// The name of its program, as far as the system keeps it.
+    pub name: String,
+    /// It has not ended.
+    pub is_alive: bool,
+}
+
+/// The reason why something cannot be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen(pub String);
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+pub use system::{
+    all, boot, check_view, command_line, environment, folder, namespace, of, process_age, same_user,
+};
+
+/// The major numbers of terminals that a program holds the other end of.
+const PSEUDO_TERMINALS: std::ops::RangeInclusive<u64> = 136..=143;
+
+/// The major number of a terminal, as processes name it.
+pub fn is_pseudo_terminal(terminal: u64) -> bool {
+    PSEUDO_TERMINALS.contains(&((terminal >> 8) & 0xff))
+}
+
+/// A terminal's number as processes name it, from the number of its device.
+pub fn terminal_number(major: u32, minor: u32) -> u64 {
+    let (major, minor) = (u64::from(major), u64::from(minor));
+    ((minor & 0xfff00) << 12) | (major << 8) | (minor & 0xff)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use super::{Duration, Process, Unseen};
+    use procfs::Current;
+    use procfs::process::Process as Entry;
+    use std::path::PathBuf;
+
+    /// The numbers of the first namespaces, which the kernel has fixed.
+    const FIRST_PIDS: &str = "pid:[4026531836]";
+    const FIRST_USERS: &str = "user:[4026531837]";
+
+    /// The kind of file system `/proc` has to be.
+    const PROC_MAGIC: i64 = 0x9fa0;
+
+    fn unseen(error: impl ToString) -> Unseen {
+        Unseen(error.to_string())
+    }
+
+    fn entry(pid: u32) -> Result<Entry, Unseen> {
+        let pid = i32::try_from(pid).map_err(unseen)?;
+        Entry::new(pid).map_err(unseen)
+    }
+
+    fn number(raw: i32) -> u32 {
+        u32::try_from(raw).unwrap_or(0)
+    }
+
+    /// A process by its number.
+    pub fn of(pid: u32) -> Result<Process, Unseen> {
+        let stat = entry(pid)?.stat().map_err(unseen)?;
+        Ok(Process {
+            pid: number(stat.pid),
+            parent: number(stat.ppid),
+            group: number(stat.pgrp),
+            session: number(stat.session),
+            terminal: Some(u64::from(stat.tty_nr.cast_unsigned())).filter(|terminal| *terminal > 0),
+            started: stat.starttime,
+            name: stat.comm,
+            is_alive: !matches!(stat.state, 'Z' | 'X' | 'x'),
+        })
+    }
+
+    /// The numbers of all processes that are listed.
+    pub fn all() -> Vec<u32> {
+        let entries = procfs::process::all_processes().into_iter().flatten().flatten();
+        entries.map(|entry| number(entry.pid())).collect()
+    }
+
+    /// The variables a process was started with.
+    pub fn environment(pid: u32) -> Result<Vec<(String, String)>, Unseen> {
+        let pairs = entry(pid)?.environ().map_err(unseen)?;
+        let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+        Ok(pairs.into_iter().map(|(name, value)| (text(name), text(value))).collect())
+    }
+
+    /// The words a process was started with.
+    pub fn command_line(pid: u32) -> Result<Vec<String>, Unseen> {
+        entry(pid)?.cmdline().map_err(unseen)
+    }
+
+    /// The folder a process works in, as a path that leads there.
+    pub fn folder(pid: u32) -> PathBuf {
+        PathBuf::from(format!("/proc/{pid}/cwd"))
+    }
+
+    /// The process belongs to the user of this one. Unknown counts as yes.
+    pub fn same_user(pid: u32) -> bool {
+        let owner = entry(pid).and_then(|entry| entry.status().map_err(unseen)).map(|s| s.ruid);
+        owner.map_or(true, |owner| owner == rustix::process::getuid().as_raw())
+    }
+
+    /// How long a process has existed.
+    pub fn process_age(process: &Process) -> Result<Duration, Unseen> {
+        let up = procfs::Uptime::current().map_err(unseen)?.uptime_duration();
+        let ticks = procfs::ticks_per_second().max(1);
+        let started = Duration::from_millis(process.started.saturating_mul(1000) / ticks);
+        Ok(up.saturating_sub(started))
+    }
+
+    /// Names this start of the system.
+    pub fn boot() -> Option<String> {
+        procfs::sys::kernel::random::boot_id().ok()
+    }
+
+    /// Names the view of processes this one has.
+    pub fn namespace() -> String {
+        let name = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        name.display().to_string()
+    }
+
+    /// That every process above this one can be listed: a real `/proc`, which knows this process by the
+    /// number it has, outside of containers.
+    pub fn check_view() -> Result<(), Unseen> {
+        let kind = rustix::fs::statfs("/proc").map_err(unseen)?.f_type;
+        if i64::try_from(kind) != Ok(PROC_MAGIC) {
+            return Err(Unseen("/proc is hidden".into()));
+        }
+        let own = Entry::myself().map_err(unseen)?;
+        if number(own.pid()) != std::process::id() {
+            return Err(Unseen("/proc shows other processes than this one's".into()));
+        }
+        for (kind, first) in [("pid", FIRST_PIDS), ("user", FIRST_USERS)] {
+            let link = std::fs::read_link(format!("/proc/self/ns/{kind}")).map_err(unseen)?;
+            if link.as_os_str() != first {
+                return Err(Unseen("this is a container, and what is outside is hidden".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::{Duration, Process, Unseen};
+    use std::path::PathBuf;
+
+    fn unseen<T>() -> Result<T, Unseen> {
+        Err(Unseen(format!("sayso does not read the processes of {}", std::env::consts::OS)))
+    }
+
+    /// A process by its number.
+    pub fn of(_: u32) -> Result<Process, Unseen> {
+        unseen()
+    }
+
+    /// The numbers of all processes that are listed.
+    pub fn all() -> Vec<u32> {
+        vec![]
+    }
+
+    /// The variables a process was started with.
+    pub fn environment(_: u32) -> Result<Vec<(String, String)>, Unseen> {
+        unseen()
+    }
+
+    /// The words a process was started with.
+    pub fn command_line(_: u32) -> Result<Vec<String>, Unseen> {
+        unseen()
+    }
+
+    /// The folder a process works in.
+    pub fn folder(_: u32) -> PathBuf {
+        PathBuf::new()
+    }
+
+    /// The process belongs to the user of this one. Unknown counts as yes.
+    pub fn same_user(_: u32) -> bool {
+        true
+    }
+
+    /// How long a process has existed.
+    pub fn process_age(_: &Process) -> Result<Duration, Unseen> {
+        unseen()
+    }
+
+    /// Names this start of the system.
+    pub fn boot() -> Option<String> {
+        None
+    }
+
+    /// Names the view of processes this one has.
+    pub fn namespace() -> String {
+        String::new()
+    }
+
+    /// That every process above this one can be listed.
+    pub fn check_view() -> Result<(), Unseen> {
+        unseen()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_read_as_it_is() {
+        let own = of(std::process::id()).unwrap();
+        assert_eq!((own.pid, own.is_alive), (std::process::id(), true));
+        assert_eq!(own.parent, std::os::unix::process::parent_id());
+        assert!(all().contains(&own.pid));
+        assert!(same_user(own.pid));
+        assert!(process_age(&own).unwrap() < Duration::from_secs(3600));
+        assert!(environment(own.pid).unwrap().iter().any(|(name, _)| name == "PATH"));
+        assert!(!command_line(own.pid).unwrap().is_empty());
+        assert!(boot().is_some());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_unseen() {
+        assert!(of(u32::MAX).is_err() && environment(0).is_err());
+    }
+
+    #[test]
+    fn numbers_of_terminals_are_those_that_processes_have() {
+        for (major, minor, number, is_pseudo) in [
+            (136, 3, 0x8803, true),
+            (136, 300, (300 & 0xfff00) << 12 | 0x8800 | 44, true),
+            (4, 1, 0x401, false),
+            (229, 0, 0xe500, false),
+        ] {
+            assert_eq!(terminal_number(major, minor), number);
+            assert_eq!(is_pseudo_terminal(number), is_pseudo, "{major}:{minor}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The surroundings of this process: the processes above it, and the terminal it belongs to.
+//!
+//! What they amount to is ruled on in [`sayso_core::terminal`]. Whatever cannot be seen is said to be
+//! unseen: a look that fails is no look that found nothing.
+
+use crate::marks::{self, Sign};
+use crate::processes::{self, Process, Unseen};
+use sayso_core::terminal::{Doubt, Terminal, TerminalEnd, TerminalProgram};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How far up the ancestors are followed. A longer chain hides what is above it.
+const ANCESTORS_MAX: usize = 256;
+
+/// How often a look begins anew because an ancestor ended meanwhile.
+const LOOKS_MAX: usize = 3;
+
+/// How many terminals are looked through: that of a tmux in a terminal of sudo in a tmux, and so on.
+const NESTED_MAX: usize = 4;
+
+/// The user's own service manager. The kernel keeps its environment from the user where it has rights
+/// that the user does not have.
+const SERVICE_MANAGER: &str = "systemd";
+
+/// A sign of an agent among the ancestors of this process.
+pub fn look_up() -> Result<Option<Sign>, Doubt> {
+    let blind = |unseen: Unseen| Doubt::Blind(unseen.0);
+    processes::check_view().map_err(blind)?;
+    let mut looked = Ok(None);
+    for _ in 0..LOOKS_MAX {
+        looked = look_up_once();
+        if looked.is_ok() {
+            break;
+        }
+    }
+    looked.map_err(blind)
+}
+
+fn look_up_once() -> Result<Option<Sign>, Unseen> {
+    let mut pid = processes::of(std::process::id())?.parent;
+    for _ in 0..ANCESTORS_MAX {
+        if pid == 0 {
+            return Ok(None);
+        }
+        // The first process is the system's own, and may be hidden from users.
+        let Some(process) = visible(pid)? else { return Ok(None) };
+        if let Some(sign) = sign_in(&process)? {
+            return Ok(Some(sign));
+        }
+        pid = process.parent;
+    }
+    Err(Unseen(format!("more than {ANCESTORS_MAX} processes are above this one")))
+}
+
+fn visible(pid: u32) -> Result<Option<Process>, Unseen> {
+    match processes::of(pid) {
+        Ok(process) => Ok(Some(process)),
+        Err(_) if pid == 1 => Ok(None),
+        Err(unseen) => Err(unseen),
+    }
+}
+
+fn sign_in(process: &Process) -> Result<Option<Sign>, Unseen> {
+    let pid = process.pid;
+    let words = processes::command_line(pid).unwrap_or_default();
+    if let Some(sign) = marks::in_program(&process.name, &words, pid) {
+        return Ok(Some(sign));
+    }
+    match processes::environment(pid) {
+        Ok(variables) => {
+            let pairs = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let sign = marks::in_variables_at(pairs, &processes::folder(pid));
+            let seen = |sign: Sign| format!("{} of its ancestor, process {pid}", sign.seen);
+            Ok(sign.map(|sign| Sign { seen: seen(sign.clone()), ..sign }))
+        }
+        // Nobody reads the environment of other users.
+        Err(_) if process.name == SERVICE_MANAGER || pid == 1 => Ok(None),
+        Err(_) if !processes::same_user(pid) => Ok(None),
+        Err(unseen) => Err(unseen),
+    }
+}
+
+/// The terminal that this process belongs to and that is on its input or error output. `device` is the
+/// number of the latter.
+pub fn judge_terminal(device: Option<(u32, u32)>) -> Result<(), Doubt> {
+    let own = processes::of(std::process::id()).map_err(|unseen| Doubt::Blind(unseen.0))?;
+    let number = own.terminal.ok_or(Doubt::NotOwn)?;
+    // The second is the name by which every process finds its own terminal.
+    let is_own = |(major, minor)| {
+        processes::terminal_number(major, minor) == number || (major, minor) == (5, 0)
+    };
+    if !device.is_some_and(is_own) {
+        return Err(Doubt::NotOwn);
+    }
+    let pane = std::env::var("TMUX").ok().zip(std::env::var("TMUX_PANE").ok());
+    terminal_of(&own, pane.as_ref().map(|(at, pane)| (at.as_str(), pane.as_str())), 0).judge()
+}
+
+/// The terminal of a process. `pane` says where in tmux it is.
+fn terminal_of(process: &Process, pane: Option<(&str, &str)>, depth: usize) -> Terminal {
+    let unseen = Terminal { end: TerminalEnd::Unseen, age: Duration::ZERO };
+    let (Some(number), true) = (process.terminal, depth < NESTED_MAX) else { return unseen };
+    let leader = processes::of(process.session).ok();
+    let leader = leader.filter(|leader| leader.is_alive && leader.terminal == Some(number));
+    let Some(leader) = leader else { return unseen };
+    let Ok(age) = processes::process_age(&leader) else { return unseen };
+    if !processes::is_pseudo_terminal(number) {
+        return Terminal { end: TerminalEnd::Device, age };
+    }
+    // Who makes a terminal starts the first process in it.
+    let Ok(maker) = processes::of(leader.parent) else { return Terminal { age, ..unseen } };
+    let command = processes::command_line(maker.pid).unwrap_or_default().join(" ");
+    let shown_in = match TerminalProgram::of(&maker.name, &command) {
+        TerminalProgram::Seat | TerminalProgram::Other => vec![],
+        TerminalProgram::Privilege => vec![terminal_of(&maker, pane, depth + 1)],
+        TerminalProgram::Multiplexer => {
+            clients_of(&maker, pane).iter().map(|c| terminal_of(c, None, depth + 1)).collect()
+        }
+    };
+    let end = TerminalEnd::Program { name: maker.name, command, shown_in };
+    Terminal { end, age }
+}
+
+/// The processes that show the terminals of a multiplexer.
+fn clients_of(server: &Process, pane: Option<(&str, &str)>) -> Vec<Process> {
+    if server.name.starts_with("tmux") {
+        let found = pane.and_then(|(at, pane)| tmux_clients(server, at, pane));
+        return found.unwrap_or_default();
+    }
+    // The others do not tell who is attached; their clients have the server's name and a terminal.
+    let others = processes::all().into_iter().filter_map(|pid| processes::of(pid).ok());
+    let is_client = |process: &Process| {
+        process.name == server.name && process.pid != server.pid && process.terminal.is_some()
+    };
+    others.filter(is_client).filter(|process| processes::same_user(process.pid)).collect()
+}
+
+/// The clients attached to the session of a pane. The server's own program is asked, at the address that
+/// the environment names; an answer of another server does not count.
+fn tmux_clients(server: &Process, at: &str, pane: &str) -> Option<Vec<Process>> {
+    let socket = Path::new(at.split(',').next()?);
+    let program = PathBuf::from(format!("/proc/{}/exe", server.pid));
+    let mut command = Command::new(program);
+    command.arg("-S").arg(socket).args(["list-clients", "-t", pane, "-F", "#{pid} #{client_pid}"]);
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let clients = text.lines().filter_map(|line| {
+        let (asked, client) = line.split_once(' ')?;
+        let client = client.trim().parse().ok()?;
+        (asked.parse() == Ok(server.pid)).then(|| processes::of(client).ok()).flatten()
+    });
+    Some(clients.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_types_at_no_terminal_is_in_doubt() {
+        assert_eq!(judge_terminal(None), Err(Doubt::NotOwn));
+        // A device that exists, and is nobody's terminal.
+        assert_eq!(judge_terminal(Some((1, 3))), Err(Doubt::NotOwn));
+    }
+}

@@ -1,0 +1,293 @@
+//! The rule for terminals: at which of them a person is taken to sit without any further proof.
+//!
+//! Every program can make a terminal, so a terminal alone is no sign of a person. The program that
+//! holds its other end has to be one in front of which people sit: a terminal emulator, a login, or
+//! a multiplexer that is shown in such a terminal; and the terminal must have been there before the
+//! command. Everything else is a doubt, and a person in doubt shows a passphrase or a passkey.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A terminal this young was opened for the command rather than by a person who then typed it.
+pub const MOMENT: Duration = Duration::from_secs(2);
+
+/// The kernel keeps this many bytes of a program's name.
+const NAME_BYTES_MAX: usize = 15;
+
+/// A terminal, as it is seen from a process in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terminal {
+    /// Its other end.
+    pub end: TerminalEnd,
+    /// The age of the session in it.
+    pub age: Duration,
+}
+
+/// The other end of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TerminalEnd {
+    /// A device: a virtual console or a serial line.
+    Device,
+    /// A program.
+    Program {
+        /// Its name.
+        name: String,
+        /// Its command line.
+        command: String,
+        /// The terminals it is shown in: its own, or those of its attached clients.
+        shown_in: Vec<Terminal>,
+    },
+    /// It cannot be seen.
+    Unseen,
+}
+
+/// The part a program plays for the terminals it makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminalProgram {
+    /// A person sits before it: a terminal emulator, or a login from elsewhere.
+    Seat,
+    /// It shows its terminals in the terminals of its clients.
+    Multiplexer,
+    /// It shows its terminal in its own terminal, as another user.
+    Privilege,
+    /// Any other program.
+    Other,
+}
+
+/// The reason why nothing shows a person at a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    /// Processes cannot be seen, so that an agent would not be seen either.
+    Blind(String),
+    /// The process belongs to no terminal, or types at that of others.
+    NotOwn,
+    /// The terminal was opened a moment ago.
+    Young,
+    /// The other end of the terminal cannot be seen.
+    Unseen,
+    /// The other end is a program before which no person is known to sit.
+    Program(String),
+    /// The multiplexer has no client at a person's terminal.
+    Detached(String),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::Blind(why) => write!(f, "processes cannot be seen ({why})"),
+            Doubt::NotOwn => f.write_str("this process belongs to another terminal, or to none"),
+            Doubt::Young => f.write_str("this terminal was opened a moment ago"),
+            Doubt::Unseen => f.write_str("the other end of this terminal cannot be seen"),
+            Doubt::Program(name) => {
+                write!(f, "this terminal was made by {name}, not by a terminal emulator or a login")
+            }
+            Doubt::Detached(name) => {
+                write!(f, "no person's terminal is attached to this {name}")
+            }
+        }
+    }
+}
+
+/// Terminal emulators and logins by name, and a word of their command line where the name alone is
+/// that of many programs. Editors whose own agents type into the same terminals are left out.
+const SEATS: &[(&str, &str)] = &[
+    ("Eterm", ""),
+    ("alacritty", ""),
+    ("blackbox", ""),
+    ("code", ""),
+    ("code-insiders", ""),
+    ("code-oss", ""),
+    ("codium", ""),
+    ("contour", ""),
+    ("cool-retro-term", ""),
+    ("deepin-terminal", ""),
+    ("dolphin", ""),
+    ("dropbear", ""),
+    ("foot", ""),
+    ("footclient", ""),
+    ("ghostty", ""),
+    ("gnome-console", ""),
+    ("gnome-terminal-server", ""),
+    ("guake", ""),
+    ("hyper", ""),
+    ("kate", ""),
+    ("kgx", ""),
+    ("kitty", ""),
+    ("konsole", ""),
+    ("login", ""),
+    ("lxterminal", ""),
+    ("mate-terminal", ""),
+    ("mlterm", ""),
+    ("mosh-server", ""),
+    ("pantheon-terminal", ""),
+    ("ptyxis-agent", ""),
+    ("qterminal", ""),
+    ("rio", ""),
+    ("roxterm", ""),
+    ("rxvt", ""),
+    ("sakura", ""),
+    ("sshd", ""),
+    ("sshd-session", ""),
+    ("st", ""),
+    ("tabby", ""),
+    ("terminator", ""),
+    ("terminology", ""),
+    ("termite", ""),
+    ("tilda", ""),
+    ("tilix", ""),
+    ("urxvt", ""),
+    ("urxvtd", ""),
+    ("warp", ""),
+    ("warp-terminal", ""),
+    ("wezterm-gui", ""),
+    ("xfce4-terminal", ""),
+    ("xterm", ""),
+    ("yakuake", ""),
+    // VS Code on another machine.
+    ("node", "--type=ptyHost"),
+    ("MainThread", "--type=ptyHost"),
+    // JetBrains.
+    ("clion", ""),
+    ("datagrip", ""),
+    ("goland", ""),
+    ("idea", ""),
+    ("phpstorm", ""),
+    ("pycharm", ""),
+    ("rider", ""),
+    ("rubymine", ""),
+    ("rustrover", ""),
+    ("studio", ""),
+    ("webstorm", ""),
+    ("java", "-Didea."),
+];
+
+const MULTIPLEXERS: &[&str] = &["tmux: server", "screen", "zellij", "wezterm-mux-server"];
+
+const PRIVILEGES: &[&str] = &["sudo", "su", "doas"];
+
+impl TerminalProgram {
+    /// By the name of the process and its command line.
+    pub fn of(name: &str, command: &str) -> Self {
+        let is_name = |known: &str| name == cut(known);
+        let is_seat = |(known, word): &(&str, &str)| is_name(known) && command.contains(word);
+        if SEATS.iter().any(is_seat) {
+            return TerminalProgram::Seat;
+        }
+        if MULTIPLEXERS.iter().any(|known| is_name(known)) {
+            return TerminalProgram::Multiplexer;
+        }
+        match PRIVILEGES.contains(&name) {
+            true => TerminalProgram::Privilege,
+            false => TerminalProgram::Other,
+        }
+    }
+}
+
+/// A name as the kernel keeps it.
+fn cut(name: &str) -> &str {
+    name.get(..NAME_BYTES_MAX).unwrap_or(name)
+}
+
+impl Terminal {
+    /// A person sits at it, or the reason for doubt.
+    pub fn judge(&self) -> Result<(), Doubt> {
+        let TerminalEnd::Program { name, command, shown_in } = &self.end else {
+            return match self.end {
+                TerminalEnd::Unseen => Err(Doubt::Unseen),
+                TerminalEnd::Device | TerminalEnd::Program { .. } => self.judge_age(),
+            };
+        };
+        match TerminalProgram::of(name, command) {
+            TerminalProgram::Seat => self.judge_age(),
+            TerminalProgram::Multiplexer | TerminalProgram::Privilege => {
+                let is_shown = shown_in.iter().any(|terminal| terminal.judge().is_ok());
+                match is_shown {
+                    true => self.judge_age(),
+                    false => Err(Doubt::Detached(plain(name).into())),
+                }
+            }
+            TerminalProgram::Other => Err(Doubt::Program(name.clone())),
+        }
+    }
+
+    fn judge_age(&self) -> Result<(), Doubt> {
+        if self.age < MOMENT { Err(Doubt::Young) } else { Ok(()) }
+    }
+}
+
+/// A program's name without the part it plays.
+fn plain(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: Duration = Duration::from_secs(60);
+
+    fn made_by(name: &str, command: &str, shown_in: &[Terminal]) -> Terminal {
+        let (name, command) = (name.to_owned(), command.to_owned());
+        let end = TerminalEnd::Program { name, command, shown_in: shown_in.to_vec() };
+        Terminal { end, age: OLD }
+    }
+
+    fn of(name: &str) -> Terminal {
+        made_by(name, name, &[])
+    }
+
+    #[test]
+    fn people_sit_at_the_terminals_they_use() {
+        let (ssh, kitty) = (of("sshd-session"), of("kitty"));
+        for terminal in [
+            Terminal { end: TerminalEnd::Device, age: OLD },
+            of("sshd"),
+            of("login"),
+            // GNOME's is longer than what the kernel keeps of it.
+            of("gnome-terminal-"),
+            of("konsole"),
+            of("alacritty"),
+            of("code"),
+            of("rustrover"),
+            made_by("java", "/opt/idea/jbr/bin/java -Didea.vendor.name=JetBrains", &[]),
+            made_by("node", "/root/.vscode-server/node bootstrap-fork --type=ptyHost", &[]),
+            made_by("tmux: server", "tmux", &[of("script"), ssh.clone()]),
+            made_by("screen", "SCREEN", &[kitty.clone()]),
+            made_by("sudo", "sudo -i", &[kitty.clone()]),
+            made_by("sudo", "sudo -i", &[made_by("tmux: server", "tmux", &[ssh])]),
+            kitty,
+        ] {
+            assert_eq!(terminal.judge(), Ok(()), "{terminal:?}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_alone_is_no_person() {
+        let made = |name: &str| Err(Doubt::Program(name.into()));
+        let detached = |name: &str| Err(Doubt::Detached(name.into()));
+        let young = Duration::from_millis(1_999);
+        for (terminal, expected) in [
+            (of("script"), made("script")),
+            (of("expect"), made("expect")),
+            (of("python3"), made("python3")),
+            // An agent that makes terminals itself, and what is left when it has ended.
+            (of("node"), made("node")),
+            (made_by("node", "node copilot", &[of("kitty")]), made("node")),
+            (made_by("java", "java -jar agent.jar", &[]), made("java")),
+            (of("systemd"), made("systemd")),
+            (of("tmux: server"), detached("tmux")),
+            (made_by("tmux: server", "tmux", &[of("script")]), detached("tmux")),
+            (made_by("sudo", "sudo -n sh", &[]), detached("sudo")),
+            (made_by("sudo", "sudo -n sh", &[of("node")]), detached("sudo")),
+            (Terminal { end: TerminalEnd::Unseen, age: OLD }, Err(Doubt::Unseen)),
+            (Terminal { age: young, ..of("kitty") }, Err(Doubt::Young)),
+            (Terminal { end: TerminalEnd::Device, age: young }, Err(Doubt::Young)),
+            (
+                made_by("tmux: server", "tmux", &[Terminal { age: young, ..of("sshd") }]),
+                detached("tmux"),
+            ),
+        ] {
+            assert_eq!(terminal.judge(), expected, "{terminal:?}");
+        }
+    }
+}
