@@ -215,6 +215,8 @@ codes! {
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
     /// A terminal at which nothing shows a person.
     PersonInDoubt = "SAY063", NotAllowed, "nothing shows that a person is here";
+    /// A client that cannot be given its hook, while there are rules for tool calls.
+    NotHeld = "SAY064", Usage, "the agent cannot be held to the policy";
     /// The connection was lost while a write was being committed.
     OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
     /// The caller stopped waiting before the write was committed.

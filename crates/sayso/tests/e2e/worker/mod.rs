@@ -5,6 +5,7 @@ mod attended;
 pub mod budgets;
 mod crowd;
 mod demo;
+mod held;
 mod inputs;
 mod killed;
 mod landing;
