@@ -233,6 +233,8 @@ codes! {
     OthersCredential = "SAY062", NotAllowed, "nobody makes credentials for another person";
     /// A terminal at which nothing shows a person.
     PersonInDoubt = "SAY063", NotAllowed, "nothing shows that a person is here";
+    /// A client that cannot be given its hook, while there are rules for tool calls.
+    NotHeld = "SAY064", Usage, "the agent cannot be held to the policy";
     /// A flow belongs to another place or another leader.
     FlowElsewhere = "SAY066", Conflict, "the flow goes on elsewhere";
     /// The settings of a project would run something, and nobody has trusted them.

@@ -105,6 +105,12 @@ impl Policy {
         self.rules.iter().map(|rule| rule.name.as_str())
     }
 
+    /// It may ask or deny where this is about.
+    pub fn governs(&self, on: On) -> bool {
+        let restricts = |rule: &Rule| rule.on == on && rule.then != Effect::Allow;
+        self.otherwise.of(on) != Effect::Allow || self.rules.iter().any(restricts)
+    }
+
     /// What its rules say to an agent, a line each; nothing where the file is about another agent.
     pub fn in_words(&self, agent: &str) -> Vec<String> {
         let is_for = match &self.layer {

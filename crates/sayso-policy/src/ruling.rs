@@ -4,7 +4,7 @@ use crate::demands::{Demands, Effect, in_words};
 use crate::judge::{Judged, Opened, Trace, base, judge};
 use crate::people::{Group, Groups};
 use crate::policy::{Layer, Policy, TestOutcome};
-use crate::request::{Request, Subject};
+use crate::request::{On, Request, Subject};
 use crate::shell::Simple;
 use crate::view::View;
 use sayso_core::Digest;
@@ -63,6 +63,11 @@ impl Policies {
     /// The files, from the outermost layer inward.
     pub fn files(&self) -> impl Iterator<Item = &Policy> {
         self.files.iter().map(|(policy, _)| policy)
+    }
+
+    /// One of them may ask or deny where this is about.
+    pub fn governs(&self, on: On) -> bool {
+        self.files().any(|policy| policy.governs(on))
     }
 
     /// Everybody in a group that the space, or people kept elsewhere, know; the owners, if that is nobody.

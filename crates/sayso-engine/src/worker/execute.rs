@@ -1,10 +1,11 @@
 //! Looking after an agent while it works: its lease, its clock, and whether it is still wanted.
 
+use super::hooks::HOOK_NOTES;
 use super::take::Taken;
 use super::{Progress, Worker};
 use crate::worktree::Worktree;
 use crate::{Error, Result};
-use sayso_agents::{Adapter, Finished, Heard, Live, StartError, Turn, allowed, process};
+use sayso_agents::{Adapter, Agent, Finished, Heard, Live, StartError, Turn, allowed, process};
 use sayso_core::gate::{Gate, Held};
 use sayso_core::run::Spent;
 use sayso_core::task::Status;
@@ -32,6 +33,8 @@ pub(super) struct Executed {
     /// Whether it had begun: what it was told has reached it.
     pub(super) began: bool,
     pub(super) spent: Spent,
+    /// It called tools, and the hook that rules on calls was not asked.
+    pub(super) is_unheld: bool,
 }
 
 impl Executed {
@@ -64,6 +67,7 @@ struct Eye {
     renewed: Instant,
     waited: Duration,
     waits: bool,
+    calls: usize,
 }
 
 impl Worker<'_> {
@@ -79,7 +83,21 @@ impl Worker<'_> {
     ) -> Result<std::result::Result<Executed, StartError>> {
         let id = taken.run.started.id.to_string();
         let log = self.setup.logs.join(format!("{id}.log"));
-        let variables = self.variables(taken);
+        let kit = match self.hook_kit(&taken.agent)? {
+            Ok(kit) => kit,
+            Err(why) => {
+                let (program, source) = (taken.agent.program.clone(), std::io::Error::other(why));
+                return Ok(Err(StartError::Refused { program, source }));
+            }
+        };
+        let notes = self.hook_notes(taken.run.started.id);
+        // Those of an earlier turn say nothing of this one.
+        let _ = std::fs::remove_file(&notes);
+        let mut variables = self.variables(taken);
+        variables.extend(kit.variables.iter().cloned());
+        variables.push((HOOK_NOTES.to_owned(), notes.display().to_string()));
+        let args = taken.agent.args.iter().chain(&kit.args).cloned().collect();
+        let agent = Agent { args, ..taken.agent.clone() };
         // An agent that asks while it works writes to the store.
         let store = self.desk.local().and_then(|desk| desk.place().folder());
         let turn = Turn {
@@ -91,7 +109,7 @@ impl Worker<'_> {
             log: &log,
             mark: &id,
         };
-        let mut live = match taken.agent.stand_by(&turn) {
+        let mut live = match agent.stand_by(&turn) {
             Ok(live) => live,
             Err(error) => return Ok(Err(error)),
         };
@@ -109,6 +127,7 @@ impl Worker<'_> {
             renewed: now,
             waited: Duration::ZERO,
             waits: false,
+            calls: 0,
         };
         while stopped.is_none() && !live.is_over() {
             if let Some(heard) = live.next(LISTEN) {
@@ -122,7 +141,10 @@ impl Worker<'_> {
         self.hear_the_rest(taken, &mut eye, &mut live, news)?;
         let finished = live.finish();
         let spent = spent(&finished, &eye);
-        Ok(Ok(Executed { finished, stopped, began: eye.began, spent }))
+        let is_noted = std::fs::metadata(&notes).is_ok_and(|notes| notes.len() > 0);
+        let is_unheld = kit.is_checked && eye.calls > 0 && !is_noted;
+        let _ = std::fs::remove_file(&notes);
+        Ok(Ok(Executed { finished, stopped, began: eye.began, spent, is_unheld }))
     }
 
     fn hear_the_rest(
@@ -157,11 +179,8 @@ impl Worker<'_> {
             Heard::Session(session) => {
                 self.desk.name_session(&self.setup.actor, taken.run.started.id, session)?;
             }
-            Heard::Began
-            | Heard::Says(_)
-            | Heard::Does(_)
-            | Heard::Spent(_)
-            | Heard::Limited(_) => {}
+            Heard::Does(_) => eye.calls += 1,
+            Heard::Began | Heard::Says(_) | Heard::Spent(_) | Heard::Limited(_) => {}
         }
         self.tell(Progress::Heard { task: taken.task.id, heard });
         Ok(())

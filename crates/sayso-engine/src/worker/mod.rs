@@ -7,6 +7,7 @@
 mod command;
 mod execute;
 mod holder;
+mod hooks;
 mod prompt;
 mod shell;
 mod step;
@@ -17,6 +18,7 @@ mod watch;
 pub use command::{CommandCame, CommandStep, end_command};
 pub use execute::DEFER;
 pub use holder::{holder, is_gone};
+pub use hooks::{HOOK_NOTES, HookKit, HookSource};
 pub use prompt::{Brief, StepBrief, prompt};
 pub use shell::Shell;
 pub use step::{FLOW, Step, StepCame, StepCheck, Stepped};
@@ -88,6 +90,8 @@ pub struct Setup {
     pub scope: Scope,
     /// How it keeps agents on its machine, if it does.
     pub keeper: Option<Keeper>,
+    /// Where its agents' hooks come from; without them nobody is held to rules for tool calls.
+    pub hooks: Option<HookSource>,
     /// The step of a flow it is there for, if it is: see [`Worker::step`].
     pub step: Option<Step>,
 }

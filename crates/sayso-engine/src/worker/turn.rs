@@ -145,7 +145,10 @@ impl Worker<'_> {
         executed: Executed,
         news: &[Gate],
     ) -> Result<()> {
-        let Executed { finished, stopped, began, spent } = executed;
+        if executed.is_unheld && executed.stopped != Some(Stopped::Fenced) {
+            return self.not_held(taken, tree, executed.spent);
+        }
+        let Executed { finished, stopped, began, spent, .. } = executed;
         let again = |how: How, why: &str| Settlement::Again { how, why: why.to_owned() };
         if let Some(limit) = &finished.limited {
             return self.rest(taken, spent, limit.until, &limit.text);
@@ -223,7 +226,9 @@ impl Worker<'_> {
             let said = executed.finished.message.as_deref().map(signal::read);
             match said {
                 Some(Said::Completed { summary, confidence })
-                    if executed.stopped.is_none() && executed.finished.code == Some(0) =>
+                    if executed.stopped.is_none()
+                        && executed.finished.code == Some(0)
+                        && !executed.is_unheld =>
                 {
                     let text = executed.finished.message.unwrap_or_default();
                     done = Done { summary, confidence, text };

@@ -115,6 +115,7 @@ impl Stage {
             budget: Budget::default(),
             scope,
             keeper: None,
+            hooks: None,
             step,
             repository,
         }

@@ -289,6 +289,7 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
         budget: Budget::default(),
         scope,
         keeper: None,
+        hooks: None,
         step: None,
         repository,
     })

@@ -143,6 +143,7 @@ fn store_checks(
         ));
     }
     checks.push(agents(context)?);
+    checks.extend(unheld(context, desk)?);
     checks.extend(super::connect::examine(context, args.quick)?);
     // What cannot be read is one finding of several, and not the end of the others.
     let found = |name: &str, check: Result<Option<Check>>| match check {
@@ -190,6 +191,18 @@ fn agents(context: &Context<'_>) -> Result<Check> {
             Check::warning("agents", &seen, "set work.agent in .sayso/config.yaml")
         }
     })
+}
+
+/// The agent that is to work, where it could not be held to the policy's rules for tool calls.
+fn unheld(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
+    let location = config::locate(&context.globals)?;
+    let own = config::own_hooks(&location.agents);
+    let agents = config::agents(&location.agents)?;
+    let Some(agent) = agents.get(&location.work.agent) else { return Ok(None) };
+    let problem = crate::work::hooks::problem(desk, agent, &own)?;
+    Ok(problem.map(|problem| {
+        Check::warning("tool rules", &problem.message, &problem.hint.unwrap_or_default())
+    }))
 }
 
 /// Whether somebody looks after every run.

@@ -5,7 +5,7 @@ mod notify;
 mod work;
 
 pub(crate) use notify::{ChannelFile, ChannelSettings};
-pub(crate) use work::{AgentFile, Work, agents};
+pub(crate) use work::{AgentFile, Work, agents, own_hooks};
 
 use crate::cli::Globals;
 use crate::exit::{Failure, Result};

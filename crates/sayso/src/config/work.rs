@@ -82,6 +82,7 @@ pub(crate) struct AgentFile {
     args: Vec<String>,
     resume: Vec<String>,
     model: Option<String>,
+    own_hook: bool,
 }
 
 impl AgentFile {
@@ -156,6 +157,11 @@ pub(crate) fn agents(files: &BTreeMap<String, AgentFile>) -> Result<BTreeMap<Str
         known.map(|adapter| (adapter.as_str().to_owned(), AgentFile::default())).collect();
     all.extend(files.clone());
     all.into_iter().map(|(name, file)| Ok((name.clone(), agent(&name, file)?))).collect()
+}
+
+/// The agents that ask about their tool calls by themselves.
+pub(crate) fn own_hooks(files: &BTreeMap<String, AgentFile>) -> Vec<String> {
+    files.iter().filter(|(_, file)| file.own_hook).map(|(name, _)| name.clone()).collect()
 }
 
 fn agent(name: &str, file: AgentFile) -> Result<Agent> {

@@ -1,6 +1,7 @@
 //! What `work`, `run` and `demo` share: how a worker is set up, watched and attended.
 
 pub(crate) mod attend;
+pub(crate) mod hooks;
 mod progress;
 pub(crate) mod task_file;
 
@@ -74,6 +75,10 @@ pub(crate) fn setup(
     let agent = wanted.agent.unwrap_or_else(|| work.agent.clone());
     check_agent(&agents, &agent)?;
     let folder = home(context, location)?;
+    let source = hooks::source(location, &folder, config::own_hooks(&location.agents));
+    if let Some(agent) = agents.get(&agent) {
+        hooks::check(desk, agent, &source)?;
+    }
     let base = Some(work.base.as_str()).filter(|base| !base.is_empty());
     let repository = Repository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
     Ok(Setup {
@@ -101,6 +106,7 @@ pub(crate) fn setup(
         budget: wanted.budget,
         scope: wanted.scope,
         keeper: Some(keeper(context, location)?),
+        hooks: Some(source),
         step: None,
         repository,
     })

@@ -199,16 +199,21 @@ pub(super) fn hashes(program: &str, hooks: &str) -> Vec<(String, String)> {
     if std::fs::write(home.path().join("hooks.json"), hooks).is_err() {
         return vec![];
     }
-    let known = hooks_known(program, Some(home.path()), home.path());
+    let known = hooks_known(program, Some(home.path()), home.path(), &[]);
     let place = |key: &str| key.rsplit_once("hooks.json:").map(|(_, place)| place.to_owned());
     let known = known.unwrap_or_default();
     known.into_iter().filter_map(|hook| Some((place(&hook.key)?, hook.hash))).collect()
 }
 
 /// The hooks that Codex finds when it works in a folder; nothing where it does not say so in time.
-pub(super) fn hooks_known(program: &str, home: Option<&Path>, folder: &Path) -> Option<Vec<Known>> {
+pub(super) fn hooks_known(
+    program: &str,
+    home: Option<&Path>,
+    folder: &Path,
+    args: &[String],
+) -> Option<Vec<Known>> {
     let mut command = Command::new(program);
-    command.arg("app-server").current_dir(folder);
+    command.arg("app-server").args(args).current_dir(folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     if let Some(home) = home {
         command.env("CODEX_HOME", home);

@@ -1,5 +1,6 @@
 //! `sayso connect`: let a coding agent's client ask sayso, by changing its own settings.
 
+mod bring;
 mod check;
 mod codex;
 mod credential;
@@ -22,6 +23,7 @@ use files::Change;
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Exit};
 use sayso_engine::Desk;
+use sayso_engine::worker::HookKit;
 use serde::Serialize;
 use setup::{Places, Scope, Setup};
 use std::io::Write;
@@ -388,6 +390,20 @@ fn shown(path: &Path) -> Result<String> {
             format!("{} is not UTF-8, and no client's settings can hold it", path.display());
         Failure::new(Code::InvalidText, message)
     })
+}
+
+/// What a worker starts a client with, so that it asks before each call.
+pub(crate) fn kit(
+    client: Client,
+    program: &str,
+    space: Option<&Path>,
+    folder: &Path,
+) -> Result<HookKit> {
+    let at = match space {
+        Some(folder) => folder.canonicalize()?,
+        None => folder.to_path_buf(),
+    };
+    bring::bring(client, program, &places(&at)?, folder)
 }
 
 /// This program as clients are to start it: by the name on the PATH where that leads here, since that

@@ -266,11 +266,25 @@ impl Setup<'_> {
     }
 
     /// The words that a hook is started with.
-    fn words(&self, event: &str) -> Vec<String> {
+    pub(super) fn words(&self, event: &str) -> Vec<String> {
         let project = self.places.project.display().to_string();
         let words = [&self.program, "-C", &project, "hook", self.client.name(), event];
-        let words = words.into_iter().chain(["--token-file", &self.token]);
-        words.map(str::to_owned).collect()
+        let token = ["--token-file", &self.token].into_iter().filter(|_| !self.token.is_empty());
+        words.into_iter().chain(token).map(str::to_owned).collect()
+    }
+
+    /// The hook before a call, as it stands in a client's file.
+    pub(super) fn call_entry(&self, name: &'static str) -> Value {
+        self.entry(&event(name, Sort::Call))
+    }
+
+    /// Lets the hook before a call be ours.
+    pub(super) fn set_call_hook(
+        &self,
+        json: &mut Jsonc,
+        name: &'static str,
+    ) -> std::result::Result<(), Mistake> {
+        self.hooks_of(json, name, Some(&self.call_entry(name)))
     }
 
     /// The words that the MCP server is started with.

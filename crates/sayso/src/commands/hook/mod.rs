@@ -14,7 +14,7 @@ use incoming::{Incoming, Questions, Verb};
 use sayso_core::gate::Gate;
 use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, Door, Exit, GateId, Role};
-use sayso_engine::worker::DEFER;
+use sayso_engine::worker::{DEFER, HOOK_NOTES};
 use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -223,6 +223,7 @@ fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Sai
     let may_defer = !is_sub && args.client.defers(&args.event);
     let defers = may_defer && (args.defer || is_resumed(&desk, &actor, &session)?);
     let hook = Hook { args, context, desk, actor, defers, blocks };
+    note_call(&verb)?;
     match verb {
         Verb::Call(call) => hook.call(&call),
         Verb::Dialog(call, session) => hook.dialog(&call, &session),
@@ -243,6 +244,15 @@ fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Sai
         }
         Verb::Stop { again: true } | Verb::Other => Ok(Said::default()),
     }
+}
+
+/// Tells the worker that the hook is asked about a call: of an agent whose hook is not, nothing comes home.
+fn note_call(verb: &Verb) -> Result<()> {
+    let file = std::env::var_os(HOOK_NOTES).filter(|file| !file.is_empty() && verb.may_run());
+    if let Some(file) = file {
+        writeln!(std::fs::File::options().append(true).create(true).open(file)?, "asked")?;
+    }
+    Ok(())
 }
 
 /// What the client says, and nothing else.

@@ -59,6 +59,79 @@ pub(super) fn ruled_on(stage: &Stage<'_>) {
     stage.ends(&task);
 }
 
+/// Never connected: the worker brings the hook for its run. What the policy asks about is held, and a no means
+/// that it did not run.
+pub(super) fn held_at_work(stage: &Stage<'_>) {
+    let space = stage.space;
+    policy(space, "space", POLICY);
+    let touch = |file: &str| json!({"shell": format!("touch {{tree}}/{file}")});
+    let steps = json!([touch("free.txt"), touch("asked.txt"), super::turns::completes()]);
+    let task = stage.task(&["Touch things"], &json!([{"when": "Touch things", "steps": steps}]));
+    let before = user_files(stage);
+    let working = stage.start(&["--once"]);
+    let gate = until(|| {
+        let open = space.ann(&["inbox", "--json"]).json();
+        open["items"][0]["handle"].as_str().map(str::to_owned)
+    });
+    let card = space.show(&gate);
+    assert_eq!(card["kind"], "tool", "{card}");
+    assert!(card["facts"].to_string().contains("asked.txt"), "{card}");
+    let tree = stage.project.tree(&task);
+    let is_there = |file: &str| tree.join(file).exists();
+    assert!(is_there("free.txt") && !is_there("asked.txt"));
+    space.ann(&["reject", &gate, "not that one"]).ok();
+    working.ends();
+    stage.work().ok();
+    assert!(!is_there("asked.txt"));
+    let files = stage.project.git(&["ls-tree", "--name-only", &stage.project.branch(&task)]);
+    assert!(files.contains("free.txt") && !files.contains("asked.txt"), "{files}");
+    let base = stage.project.git(&["ls-tree", "--name-only", "main"]);
+    assert!(!base.contains("asked.txt"), "{base}");
+    let told = stage.model.request("Touch things", 2);
+    assert!(told.holds("result", "not that one"), "the model hears why: {told:#?}");
+    assert_eq!(user_files(stage), before, "the user's own settings are as they were");
+    stage.ends(&task);
+}
+
+/// The settings that a client's user keeps at home.
+fn user_files(stage: &Stage<'_>) -> Vec<(&'static str, Option<String>)> {
+    let files = [
+        ".claude/settings.json",
+        ".codex/hooks.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+    ];
+    let read = |file: &str| {
+        let text = std::fs::read_to_string(stage.home().join(file)).ok();
+        // Codex notes on its own which projects it has seen.
+        text.map(|text| text.split("[projects.").next().unwrap_or_default().trim().to_owned())
+    };
+    files.map(|file| (file, read(file))).to_vec()
+}
+
+/// Hooks are switched off: what the agent did past them is not brought home, and a person is told.
+pub(super) fn found_past_its_hook(stage: &Stage<'_>) {
+    let space = stage.space;
+    policy(space, "space", POLICY);
+    let touch = json!({"shell": "touch {tree}/asked.txt"});
+    let steps = json!([touch, super::turns::completes()]);
+    let task = stage.task(&["Touch things"], &json!([{"when": "Touch things", "steps": steps}]));
+    let settings = stage.home().join(".claude/settings.json");
+    if stage.client == Client::ClaudeCode {
+        std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        std::fs::write(settings, "{}").unwrap();
+    }
+    let variables = switch_off(stage);
+    let mut worker = stage.worker(&["--once"]);
+    space.finish(worker.envs(variables.iter().copied())).says("waits for a person").ok();
+    let card = space.show(&space.gate(&task));
+    assert!(card["question"].as_str().unwrap().contains("called tools without asking"), "{card}");
+    assert_ne!(space.state(&task), "closed");
+    let files = stage.project.git(&["log", "--all", "--name-only", "--format="]);
+    assert!(!files.contains("asked.txt"), "{files}");
+    space.verify();
+}
+
 /// Runs `connect --check`, with these variables besides.
 fn check(stage: &Stage<'_>, variables: &[(&str, &str)]) -> Ran {
     let args = ["connect", "--check", stage.client.name(), "--json"];

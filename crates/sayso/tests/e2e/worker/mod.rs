@@ -6,6 +6,7 @@ pub mod budgets;
 mod crowd;
 mod demo;
 mod ended;
+mod held;
 mod inputs;
 mod killed;
 mod landing;

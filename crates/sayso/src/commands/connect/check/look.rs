@@ -113,7 +113,7 @@ fn numbers(word: &str) -> Option<(&str, [u64; 3])> {
 
 /// Whether Codex trusts our hooks; it says nothing of those it skips.
 pub(super) fn trust(places: &Places, program: &str, scopes: &[Scope]) -> Check {
-    let Some(known) = codex::hooks_known(program, None, &places.project) else {
+    let Some(known) = codex::hooks_known(program, None, &places.project, &[]) else {
         let hint = "look at /hooks in Codex".to_owned();
         return Check::failed(
             "trust",

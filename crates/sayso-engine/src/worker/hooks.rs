@@ -1,0 +1,78 @@
+//! Holding agents to the policy's tool rules: a client is started with the hook that asks before each call, and
+//! work of a turn in which the hook was not asked is not brought home.
+
+use super::Worker;
+use super::take::Taken;
+use super::turn::facts;
+use crate::worktree::Worktree;
+use crate::{Ask, Result, Settlement};
+use sayso_agents::Agent;
+use sayso_core::gate::Card;
+use sayso_core::run::Spent;
+use sayso_core::{Kind, RunId, Shape};
+use sayso_policy::On;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The variable that names the file in which a hook notes that it was asked about a call.
+pub const HOOK_NOTES: &str = "SAYSO_HOOK_NOTES";
+
+/// The way a client is given its hook for a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookKit {
+    /// More arguments for the client.
+    pub args: Vec<String>,
+    /// More variables for it.
+    pub variables: Vec<(String, String)>,
+    /// The hook is one of ours, so that it notes each call it is asked about.
+    pub is_checked: bool,
+}
+
+/// Makes a kit for an agent, or says why its client cannot be held.
+type MakeKit = dyn Fn(&Agent) -> std::result::Result<HookKit, String> + Send + Sync;
+
+/// Where kits come from.
+#[derive(Clone)]
+pub struct HookSource(pub Arc<MakeKit>);
+
+impl fmt::Debug for HookSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HookSource")
+    }
+}
+
+impl Worker<'_> {
+    /// The kit for an agent while the policy speaks of tool calls; none while it does not.
+    pub(super) fn hook_kit(&self, agent: &Agent) -> Result<std::result::Result<HookKit, String>> {
+        let Some(HookSource(make)) = &self.setup.hooks else { return Ok(Ok(HookKit::default())) };
+        match self.desk.policies()?.governs(On::Tool) {
+            true => Ok(make(agent)),
+            false => Ok(Ok(HookKit::default())),
+        }
+    }
+
+    /// The file in which the hook of a run notes the calls of a turn.
+    pub(super) fn hook_notes(&self, run: RunId) -> PathBuf {
+        self.setup.logs.join(format!("{run}.hooks"))
+    }
+
+    /// Ends a turn whose agent called tools past its hook: a person looks at what it did.
+    pub(super) fn not_held(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent) -> Result<()> {
+        let (title, agent) = (&taken.task.title, &taken.agent.name);
+        let card = Card {
+            question: format!(
+                "{title}: {agent} called tools without asking, although the policy has rules for them. \
+                 Nothing was brought home. May it go on?"
+            ),
+            narrative: format!(
+                "The hook of {agent} was not run in this turn: its client ignores it, or hooks are switched \
+                 off in its settings. What it did is on the branch. sayso connect --check shows whether hooks are run."
+            ),
+            facts: facts(tree, true, None),
+            shape: Shape::Verdict,
+        };
+        let ask = Ask::new(self.desk.new_gate_id(), Kind::Escalation, Some(taken.task.id), card);
+        self.settle(taken, spent, Settlement::Asked(vec![ask]))
+    }
+}

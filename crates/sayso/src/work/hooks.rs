@@ -1,0 +1,85 @@
+//! The hooks a worker brings its agents while the policy has rules for tool calls.
+
+use crate::commands::connect;
+use crate::commands::hook::dialect::Client;
+use crate::config::Location;
+use crate::exit::{Failure, Result};
+use sayso_core::Code;
+use sayso_engine::Desk;
+use sayso_engine::agents::{Adapter, Agent};
+use sayso_engine::worker::{HookKit, HookSource};
+use sayso_policy::On;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The folder of files for clients, below that of the space.
+const FOLDER: &str = "hooks";
+
+/// Makes kits, each once for as long as the worker stays.
+pub(crate) fn source(location: &Location, home: &Path, own: Vec<String>) -> HookSource {
+    let (space, folder) = (location.folder.clone(), home.join(FOLDER));
+    let made: Mutex<BTreeMap<String, HookKit>> = Mutex::default();
+    HookSource(Arc::new(move |agent| {
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kit) = made.get(&agent.name) {
+            return Ok(kit.clone());
+        }
+        let kit = kit(agent, space.as_deref(), &folder, &own).map_err(|failure| failure.message)?;
+        made.insert(agent.name.clone(), kit.clone());
+        Ok(kit)
+    }))
+}
+
+fn kit(agent: &Agent, space: Option<&Path>, folder: &Path, own: &[String]) -> Result<HookKit> {
+    if own.contains(&agent.name) {
+        return Ok(HookKit::default());
+    }
+    match client(agent) {
+        Some(client) => connect::kit(client, &agent.program, space, folder),
+        None => Err(cannot(agent)),
+    }
+}
+
+const fn client(agent: &Agent) -> Option<Client> {
+    match agent.adapter {
+        Adapter::ClaudeCode => Some(Client::ClaudeCode),
+        Adapter::Codex => Some(Client::Codex),
+        Adapter::Gemini => Some(Client::Gemini),
+        Adapter::Opencode => Some(Client::Opencode),
+        Adapter::Command => None,
+    }
+}
+
+fn cannot(agent: &Agent) -> Failure {
+    let name = &agent.name;
+    let message = format!(
+        "agent {name} cannot be held to the rules for tool calls: its program has no hook of ours"
+    );
+    Failure::new(Code::NotHeld, message).hint(format!(
+        "if it asks `sayso hook` or `sayso mcp` itself before each call, say so in .sayso/config.yaml: \
+         agents: {{{name}: {{own_hook: true}}}}; or take the rules `on: tool` out of the policy"
+    ))
+}
+
+/// That the agent of a worker can be held, where there are rules to hold it to.
+pub(crate) fn check(desk: &Desk, agent: &Agent, source: &HookSource) -> Result<()> {
+    if !desk.policies()?.governs(On::Tool) {
+        return Ok(());
+    }
+    match (client(agent), (source.0)(agent)) {
+        (_, Ok(_)) => Ok(()),
+        (None, Err(_)) => Err(cannot(agent)),
+        (Some(client), Err(why)) => {
+            let name = client.name();
+            Err(Failure::new(Code::NotHeld, format!("agent {} cannot be held: {why}", agent.name))
+                .hint(format!("connect it for all projects: sayso connect {name} --scope user")))
+        }
+    }
+}
+
+/// What the doctor says of an agent that would be refused; nothing is started for it.
+pub(crate) fn problem(desk: &Desk, agent: &Agent, own: &[String]) -> Result<Option<Failure>> {
+    let is_held = own.contains(&agent.name) || client(agent).is_some();
+    Ok((!is_held && desk.policies()?.governs(On::Tool)).then(|| cannot(agent)))
+}
