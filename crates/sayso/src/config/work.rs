@@ -86,10 +86,11 @@ pub(crate) struct AgentFile {
 }
 
 impl AgentFile {
-    /// Whether it says what is run, and not only with which model.
+    /// Says if it sets more than a model: a program, or that the worker brings it no hook.
     pub(super) fn runs(&self) -> bool {
-        let Self { adapter, program, args, resume, model: _ } = self;
-        adapter.is_some() || program.is_some() || !args.is_empty() || !resume.is_empty()
+        let Self { adapter, program, args, resume, model: _, own_hook } = self;
+        let sets_program = adapter.is_some() || program.is_some();
+        sets_program || !args.is_empty() || !resume.is_empty() || *own_hook
     }
 
     /// What it runs.
