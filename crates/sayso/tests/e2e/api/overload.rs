@@ -258,7 +258,6 @@ fn long_texts_are_left_out_of_lists_and_unread_answers_are_given_up() {
     }
     let mut rest = vec![];
     let _ = unread.pop().unwrap().read_to_end(&mut rest);
-    println!("{most} MB at most, {} bytes of one connection", rest.len());
 }
 
 #[test]
@@ -309,7 +308,6 @@ fn asks_are_shed_where_they_pile_up_and_people_are_served() {
         assert_eq!(reply.headers["retry-after"], "1");
     }
     let taken = answers.iter().filter(|reply| reply.status == 201).count();
-    println!("{taken} taken, {} shed", shed.len());
     assert_eq!(taken + shed.len(), 500, "nothing else came of any");
     assert!(taken >= 200 && shed.len() >= 100, "{taken} taken, {} shed", shed.len());
     space.verify();
