@@ -62,7 +62,7 @@ impl Role {
             Deed::Mint => matches!(self, Role::Admin | Role::Human),
             Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
             Deed::Govern => matches!(self, Role::Human | Role::Admin),
-            Deed::Operate => matches!(self, Role::Human | Role::Operator | Role::Service),
+            Deed::Operate => matches!(self, Role::Human | Role::Operator),
             Deed::Measure => !matches!(self, Role::Agent),
         }
     }
@@ -232,16 +232,23 @@ impl Actor {
         Self { role, name, run, task, launcher, proof, level, door, scopes, stands_for }
     }
 
-    /// Whether they may do this: their role may, and their credential is not limited to something else.
+    /// Whether they may do this: their role may, and their credential is not limited to something else. Workers are run
+    /// by scripts of the user at hand, too; the credential of a service is for relaying and for asking.
     pub fn may(&self, deed: Deed) -> bool {
-        self.role.may(deed) && self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&deed))
+        let runs_workers = deed == Deed::Operate && self.is_own_script();
+        let is_in_scope = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&deed));
+        (self.role.may(deed) || runs_workers) && is_in_scope
+    }
+
+    /// Whether this is a script of the user at hand, who showed no credential and needs none here.
+    pub fn is_own_script(&self) -> bool {
+        (self.role, self.proof) == (Role::Service, Proof::None)
     }
 
     /// Whether they may verify the audit: whoever may read it, and a script of the user at hand. That the record
     /// holds tells nothing of what is in it.
     pub fn may_verify(&self) -> bool {
-        let is_own_script = (self.role, self.proof) == (Role::Service, Proof::None);
-        self.may(Deed::Audit) || is_own_script
+        self.may(Deed::Audit) || self.is_own_script()
     }
 
     /// Checks the role and the credential against a deed; `what` completes "may not …".
@@ -397,8 +404,22 @@ mod tests {
         operator  ask track read operate metrics
         admin     ask track read mint audit govern metrics
         auditor   read audit metrics
-        service   ask track read operate metrics
+        service   ask track read metrics
         ");
+    }
+
+    /// A script of the user at hand runs workers; the credential of a service does not.
+    #[test]
+    fn only_an_own_script_runs_workers_as_a_service() {
+        for (role, proof, may) in [
+            (Role::Service, Proof::None, true),
+            (Role::Service, Proof::Token, false),
+            (Role::Operator, Proof::Token, true),
+            (Role::Agent, Proof::None, false),
+        ] {
+            let actor = Actor::new(role, "job", proof, Level::S0, Door::Cli);
+            assert_eq!(actor.check(Deed::Operate, "run agents").is_ok(), may, "{role:?} {proof:?}");
+        }
     }
 
     #[test]

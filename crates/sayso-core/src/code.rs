@@ -34,11 +34,19 @@ pub enum Exit {
     Held = 12,
     /// The connection was lost while it was being done: it may have counted or not.
     OutcomeUnknown = 13,
+    /// It stopped before it was finished: a budget is used up, or a step is stuck.
+    Unfinished = 14,
+    /// A hangup ended it before it was finished.
+    HungUp = 129,
+    /// An interrupt, such as Ctrl+C, ended it before it was finished.
+    Interrupted = 130,
+    /// SIGTERM ended it before it was finished.
+    Terminated = 143,
 }
 
 impl Exit {
     /// All exit codes, in order, with what each means. The reference page is made from it.
-    pub const TABLE: [(Exit, &'static str); 14] = [
+    pub const TABLE: [(Exit, &'static str); 18] = [
         (Exit::Ok, "it worked"),
         (Exit::Error, "something failed: the disk, the editor, a bug"),
         (Exit::Usage, "the command line, a file or a value given is wrong"),
@@ -56,6 +64,10 @@ impl Exit {
             Exit::OutcomeUnknown,
             "the connection was lost half-way; it may have counted or not: look before you try again",
         ),
+        (Exit::Unfinished, "it stopped unfinished: a budget is used up, or a step is stuck"),
+        (Exit::HungUp, "the terminal went away before it was finished (SIGHUP)"),
+        (Exit::Interrupted, "it was interrupted before it was finished (SIGINT, as by Ctrl+C)"),
+        (Exit::Terminated, "it was ended before it was finished (SIGTERM)"),
     ];
 }
 
@@ -213,18 +225,28 @@ codes! {
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
     /// A request came by a name that is not the server's, or from a page that is not.
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
+    /// The terminal of an agent does not show an empty prompt.
+    NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
+    /// An answer is on its way to the agent of a task.
+    Unheard = "SAY061", Conflict, "an answer on the task was not heard yet";
+    /// A credential for somebody who is here already.
+    OthersCredential = "SAY062", NotAllowed, "nobody makes credentials for another person";
     /// A terminal at which nothing shows a person.
     PersonInDoubt = "SAY063", NotAllowed, "nothing shows that a person is here";
     /// A client that cannot be given its hook, while there are rules for tool calls.
     NotHeld = "SAY064", Usage, "the agent cannot be held to the policy";
+    /// A flow belongs to another place or another leader.
+    FlowElsewhere = "SAY066", Conflict, "the flow goes on elsewhere";
+    /// The settings of a project would run something, and nobody has trusted them.
+    Untrusted = "SAY068", NotAllowed, "the settings of this project are not trusted";
+    /// A known way to run a command past a rule is open.
+    Smuggled = "SAY069", Error, "a command can be smuggled past the policy";
     /// The connection was lost while a write was being committed.
     OutcomeUnknown = "SAY071", OutcomeUnknown, "the outcome is unknown";
     /// The caller stopped waiting before the write was committed.
     Expired = "SAY072", Unreachable, "the caller stopped waiting; nothing was written";
     /// The clock of this machine disagrees with the one it is checked against.
     ClockOff = "SAY073", Error, "the clock of this machine is off";
-    /// The terminal of an agent does not show an empty prompt.
-    NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
     /// The server sheds load.
     Overloaded = "SAY074", Unreachable, "the server has too much to do";
     /// An agent writes too fast.

@@ -1,10 +1,23 @@
-//! How long whoever guesses a passphrase waits before they may guess again.
+//! Login backoff: the delay before a passphrase may be guessed again. Wrong guesses count against the place they were made
+//! at, so that no guesses made at one place lock a person out at another. A name has a rate limit over all places from
+//! which a stranger may log in, which one place alone cannot use up.
+
+use crate::Timestamp;
 
 /// So many wrong ones are taken for slips of the finger.
 const SLIPS: u32 = 4;
 
-/// The longest pause. Longer would let a stranger keep a person out.
+/// The longest pause at a place.
 const PAUSE_MICROS_MAX: i64 = 60_000_000;
+
+/// Wrong guesses are forgotten after this time without another one.
+const FORGOTTEN_MICROS: i64 = 10 * 60 * 1_000_000;
+
+/// A name may be guessed once in this time by strangers, whatever their places.
+const NAME_MICROS: i64 = 3_000_000;
+
+/// So many guesses of a name may come at once.
+const NAME_BURST: i64 = 50;
 
 /// The pause after so many wrong guesses, one after the other.
 pub fn pause_micros(failures: u32) -> i64 {
@@ -14,14 +27,64 @@ pub fn pause_micros(failures: u32) -> i64 {
     }
 }
 
+/// True if guesses that were answered until this moment count no more.
+pub fn is_forgotten(until: Timestamp, now: Timestamp) -> bool {
+    until.plus_micros(FORGOTTEN_MICROS) <= now
+}
+
+/// The moment before which everything is forgotten.
+pub fn forgotten_before(now: Timestamp) -> Timestamp {
+    now.plus_micros(-FORGOTTEN_MICROS)
+}
+
+/// Takes one guess out of the limit of a name, of which guesses are used up until `used_until`. Returns until when they
+/// are then, or as an error the moment from which another guess is taken.
+pub fn guess_name(used_until: Timestamp, now: Timestamp) -> Result<Timestamp, Timestamp> {
+    let free_at = used_until.plus_micros(-(NAME_BURST - 1) * NAME_MICROS);
+    if now < free_at {
+        return Err(free_at);
+    }
+    Ok(used_until.max(now).plus_micros(NAME_MICROS))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::pause_micros;
+    use super::*;
+
+    fn second(seconds: i64) -> Timestamp {
+        Timestamp::from_micros(seconds * 1_000_000)
+    }
 
     #[test]
     fn pauses_grow_and_end() {
         let seconds: Vec<_> = (0..14).map(|n| pause_micros(n) / 1_000_000).collect();
         assert_eq!(seconds, [0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
         assert_eq!(pause_micros(u32::MAX), 60_000_000);
+    }
+
+    #[test]
+    fn guesses_are_forgotten_after_a_while() {
+        for (until, now, expected) in [(0, 599, false), (0, 600, true), (100, 0, false)] {
+            assert_eq!(is_forgotten(second(until), second(now)), expected, "{until} {now}");
+        }
+        assert_eq!(forgotten_before(second(700)), second(100));
+    }
+
+    #[test]
+    fn a_name_takes_a_burst_and_then_one_guess_each_three_seconds() {
+        let mut used_until = second(0);
+        let mut guess = |at: i64| match guess_name(used_until, second(at)) {
+            Ok(until) => {
+                used_until = until;
+                Ok(())
+            }
+            Err(free_at) => Err(free_at.as_micros() / 1_000_000),
+        };
+        assert_eq!((0..50).filter(|_| guess(1_000).is_ok()).count(), 50);
+        assert_eq!(guess(1_000), Err(1_003));
+        assert_eq!((guess(1_003), guess(1_003)), (Ok(()), Err(1_006)));
+        // One place, with a pause of a minute between its guesses, never uses it up.
+        assert!((0..500).all(|minute| guess(2_000 + 60 * minute) == Ok(())));
+        assert_eq!((0..60).filter(|_| guess(100_000).is_ok()).count(), 50);
     }
 }

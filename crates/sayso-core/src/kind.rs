@@ -95,11 +95,14 @@ impl Kind {
 
     /// What the verdict does to the task behind the gate.
     pub const fn outcome(self, verdict: Verdict) -> Outcome {
-        use Verdict::{Approved, Rejected};
+        use Verdict::{Answered, Approved, Rejected};
         match (self, verdict) {
+            // Only a bare yes signs off. Whoever did the work by hand says so in words.
+            (Kind::Approval | Kind::Review | Kind::Content, Answered) => Outcome::Back,
+            (Kind::Work, Answered) => Outcome::Done,
             (Kind::Work | Kind::Approval | Kind::Review | Kind::Content, Approved) => Outcome::Done,
             (Kind::Work | Kind::Approval | Kind::Review | Kind::Content, Rejected) => Outcome::Back,
-            (Kind::Input | Kind::Escalation, Approved) => Outcome::Back,
+            (Kind::Input | Kind::Escalation, Approved | Answered) => Outcome::Back,
             (Kind::Input | Kind::Escalation, Rejected) => Outcome::Abandoned,
             (Kind::Checkpoint, _) => Outcome::Back,
             (Kind::Decision | Kind::Tool | Kind::Transition | Kind::Lifecycle, _) => Outcome::Back,
@@ -153,21 +156,40 @@ impl FromStr for Kind {
 )]
 pub struct UnknownKind(String);
 
-/// Yes or no.
+/// What an answer amounts to. A yes and an answer are two things: whoever picks a colour has approved nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Yes.
+    /// Yes, to a question that takes yes or no.
     Approved,
+    /// A text, a choice or a form.
+    Answered,
     /// No.
     Rejected,
 }
 
 impl Verdict {
+    /// Whether it is a no.
+    pub const fn is_no(self) -> bool {
+        match self {
+            Verdict::Rejected => true,
+            Verdict::Approved | Verdict::Answered => false,
+        }
+    }
+
+    /// The verdict of what has a content: it is no bare yes.
+    pub const fn of_content(self) -> Self {
+        match self {
+            Verdict::Rejected => Verdict::Rejected,
+            Verdict::Approved | Verdict::Answered => Verdict::Answered,
+        }
+    }
+
     /// Its name in every door.
     pub const fn as_str(self) -> &'static str {
         match self {
             Verdict::Approved => "approved",
+            Verdict::Answered => "answered",
             Verdict::Rejected => "rejected",
         }
     }
@@ -201,23 +223,23 @@ mod tests {
         let page: String = Kind::ALL
             .into_iter()
             .map(|k| {
-                let [yes, no] =
-                    [Verdict::Approved, Verdict::Rejected].map(|v| format!("{:?}", k.outcome(v)));
-                format!("{k:<12} approved: {yes:<9} rejected: {no}\n")
+                let all = [Verdict::Approved, Verdict::Answered, Verdict::Rejected];
+                let [yes, said, no] = all.map(|v| format!("{:?}", k.outcome(v)));
+                format!("{k:<12} approved: {yes:<9} answered: {said:<9} rejected: {no}\n")
             })
             .collect();
         insta::assert_snapshot!(page, @r"
-        work         approved: Done      rejected: Back
-        approval     approved: Done      rejected: Back
-        input        approved: Back      rejected: Abandoned
-        review       approved: Done      rejected: Back
-        content      approved: Done      rejected: Back
-        escalation   approved: Back      rejected: Abandoned
-        checkpoint   approved: Back      rejected: Back
-        decision     approved: Back      rejected: Back
-        tool         approved: Back      rejected: Back
-        transition   approved: Back      rejected: Back
-        lifecycle    approved: Back      rejected: Back
+        work         approved: Done      answered: Done      rejected: Back
+        approval     approved: Done      answered: Back      rejected: Back
+        input        approved: Back      answered: Back      rejected: Abandoned
+        review       approved: Done      answered: Back      rejected: Back
+        content      approved: Done      answered: Back      rejected: Back
+        escalation   approved: Back      answered: Back      rejected: Abandoned
+        checkpoint   approved: Back      answered: Back      rejected: Back
+        decision     approved: Back      answered: Back      rejected: Back
+        tool         approved: Back      answered: Back      rejected: Back
+        transition   approved: Back      answered: Back      rejected: Back
+        lifecycle    approved: Back      answered: Back      rejected: Back
         ");
     }
 

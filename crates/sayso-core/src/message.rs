@@ -67,9 +67,13 @@ impl Message {
         Ok(())
     }
 
-    /// Whether this actor may read it and say so: an agent only its own.
+    /// Whether this actor may say that it was read: an agent of its own messages only, and of others those who may work on
+    /// tasks. A credential that only looks would take a message from the agent it is for.
     pub fn check_reader(&self, actor: &Actor) -> Result<(), Refusal> {
-        if actor.role == Role::Agent && actor.name != self.to {
+        if actor.role != Role::Agent {
+            return actor.check(Deed::Track, "say that a message was read");
+        }
+        if actor.name != self.to {
             return Err(Refusal::new(
                 Code::NotAllowed,
                 format!("message {} is for {}, not for {}", self.handle, self.to, actor.name),
@@ -129,8 +133,14 @@ mod tests {
             (Role::Agent, "fixer", true),
             (Role::Agent, "other", false),
             (Role::Human, "bob", true),
+            (Role::Auditor, "eye", false),
         ] {
             assert_eq!(to_fixer.check_reader(&actor(role, name)).is_ok(), may, "{role:?} {name}");
+        }
+        for deed in [Deed::Read, Deed::Measure, Deed::Ask, Deed::Track] {
+            let scopes = Some([deed].into());
+            let limited = Actor { scopes, ..actor(Role::Operator, "ops") };
+            assert_eq!(to_fixer.check_reader(&limited).is_ok(), deed == Deed::Track, "{deed:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a person typed below a question, as an answer. Every prompt reads with this, so that the same words mean the
 //! same everywhere, and a slip of the finger is told and never taken for something else.
 
-use crate::{Answer, Choice, Code, Content, Refusal, Shape};
+use crate::{Answer, Choice, Code, Refusal, Shape};
 
 /// Declines, whatever is asked; the reason follows.
 pub const REJECT: &str = "/reject";
@@ -30,6 +30,10 @@ pub fn how(shape: &Shape) -> &'static str {
 
 /// What was typed, as an answer. A yes has to be spelt out; a no is never taken for one.
 pub fn read(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
+    spelt(shape, typed).map(|answer| answer.to_question(shape))
+}
+
+fn spelt(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
     let typed = typed.trim();
     let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
@@ -54,7 +58,7 @@ pub fn read(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
             let form = serde_json::from_str(typed).map_err(|e| {
                 Refusal::new(Code::InvalidForm, format!("the form given is not JSON: {e}"))
             })?;
-            Ok(Answer { content: Content::Form(form), ..Answer::approved() })
+            Ok(Answer::form(form))
         }
     }
 }
@@ -156,9 +160,10 @@ fn none_of_them(options: &[Choice], other: bool, word: &str) -> Refusal {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Content;
 
     fn of(names: &[&str], multi: bool, other: bool) -> Shape {
-        let option = |name: &&str| Choice { name: (*name).into(), consequence: String::new() };
+        let option = |name: &&str| Choice::named(*name);
         Shape::Choice { options: names.iter().map(option).collect(), multi, other }
     }
 

@@ -8,12 +8,25 @@ use sayso_core::flow::{self, Flow};
 use sayso_core::gate::{self, Effect, Gate};
 use sayso_core::run::{self, Run};
 use sayso_core::task::{self, Task};
+use sayso_core::text::shorten;
 use sayso_core::{
-    Actor, Code, FlowId, GateId, Refusal, RunId, SpaceId, TaskId, Timestamp, Verdict,
+    Actor, Code, FlowId, GateId, Refusal, Role, RunId, SpaceId, TaskId, Timestamp, Verdict,
 };
-use sayso_store::{Delivery, Handles, Notice, RequestRow, Setting, Write};
+use sayso_store::{Delivery, GateFilter, Handles, Notice, RequestRow, Setting, Write};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// So much text may be in the history of one task or gate before agents add no long ones to it.
+const HISTORY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Events with less text are always taken.
+const LONG_TEXT_BYTES_MIN: usize = 1024;
+
+/// So much of a reason is in an entry of the audit. The whole of it is in the event.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// So many ended gates of a task are looked at for an answer on its way, the last ones first.
+const ENDED_MAX: usize = 200;
 
 /// What is being decided in one transaction. Nothing is written before [`Batch::commit`].
 pub(crate) struct Batch<'w, 'c> {
@@ -195,6 +208,9 @@ impl<'w, 'c> Batch<'w, 'c> {
             Ok(events) => events,
             Err(refusal) => return Err(self.or_held(id, command, refusal)?.into()),
         };
+        if !events.is_empty() {
+            self.check_is_heard(id, command)?;
+        }
         // Behind the decision: an edit that is a verdict in disguise is refused as one, and written down.
         if let task::Command::Edit(edit) = command {
             self.check_may_edit(id, edit)?;
@@ -214,11 +230,27 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(!events.is_empty())
     }
 
+    /// Refuses to let an agent move a task away under an answer that is on its way.
+    fn check_is_heard(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
+        if self.actor.role != Role::Agent || !command.moves_away() {
+            return Ok(());
+        }
+        let filter =
+            GateFilter { task: Some(id), ended: true, limit: ENDED_MAX, ..GateFilter::default() };
+        let gates = self.write.gates(self.space, &filter)?.items;
+        let actor = self.actor;
+        match self.task(id)? {
+            Some(task) => Ok(task::check_is_heard(task, command, actor, &gates)?),
+            None => Ok(()),
+        }
+    }
+
     /// Judges a command about a task without doing it.
     pub(crate) fn may_task(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
         let (actor, at) = (self.actor, self.at);
         match task::decide(self.task(id)?, command, actor, at) {
-            Ok(_) => Ok(()),
+            Ok(events) if events.is_empty() => Ok(()),
+            Ok(_) => self.check_is_heard(id, command),
             Err(refusal) => Err(self.or_held(id, command, refusal)?.into()),
         }
     }
@@ -275,8 +307,28 @@ impl<'w, 'c> Batch<'w, 'c> {
     ) -> Result<()> {
         let body = serde_json::to_string(event)
             .map_err(|e| sayso_store::Error::Other(format!("an event cannot be written: {e}")))?;
+        self.check_history_has_room(stream, version, body.len())?;
         self.events.push((stream.to_owned(), version, body));
         Ok(())
+    }
+
+    /// Refuses a text of an agent behind too many others about the same thing. Each look at a thing reads all that
+    /// happened to it, so the pace of an agent is no bound on what a look costs.
+    fn check_history_has_room(&mut self, stream: &str, version: u64, bytes: usize) -> Result<()> {
+        if self.actor.role != Role::Agent || version == 1 || bytes < LONG_TEXT_BYTES_MIN {
+            return Ok(());
+        }
+        let written = self.write.stream_bytes(stream)?;
+        if written.saturating_add(bytes) <= HISTORY_BYTES_MAX {
+            return Ok(());
+        }
+        let (what, most) = (stream.split('/').next().unwrap_or_default(), HISTORY_BYTES_MAX >> 20);
+        let message = format!(
+            "the history of this {what} has {most} MiB of text, and takes no long text of an agent"
+        );
+        Err(Refusal::new(Code::TooLarge, message)
+            .hint("put the long part in a file of the project and name it; people can still write here")
+            .into())
     }
 
     /// Writes the next event of a stream that has no machine of its own.
@@ -302,7 +354,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         let mut entry = Entry::new(self.actor, self.space, self.at, action, object);
         entry.revision = card.map(|(revision, _)| revision);
         entry.digest = card.map(|(_, gate)| gate.digest.clone());
-        entry.reason = reason.to_owned();
+        entry.reason = shorten(reason, REASON_CHARS_MAX);
         self.entry = Some(entry);
     }
 

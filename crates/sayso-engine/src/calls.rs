@@ -8,7 +8,7 @@ use crate::policy::{TITLE_CHARS_MAX, because};
 use crate::{Error, LocalDesk, Result, captured};
 use sayso_core::gate::{Card, Command, Ending, Fact, Gate, Held};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Content, Digest, GateId, Kind, Shape, Timestamp, Verdict};
+use sayso_core::{Actor, Content, Deed, Digest, GateId, Kind, Shape, Timestamp, Verdict};
 use sayso_policy::{Effect, Request, Ruling, Subject, ToolCall};
 use sayso_store::GateFilter;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,7 @@ impl LocalDesk {
     }
 
     fn rule_on(&self, actor: &Actor, call: ToolCall, prompt: Prompt) -> Result<CallRuling> {
+        self.check(actor, Deed::Ask, "put a call before the policy")?;
         if prompt == Prompt::None && self.is_plainly_allowed(actor, &call)? {
             return Ok(CallRuling::Allowed);
         }
@@ -118,6 +119,16 @@ impl LocalDesk {
 
     /// Takes back what was asked beside a client's own prompt, since nobody waits for it any more.
     pub fn prompt_is_gone(&self, actor: &Actor, gate: GateId, why: &str) -> Result<Gate> {
+        self.check_sees(actor, gate)?;
+        let is_own = self.stored_gate(gate)?.is_some_and(|gate| {
+            let opened = &gate.opened;
+            actor.is_asker(&opened.lineage) || actor.follows(&opened.lineage, opened.task)
+        });
+        if !is_own {
+            let what = "take back the questions of others";
+            self.check(actor, Deed::Answer, what)?;
+            self.check(actor, Deed::Track, what)?;
+        }
         let why = why.to_owned();
         self.submit(actor, move |batch| {
             let gate = gates::gate_in(batch, gate)?;

@@ -2,6 +2,7 @@
 //! own entry in the audit and its own way to its asker.
 
 use crate::batch::Batch;
+use crate::lists::{Blocks, Crowds, List};
 use crate::{Crowd, Denied, Error, LocalDesk, Result, Thin, fatigue, gates, load};
 use sayso_core::gate::{self, Behind, Command, Gate, InLine, Unblocks, Waiting, Whose};
 use sayso_core::{
@@ -11,17 +12,11 @@ use sayso_store::{GateFilter, Page, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// So many open gates are put in order. Beyond that people lack time, not order.
-const IN_LINE_MAX: usize = 10_000;
+/// So many flows that are parked on gates are known to a list.
+const PARKED_MAX: usize = 10_000;
 
 /// So many gates are shown and answered as one; what is beyond stays open and is the next card.
 pub(crate) const SAME_MAX: usize = 200;
-
-/// So many cards are read at once, at least.
-const AT_ONCE_MIN: usize = 20;
-
-/// So many cards are read only to be counted.
-const COUNTED_MAX: usize = 500;
 
 /// So many gates are looked at to count those that wait for somebody.
 const LOOKED_AT_MAX: usize = 1_000;
@@ -179,6 +174,7 @@ impl LocalDesk {
         filter: &InboxFilter,
         thin: Thin<'_>,
     ) -> Result<(Page<Asked>, Vec<Crowd>)> {
+        filter.after.map_or(Ok(()), |after| self.check_sees(actor, after))?;
         let awake_at = (!filter.all).then(|| self.now());
         self.read(|read| {
             let actor = &self.speaking(read, actor, self.now())?;
@@ -186,27 +182,34 @@ impl LocalDesk {
                 Thin::Asker(name) => (Some(name), usize::MAX),
                 Thin::Each(most) => (None, most),
             };
-            let waiting = self.waiting(read, actor, &filter.kinds, asker)?;
-            let last = filter.after.map_or(Ok(vec![]), |gate| self.last(read, gate))?;
-            let behind = behind(read, actor, waiting.items.iter().chain(&last))?;
-            let line = gate::in_line(&waiting.items, &behind, awake_at);
-            let beyond = |line: Vec<InLine>| match last.is_empty() {
-                true => line,
-                false => gate::behind(line, &gate::one_card(last.iter().collect(), &behind)),
-            };
-            let (mut page, crowds) = match filter.whose.filter(|_| each_max < usize::MAX) {
-                Some(whose) => {
-                    let from = line.len() - beyond(line.clone()).len();
-                    let thin = ThinPage { whose, each_max, from, limit: filter.limit };
-                    thin.read(read, actor, &line, &waiting.items)?
+            let mut last = filter.after.map_or(Ok(vec![]), |gate| self.last(read, gate))?;
+            let mut blocks = Blocks::begin(self, read, actor, &filter.kinds, asker, last.first())?;
+            let mut crowds = Crowds::default();
+            let is_thin = each_max < usize::MAX;
+            let mut page = Page { items: vec![], more: false };
+            let list = List { actor, filter, awake_at, each_max, bytes_max: self.page_bytes_max };
+            loop {
+                let block = blocks.next(self, read)?;
+                let limit = filter.limit - page.items.len();
+                crowds.add_block(&block.items);
+                let part = list.page(read, &block.items, &last, limit, &mut crowds)?;
+                page.items.extend(part.items);
+                page.more = part.more || block.more;
+                if part.more || !block.more || page.items.len() >= filter.limit {
+                    break;
                 }
-                None => {
-                    let (line, crowds) = fatigue::thin_out(line, &waiting.items, each_max);
-                    let most = self.page_bytes_max;
-                    (page_of(read, actor, filter, &beyond(line), &waiting.items, most)?, crowds)
+                let (space, kinds) = (self.space, &filter.kinds);
+                if is_thin && crowds.is_all_that_is_left(read, space, kinds, each_max)? {
+                    page.more = false;
+                    break;
                 }
+                last.clear();
+            }
+            let unread = blocks.is_many();
+            let crowds = match is_thin {
+                true => crowds.left_out(read, self.space, filter, each_max, unread)?,
+                false => vec![],
             };
-            page.more |= waiting.more;
             Ok((page, crowds))
         })
     }
@@ -233,28 +236,12 @@ impl LocalDesk {
         })
     }
 
-    fn waiting(
-        &self,
-        read: &mut Read<'_>,
-        actor: &Actor,
-        kinds: &[Kind],
-        asker: Option<&str>,
-    ) -> Result<Page<Waiting>> {
-        let own = (!actor.may(Deed::Read)).then_some(actor.name.as_str());
-        let mut page = read.waiting(self.space, kinds, own.or(asker), IN_LINE_MAX)?;
-        if own.is_some() {
-            page.items.iter_mut().for_each(|gate| gate.same = None);
-        }
-        self.add_flows(read, &mut page.items)?;
-        Ok(page)
-    }
-
     /// Adds which flows are parked on gates; where there is a task, that stands for its flow.
-    fn add_flows(&self, read: &mut Read<'_>, gates: &mut [Waiting]) -> Result<()> {
+    pub(crate) fn add_flows(&self, read: &mut Read<'_>, gates: &mut [Waiting]) -> Result<()> {
         if gates.iter().all(|gate| gate.task.is_some()) {
             return Ok(());
         }
-        let parked = read.parked(self.space, IN_LINE_MAX)?;
+        let parked = read.parked(self.space, PARKED_MAX)?;
         let parked: HashMap<_, _> = parked.into_iter().collect();
         gates.iter_mut().for_each(|gate| gate.flow = parked.get(&gate.id).copied());
         Ok(())
@@ -300,13 +287,14 @@ impl LocalDesk {
     ) -> Result<Unblocks> {
         let mut waiting: Vec<_> = gates.map(Waiting::of).collect();
         self.add_flows(read, &mut waiting)?;
-        let behind = behind(read, actor, waiting.iter())?;
+        let behind = behind_tasks(read, actor, waiting.iter())?;
         Ok(gate::one_card(waiting.iter().collect(), &behind).unblocks)
     }
 
     /// Answers a card: the gate that is named and, where `same` says so, every other open gate that asks
     /// just that and that this person may answer. All of it counts together, or nothing does.
     pub fn answer_card(&self, actor: &Actor, say: Say) -> Result<Vec<Gate>> {
+        self.check_sees(actor, say.gate)?;
         self.look_before_locking(actor, say.gate, &say.answer, &say.digest)?;
         let foresight = gates::of_ending(say.gate);
         self.submit_foreseen(actor, foresight, move |batch| answer(batch, &say))
@@ -333,6 +321,7 @@ impl LocalDesk {
 
     /// Does something to every gate of a card that this person may do it to; to the named one in any case.
     pub(crate) fn on_card(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
             batch.on_gate(id, &command)?;
             let gate = gates::gate_in(batch, id)?;
@@ -346,7 +335,7 @@ impl LocalDesk {
 }
 
 /// What waits behind the tasks of these gates. Whoever sees only their own sees nothing of that.
-fn behind<'a>(
+pub(crate) fn behind_tasks<'a>(
     read: &mut Read<'_>,
     actor: &Actor,
     gates: impl Iterator<Item = &'a Waiting>,
@@ -372,107 +361,8 @@ fn named(read: &mut Read<'_>, unblocks: &Unblocks) -> Result<Vec<NamedTask>> {
     Ok(named)
 }
 
-/// The first cards of a line. Whom a gate waits for is known when it was read, so they are read in pieces
-/// until there are enough.
-fn page_of(
-    read: &mut Read<'_>,
-    actor: &Actor,
-    filter: &InboxFilter,
-    mut line: &[InLine],
-    waiting: &[Waiting],
-    bytes_max: Option<usize>,
-) -> Result<Page<Asked>> {
-    let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
-    let is_wanted = |card: &Asked| filter.whose.is_none_or(|whose| card.gate.whose(actor) == whose);
-    let text = |card: &Asked| card.gate.card.narrative.len() + card.gate.card.question.len();
-    let is_full = |found: &[Asked]| {
-        bytes_max.is_some_and(|most| found.iter().map(text).sum::<usize>() >= most)
-    };
-    let mut found = vec![];
-    while found.len() <= filter.limit && !line.is_empty() && !is_full(&found) {
-        let missing = (filter.limit + 1).saturating_sub(found.len()).max(AT_ONCE_MIN);
-        // Where bytes count, a few are read at a time.
-        let missing = if bytes_max.is_some() { missing.min(3 * AT_ONCE_MIN) } else { missing };
-        let (next, rest) = line.split_at(missing.min(line.len()));
-        let next: Vec<_> = next.iter().collect();
-        found.extend(cards(read, actor, &next, &listed)?.into_iter().flatten().filter(is_wanted));
-        line = rest;
-    }
-    let more = found.len() > filter.limit || (is_full(&found) && !line.is_empty());
-    found.truncate(filter.limit);
-    Ok(Page { items: found, more })
-}
-
-/// A page of what waits for some, on which nobody's many hide those of others. What counts as many is what is
-/// wanted, and that shows when it was read.
-struct ThinPage {
-    whose: Whose,
-    each_max: usize,
-    /// Where in the line the page begins. What pages before it listed counts as well.
-    from: usize,
-    limit: usize,
-}
-
-impl ThinPage {
-    fn read(
-        &self,
-        read: &mut Read<'_>,
-        actor: &Actor,
-        line: &[InLine],
-        waiting: &[Waiting],
-    ) -> Result<(Page<Asked>, Vec<Crowd>)> {
-        let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
-        let asker = |card: &InLine| {
-            let row = card.gates.first().and_then(|gate| listed.get(gate));
-            row.map_or("", |row| row.asker.as_str())
-        };
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut uncounted = BTreeSet::new();
-        let mut found = vec![];
-        let mut left = COUNTED_MAX;
-        for (begin, piece) in (0..).step_by(AT_ONCE_MIN).zip(line.chunks(AT_ONCE_MIN)) {
-            let is_page_full = found.len() > self.limit;
-            let mut next = vec![];
-            for (at, card) in (begin..).zip(piece) {
-                let is_asker_full =
-                    counts.get(asker(card)).is_some_and(|count| *count >= self.each_max);
-                if is_page_full || is_asker_full {
-                    if left == 0 {
-                        uncounted.extend(is_asker_full.then(|| asker(card)));
-                        continue;
-                    }
-                    left -= 1;
-                }
-                next.push((at, card));
-            }
-            let in_line: Vec<_> = next.iter().map(|(_, card)| *card).collect();
-            let shown = cards(read, actor, &in_line, &listed)?;
-            for ((at, in_line), card) in next.into_iter().zip(shown) {
-                let Some(card) = card.filter(|card| card.gate.whose(actor) == self.whose) else {
-                    continue;
-                };
-                let count = counts.entry(asker(in_line)).or_default();
-                *count += 1;
-                if *count <= self.each_max && at >= self.from && found.len() <= self.limit {
-                    found.push(card);
-                }
-            }
-        }
-        let crowd = |(asker, count): (&str, usize)| Crowd {
-            asker: asker.into(),
-            count: count.saturating_sub(self.each_max),
-            more: uncounted.contains(asker),
-        };
-        let crowds = counts.into_iter().map(crowd).filter(|crowd| crowd.count > 0 || crowd.more);
-        let crowds = crowds.collect();
-        let more = found.len() > self.limit;
-        found.truncate(self.limit);
-        Ok((Page { items: found, more }, crowds))
-    }
-}
-
 /// The cards of a line, each as this person sees it; nothing in the place of one they may not see.
-fn cards(
+pub(crate) fn cards(
     read: &mut Read<'_>,
     actor: &Actor,
     line: &[&InLine],

@@ -24,6 +24,9 @@ impl LocalDesk {
 
     /// Lets happen what is due to one gate.
     pub fn tick(&self, id: GateId) -> Result<Gate> {
+        if self.limited_reader().is_some() {
+            self.gate(id)?;
+        }
         self.check_file_clock()?;
         self.submit(&self.clock(), move |batch| {
             let changed = batch.on_gate(id, &Command::Tick)?;
@@ -101,6 +104,7 @@ impl LocalDesk {
 
     /// Gives a gate more time.
     pub fn extend(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
             batch.on_gate(id, &Command::Extend { until })?;
             gates::gate_in(batch, id)

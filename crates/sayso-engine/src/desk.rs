@@ -5,7 +5,7 @@
 //! same time a call that comes in over a line (see [`crate::remote`]): so nothing works in one place and
 //! not in the other.
 
-use crate::remote::{Caller, Guard, RemoteDesk, Sent, answered, asked_for, unknown_call};
+use crate::remote::{Caller, Permission, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
     Ask, Asked, Away, CallQuestion, CallRuling, Change, Completed, Dismissed, Dispatch, FlowFilter,
     FlowHistory, Found, GateFilter, GoOn, Happened, History, InboxFilter, Invited, Known,
@@ -13,7 +13,7 @@ use crate::{
     NoticeState, NudgeEnd, Order, Page, Pending, Place, QuestionsRuling, ReadyFilter, Recorded,
     Remembered, Report, Requested, Result, Say, SayOutcome, Scope, Setting, SettingKind, Settled,
     Settlement, Space, Stationed, TakenNudge, TaskFilter, TaskRow, Token, ToolCall, Waited, World,
-    settings, sight,
+    settings,
 };
 use sayso_core::audit::{Head, Sealed};
 use sayso_core::flow::{Claim, Flow};
@@ -58,9 +58,9 @@ impl From<RemoteDesk> for Desk {
 macro_rules! desk {
     (
         deeds { $($(#[$deed_doc:meta])* fn $deed:ident($($with:ident: $with_type:ty),*)
-            -> $deed_out:ty, $deed_guard:ident;)* }
+            -> $deed_out:ty, $deed_may:ident;)* }
         looks { $($(#[$look_doc:meta])* fn $look:ident($($at:ident: $at_type:ty),*)
-            -> $look_out:ty, $look_guard:ident;)* }
+            -> $look_out:ty, $look_may:ident;)* }
     ) => {
         /// What somebody does.
         impl Desk {
@@ -88,10 +88,10 @@ macro_rules! desk {
         pub const CALLS: &[&str] = &[$(stringify!($deed),)* $(stringify!($look),)*];
 
         /// Who may make a call from elsewhere; none for one there is not.
-        pub(crate) fn guard_of(call: &str) -> Option<Guard> {
+        pub(crate) fn permission_of(call: &str) -> Option<Permission> {
             match call {
-                $(stringify!($deed) => Some(Guard::$deed_guard),)*
-                $(stringify!($look) => Some(Guard::$look_guard),)*
+                $(stringify!($deed) => Some(Permission::$deed_may),)*
+                $(stringify!($look) => Some(Permission::$look_may),)*
                 _ => None,
             }
         }
@@ -113,16 +113,13 @@ macro_rules! desk {
             };
             match call {
                 $(stringify!($deed) => {
-                    caller.check(desk, Guard::$deed_guard, call)?;
+                    caller.check(desk, Permission::$deed_may, call)?;
                     let ($($with,)*): ($(<$with_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
                     answered(&desk.$deed(actor, $(<$with_type as Sent<'_>>::lend(&$with)),*)?)
                 })*
                 $(stringify!($look) => {
-                    caller.check(desk, Guard::$look_guard, call)?;
-                    let desk = &desk.seen_by(actor);
-                    if let Some(answer) = sight::narrowed(desk, actor, call, arguments) {
-                        return answer;
-                    }
+                    caller.check(desk, Permission::$look_may, call)?;
+                    let desk = &desk.served_to(actor);
                     let ($($at,)*): ($(<$at_type as Sent<'_>>::Kept,)*) = asked_for(arguments)?;
                     answered(&desk.$look($(<$at_type as Sent<'_>>::lend(&$at)),*)?)
                 })*
@@ -178,6 +175,8 @@ desk! {
         fn acknowledge(id: GateId) -> Gate, Anyone;
         /// Notes that it could not be handed over.
         fn fail_delivery(id: GateId, why: &str) -> Gate, Operators;
+        /// Notes that the task of an asker ended before it was handed the ending.
+        fn give_up_delivery(id: GateId, why: &str) -> Gate, Operators;
         /// A gate, for somebody who wants to read it. An agent reads its own.
         fn gate_for(id: GateId) -> Gate, Anyone;
         /// Gates, a page at a time. An agent sees its own.
@@ -498,7 +497,8 @@ impl Desk {
         self
     }
 
-    /// The same desk for somebody who looks something up: what is suggested to them is theirs to read.
+    /// The same desk for an actor: what is hidden from the actor does not exist there. A desk behind a server knows who
+    /// comes.
     #[must_use]
     pub fn seen_by(&self, actor: &Actor) -> Self {
         let side = match &self.side {
@@ -637,6 +637,19 @@ impl Desk {
         match &self.side {
             Side::Local(desk) => desk.note_refusal(actor, refusal),
             Side::Remote(desk) => desk.note_refusal(actor, refusal),
+        }
+    }
+
+    /// All gates that a filter finds. It is read in pages of its limit, or shorter ones where a server bounds them in bytes.
+    pub fn all_gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Vec<Gate>> {
+        let mut all = vec![];
+        loop {
+            let page = self.gates(actor, filter.clone())?;
+            filter.after = page.items.last().map(|gate| gate.opened.id);
+            all.extend(page.items);
+            if !page.more || filter.after.is_none() {
+                return Ok(all);
+            }
         }
     }
 

@@ -2,11 +2,10 @@
 //! is asked again is counted. How fast an agent may ask is in [`crate::pace`].
 
 use crate::{Result, load};
-use sayso_core::gate::{Gate, InLine, Waiting};
-use sayso_core::{GateId, Kind, Shape, Verdict};
+use sayso_core::gate::Gate;
+use sayso_core::{Kind, Shape, Verdict};
 use sayso_store::{GateFilter, Read};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
 
 /// So many answered gates of an asker are looked at for noes to the same question.
 const LOOKED_AT_MAX: usize = 200;
@@ -42,33 +41,6 @@ pub struct Denied {
     pub by: String,
     /// Why.
     pub reason: Option<String>,
-}
-
-/// At most so many cards of one asker, in their order; and what that leaves out.
-pub(crate) fn thin_out(
-    line: Vec<InLine>,
-    waiting: &[Waiting],
-    each_max: usize,
-) -> (Vec<InLine>, Vec<Crowd>) {
-    let askers: HashMap<GateId, &str> =
-        waiting.iter().map(|gate| (gate.id, gate.asker.as_str())).collect();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut kept = vec![];
-    for card in line {
-        let asker = card.gates.first().and_then(|gate| askers.get(gate).copied());
-        let count = counts.entry(asker.unwrap_or_default()).or_default();
-        *count += 1;
-        if *count <= each_max {
-            kept.push(card);
-        }
-    }
-    let over = counts.into_iter().filter(|(_, count)| *count > each_max);
-    let crowd = |(asker, count): (&str, usize)| Crowd {
-        asker: asker.into(),
-        count: count - each_max,
-        more: false,
-    };
-    (kept, over.map(crowd).collect())
 }
 
 /// Noes of people to what this gate asks again, if there were any.

@@ -1,5 +1,6 @@
 //! From what people type to what they mean.
 
+use crate::batch::not_found;
 use crate::gates::nothing_waits;
 use crate::{Found, LocalDesk, Result};
 use sayso_core::task::{Event, Task};
@@ -9,7 +10,16 @@ use sayso_store::Read;
 impl LocalDesk {
     /// What an id, a handle or the beginning of one means.
     pub fn find(&self, name: &str) -> Result<Found> {
-        self.read(|read| self.find_in(read, name))
+        let found = self.read(|read| self.find_in(read, name));
+        // Whether there is such a gate or none: what an agent tried is written down alike.
+        if let (Some(actor), Err(error)) = (self.limited_reader(), &found)
+            && error.code() == Code::NotFound
+            && may_name_a_gate(name)
+        {
+            let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(name), 60);
+            self.note_hidden(actor, &shown);
+        }
+        found
     }
 
     /// The task this means; a gate stands for the task that waits for it.
@@ -31,14 +41,36 @@ impl LocalDesk {
             Found::Gate(id) => Ok(id),
             Found::Task(id) => {
                 let row = self.task(id)?;
-                let mut gates = row.task.waits_for.keys();
-                match (gates.next(), gates.next()) {
-                    (Some(only), None) => Ok(*only),
-                    (None, _) => Err(self.nothing_waits_now(&row.task)?.into()),
-                    (Some(_), Some(_)) => Err(self.which_gate(&row.task)?.into()),
+                let gates = row.task.waits_for.keys().copied().collect::<Vec<_>>();
+                let own = match self.limited_reader() {
+                    Some(actor) => self.read(|read| {
+                        let mut own = vec![];
+                        for id in &gates {
+                            own.extend(self.knows(read, actor, *id)?.then_some(*id));
+                        }
+                        Ok(own)
+                    })?,
+                    None => gates.clone(),
+                };
+                match (own.as_slice(), gates.is_empty()) {
+                    ([only], _) => Ok(*only),
+                    (_, true) => Err(self.nothing_waits_now(&row.task)?.into()),
+                    ([], false) => Err(self.none_is_own(&row.task).into()),
+                    _ => Err(self.which_gate(&row.task)?.into()),
                 }
             }
         }
+    }
+
+    /// A task that waits for gates of others alone: that it waits is to be seen, and what for is not the reader's to act on.
+    fn none_is_own(&self, task: &Task) -> Refusal {
+        let message = format!("what task {} waits for was asked by others", task.handle);
+        let refusal = Refusal::new(Code::NotAllowed, message)
+            .hint("a person answers it, or its asker takes it back");
+        if let Some(actor) = self.limited_reader() {
+            self.note_refusal(actor, &refusal);
+        }
+        refusal
     }
 
     /// Whoever comes too late is told who was first.
@@ -52,6 +84,8 @@ impl LocalDesk {
             _ => None,
         });
         let mut refusal = nothing_waits(&task.handle);
+        // By which gate and by whom is for those who may read it.
+        let last = last.filter(|_| self.limited_reader().is_none());
         refusal.message.push_str(&last.unwrap_or_default());
         Ok(refusal)
     }
@@ -59,8 +93,8 @@ impl LocalDesk {
     fn which_gate(&self, task: &Task) -> Result<Refusal> {
         let mut gates = vec![];
         for (id, kind) in &task.waits_for {
-            let name = format!("{} ({kind})", self.gate(*id)?.handle());
-            gates.push((Found::Gate(*id), name));
+            let gate = self.stored_gate(*id)?.ok_or_else(|| not_found("gate", id))?;
+            gates.push((Found::Gate(*id), format!("{} ({kind})", gate.handle())));
         }
         let message = format!("task {} waits for {} gates", task.handle, gates.len());
         let own = self.read(|read| self.nameable(read, gates))?;
@@ -74,24 +108,21 @@ impl LocalDesk {
     fn find_in(&self, read: &mut Read<'_>, typed: &str) -> Result<Found> {
         let name = normal(typed).ok_or_else(|| unknown(typed))?;
         let found = read.find(self.space, &name)?;
-        if let [(only, _)] = found.as_slice() {
-            return Ok(only.clone());
-        }
-        if found.is_empty() {
-            let elsewhere = read.find_elsewhere(&name)?;
-            return Err(elsewhere
-                .map_or_else(|| unknown(typed), |s| other_space(typed, &s))
-                .into());
-        }
         let found = self.nameable(read, found)?;
         if let [(only, _)] = found.as_slice() {
             return Ok(only.clone());
         }
+        if found.is_empty() {
+            let elsewhere = match self.hides_spaces() {
+                true => None,
+                false => read.find_elsewhere(&name)?,
+            };
+            return Err(elsewhere
+                .map_or_else(|| unknown(typed), |s| other_space(typed, &s))
+                .into());
+        }
         let names: Vec<_> = found.iter().map(|(_, handle)| handle.as_str()).collect();
-        let hint = match names.is_empty() {
-            true => "type more of it".to_owned(),
-            false => format!("type more of it: {}", names.join(", ")),
-        };
+        let hint = format!("type more of it: {}", names.join(", "));
         Err(Refusal::new(Code::Ambiguous, format!("several ids begin with {name:?}"))
             .hint(hint)
             .into())
@@ -108,6 +139,12 @@ fn normal(typed: &str) -> Option<String> {
     let (letter, rest) = typed.split_at(1);
     let rest = rest.replace('o', "0").replace(['i', 'l'], "1");
     Some(format!("{letter}{rest}"))
+}
+
+/// Whether a name could be one of a gate: handles of gates begin with their letter, and an id may be of either.
+fn may_name_a_gate(typed: &str) -> bool {
+    let typed = typed.trim();
+    typed.len() == 26 || typed.starts_with(['g', 'G'])
 }
 
 fn unknown(typed: &str) -> Refusal {

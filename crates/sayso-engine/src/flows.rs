@@ -1,12 +1,13 @@
 //! Flows: walks through workflows, each step of them written down before the next.
 
 use crate::batch::{Batch, not_found};
+use crate::flow_commands::flow_commands;
 use crate::gates::{self, Ask};
 use crate::load::{self, flow_stream};
 use crate::worker::{FLOW, holder, is_gone};
 use crate::{Desk, Error, LocalDesk, Result, paging, tasks};
 use sayso_core::flow::{
-    Advance, Claim, Command, Event, Flow, Heard, How, Questions, Standing, Started, Step,
+    Advance, Claim, Command, Event, Flow, FlowPlace, Heard, How, Questions, Standing, Started, Step,
 };
 use sayso_core::gate::{self, Ending, Fact, Gate};
 use sayso_core::run::Holder;
@@ -45,6 +46,9 @@ pub struct NewFlow {
     pub phase: String,
     /// What it begins with.
     pub state: Value,
+    /// Where its commands run; none where it has none.
+    #[serde(default)]
+    pub place: Option<FlowPlace>,
 }
 
 /// Going on with a flow: all of it counts, or nothing does.
@@ -204,6 +208,7 @@ impl LocalDesk {
 
     /// A flow, folded from the log.
     pub fn flow(&self, id: FlowId) -> Result<Flow> {
+        self.check_reader("read flows")?;
         let space = self.space;
         self.look(|read| {
             let found = load::flow(read, id)?.filter(|(flow, _)| flow.started.space == space);
@@ -222,6 +227,7 @@ impl LocalDesk {
 
     /// Flows, newest first, a page at a time.
     pub fn flows(&self, filter: &FlowFilter) -> Result<Page<Flow>> {
+        self.check_reader("read flows")?;
         self.read(|read| {
             paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&Flow>, limit| {
                 let after = last.map(|flow| flow.started.id).or(filter.after);
@@ -232,11 +238,13 @@ impl LocalDesk {
 
     /// Flows that wait for nobody, oldest first, a page at a time. Somebody may hold one just now: see [`is_held`].
     pub fn ready_flows(&self, filter: &ReadyFilter) -> Result<Page<Flow>> {
+        self.check_reader("read flows")?;
         self.read(|read| Ok(read.ready_flows(self.space, filter)?))
     }
 
     /// The flow that an id, a handle or the beginning of one means.
     pub fn find_flow(&self, typed: &str) -> Result<FlowId> {
+        self.check_reader("read flows")?;
         let name = typed.trim().to_ascii_lowercase().replace('-', "");
         if let Ok(id) = name.to_ascii_uppercase().parse() {
             return self.flow(id).map(|flow| flow.started.id);
@@ -318,8 +326,10 @@ fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
             batch.free_handle(Handles::Flows, |len| new.id.handle(len))?
         }
     };
-    let NewFlow { id, workflow, version, definition, title, task, phase, state } = new.clone();
+    let NewFlow { id, workflow, version, definition, title, task, phase, state, place } =
+        new.clone();
     let (space, launcher) = (batch.space, batch.actor.name.clone());
+    let launcher_role = Some(batch.actor.role);
     let started = Started {
         id,
         space,
@@ -332,6 +342,8 @@ fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
         phase,
         state,
         launcher,
+        launcher_role,
+        place,
     };
     batch.on_flow(id, &Command::Start(Box::new(started)))
 }
@@ -432,6 +444,13 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Ask {
         ("phase", flow.phase.as_str()),
         ("about", started.title.as_str()),
     ];
+    // Whoever answers sees what that lets run, where, and who began it.
+    let commands = flow_commands(flow).map(|lines| lines.join("\n")).unwrap_or_default();
+    let home = match (&flow.home, &started.definition) {
+        (Some(home), Some(_)) => home.in_words(),
+        _ => String::new(),
+    };
+    let version = started.definition.as_ref().map_or("", |_| started.version.as_str());
     let known = known.into_iter().filter(|(_, value)| !value.trim().is_empty());
     let fact = |(name, value): (&str, &str)| Fact {
         name: name.into(),
@@ -440,7 +459,11 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Ask {
     };
     let mut asked = ask.clone();
     let own = std::mem::take(&mut asked.card.facts);
-    asked.card.facts = known.map(fact).chain(own).collect();
+    let whole = [("runs", commands), ("in", home), ("version", version.to_owned())];
+    let whole = whole.into_iter().filter(|(_, value)| !value.is_empty());
+    let whole =
+        whole.map(|(name, value)| Fact { name: name.into(), value: value.into(), verified: true });
+    asked.card.facts = known.map(fact).chain(whole).chain(own).collect();
     asked
 }
 

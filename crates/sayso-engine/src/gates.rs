@@ -2,11 +2,12 @@
 
 use crate::addressees::addressed;
 use crate::batch::{Batch, not_found};
+use crate::sight::{check_knows_task, may_know_task};
 use crate::{
     Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
 };
 use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
-use sayso_core::task::{self, Event as TaskEvent};
+use sayso_core::task::{self, Event as TaskEvent, Status, Task};
 use sayso_core::{
     Actor, Answer, AtEnd, Code, Content, Deed, FlowId, GateId, Kind, Proof, Refusal, Role, Shape,
     TaskId, Timestamp, Verdict,
@@ -18,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// How many gates of an asker are looked at for one that asks the same.
 const ASKED_BEFORE_MAX: usize = 200;
+
+/// So many tasks that wait for one that is given up are blocked with it.
+const DEPENDENTS_MAX: usize = 10_000;
 
 /// How long an answer that was handed over is handed over again: it may have got lost on the way.
 const HANDED_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -97,12 +101,13 @@ impl LocalDesk {
     /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then it
     /// is that gate. So whoever was cut off while they waited asks again and gets the answer.
     pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit_foreseen(actor, of_ask(&ask), move |batch| match asked_before(batch, &ask)? {
-            Some(gate) => Ok(gate),
-            None => {
-                let ask = addressed(batch, &ask)?;
-                open(batch, &ask)
+        self.submit_foreseen(actor, of_ask(&ask), move |batch| {
+            batch.actor.check(Deed::Ask, "ask")?;
+            if let Some(gate) = asked_before(batch, &ask)? {
+                return Ok(gate);
             }
+            let ask = addressed(batch, &ask)?;
+            open(batch, &ask)
         })
     }
 
@@ -126,6 +131,7 @@ impl LocalDesk {
         if actor.role != Role::Human || cards.is_empty() {
             return Ok(());
         }
+        cards.iter().try_for_each(|(id, _)| self.check_sees(actor, *id))?;
         let foresight = cards.iter().fold(Foresight::default(), |all, (id, _)| all.gate(*id));
         let noted = self.submit_foreseen(actor, foresight, move |batch| {
             for (id, digest) in &cards {
@@ -157,6 +163,7 @@ impl LocalDesk {
 
     /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
     pub fn answer(&self, actor: &Actor, id: GateId, answer: Answer, digest: &str) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         let digest = digest.to_owned();
         self.look_before_locking(actor, id, &answer, &digest)?;
         self.submit_foreseen(actor, of_ending(id), move |batch| {
@@ -177,7 +184,7 @@ impl LocalDesk {
         if self.store.has_writer() {
             return Ok(());
         }
-        let gate = self.gate(id)?;
+        let gate = self.stored_gate(id)?.ok_or_else(|| not_found("gate", &id))?;
         if gate.is_open() {
             return Ok(());
         }
@@ -204,12 +211,14 @@ impl LocalDesk {
 
     /// Takes a gate back.
     pub fn withdraw(&self, actor: &Actor, id: GateId, reason: &str) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         let reason = reason.to_owned();
         self.submit_foreseen(actor, of_ending(id), move |batch| withdraw(batch, id, &reason))
     }
 
     /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
     pub fn clear_awaiting(&self, actor: &Actor, task: TaskId, reason: &str) -> Result<usize> {
+        check_knows_task(actor, task)?;
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Answer, "clear what a task waits for")?;
@@ -241,6 +250,7 @@ impl LocalDesk {
     }
 
     fn on_gate(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+        self.check_sees(actor, id)?;
         self.submit_foreseen(actor, Foresight::default().gate(id), move |batch| {
             batch.on_gate(id, &command)?;
             gate_in(batch, id)
@@ -249,23 +259,24 @@ impl LocalDesk {
 
     /// A gate, folded from the log and checked against the audit.
     pub fn gate(&self, id: GateId) -> Result<Gate> {
-        let space = self.space;
-        self.look(|read| {
-            let found = load::gate(read, id)?.filter(|(gate, _)| gate.opened.space == space);
-            Ok(found.map(|(gate, _)| gate).ok_or_else(|| not_found("gate", &id))?)
-        })
+        let gate = self.stored_gate(id)?;
+        match self.limited_reader() {
+            Some(actor) => self.shown_to(actor, gate, id),
+            None => Ok(gate.ok_or_else(|| not_found("gate", &id))?),
+        }
     }
 
-    /// The same, for somebody who wants to read it. An agent reads its own.
+    /// The same, for an actor that wants to read it. An agent reads its own; others do not exist for it.
     pub fn gate_for(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        let gate = self.gate(id)?;
-        if may_read(actor, &gate) {
-            return Ok(gate);
-        }
-        let message = format!("agent {} may read its own gates only", actor.name);
-        let refusal = Refusal::new(Code::NotAllowed, message);
-        self.note_refusal(actor, &refusal);
-        Err(refusal.into())
+        let gate = self.stored_gate(id)?;
+        self.shown_to(actor, gate, id)
+    }
+
+    /// A gate, for whatever it is read.
+    pub(crate) fn stored_gate(&self, id: GateId) -> Result<Option<Gate>> {
+        let space = self.space;
+        let found = self.look(|read| load::gate(read, id))?;
+        Ok(found.map(|(gate, _)| gate).filter(|gate| gate.opened.space == space))
     }
 
     /// Gates, a page at a time. An agent sees its own.
@@ -299,6 +310,10 @@ impl LocalDesk {
 
     /// How many gates wait, counted up to `most`.
     pub fn count_open_gates(&self, most: usize) -> Result<usize> {
+        if let Some(actor) = self.limited_reader() {
+            let filter = GateFilter { limit: most, ..GateFilter::default() };
+            return Ok(self.gates(actor, filter)?.items.len());
+        }
         self.read(|read| Ok(read.count_open_gates(self.space, most)?))
     }
 
@@ -332,11 +347,22 @@ impl LocalDesk {
         }
     }
 
+    /// Notes that the task of an asker ended before it was handed the ending.
+    pub fn give_up_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
+        self.on_gate(actor, id, Command::GiveUpDelivery { why: why.into() })
+    }
+
     /// Endings this asker has not acknowledged yet, oldest first.
     pub fn undelivered(&self, actor: &Actor, limit: usize) -> Result<Vec<Gate>> {
         let ids =
             self.read(|read| Ok(read.deliveries_under_way(self.space, &actor.name, limit)?))?;
-        ids.into_iter().map(|id| self.gate(id)).collect()
+        // The store knows askers by name, and a person may have the name of an agent.
+        let gates = ids.into_iter().map(|id| self.stored_gate(id));
+        let own = |gate: &Gate| {
+            let opened = &gate.opened;
+            actor.is_asker(&opened.lineage) || actor.follows(&opened.lineage, opened.task)
+        };
+        gates.filter_map(|gate| gate.map(|gate| gate.filter(own)).transpose()).collect()
     }
 }
 
@@ -402,9 +428,10 @@ fn is_taken(gate: &Gate, now: Timestamp) -> bool {
     match gate.delivery {
         Delivery::Acknowledged { .. } => true,
         Delivery::Delivered { at } => is_past(at, HANDED_MICROS),
-        Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => {
-            gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS))
-        }
+        Delivery::None
+        | Delivery::Pending { .. }
+        | Delivery::Failed { .. }
+        | Delivery::Never { .. } => gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS)),
     }
 }
 
@@ -425,7 +452,8 @@ pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>
         }
     };
     if let Some(task) = ask.task {
-        batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
+        let is_known = may_know_task(batch.actor, task);
+        batch.task(task)?.filter(|_| is_known).ok_or_else(|| not_found("task", &task))?;
     }
     let lineage = batch.actor.lineage();
     let opened = match batch.gate(ask.id)?.map(|gate| gate.opened.clone()) {
@@ -509,11 +537,12 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         // That nobody answered is not a no of theirs: the agent hears it and goes on without. And what
         // was said of a move moves the task by that move or not at all.
         verdict: gate
-            .verdict()
+            .verdict_for_task()
             .filter(|v| gate.answer().is_some() || *v == Verdict::Approved)
             .filter(|_| gate.opened.held.is_none()),
     };
     batch.on_task(task, &settle)?;
+    block_dependents(batch, task, was)?;
     if let Ending::Expired { at_end: AtEnd::Fail, .. } = ending {
         let reason = format!("nobody answered gate {} in time", gate.handle());
         batch.on_task(task, &task::Command::Fail { reason })?;
@@ -523,6 +552,25 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         return gate_in(batch, id);
     }
     Ok(gate)
+}
+
+/// What waits for a task that was given up was not made possible by that. It is stuck until a person says how it goes
+/// on.
+fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) -> Result<()> {
+    let was_up = was.is_some_and(|was| !was.is_over());
+    let given_up = batch.task(id)?.filter(|task| was_up && task.is_given_up());
+    let Some(handle) = given_up.map(|task| task.handle.clone()) else { return Ok(()) };
+    let reason = format!("it waits for {handle}, which was given up");
+    let was_approved = std::mem::replace(&mut batch.is_approved, true);
+    for dependent in batch.write.waiting_on(id, DEPENDENTS_MAX)? {
+        let is_up = |task: &Task| matches!(task.status, Status::Open | Status::Deferred);
+        if batch.task(dependent)?.is_some_and(is_up) {
+            let reason = reason.clone();
+            batch.on_task(dependent, &task::Command::Block { reason })?;
+        }
+    }
+    batch.is_approved = was_approved;
+    Ok(())
 }
 
 /// What the person wrote, if anything.
@@ -537,7 +585,7 @@ fn words(ending: &Ending) -> Option<String> {
 /// since the question are the answer then.
 pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
     let gate = gate_in(batch, id)?;
-    let is_bare = answer.verdict == Verdict::Approved && answer.content.is_empty();
+    let is_bare = !answer.verdict.is_no() && answer.content.is_empty();
     let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
         return Ok(answer);
     };

@@ -1,5 +1,6 @@
 //! What happened in a space, entry by entry, for whoever may know of it.
 
+use crate::sight::is_addressee;
 use crate::{LocalDesk, Result, load};
 use sayso_core::audit::Entry;
 use sayso_core::{Actor, Deed};
@@ -85,8 +86,7 @@ impl Sight<'_> {
             },
             Some(("message", id)) => {
                 let message = read.message(self.desk.space, id)?;
-                // Whoever may read nothing hears of what is theirs, whichever part they play.
-                message.is_some_and(|message| message.to == self.actor.name)
+                message.is_some_and(|message| is_addressee(self.actor, &message.to))
             }
             _ => false,
         };

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::ledger;
-use crate::people::PEOPLE_MAX;
+use crate::people::{Guess, PEOPLE_MAX, TOKENS_MAX, is_good};
 use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
 use argon2::password_hash::PasswordHasher;
@@ -62,6 +62,9 @@ impl LocalDesk {
             check_token_name(&new.name)?;
             if matches!(new.role, Role::Human | Role::Admin) {
                 check_is_a_persons(batch.actor, "make a person's or an admin's token")?;
+            }
+            if new.role == Role::Human {
+                check_is_own_or_new(batch, &new.name)?;
             }
             check_was_not_sent_away(batch, &new.name)?;
             if new.role == Role::Agent {
@@ -231,7 +234,7 @@ impl LocalDesk {
         self.check(actor, Deed::Answer, "set a passphrase")?;
         let hash = passphrase_hash(new)?;
         match self.has_passphrase(&actor.name)? {
-            true => self.guess(actor, old.unwrap_or_default())?,
+            true => self.guess(actor, old.unwrap_or_default(), Guess::Change)?,
             false if actor.proof < Proof::Tty => {
                 let message = "the first passphrase is set at a terminal";
                 return Err(Refusal::new(Code::NoPerson, message).into());
@@ -248,7 +251,7 @@ impl LocalDesk {
     /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
     pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
         self.check(actor, Deed::Answer, "unlock a terminal")?;
-        self.guess(actor, passphrase)?;
+        self.guess(actor, passphrase, Guess::Unlock { place: terminal })?;
         self.put_unlock(actor, terminal, "terminal.unlocked", unlocked(self.now()))
     }
 
@@ -369,6 +372,31 @@ fn check_was_not_sent_away(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> 
     }
     Err(Refusal::new(Code::WrongState, format!("{name} was sent away"))
         .hint(format!("invite them again first: sayso people invite {name}"))
+        .into())
+}
+
+/// Nobody makes a credential for a person who is here already by their own doing: with it they would be two people,
+/// and fill a quorum of two alone. Whom one has brought in oneself, by a token and nothing else, one had before.
+fn check_is_own_or_new(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
+    let actor = batch.actor;
+    if actor.name == name {
+        return Ok(());
+    }
+    let is_let_in = batch.write.people(batch.space, PEOPLE_MAX)?.iter().any(|it| it.name == name);
+    let tokens = batch.write.tokens(batch.space, None, TOKENS_MAX)?.items;
+    let is_anothers = |token: &Token| {
+        let is_theirs = token.role == Role::Human && token.name == name;
+        is_theirs && token.launcher != actor.name && is_good(token, batch.at)
+    };
+    if !is_let_in && !tokens.iter().any(is_anothers) {
+        return Ok(());
+    }
+    let message = format!("{name} is here already, and only {name} makes credentials for {name}");
+    Err(Refusal::new(Code::OthersCredential, message)
+        .hint(format!(
+            "{name} makes it: sayso token create; who has forgotten their passphrase is invited anew: sayso people \
+             invite {name}"
+        ))
         .into())
 }
 

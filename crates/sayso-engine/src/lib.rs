@@ -25,6 +25,7 @@ mod fatigue;
 mod figures;
 mod find;
 mod fleet;
+mod flow_commands;
 mod flows;
 mod follower;
 mod gates;
@@ -34,6 +35,7 @@ mod ignition;
 mod keeper;
 mod ledger;
 mod lifecycle;
+mod lists;
 mod load;
 mod local;
 mod messages;
@@ -78,6 +80,7 @@ pub use error::{Error, Result};
 pub use fatigue::{Crowd, Denied, Thin};
 pub use figures::{STEPS_SECS, Tally, Waiting};
 pub use fleet::{AgentSpec, Person, Template};
+pub use flow_commands::flow_commands;
 pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, Stands, heard_at, is_held, task_of_flow};
 pub use follower::Follower;
 pub use gates::{Ask, Waited};
@@ -98,7 +101,8 @@ pub use policy::{Recorded, Remembered, Scope};
 pub use presence::{Passkey, Touch, TouchFor};
 pub use questions::{CallQuestion, QuestionsRuling};
 pub use remote::{
-    Caller, Changes, Greeting, Handed, LINE_VERSION, Line, RemoteDesk, Unanswered, join, log_in,
+    Caller, Changes, Greeting, Handed, LINE_CALLS, LINE_VERSION, Line, Permission, RemoteDesk,
+    Unanswered, join, log_in,
 };
 pub use runs::{NewRun, Settlement};
 pub use sayso_agents as agents;

@@ -151,6 +151,14 @@ impl LocalDesk {
 
     /// An order that was not carried out yet.
     pub fn pending(&self, id: GateId) -> Result<Option<Pending>> {
+        // Where no person was asked, the order has no gate, and only its maker knows its name.
+        if let Some(actor) = self.limited_reader()
+            && let Some(gate) = self.stored_gate(id)?
+            && !gates::may_read(actor, &gate)
+        {
+            self.note_hidden(actor, &id);
+            return Ok(None);
+        }
         let name = notice_id(id);
         self.read(|read| Ok(read.notice_under_way(&name)?.and_then(pending)))
     }

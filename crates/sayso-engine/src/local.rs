@@ -6,6 +6,7 @@ use crate::errand::{Errand, Part};
 use crate::pace::Pace;
 use crate::settings::Rules;
 use crate::shown::{Remembered, Shown};
+use crate::sight::Reader;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Head, Outcome};
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, Role, SpaceId, TokenId};
@@ -52,8 +53,8 @@ pub struct LocalDesk {
     pub(crate) head_keeper: Option<HeadKeeper>,
     /// Whether a person vouches for the clock.
     pub(crate) accepts_clock: bool,
-    /// Who looks things up here, where that is somebody from elsewhere.
-    pub(crate) reader: Option<Arc<Actor>>,
+    /// The actor this desk answers, where that was said.
+    pub(crate) reader: Option<Arc<Reader>>,
     /// Credentials that were good when they were looked at last.
     pub(crate) remembered: Arc<Remembered>,
     /// A credential that is checked with everything that is asked of this desk.

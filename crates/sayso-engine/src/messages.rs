@@ -1,7 +1,8 @@
 //! Messages to agents: durable, per agent, acknowledged.
 
 use crate::batch::{Batch, not_found};
-use crate::{LocalDesk, Page, Result, nudges};
+use crate::sight::is_addressee;
+use crate::{LocalDesk, Page, Result, nudges, paging};
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::message::Message;
 use sayso_core::text::{harmless_line, shorten};
@@ -83,6 +84,8 @@ impl LocalDesk {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
             let found = batch.write.message(batch.space, &name)?;
+            // Another's message does not exist for those who may not read what others are told.
+            let found = found.filter(|message| knows(batch.actor, message));
             let mut message = found.ok_or_else(|| not_found("message", &name))?;
             message.check_reader(batch.actor)?;
             if message.read_at.is_some() {
@@ -105,18 +108,31 @@ impl LocalDesk {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Message>> {
-        let to = if actor.may(Deed::Read) { to } else { Some(actor.name.as_str()) };
+        let to = match actor.may(Deed::Read) {
+            true => to,
+            false if is_addressee(actor, &actor.name) => Some(actor.name.as_str()),
+            false => return Ok(Page { items: vec![], more: false }),
+        };
         self.read(|read| {
             let after = match after {
                 Some(name) => {
                     let found = read.message(self.space, name)?;
+                    let found = found.filter(|message| knows(actor, message));
                     Some(found.ok_or_else(|| not_found("message", &name))?)
                 }
                 None => None,
             };
-            Ok(read.messages(self.space, to, unread, after.as_ref(), limit)?)
+            paging::bounded(self.page_bytes_max, limit, |last: Option<&Message>, limit| {
+                let after = last.or(after.as_ref());
+                Ok(read.messages(self.space, to, unread, after, limit)?)
+            })
         })
     }
+}
+
+/// Whether an actor may know of a message.
+fn knows(actor: &Actor, message: &Message) -> bool {
+    actor.may(Deed::Read) || is_addressee(actor, &message.to)
 }
 
 /// How a gate ended, for whoever asked.

@@ -32,6 +32,9 @@ pub struct Metrics {
     pub asked: u64,
     /// How many people said yes to.
     pub approved: u64,
+    /// How many people gave a text, a choice or a form to.
+    #[serde(default)]
+    pub answered: u64,
     /// How many people said no to.
     pub rejected: u64,
     /// How many people said yes to sooner than they can be read.
@@ -74,6 +77,9 @@ pub struct OfRule {
     pub name: String,
     /// Yeses.
     pub approved: u64,
+    /// Texts, choices and forms.
+    #[serde(default)]
+    pub answered: u64,
     /// Noes.
     pub rejected: u64,
     /// Yeses that came sooner than what was asked can be read.
@@ -107,6 +113,7 @@ impl LocalDesk {
                 open: open as u64,
                 asked: asked as u64,
                 approved: 0,
+                answered: 0,
                 rejected: 0,
                 hasty: 0,
                 unanswered: 0,
@@ -134,6 +141,7 @@ impl Metrics {
             };
             match answer.verdict {
                 Verdict::Approved => self.approved += 1,
+                Verdict::Answered => self.answered += 1,
                 Verdict::Rejected => self.rejected += 1,
             }
             self.hasty += u64::from(gate.hasty_ms().is_some());
@@ -190,16 +198,17 @@ fn by_rule(ended: &[Gate]) -> Vec<OfRule> {
         let rule = rule.and_then(|fact| fact.value.as_str()?.split(": ").next());
         let rule = rule.map(str::to_owned);
         let name = rule.unwrap_or_else(|| format!("{} (no rule)", gate.opened.kind));
-        let new = || OfRule { name: name.clone(), approved: 0, rejected: 0, hasty: 0 };
+        let new = || OfRule { name: name.clone(), approved: 0, answered: 0, rejected: 0, hasty: 0 };
         let said = rules.entry(name.clone()).or_insert_with(new);
         match answer.verdict {
             Verdict::Approved => said.approved += 1,
+            Verdict::Answered => said.answered += 1,
             Verdict::Rejected => said.rejected += 1,
         }
         said.hasty += u64::from(gate.hasty_ms().is_some());
     }
     let mut rules: Vec<_> = rules.into_values().collect();
-    rules.sort_by_key(|rule| std::cmp::Reverse(rule.approved + rule.rejected));
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.approved + rule.answered + rule.rejected));
     rules.truncate(RULES_MAX);
     rules
 }

@@ -259,7 +259,10 @@ fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
         "gate" => match about.parse() {
             Ok(gate) => batch.gate(gate)?.is_some_and(|gate| match gate.delivery {
                 Delivery::Delivered { .. } | Delivery::Acknowledged { .. } => true,
-                Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => false,
+                Delivery::None
+                | Delivery::Pending { .. }
+                | Delivery::Failed { .. }
+                | Delivery::Never { .. } => false,
             }),
             Err(_) => false,
         },

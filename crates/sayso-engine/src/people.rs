@@ -9,8 +9,8 @@ use crate::identity::{
 use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Stationed, Token, ledger};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
-use sayso_core::gate::can_be_answered_by;
-use sayso_core::guessing::pause_micros;
+use sayso_core::gate::{Command, can_be_answered_by};
+use sayso_core::guessing::{forgotten_before, guess_name, is_forgotten, pause_micros};
 use sayso_core::run::State;
 use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
 use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey, Read};
@@ -30,7 +30,7 @@ const ENTRY: &str = "entry";
 const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
 /// How many tokens are looked at for one's own.
-const TOKENS_MAX: usize = 10_000;
+pub(crate) const TOKENS_MAX: usize = 10_000;
 
 /// How many names a refusal shows.
 const NAMES_SHOWN_MAX: usize = 10;
@@ -242,13 +242,21 @@ impl LocalDesk {
         })
     }
 
-    /// Logs a person in by their passphrase.
-    pub fn log_in(&self, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
+    /// Logs a person in by their passphrase. `from` names the place they come from, such as an address.
+    pub fn log_in(
+        &self,
+        name: &str,
+        passphrase: &str,
+        from: &str,
+        way: LoginFor,
+    ) -> Result<Minted> {
         let actor = self.person(name, Proof::Passphrase);
-        self.guess(&actor, passphrase).map_err(|refused| match refused.code() {
-            // Who is known here is nobody's business.
-            Code::Passphrase => bad_passphrase().into(),
-            _ => refused,
+        self.guess(&actor, passphrase, Guess::LogIn { from }).map_err(|refused| {
+            match refused.code() {
+                // Who is known here is nobody's business.
+                Code::Passphrase => bad_passphrase().into(),
+                _ => refused,
+            }
         })?;
         let login = self.new_login(name, way);
         self.submit(&actor, move |batch| {
@@ -311,19 +319,32 @@ impl LocalDesk {
         })
     }
 
-    /// Looks at a passphrase, and slows down whoever guesses: a guess counts as wrong until it was right,
-    /// so that many at once are no way around that.
-    pub(crate) fn guess(&self, actor: &Actor, given: &str) -> Result<()> {
+    /// Checks a passphrase, with a backoff for the place at which it is guessed: a guess counts as wrong until it was
+    /// right, so that many at once are no way around that.
+    pub(crate) fn guess(&self, actor: &Actor, given: &str, guess: Guess<'_>) -> Result<()> {
         let (space, name) = (self.space, actor.name.clone());
-        let world = self.world.clone();
+        let (key, name_key) = guess.keys(&name);
+        let (world, place_key) = (self.world.clone(), key.clone());
         let stored = self.store.write(move |write| {
-            let (now, guesses) = (world.now(), write.guesses(space, &name)?);
+            let now = world.now();
+            let before = |guesses: Guesses| match is_forgotten(guesses.until, now) {
+                true => Guesses::NONE,
+                false => guesses,
+            };
+            let guesses = before(write.guesses(space, &place_key)?);
             if now < guesses.until {
                 return Ok(Err(too_many(now, guesses.until)));
             }
+            if let Some(key) = &name_key {
+                match guess_name(write.guesses(space, key)?.until, now) {
+                    Ok(until) => write.put_guesses(space, key, Guesses { failures: 0, until })?,
+                    Err(free_at) => return Ok(Err(too_many(now, free_at))),
+                }
+            }
+            write.forget_guesses(space, forgotten_before(now))?;
             let failures = guesses.failures.saturating_add(1);
             let until = now.plus_micros(pause_micros(failures));
-            write.put_guesses(space, &name, Guesses { failures, until })?;
+            write.put_guesses(space, &place_key, Guesses { failures, until })?;
             Ok(Ok(write.passphrase(space, &name)?))
         })?;
         let stored = stored.inspect_err(|refusal| self.note_refusal(actor, refusal))?;
@@ -335,8 +356,7 @@ impl LocalDesk {
         let hash = PasswordHash::new(hash).map_err(|e| unhashed(&e))?;
         let is_right = Argon2::default().verify_password(given.as_bytes(), &hash).is_ok();
         if is_right && stored.is_some() {
-            let name = actor.name.clone();
-            self.store.write(move |write| write.put_guesses(space, &name, Guesses::NONE))?;
+            self.store.write(move |write| write.put_guesses(space, &key, Guesses::NONE))?;
             return Ok(());
         }
         let refusal = match stored {
@@ -405,6 +425,7 @@ impl LocalDesk {
             batch.end_tokens_made_by(&name, &mut came)?;
             let (kind, body) = (SettingKind::Dismissed, Some("{}".to_owned()));
             batch.set(&[Change { kind, name: name.clone(), body }])?;
+            batch.drop_votes_of(&name)?;
             came.gates = batch.left_alone_by(&name)?;
             Ok(came)
         })
@@ -493,6 +514,21 @@ impl Batch<'_, '_> {
         Ok(found.map(|set| format!("{} {}", set.kind, set.name)).collect())
     }
 
+    /// What somebody said at gates that are still open counts no more.
+    fn drop_votes_of(&mut self, name: &str) -> Result<()> {
+        let mut filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
+        loop {
+            let page = self.write.gates(self.space, &filter)?;
+            for gate in page.items.iter().filter(|gate| gate.votes.iter().any(|v| v.is_of(name))) {
+                self.on_gate(gate.opened.id, &Command::DropVotes { of: name.to_owned() })?;
+            }
+            filter.after = page.items.last().map(|gate| gate.opened.id);
+            if !page.more || filter.after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// Open gates that nobody can answer without this person.
     fn left_alone_by(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(mut people) = self.desk.names(self.write)?.all() else { return Ok(vec![]) };
@@ -505,7 +541,7 @@ impl Batch<'_, '_> {
 }
 
 /// Whether a credential counts now.
-fn is_good(token: &Token, now: Timestamp) -> bool {
+pub(crate) fn is_good(token: &Token, now: Timestamp) -> bool {
     token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
 }
 
@@ -616,6 +652,35 @@ pub fn bad_passphrase() -> Refusal {
         .hint("whoever looks after the space can invite you anew: sayso people invite NAME")
 }
 
+/// The purpose of a passphrase that is typed. Wrong guesses count against the place that it names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Guess<'a> {
+    /// To log in, by somebody who has shown nothing yet and comes from this address.
+    LogIn {
+        /// The address, as far as it is known.
+        from: &'a str,
+    },
+    /// To unlock a terminal or a credential, named with its session or process.
+    Unlock {
+        /// Its name.
+        place: &'a str,
+    },
+    /// To set another passphrase.
+    Change,
+}
+
+impl Guess<'_> {
+    /// The key under which guesses of this person count at this place and, for strangers, at all places together. The
+    /// word in front keeps one purpose from passing for another.
+    fn keys(self, name: &str) -> (String, Option<String>) {
+        match self {
+            Guess::LogIn { from } => (format!("from {from} {name}"), Some(format!("in {name}"))),
+            Guess::Unlock { place } => (format!("at {place} {name}"), None),
+            Guess::Change => (format!("change {name}"), None),
+        }
+    }
+}
+
 fn too_many(now: Timestamp, until: Timestamp) -> Refusal {
     let seconds = (until.as_micros().saturating_sub(now.as_micros())).div_euclid(1_000_000) + 1;
     Refusal::new(Code::TooManyGuesses, format!("too many wrong guesses; wait {seconds} s"))
@@ -626,6 +691,25 @@ fn too_many(now: Timestamp, until: Timestamp) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guesses_at_one_place_count_at_no_other() {
+        let place = "34816:7:42";
+        let all = [
+            Guess::LogIn { from: "10.0.0.1" }.keys("ann"),
+            Guess::LogIn { from: "10.0.0.2" }.keys("ann"),
+            // A name that a stranger makes up to hit the place of another.
+            Guess::LogIn { from: "10.0.0.1" }.keys(&format!("at {place} ann")),
+            Guess::Unlock { place }.keys("ann"),
+            Guess::Unlock { place: "token/01J" }.keys("ann"),
+            Guess::Change.keys("ann"),
+        ];
+        let places: BTreeSet<_> = all.iter().map(|(place, _)| place).collect();
+        assert_eq!(places.len(), all.len());
+        let names: BTreeSet<_> = all.iter().filter_map(|(_, name)| name.as_ref()).collect();
+        assert_eq!(names.len(), 2, "one for each name");
+        assert!(places.is_disjoint(&names));
+    }
 
     #[test]
     fn a_code_is_read_kindly() {

@@ -453,7 +453,10 @@ impl LocalDesk {
             let explained = rules.policies.explain(&request);
             let is_askable = explained.ruling.demands.as_ref().is_some_and(may_be_remembered);
             let covered = remembered(&rules, &request, &request.agent.name, None, now);
-            Ok((explained, covered.filter(|_| is_askable)))
+            // The policy is known to those it is about; what was said to others is not.
+            let is_known =
+                |it: &Remembered| self.limited_reader().is_none_or(|actor| it.agent == actor.name);
+            Ok((explained, covered.filter(|_| is_askable).filter(is_known)))
         })
     }
 
@@ -501,6 +504,7 @@ impl LocalDesk {
         scope: Scope,
         until: Timestamp,
     ) -> Result<Remembered> {
+        self.check_sees(actor, gate)?;
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Answer, "let a decision be remembered")?;
             let found = batch.gate(gate)?.cloned();
@@ -520,6 +524,7 @@ impl LocalDesk {
 
     /// What is remembered and still holds, by the gate it was said at.
     pub fn remembered(&self) -> Result<Vec<(String, Remembered)>> {
+        self.check_reader("read what was remembered")?;
         let rules = self.read(|read| self.rules(read))?;
         let all = rules.of::<Remembered>(SettingKind::Remembered).into_iter();
         let now = self.now();

@@ -7,7 +7,7 @@ use crate::gates::{self, Ask};
 use crate::{LocalDesk, Result};
 use sayso_core::answer::Choice;
 use sayso_core::gate::{Card, Command, Gate, Held};
-use sayso_core::{Actor, Code, Content, Digest, GateId, Kind, Proof, Refusal, Shape, Verdict};
+use sayso_core::{Actor, Answer, Code, Content, Digest, GateId, Kind, Proof, Refusal, Shape};
 use sayso_policy::{Demands, Effect, Subject, ToolCall};
 use serde_json::json;
 
@@ -110,9 +110,10 @@ fn as_answered(batch: &mut Batch<'_, '_>, gates: Vec<Gate>) -> Result<QuestionsR
         let what = "the answer was handed over".into();
         batch.on_gate(gate.opened.id, &Command::Act { done: true, what })?;
     }
-    // That nobody said anything is no answer, whatever the policy makes of silence.
-    let is_no =
-        |gate: &&Gate| gate.answer().is_none_or(|(answer, _)| answer.verdict != Verdict::Approved);
+    // That nobody said anything is no answer, whatever the policy makes of silence. An option that means no is one: the
+    // agent asked which.
+    let is_declined = |answer: &Answer| answer.verdict.is_no() && answer.content.is_empty();
+    let is_no = |gate: &&Gate| gate.answer().is_none_or(|(answer, _)| is_declined(answer));
     Ok(match gates.iter().find(is_no) {
         Some(gate) => QuestionsRuling::Denied(calls::why_not(gate)),
         None => QuestionsRuling::Answered(gates.iter().map(in_words).collect()),

@@ -25,6 +25,10 @@ impl LocalDesk {
         let now = self.now();
         self.read(|read| {
             let mut receipt = Receipt::of(&happened(read, &gate)?);
+            if let Some(task) = gate.opened.task.map(|task| read.task(task)).transpose()?.flatten()
+            {
+                receipt.note_end_of_task(&gate, &task.0.task);
+            }
             receipt.onward = onward(read, &gate)?;
             let people = self.names(read)?.all();
             receipt.alerts = alerts(read, &gate, people.as_ref(), now)?;

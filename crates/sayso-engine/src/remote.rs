@@ -5,7 +5,7 @@
 //! or an agent that works with a person's credential in reach.
 
 use crate::deadline::{CallDeadline, settled};
-use crate::desk::guard_of;
+use crate::desk::permission_of;
 use crate::shown::Shown;
 use crate::{Error, LocalDesk, Minted, Result, Waited, World};
 use sayso_core::actor::admit;
@@ -388,15 +388,17 @@ fn is_same(known: &Actor, actor: &Actor) -> bool {
     (role, name, run, task) == (&actor.role, &actor.name, &actor.run, &actor.task)
 }
 
-/// Who may make a call, beyond what the desk itself looks at.
+/// Who may make a call of the line, or open a page, beyond what the desk itself looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
+pub enum Permission {
     /// Whoever has a credential; the desk knows what each may do.
     Anyone,
     /// Whoever may work on tasks or see what others do: a credential that only asks sees neither.
     Trackers,
     /// Whoever may see what others do.
     Readers,
+    /// Those who may read the audit.
+    Auditors,
     /// Whoever may run workers.
     Operators,
     /// Whoever looks after the space.
@@ -508,19 +510,29 @@ impl Caller {
 
     /// Whether they may ask this of the desk from elsewhere, beyond what the desk itself looks at.
     pub fn check_call(&self, desk: &LocalDesk, call: &str) -> Result<()> {
-        let guard = guard_of(call).ok_or_else(|| unknown_call(call))?;
-        self.check(desk, guard, call)
+        let permission = permission_of(call).ok_or_else(|| unknown_call(call))?;
+        self.check(desk, permission, call)
     }
 
-    pub(crate) fn check(&self, desk: &LocalDesk, guard: Guard, call: &str) -> Result<()> {
-        let what = || in_words(call);
-        match guard {
-            Guard::Anyone => Ok(()),
-            Guard::Trackers if self.actor.may(Deed::Read) => Ok(()),
-            Guard::Trackers => desk.check(&self.actor, Deed::Track, &what()),
-            Guard::Readers => desk.check(&self.actor, Deed::Read, &what()),
-            Guard::Operators => desk.check(&self.actor, Deed::Operate, &what()),
-            Guard::Admins => self.check_is_admin(desk, &what()),
+    pub(crate) fn check(&self, desk: &LocalDesk, permission: Permission, call: &str) -> Result<()> {
+        self.check_permission(desk, permission, || in_words(call))
+    }
+
+    /// Checks a permission; `what` completes "may not …". What is refused is written down.
+    pub fn check_permission(
+        &self,
+        desk: &LocalDesk,
+        permission: Permission,
+        what: impl Fn() -> String,
+    ) -> Result<()> {
+        match permission {
+            Permission::Anyone => Ok(()),
+            Permission::Trackers if self.actor.may(Deed::Read) => Ok(()),
+            Permission::Trackers => desk.check(&self.actor, Deed::Track, &what()),
+            Permission::Readers => desk.check(&self.actor, Deed::Read, &what()),
+            Permission::Auditors => desk.check(&self.actor, Deed::Audit, &what()),
+            Permission::Operators => desk.check(&self.actor, Deed::Operate, &what()),
+            Permission::Admins => self.check_is_admin(desk, &what()),
         }
     }
 
@@ -545,6 +557,9 @@ impl Caller {
         call: &str,
         arguments: &str,
     ) -> Option<Result<String>> {
+        if !LINE_CALLS.contains(&call) {
+            return None;
+        }
         Some(match call {
             "greet" => self.greeting(desk),
             "has_passphrase" => desk.has_passphrase(&self.actor.name).and_then(|it| answered(&it)),
@@ -595,6 +610,21 @@ impl Caller {
         })
     }
 }
+
+/// The calls of the line beside those of the desk: about the caller, the line, and waiting.
+pub const LINE_CALLS: &[&str] = &[
+    "greet",
+    "has_passphrase",
+    "unlock",
+    "lock",
+    "log_out",
+    "verify_audit",
+    "note_refusal",
+    "wait",
+    "changes",
+    "log_in",
+    "join",
+];
 
 /// How the place of a credential begins, at which a passphrase counts for a while.
 const PLACE: &str = "token/";

@@ -262,7 +262,7 @@ impl LocalDesk {
         let space = self.space;
         self.read(|read| {
             let mut found = vec![];
-            for id in read.deliveries_under_way(space, asker, LOOK_BACK)? {
+            for id in read.deliveries_to_settle(space, asker, LOOK_BACK)? {
                 let gate = read.gate_view(id)?.map(|(gate, _)| gate.opened);
                 let Some((Some(task), Some(run))) = gate.map(|o| (o.task, o.lineage.run)) else {
                     continue;

@@ -157,7 +157,7 @@ impl LocalDesk {
     pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<Setting>> {
         let all = self.read(|read| ledger::settings(read, self.space))?;
         let is_wanted = |setting: &Setting| kind.is_none_or(|kind| setting.kind == kind.as_str());
-        Ok(all.into_iter().filter(is_wanted).collect())
+        Ok(self.known_settings(all.into_iter().filter(is_wanted).collect()))
     }
 
     /// The policies in force.

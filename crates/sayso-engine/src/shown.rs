@@ -4,8 +4,8 @@
 
 use crate::identity::{bad_token, check_way, digest_of};
 use crate::{LocalDesk, Result, ledger};
-use sayso_core::{Actor, Door, Role, Timestamp, TokenId};
-use sayso_store::{Credential, Foresight, Read, Token};
+use sayso_core::{Actor, Door, Role, TokenId};
+use sayso_store::{Credential, Foresight, Read};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -110,7 +110,11 @@ impl LocalDesk {
 
     /// All spaces in this store.
     pub fn spaces(&self) -> Result<Vec<Space>> {
-        self.read(|read| Ok(read.spaces()?))
+        let mut all = self.read(|read| Ok(read.spaces()?))?;
+        if self.hides_spaces() {
+            all.retain(|space| space.id == self.space);
+        }
+        Ok(all)
     }
 
     /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.

@@ -30,14 +30,19 @@ impl LocalDesk {
         Ok(sayso_policy::suggest(decided, least))
     }
 
-    /// A record that a person answered. Who did is written at its gate.
+    /// A record that a person said yes or no to. Who did is written at its gate.
     fn decided(&self, record: &Recorded) -> Option<Decided> {
         record.verdict.as_ref()?;
         let gate = self.gate(record.id.parse::<GateId>().ok()?).ok()?;
         let (answer, by) = gate.answer()?;
+        let approved = match answer.verdict {
+            Verdict::Approved => true,
+            Verdict::Rejected => false,
+            Verdict::Answered => return None,
+        };
         Some(Decided {
             request: record.request.clone(),
-            approved: answer.verdict == Verdict::Approved,
+            approved,
             by: by.name.clone(),
             asked_by: record.rules.first().cloned(),
         })

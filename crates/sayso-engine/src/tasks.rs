@@ -3,6 +3,7 @@
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
 use crate::load::{self, History};
+use crate::sight::check_knows_task;
 use crate::{LocalDesk, Result, paging};
 use sayso_core::gate::{Card, Fact, Gate};
 use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
@@ -66,6 +67,7 @@ impl LocalDesk {
 
     /// Lets a task wait for another.
     pub fn add_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
+        check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
             let other = task_in(batch, on)?;
             let this = task_in(batch, id)?;
@@ -85,6 +87,7 @@ impl LocalDesk {
 
     /// Lets a task wait no more for another.
     pub fn remove_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
+        check_knows_task(actor, id)?;
         self.on_task(actor, id, Command::RemoveDependency { on })
     }
 
@@ -95,6 +98,7 @@ impl LocalDesk {
 
     /// Takes a task that nobody else is at work on. Taking it again is a success.
     pub fn claim_task(&self, actor: &Actor, id: TaskId) -> Result<Task> {
+        check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
             let task = task_in(batch, id)?;
             if task.status != Status::InProgress {
@@ -173,6 +177,7 @@ impl LocalDesk {
         reason: &str,
         force: bool,
     ) -> Result<Completed> {
+        check_knows_task(actor, id)?;
         let (reason, gate) = (reason.to_owned(), self.new_gate_id());
         self.submit(actor, move |batch| complete(batch, id, gate, &reason, &[], force))
     }
@@ -218,7 +223,8 @@ impl LocalDesk {
 
     /// The handles and states of some tasks.
     pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
-        self.read(|read| Ok(read.task_names(ids)?))
+        let ids: Vec<_> = ids.iter().copied().filter(|id| self.shows_task(*id)).collect();
+        self.read(|read| Ok(read.task_names(self.space, &ids)?))
     }
 }
 
@@ -232,6 +238,9 @@ pub(crate) fn complete(
     force: bool,
 ) -> Result<Completed> {
     let task = task_in(batch, id)?;
+    if let Some(gate) = completion_gate(batch, &task)? {
+        return Ok(Completed::Waits(Box::new(task), Box::new(gate)));
+    }
     let is_up = !task.is_waiting() && !task.status.is_over();
     if let (Completion::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
         check_nothing_left(batch, &task)?;
@@ -242,6 +251,17 @@ pub(crate) fn complete(
     }
     finish(batch, id, End::Close, reason, force)?;
     Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
+}
+
+/// The open gate that an earlier "complete" of the same actor has opened.
+fn completion_gate(batch: &mut Batch<'_, '_>, task: &Task) -> Result<Option<Gate>> {
+    for id in task.waits_for.keys() {
+        let gate = gates::gate_in(batch, *id)?;
+        if task::is_completion_gate(task, &gate, batch.actor) {
+            return Ok(Some(gate));
+        }
+    }
+    Ok(None)
 }
 
 fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {

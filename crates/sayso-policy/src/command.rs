@@ -7,6 +7,7 @@
 
 use crate::glob::{For, Pattern};
 use crate::shell::{Shape, Simple, Word, base_name};
+use crate::view::normal;
 
 /// The most words of a pattern.
 const WORDS_MAX: usize = 64;
@@ -96,18 +97,66 @@ impl CommandPattern {
         states.is_through()
     }
 
+    /// The pattern as it is written, but for quotes.
+    pub(crate) fn in_words(&self) -> String {
+        let program = self.program.as_ref().map_or("*", |program| program.text.as_str());
+        let parts = self.parts.iter().map(Part::text);
+        std::iter::once(program).chain(parts).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A command that it speaks of, if there is one without a sign that shells read.
+    pub(crate) fn example(&self) -> Option<String> {
+        let program = self.program.as_ref()?;
+        let words = self.parts.iter().filter_map(|part| match part {
+            Part::Many => None,
+            Part::Word(pattern) => Some(pattern.text.as_str()),
+        });
+        let words = std::iter::once(program.text.as_str()).chain(words);
+        let words: Vec<String> = words.map(|word| word.replace(['*', '?'], "x")).collect();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@~+-,".contains(c);
+        words.iter().all(|word| word.chars().all(is_plain)).then(|| words.join(" "))
+    }
+
+    /// Whether it names one program, and no other.
+    pub(crate) fn names_program(&self) -> bool {
+        self.program.as_ref().is_some_and(|program| program.exact.plain().is_some())
+    }
+
     /// Whether this command may be what the pattern says, so that a no must catch it.
     pub(crate) fn may_be(&self, command: &Simple) -> Fit {
-        let Some((first, words)) = command.words.split_first() else { return Fit::No };
-        let Some(program) = &self.program else { return Fit::Yes };
+        let itself = self.may_be_words(&command.words, false);
+        // A program that runs what it is given may run it from any of its words on.
+        let may_run = || {
+            let mentions = &command.mentions;
+            let mut places = (0..mentions.len()).filter(|at| self.may_begin(&mentions[*at]));
+            places.any(|at| self.may_be_words(&mentions[at..], true) != Fit::No)
+        };
+        if itself == Fit::No && may_run() { Fit::Maybe } else { itself }
+    }
+
+    fn may_begin(&self, word: &Word) -> bool {
+        match (&self.program, word.fixed()) {
+            (Some(program), Some(text)) => {
+                let name = base_name(text);
+                let name = name.strip_suffix(".exe").unwrap_or(name);
+                program.fits(text, false) || program.fits(name, false)
+            }
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// Whether these words may be such a command; in code, other words may stand between them.
+    fn may_be_words(&self, words: &[Word], is_code: bool) -> Fit {
+        let Some((first, words)) = words.split_first() else { return Fit::No };
+        if self.program.is_none() {
+            return Fit::Yes;
+        }
         let fit = match first.fixed() {
             None => Fit::Maybe,
-            Some(text) if program.fits(text, false) || program.fits(base_name(text), false) => {
-                Fit::Yes
-            }
+            Some(_) if self.may_begin(first) => Fit::Yes,
             Some(_) => return Fit::No,
         };
-        let arguments = Arguments { program: base_name(&first.text), words };
+        let arguments = Arguments { program: base_name(&first.text), words, is_code };
         fit.min(arguments.hold_options(&self.parts)).min(arguments.hold_words(&self.parts))
     }
 
@@ -206,6 +255,7 @@ impl States {
 struct Arguments<'a> {
     program: &'a str,
     words: &'a [Word],
+    is_code: bool,
 }
 
 impl Arguments<'_> {
@@ -234,9 +284,17 @@ impl Arguments<'_> {
                         if is_long_form(&pattern.text, name) {
                             return Fit::Yes;
                         }
-                        letters_left.retain(|letter| long_form(*letter) != Some(name));
+                        letters_left.retain(|letter| {
+                            let long = long_form(*letter);
+                            !long.is_some_and(|long| !name.is_empty() && long.starts_with(name))
+                        });
                     } else {
-                        letters_left.retain(|letter| !text.contains(*letter));
+                        letters_left.retain(|letter| {
+                            let same = |other: char| {
+                                long_form(other).is_some() && long_form(other) == long_form(*letter)
+                            };
+                            !text.contains(|other| other == *letter || same(other))
+                        });
                         let short = pattern.text.strip_prefix("--").and_then(short_form);
                         if short.is_some_and(|letter| text.contains(letter)) {
                             return Fit::Yes;
@@ -283,10 +341,11 @@ impl Arguments<'_> {
             for (at, part) in parts.iter().enumerate().filter(|(at, _)| reached[*at]) {
                 let fits = match part {
                     Part::Many => true,
-                    Part::Word(pattern) if is_known => pattern.fits(text, false),
+                    Part::Word(pattern) if is_known => self.is_word(pattern, text),
                     Part::Word(pattern) => perhaps && pattern.loose.could_begin(text),
                 };
-                let stays = matches!(part, Part::Many) || is_skippable || value_may_follow;
+                let stays =
+                    matches!(part, Part::Many) || is_skippable || value_may_follow || self.is_code;
                 next[at] |= stays;
                 next[at + 1] |= fits && matches!(part, Part::Word(_));
                 if perhaps && matches!(word.shape, Shape::Many | Shape::Glob) {
@@ -299,6 +358,22 @@ impl Arguments<'_> {
             pass_over(parts, &mut reached);
         }
         reached[parts.len()]
+    }
+
+    /// Whether a word is what the pattern says, spelled in another way.
+    fn is_word(&self, pattern: &Pattern, text: &str) -> bool {
+        if pattern.fits(text, false) {
+            return true;
+        }
+        // `//`, `~/` and `/./` are places, too.
+        if text.contains('/') && pattern.fits(&normal(text, None), false) {
+            return true;
+        }
+        let cuts_short = ABBREVIATING.iter().any(|name| self.program.eq_ignore_ascii_case(name));
+        cuts_short
+            && text.len() > 1
+            && pattern.exact.plain().is_some()
+            && pattern.loose.could_begin(text)
     }
 
     /// Whether the word after this option may be its value rather than a word of its own.
@@ -327,6 +402,9 @@ fn pass_over(parts: &[&Part], reached: &mut [bool]) {
     }
 }
 
+/// Programs that take subcommands cut short.
+const ABBREVIATING: &[&str] = &["npm", "gem", "hg", "ip", "nmcli", "chezmoi", "perforce", "lvm"];
+
 /// Long and short names that mean the same in the programs people guard against.
 const FORMS: &[(char, &str)] = &[
     ('r', "recursive"),
@@ -350,7 +428,7 @@ fn short_form(long: &str) -> Option<char> {
 /// `--forc` and `--force=x` are `--force`: programs take names that are cut short.
 fn is_long_form(pattern: &str, name: &str) -> bool {
     let wanted = pattern.strip_prefix("--").map(|long| long.split('=').next().unwrap_or(long));
-    name.len() >= 3 && wanted.is_some_and(|wanted| wanted.starts_with(name))
+    !name.is_empty() && wanted.is_some_and(|wanted| wanted.starts_with(name))
 }
 
 #[cfg(test)]

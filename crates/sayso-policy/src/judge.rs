@@ -18,6 +18,8 @@ pub(crate) struct Opened {
     pub(crate) default: Demands,
     by_subject: [Vec<usize>; 5],
     judges_commands: bool,
+    /// Whether a rule asks about tools or denies some.
+    objects_to_tools: bool,
 }
 
 impl Opened {
@@ -31,6 +33,10 @@ impl Opened {
             default: policy.terms.open_up(groups),
             by_subject,
             judges_commands: policy.rules.iter().any(Rule::speaks_of_commands),
+            objects_to_tools: policy
+                .rules
+                .iter()
+                .any(|rule| rule.on == On::Tool && rule.then != Effect::Allow),
         }
     }
 }
@@ -75,6 +81,8 @@ struct Bench<'b, 'a> {
     fired: Vec<(Because, Demands)>,
     /// Commands that a rule which fired speaks of.
     spoken: Vec<Part>,
+    /// Commands whose program a rule allows by name.
+    vouched: Vec<usize>,
     covers: Vec<(Because, Cover)>,
 }
 
@@ -85,7 +93,8 @@ pub(crate) fn judge(
     trace: &mut Trace<'_>,
 ) -> Judged {
     let (fired, spoken, covers) = (vec![], vec![], vec![]);
-    let mut bench = Bench { policy, opened, view, fired, spoken, covers };
+    let vouched = vouched(policy, opened, view);
+    let mut bench = Bench { policy, opened, view, fired, spoken, vouched, covers };
     for at in &opened.by_subject[view.request.on() as usize] {
         let rule = &policy.rules[*at];
         match rule.then {
@@ -111,10 +120,23 @@ pub(crate) fn judge(
     judged
 }
 
+/// The commands whose program is allowed by name, without further conditions. What such a program does with
+/// its arguments is in doubt no more; what else is unclear stays so.
+fn vouched(policy: &Policy, opened: &Opened, view: &View<'_>) -> Vec<usize> {
+    if !view.line.as_ref().is_some_and(Line::has_doubt) {
+        return vec![];
+    }
+    let rules = opened.by_subject[view.request.on() as usize].iter().map(|at| &policy.rules[*at]);
+    let plain = rules
+        .filter(|rule| rule.then == Effect::Allow && rule.when.is_none() && rule.unless.is_none());
+    plain.flat_map(|rule| rule.matches.vouches_for(view)).collect()
+}
+
 impl Bench<'_, '_> {
     /// A rule that asks or denies.
     fn hear_objection(&mut self, rule: &Rule, demands: &Demands, trace: &mut Trace<'_>) {
-        let (fit, part) = match rule.matches.may_be(rule.unless.as_ref(), self.view) {
+        let (fit, part) = match rule.matches.may_be(rule.unless.as_ref(), self.view, &self.vouched)
+        {
             Ok(found) => found,
             Err(miss) => {
                 return trace.note(self.policy, rule, false, || why_not(miss, self.view));
@@ -148,7 +170,11 @@ impl Bench<'_, '_> {
                 return trace.note(self.policy, rule, false, || why_not(miss, self.view));
             }
         };
-        if rule.unless.as_ref().is_some_and(|unless| unless.may_be(None, self.view).is_ok()) {
+        if rule
+            .unless
+            .as_ref()
+            .is_some_and(|unless| unless.may_be(None, self.view, &self.vouched).is_ok())
+        {
             return trace.note(self.policy, rule, false, || "its `unless` may fit".into());
         }
         match rule.when.as_ref().map_or(Ok(true), |condition| condition.holds(self.view)) {
@@ -182,7 +208,17 @@ impl Bench<'_, '_> {
 
     /// Why the command line cannot be allowed, as far as this file looks at commands at all.
     fn unclear(&self) -> Option<&str> {
-        self.view.unclear().filter(|_| self.opened.judges_commands)
+        let line = self.view.line.as_ref().filter(|_| self.opened.judges_commands)?;
+        line.unclear_but_for(&self.vouched)
+    }
+
+    /// A tool that no rule may have had in mind, where rules speak of tools.
+    fn unknown_tool(&self) -> Option<&str> {
+        let tool = self.view.unknown_tool().filter(|_| self.opened.objects_to_tools)?;
+        let rules = self.policy.rules.iter().filter(|rule| rule.on == On::Tool);
+        let mut named = rules.flat_map(|rule| rule.matches.tool.iter().flatten());
+        let is_named = named.any(|pattern| !pattern.exact.is_any() && pattern.fits(tool, false));
+        (!is_named).then_some(tool)
     }
 
     fn because(&self, rule: &Rule, effect: Effect, note: Option<String>) -> Because {
@@ -223,6 +259,11 @@ impl Bench<'_, '_> {
             if self.is_covered() {
                 let because = self.covers.into_iter().map(|(because, _)| because).collect();
                 return Judged { effect: Effect::Allow, demands: Demands::default(), because };
+            }
+            if let (Effect::Allow, Some(tool)) = (otherwise, self.unknown_tool()) {
+                let note = Some(format!("it is not known what the tool {tool} does"));
+                let because = vec![self.otherwise(Effect::Ask, note)];
+                return Judged { effect: Effect::Ask, demands: default(), because };
             }
             let because = vec![self.otherwise(otherwise, None)];
             return Judged { effect: otherwise, demands: default(), because };

@@ -32,6 +32,7 @@
 //! - A command line is read as a shell would read it. If it cannot be told what it runs, no rule
 //!   allows it, and every rule about commands may be meant.
 //! - A condition that fails when it is judged asks, and says so.
+//! - Where a file has rules that ask or deny about tools, a tool that is not known asks, unless a rule allows it.
 //!
 //! # What conditions see
 //! A variable that does not belong to the request is empty: `has(task.handle)` tells.
@@ -72,7 +73,9 @@ mod replay;
 mod request;
 mod ruling;
 mod shell;
+mod smuggle;
 mod suggest;
+mod tools;
 mod view;
 pub mod yaml;
 
@@ -91,4 +94,5 @@ pub use request::{
 };
 pub use ruling::{Because, Explanation, Looked, Policies, Ruling};
 pub use sayso_core::{Action, AtEnd, Risk};
+pub use smuggle::{Smuggled, SmuggledLine, lines_beyond, smuggling_lines};
 pub use suggest::{Decided, Suggestion, suggest};

@@ -4,7 +4,7 @@
 //! the rule names. Loosely, for what says no or asks: any part of it that may be is enough.
 
 use crate::command::{CommandPattern, Fit};
-use crate::glob::{For, Pattern};
+use crate::glob::{For, Glob, Pattern};
 use crate::request::Subject;
 use crate::view::{PathSeen, PathSource, View};
 use sayso_core::{Action, Kind};
@@ -48,6 +48,22 @@ impl PathPattern {
         path.is_certain && !path.text.starts_with("..") && self.pattern.fits(&path.text, true)
     }
 
+    /// Whether a pattern of file names may stand for one of these. One that says nothing of a name is for what is
+    /// in sight, which hidden files are not.
+    fn may_be_among(&self, text: &str) -> bool {
+        let example = self.pattern.text.replace(['*', '?'], "x");
+        let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = last(text);
+        if !name.contains(|c: char| !"*?[]{},!^".contains(c)) {
+            return false;
+        }
+        let (name, example) = match self.is_name || !text.contains('/') {
+            true => (name, last(&example)),
+            false => (text.to_owned(), example),
+        };
+        Glob::new(&name, For::Paths, false).is_ok_and(|glob| glob.fits(&example))
+    }
+
     /// This path, something below it, or a file of this name.
     fn may_be(&self, path: &PathSeen) -> Fit {
         let text = path.text.as_str();
@@ -55,6 +71,9 @@ impl PathPattern {
         let fits = self.pattern.fits(text, false)
             || above.clone().any(|above| !above.is_empty() && self.pattern.fits(above, false))
             || (self.is_name && text.split('/').any(|part| self.pattern.fits(part, false)));
+        if !fits && path.is_pattern && self.may_be_among(text) {
+            return Fit::Maybe;
+        }
         match (fits, path.is_certain, path.source) {
             (true, true, _) => Fit::Yes,
             (true, false, _) => Fit::Maybe,
@@ -190,6 +209,7 @@ impl Match {
         &self,
         unless: Option<&Match>,
         view: &View<'_>,
+        vouched: &[usize],
     ) -> Result<(Fit, Part), Miss> {
         self.names_fit(view, false)?;
         let exception = unless.filter(|unless| unless.names_fit(view, true).is_ok());
@@ -230,8 +250,8 @@ impl Match {
                 }
             }
         }
-        // What nobody can read may be anything.
-        if best == Fit::No && line.unclear.is_some() {
+        // What cannot be read may be anything.
+        if best == Fit::No && line.unclear_but_for(vouched).is_some() {
             best = Fit::Maybe;
         }
         match best {
@@ -240,6 +260,17 @@ impl Match {
                 Ok((best.min(paths_fit.unwrap_or(Fit::Yes)), Part::These(hits)))
             }
         }
+    }
+
+    /// The commands that this names by their very program, so that what they do is its affair.
+    pub(crate) fn vouches_for(&self, view: &View<'_>) -> Vec<usize> {
+        let (Some(line), Some(patterns)) = (&view.line, &self.command) else { return vec![] };
+        if self.names_fit(view, true).is_err() {
+            return vec![];
+        }
+        let commands = line.commands.iter().enumerate();
+        let named = |command| patterns.iter().any(|p| p.names_program() && p.covers(command));
+        commands.filter(|(_, command)| named(command)).map(|(at, _)| at).collect()
     }
 
     fn excuses_command(&self, view: &View<'_>, at: usize) -> bool {
@@ -272,7 +303,7 @@ impl Match {
     fn covers_commands(&self, view: &View<'_>) -> bool {
         let (Some(patterns), Some(line)) = (&self.command, &view.line) else { return false };
         let covered = |command| patterns.iter().any(|p| p.covers(command));
-        line.unclear.is_none()
+        line.unclear().is_none()
             && !line.commands.is_empty()
             && line.commands.iter().all(|command| command.transparent || covered(command))
     }

@@ -11,6 +11,7 @@ use crate::policy::{
     FILE_BYTES_MAX, Layer, Otherwise, Policy, RULES_MAX, Rule, TESTS_MAX, Terms, Test,
 };
 use crate::request::{On, Request};
+use crate::tools;
 use crate::yaml::{self, Fields, Node, Tree};
 use sayso_core::{Action, AtEnd, Kind, Proof, Risk};
 use std::collections::BTreeMap;
@@ -458,8 +459,17 @@ impl Reader {
 
     /// Rules that can never decide anything are not what their writer meant.
     fn check_reach(&mut self, rules: &[Rule], otherwise: &Otherwise) {
+        let objects = rules.iter().any(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
         for rule in rules {
-            let is_idle = rule.then == Effect::Allow && otherwise.of(rule.on) == Effect::Allow;
+            // Where others ask about tools, it may settle that one is known, or what a program does.
+            let names_others = |patterns: &Vec<Pattern>| {
+                patterns.iter().any(|p| p.exact.plain().is_none_or(|tool| !tools::is_known(tool)))
+            };
+            let names_some = rule.matches.tool.as_ref().is_some_and(names_others)
+                || rule.matches.command.is_some();
+            let settles = rule.on == On::Tool && objects && names_some;
+            let is_idle =
+                rule.then == Effect::Allow && otherwise.of(rule.on) == Effect::Allow && !settles;
             if is_idle {
                 let what =
                     format!("`{}` allows what is allowed anyway, so it never counts", rule.name);

@@ -165,7 +165,10 @@ impl Policy {
 impl Rule {
     /// Whether it looks at what commands run.
     pub(crate) fn speaks_of_commands(&self) -> bool {
-        let speaks = |matches: &Match| matches.command.is_some();
+        // A path may be meant by whatever a line does.
+        let speaks = |matches: &Match| {
+            matches.command.is_some() || (matches.path.is_some() && matches.tool.is_none())
+        };
         speaks(&self.matches)
             || self.unless.as_ref().is_some_and(speaks)
             || self.when.as_ref().is_some_and(|when| when.text.contains("tool.command"))

@@ -134,7 +134,7 @@ fn tool_likenesses(call: &ToolCall) -> Vec<(Likeness, String, bool)> {
     let tool = call.tool.clone();
     if let Some(command) = &call.command {
         let line = Line::read(command);
-        let line_is_plain = line.unclear.is_none() && line.files.is_empty();
+        let line_is_plain = line.unclear().is_none() && line.files.is_empty();
         let commands = line.commands.iter().filter(|c| !c.transparent && !c.words.is_empty());
         return commands
             .map(|command| {

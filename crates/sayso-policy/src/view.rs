@@ -3,6 +3,7 @@
 use crate::expression::{Fact, Facts};
 use crate::request::{Counts, Request, Subject, ToolCall};
 use crate::shell::{Line, Shape, Simple};
+use crate::tools;
 use std::cell::{OnceCell, RefCell};
 
 /// The most arguments of commands that are looked at as paths.
@@ -25,6 +26,8 @@ pub(crate) struct PathSeen {
     pub(crate) source: PathSource,
     /// Whether it is this path for certain.
     pub(crate) is_certain: bool,
+    /// Whether it is a pattern of file names.
+    pub(crate) is_pattern: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +43,9 @@ pub(crate) enum PathSource {
 impl<'a> View<'a> {
     pub(crate) fn of(request: &'a Request) -> Self {
         let line = match &request.subject {
-            Subject::Tool(ToolCall { command: Some(command), .. }) => Some(Line::read(command)),
+            Subject::Tool(ToolCall { tool, command: Some(command), .. }) => {
+                Some(Line::read_for(command, tools::is_foreign_shell(tool)))
+            }
             Subject::Tool(_)
             | Subject::Transition(_)
             | Subject::Lifecycle(_)
@@ -62,7 +67,12 @@ impl<'a> View<'a> {
 
     /// Why nobody can tell what the command line does.
     pub(crate) fn unclear(&self) -> Option<&str> {
-        self.line.as_ref().and_then(|line| line.unclear.as_deref())
+        self.line.as_ref().and_then(Line::unclear)
+    }
+
+    /// A tool of which it is not known what it does.
+    pub(crate) fn unknown_tool(&self) -> Option<&'a str> {
+        self.tool().map(|call| call.tool.as_str()).filter(|tool| !tools::is_known(tool))
     }
 
     pub(crate) fn paths(&self) -> &[PathSeen] {
@@ -76,6 +86,7 @@ impl<'a> View<'a> {
             text: normal(text, root),
             source,
             is_certain,
+            is_pattern: text.contains(['*', '?', '[', '{']),
         };
         let mut paths: Vec<_> =
             call.paths.iter().map(|path| seen(path, PathSource::Given, true)).collect();
@@ -95,6 +106,10 @@ impl<'a> View<'a> {
                 paths.push(seen(value, PathSource::Argument, false));
             }
         }
+        // Code that is not read may open what it names.
+        let mentions = line.commands.iter().flat_map(|command| &command.mentions);
+        let named = mentions.filter(|word| word.text.contains(['.', '/']));
+        paths.extend(named.take(ARGUMENTS_MAX).map(|w| seen(&w.text, PathSource::Argument, false)));
         paths
     }
 

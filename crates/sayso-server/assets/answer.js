@@ -278,7 +278,7 @@ function tellEach(answers, verb, items, isUnlocked) {
 
 // What came of an answer. One yes of several is counted, although the card waits on.
 function became(gate) {
-  if (gate.state !== "open") return `${gate.handle}: ${gate.state}${gate.verdict ? `, ${gate.verdict}` : ""}`;
+  if (gate.state !== "open") return `${gate.handle}: ${gate.state}${gate.verdict && gate.verdict !== gate.state ? `, ${gate.verdict}` : ""}`;
   return `${gate.handle}: your say is recorded; it still needs ${gate.needs ?? "others"}`;
 }
 

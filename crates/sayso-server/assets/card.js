@@ -306,7 +306,8 @@ export function approve() {
   const said = card && content(card);
   if (!said) return;
   problem("");
-  const body = { verdict: "approved", ...shown(card), ...said, ...reason(card) };
+  const verdict = ["text", "picked", "other", "form"].some((part) => part in said) ? "answered" : "approved";
+  const body = { verdict, ...shown(card), ...said, ...reason(card) };
   answer([{ card, body }], card.dataset.shape === "verdict" ? "approving" : "answering");
 }
 

@@ -122,7 +122,8 @@ pub struct Gate {
     pub withdrawn_by: Option<String>,
     /// Why it was withdrawn.
     pub withdrawn_because: Option<String>,
-    /// Yes or no, by a person or by what the policy makes of silence: approved or rejected.
+    /// By a person or by what the policy makes of silence: approved is a yes to a question that takes yes or no,
+    /// answered a text, a choice or a form, rejected a no.
     pub verdict: Option<String>,
     /// What became of what was held behind it.
     pub acted: Option<Acted>,
@@ -162,6 +163,8 @@ pub struct Choice {
     pub name: String,
     /// What it leads to.
     pub consequence: String,
+    /// Whether picking it is a no: the asker said so, or it reads as one beside a yes.
+    pub declines: bool,
 }
 
 /// That somebody saw a card.
@@ -178,7 +181,7 @@ pub struct Seen {
 /// What a person said.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Answer {
-    /// approved or rejected.
+    /// approved, answered or rejected.
     pub verdict: String,
     /// The answer as one text, as `ask --wait` prints it.
     pub text: String,
@@ -211,13 +214,13 @@ pub struct Answer {
 /// Where an ending is on its way to the asker.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Delivery {
-    /// none, pending, delivered, acknowledged or failed.
+    /// none, pending, delivered, acknowledged, failed, or never: its task ended before.
     pub state: String,
     /// Since when.
     pub at: Option<String>,
     /// How often it was tried, when it failed.
     pub attempts: Option<u32>,
-    /// What went wrong, when it failed.
+    /// What went wrong, when it failed; what ended the task, when it was never delivered.
     pub why: Option<String>,
 }
 
@@ -505,7 +508,11 @@ fn shape(shape: &Shape) -> (String, Vec<Choice>, bool, bool, Option<Value>) {
         Shape::Choice { options, multi, other } => {
             let options = options
                 .iter()
-                .map(|o| Choice { name: o.name.clone(), consequence: o.consequence.clone() })
+                .map(|o| Choice {
+                    name: o.name.clone(),
+                    consequence: o.consequence.clone(),
+                    declines: shape.declines(&o.name),
+                })
                 .collect();
             ("choice".into(), options, *multi, *other, None)
         }
@@ -567,6 +574,7 @@ impl Delivery {
             CoreDelivery::Failed { at, attempts, why } => {
                 (Some(*at), Some(*attempts), Some(why.clone()))
             }
+            CoreDelivery::Never { at, why } => (Some(*at), None, Some(why.clone())),
         };
         Self { state, at: at.map(time), attempts, why }
     }

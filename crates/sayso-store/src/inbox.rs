@@ -33,6 +33,88 @@ impl Read<'_> {
         Ok(Page::of(rows.iter().map(waiting).collect::<Result<_>>()?, limit))
     }
 
+    /// The same in turns: first the oldest of each asker, then the second of each, and so on. It begins behind the first
+    /// `skip` of them. So what is cut off is of those who ask most.
+    pub fn waiting_in_turn(
+        &mut self,
+        space: SpaceId,
+        kinds: &[Kind],
+        asker: Option<&str>,
+        skip: usize,
+        limit: usize,
+    ) -> Result<Page<Waiting>> {
+        let space = space.to_string();
+        let kinds: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+        let mut query = in_turn(&space, &kinds, asker);
+        let columns = "SELECT id, same, task, asker, opened_at, snoozed_until FROM (";
+        query.within(columns, ") AS turns WHERE 1 = 1");
+        let rows = query.run_behind(self.conn, " ORDER BY turn, opened_at, id", skip, limit)?;
+        Ok(Page::of(rows.iter().map(waiting).collect::<Result<_>>()?, limit))
+    }
+
+    /// How many open gates have their turn before this one, which may have ended.
+    pub fn turns_before(
+        &mut self,
+        space: SpaceId,
+        kinds: &[Kind],
+        asker: Option<&str>,
+        gate: &Waiting,
+    ) -> Result<usize> {
+        let space = space.to_string();
+        let kinds: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+        let (id, at) = (gate.id.to_string(), gate.opened_at.as_micros());
+        let count = |row: Option<&Row>| row.map_or(0, |row| row.int(0));
+        let mut own = Query::new(COUNT, args![&space]);
+        own.and("asker = ?", gate.asker.as_str().into());
+        own.any("kind", &kinds);
+        own.beyond("(opened_at, id) < (?, ?)", [at.into(), id.as_str().into()]);
+        let turn = count(own.run(self.conn, "", 1)?.first()) + 1;
+        let mut all = in_turn(&space, &kinds, asker);
+        all.within("SELECT COUNT(*) FROM (", ") AS turns WHERE 1 = 1");
+        all.and("(turn < ? OR (turn = ?", turn.into());
+        all.beyond("(opened_at, id) < (?, ?)))", [at.into(), id.as_str().into()]);
+        let before = count(all.run(self.conn, "", 1)?.first());
+        Ok(usize::try_from(before).unwrap_or_default())
+    }
+
+    /// How many gates these askers have open.
+    pub fn count_asked(
+        &mut self,
+        space: SpaceId,
+        kinds: &[Kind],
+        askers: &[&str],
+    ) -> Result<Vec<(String, usize)>> {
+        let space = space.to_string();
+        let kinds: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+        let mut found = vec![];
+        for some in askers.chunks(IDS_MAX) {
+            let sql = "SELECT asker, COUNT(*) FROM gates WHERE space = ?1 AND state = 'open'";
+            let mut query = Query::new(sql, args![&space]);
+            query.any("asker", some);
+            query.any("kind", &kinds);
+            let rows = query.run(self.conn, " GROUP BY asker", some.len())?;
+            let count = |row: &Row| usize::try_from(row.int(1)).unwrap_or_default();
+            found.extend(rows.iter().map(|row| (row.text(0).to_owned(), count(row))));
+        }
+        Ok(found)
+    }
+
+    /// How many gates all but these askers have open.
+    pub fn count_asked_by_others(
+        &mut self,
+        space: SpaceId,
+        kinds: &[Kind],
+        askers: &[&str],
+    ) -> Result<usize> {
+        let space = space.to_string();
+        let kinds: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+        let mut query = Query::new(COUNT, args![&space]);
+        query.any("asker NOT", askers);
+        query.any("kind", &kinds);
+        let rows = query.run(self.conn, "", 1)?;
+        Ok(rows.first().and_then(|row| usize::try_from(row.int(0)).ok()).unwrap_or_default())
+    }
+
     /// What lists know of a gate, open or not.
     pub fn waited(&mut self, gate: GateId) -> Result<Option<Waiting>> {
         let sql = "SELECT id, same, task, asker, opened_at, snoozed_until FROM gates WHERE id = ?1";
@@ -95,6 +177,21 @@ impl Read<'_> {
         let rows = self.conn.query(sql, args![&space, from, until, rows_max(limit)])?;
         rows.iter().map(|row| id(row.text(0))).collect()
     }
+}
+
+const COUNT: &str = "SELECT COUNT(*) FROM gates WHERE space = ?1 AND state = 'open'";
+
+/// Open gates with their turn among those of their asker.
+fn in_turn<'a>(space: &'a str, kinds: &[&'a str], asker: Option<&'a str>) -> Query<'a> {
+    let sql = "SELECT id, same, task, asker, opened_at, snoozed_until, \
+               ROW_NUMBER() OVER (PARTITION BY asker ORDER BY opened_at, id) AS turn \
+               FROM gates WHERE space = ?1 AND state = 'open'";
+    let mut query = Query::new(sql, &[space.into()]);
+    if let Some(asker) = asker {
+        query.and("asker = ?", asker.into());
+    }
+    query.any("kind", kinds);
+    query
 }
 
 fn waiting(row: &Row) -> Result<Waiting> {

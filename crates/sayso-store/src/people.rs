@@ -37,7 +37,7 @@ pub struct Known {
     pub joined_at: Timestamp,
 }
 
-/// How often somebody guessed wrong, one after the other, and until when nobody guesses again.
+/// Wrong guesses of a passphrase under one key, and until when no other one is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guesses {
     /// How often.
@@ -88,10 +88,10 @@ impl Read<'_> {
         }))
     }
 
-    /// How often this name was guessed wrong.
-    pub fn guesses(&mut self, space: SpaceId, name: &str) -> Result<Guesses> {
+    /// The wrong guesses under a key. It names a person, and where they were guessed.
+    pub fn guesses(&mut self, space: SpaceId, key: &str) -> Result<Guesses> {
         let sql = "SELECT failures, until FROM guesses WHERE space = ?1 AND name = ?2";
-        let row = self.one(sql, args![&space.to_string(), name])?;
+        let row = self.one(sql, args![&space.to_string(), key])?;
         Ok(row.map_or(Guesses::NONE, |row| Guesses {
             failures: row.int(0) as u32,
             until: Timestamp::from_micros(row.int(1)),
@@ -152,12 +152,18 @@ impl Write<'_> {
         Ok(self.count(sql, args![hash, at.as_micros()])? > 0)
     }
 
+    /// Forgets the guesses whose pause ended before this moment.
+    pub fn forget_guesses(&mut self, space: SpaceId, before: Timestamp) -> Result<()> {
+        let sql = "DELETE FROM guesses WHERE space = ?1 AND until < ?2";
+        self.exec(sql, args![&space.to_string(), before.as_micros()])
+    }
+
     /// Counts a guess.
-    pub fn put_guesses(&mut self, space: SpaceId, name: &str, guesses: Guesses) -> Result<()> {
+    pub fn put_guesses(&mut self, space: SpaceId, key: &str, guesses: Guesses) -> Result<()> {
         let sql = "INSERT INTO guesses (space, name, failures, until) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name) DO UPDATE SET \
                    failures = excluded.failures, until = excluded.until";
         let (failures, until) = (i64::from(guesses.failures), guesses.until.as_micros());
-        self.exec(sql, args![&space.to_string(), name, failures, until])
+        self.exec(sql, args![&space.to_string(), key, failures, until])
     }
 }

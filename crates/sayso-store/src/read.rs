@@ -190,6 +190,14 @@ impl<'a> Read<'a> {
         Ok(self.conn.query(EVENTS, args![stream])?.iter().map(event).collect())
     }
 
+    /// The length of all that happened in a stream.
+    pub fn stream_bytes(&mut self, stream: &str) -> Result<usize> {
+        let sql =
+            "SELECT CAST(COALESCE(SUM(LENGTH(body)), 0) AS BIGINT) FROM events WHERE stream = ?1";
+        let row = self.one(sql, args![stream])?;
+        Ok(row.and_then(|row| usize::try_from(row.int(0)).ok()).unwrap_or_default())
+    }
+
     /// One event of a stream.
     pub fn event_at(&mut self, stream: &str, version: u64) -> Result<Option<EventRow>> {
         let sql = "SELECT stream, version, audit, at, body FROM events \
@@ -564,6 +572,19 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
+    /// The same without those that were given up, since their task is over.
+    pub fn deliveries_to_settle(
+        &mut self,
+        space: SpaceId,
+        asker: &str,
+        limit: usize,
+    ) -> Result<Vec<GateId>> {
+        let sql = "SELECT gate FROM deliveries WHERE space = ?1 AND asker = ?2 \
+                   AND state <> 'acknowledged' AND state <> 'never' ORDER BY at, gate LIMIT ?3";
+        let rows = self.conn.query(sql, args![&space.to_string(), asker, rows_max(limit)])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
     /// Endings this asker was not told of yet, oldest first.
     pub fn deliveries_untold(
         &mut self,
@@ -616,6 +637,11 @@ impl<'a> Query<'a> {
         self.plain(&condition.replace('$', "?"));
     }
 
+    /// Makes the query so far a part of another one.
+    pub(crate) fn within(&mut self, before: &str, behind: &str) {
+        self.sql = format!("{before}{}{behind}", self.sql);
+    }
+
     /// Closes a bracket that a condition left open.
     pub(crate) fn close(&mut self) {
         self.sql.push(')');
@@ -633,14 +659,24 @@ impl<'a> Query<'a> {
     }
 
     /// Reads one row more than `limit`, which tells whether there is more.
-    pub(crate) fn run(
+    pub(crate) fn run(self, conn: &mut dyn Conn, order: &str, limit: usize) -> Result<Vec<Row>> {
+        self.run_behind(conn, order, 0, limit)
+    }
+
+    /// The same behind the first `skip` rows.
+    pub(crate) fn run_behind(
         mut self,
         conn: &mut dyn Conn,
         order: &str,
+        skip: usize,
         limit: usize,
     ) -> Result<Vec<Row>> {
         self.args.push(Arg::Int(rows_max(limit).saturating_add(1)));
-        let sql = format!("{}{order} LIMIT ?{}", self.sql, self.args.len());
+        let mut sql = format!("{}{order} LIMIT ?{}", self.sql, self.args.len());
+        if skip > 0 {
+            self.args.push(Arg::Int(rows_max(skip)));
+            sql.push_str(&format!(" OFFSET ?{}", self.args.len()));
+        }
         conn.query(&sql, &self.args)
     }
 }

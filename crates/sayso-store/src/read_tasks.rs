@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::page::{Page, TaskFilter, TaskRow};
-use crate::read::{Query, Read, id, json};
+use crate::read::{Query, Read, id, json, rows_max};
 use crate::tx::{Row, args};
 use sayso_core::task::{Status, Task};
 use sayso_core::{SpaceId, TaskId};
@@ -87,6 +87,13 @@ impl Read<'_> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
+    /// The tasks that wait for this one, at most so many.
+    pub fn waiting_on(&mut self, task: TaskId, limit: usize) -> Result<Vec<TaskId>> {
+        let sql = "SELECT task FROM dependencies WHERE on_task = ?1 ORDER BY task LIMIT ?2";
+        let rows = self.conn.query(sql, args![&task.to_string(), rows_max(limit)])?;
+        rows.iter().map(|row| id(row.text(0))).collect()
+    }
+
     /// Whether `task` would wait for itself if it waited for `on`.
     pub fn would_circle(&mut self, task: TaskId, on: TaskId) -> Result<bool> {
         if task == on {
@@ -112,11 +119,16 @@ impl Read<'_> {
     }
 
     /// The handles and states of some tasks, for showing dependencies.
-    pub fn task_names(&mut self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
+    pub fn task_names(
+        &mut self,
+        space: SpaceId,
+        ids: &[TaskId],
+    ) -> Result<Vec<(TaskId, String, Status)>> {
         let mut names = vec![];
         for id in ids {
-            if let Some((row, _)) = self.task(*id)? {
-                names.push((*id, row.task.handle, row.task.status));
+            let found = self.task(*id)?.map(|(row, _)| row.task);
+            if let Some(task) = found.filter(|task| task.space == space) {
+                names.push((*id, task.handle, task.status));
             }
         }
         Ok(names)

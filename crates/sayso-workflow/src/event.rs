@@ -174,6 +174,7 @@ impl Events {
             }
             flow::Event::Ended { how, note, .. } => vec![Event::Ended { how, note }],
             flow::Event::Taken { .. }
+            | flow::Event::Adopted { .. }
             | flow::Event::Kept { .. }
             | flow::Event::LetGo
             | flow::Event::Stuck { .. }

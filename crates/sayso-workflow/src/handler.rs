@@ -167,7 +167,8 @@ impl Handler for AutoApprove {
             match &request.shape {
                 Shape::Verdict => Ok(Told::Answer(Answer::approved())),
                 Shape::Choice { options, .. } => {
-                    let first = options.first().map(|option| option.name.clone());
+                    let mut names = options.iter().map(|option| option.name.clone());
+                    let first = names.find(|name| !request.shape.declines(name));
                     Ok(Told::Answer(Answer::choice(first.into_iter().collect(), None)))
                 }
                 Shape::Text | Shape::Form { .. } => {
@@ -248,7 +249,8 @@ impl Ends {
             for (number, option) in options.iter().enumerate() {
                 let leads = if option.consequence.is_empty() { "" } else { ": " };
                 let (name, to) = (harmless_line(&option.name), harmless_line(&option.consequence));
-                writeln!(output, "  {} {name}{leads}{to}", number + 1)?;
+                let no = if request.shape.declines(&option.name) { " (a no)" } else { "" };
+                writeln!(output, "  {} {name}{no}{leads}{to}", number + 1)?;
             }
         }
         loop {

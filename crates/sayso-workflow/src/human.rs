@@ -37,8 +37,7 @@ impl Human {
         prompt: impl Into<String>,
         options: impl IntoIterator<Item = S>,
     ) -> Self {
-        let option = |name: S| Choice { name: name.into(), consequence: String::new() };
-        let options = options.into_iter().map(option).collect();
+        let options = options.into_iter().map(Choice::named).collect();
         Self::new(prompt, Shape::Choice { options, multi: false, other: false })
     }
 
@@ -78,6 +77,17 @@ impl Human {
             && let Some(found) = options.iter_mut().find(|choice| choice.name == option)
         {
             found.consequence = leads_to.into();
+        }
+        self
+    }
+
+    /// Picking this option is a no, as rejecting is. Options that read as yes and no need not say so.
+    #[must_use]
+    pub fn declines(mut self, option: &str) -> Self {
+        if let Shape::Choice { options, .. } = &mut self.shape
+            && let Some(found) = options.iter_mut().find(|choice| choice.name == option)
+        {
+            found.declines = true;
         }
         self
     }

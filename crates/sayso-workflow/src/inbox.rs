@@ -7,12 +7,12 @@ use crate::handler::HumanInput;
 use crate::plan::Plan;
 use crate::walk::{Walked, walk};
 use crate::{Error, Events, Result, State, Workflow};
-use sayso_core::flow::{self, Claim, How};
+use sayso_core::flow::{self, Claim, FlowPlace, How};
 use sayso_core::gate::{Card, Gate};
 use sayso_core::run::Holder;
 use sayso_core::{
-    Actor, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId, Timestamp,
-    Verdict,
+    Actor, Answer, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId,
+    Timestamp, Verdict,
 };
 use sayso_engine::{
     Ask, Desk, Listening, NewFlow, Place, ReadyFilter, Waited, Waits, World, is_held, worker,
@@ -36,6 +36,9 @@ pub struct Inbox {
     desk: Desk,
     asker: Actor,
     holder: Holder,
+    /// Where the commands of flows run that are led here, and whether flows are taken over from their home.
+    place: Option<FlowPlace>,
+    adopts: bool,
     waits: Arc<Mutex<Option<Waits>>>,
 }
 
@@ -72,7 +75,24 @@ impl Inbox {
     /// The same, for somebody whose credential was looked at.
     pub fn with_actor(desk: Desk, asker: Actor) -> Self {
         let holder = worker::holder(Path::new(""));
-        Self { desk, asker, holder, waits: Arc::default() }
+        Self { desk, asker, holder, place: None, adopts: false, waits: Arc::default() }
+    }
+
+    /// The same, where flows through workflow files run their commands at this place.
+    #[must_use]
+    pub fn at_place(self, place: FlowPlace) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// The same, which takes flows over from where they went on before.
+    #[must_use]
+    pub fn adopting(self, adopts: bool) -> Self {
+        Self { adopts, ..self }
+    }
+
+    /// Where the commands of flows run that are led here.
+    pub(crate) fn place(&self) -> Option<FlowPlace> {
+        self.place.clone()
     }
 
     /// Begins a flow, or finds the one that was begun under this key. The same key with another state is refused: a
@@ -132,6 +152,7 @@ impl Inbox {
             task: None,
             phase: workflow.first().to_owned(),
             state,
+            place: None,
         })
     }
 
@@ -142,7 +163,7 @@ impl Inbox {
             flow.hold.as_ref().is_some_and(|hold| worker::is_gone(&hold.holder, &holder))
         };
         let dead = before.filter(is_gone).map(|flow| flow.fence);
-        Claim::Take { holder, until: self.lease(), dead }
+        Claim::Take { holder, until: self.lease(), dead, place: self.place(), adopts: self.adopts }
     }
 
     /// Until when we hold a flow without another word.
@@ -447,8 +468,7 @@ impl Question {
         text: impl Into<String>,
         options: impl IntoIterator<Item = S>,
     ) -> Self {
-        let option = |name: S| Choice { name: name.into(), consequence: String::new() };
-        let options = options.into_iter().map(option).collect();
+        let options = options.into_iter().map(Choice::named).collect();
         Self::new(Kind::Decision, text, Shape::Choice { options, multi: false, other: false })
     }
 
@@ -476,8 +496,10 @@ pub struct Pending<'a> {
 /// What came of a question. No answer is never an empty answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A person said yes, and this.
+    /// A person said yes.
     Approved(String),
+    /// A person picked, wrote or filled in this.
+    Answered(String),
     /// A person said no, and why.
     Rejected(String),
     /// It was withdrawn, expired or replaced.
@@ -508,10 +530,20 @@ impl Pending<'_> {
 
 fn reply(gate: &Gate) -> Reply {
     match gate.answer() {
-        Some((answer, _)) if answer.verdict == Verdict::Approved => {
-            Reply::Approved(answer.as_text())
-        }
-        Some((answer, _)) => Reply::Rejected(answer.reason.clone().unwrap_or_default()),
+        Some((answer, _)) => match answer.verdict {
+            Verdict::Approved => Reply::Approved(answer.as_text()),
+            Verdict::Answered => Reply::Answered(answer.as_text()),
+            Verdict::Rejected => Reply::Rejected(why(answer)),
+        },
         None => Reply::Unanswered(gate.state().to_owned()),
+    }
+}
+
+/// Why it is a no: the reason, or else the option that was picked.
+fn why(answer: &Answer) -> String {
+    match (&answer.reason, answer.content.is_empty()) {
+        (Some(reason), _) => reason.clone(),
+        (None, false) => answer.as_text(),
+        (None, true) => String::new(),
     }
 }

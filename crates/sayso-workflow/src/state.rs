@@ -19,20 +19,25 @@ pub struct State<S> {
     /// nobody was asked: then all of them is none, and [`approved`](Self::approved) is false.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub humans: Vec<Said>,
-    /// Whether the last question was answered with a yes; of several, whether all were. Where the last phase that
-    /// could ask asked nobody, nobody said yes.
+    /// Whether the last question was answered with a bare yes; of several, whether all were. Where the last phase that
+    /// could ask asked nobody, nobody said yes. A choice, a text or a form is answered, and never approved.
     #[serde(default)]
     pub approved: bool,
+    /// Whether the last question was answered with a no, in words or by an option that means one; of several, whether
+    /// one was.
+    #[serde(default)]
+    pub rejected: bool,
 }
 
 impl<S> State<S> {
     /// What a flow begins with.
     pub(crate) fn begin(data: S) -> Self {
-        Self { data, human: None, humans: vec![], approved: false }
+        Self { data, human: None, humans: vec![], approved: false, rejected: false }
     }
 
     pub(crate) fn hear(&mut self, said: Vec<Said>) {
         self.approved = !said.is_empty() && said.iter().all(|said| said.approved);
+        self.rejected = said.iter().any(|said| said.rejected);
         self.human = said.last().cloned();
         self.humans = said;
     }
@@ -69,8 +74,11 @@ pub struct Said {
     pub item: u32,
     /// Whether somebody answered at all. No answer is not a no.
     pub answered: bool,
-    /// Whether they said yes. A choice, a text or a form is a yes with content.
+    /// Whether they said yes to a question that takes yes or no.
     pub approved: bool,
+    /// Whether they said no, in words or by an option that means one.
+    #[serde(default)]
+    pub rejected: bool,
     /// What was picked or written; `yes` or `no` for a bare verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
@@ -109,6 +117,7 @@ impl Said {
             item,
             answered: answer.is_some(),
             approved: heard.is_approved(),
+            rejected: heard.is_rejected(),
             value: answer.map(value_of),
             picked,
             other,
@@ -123,7 +132,7 @@ impl Said {
 
 fn value_of(answer: &Answer) -> String {
     match (&answer.content, answer.verdict) {
-        (Content::None, Verdict::Approved) => "yes".into(),
+        (Content::None, Verdict::Approved | Verdict::Answered) => "yes".into(),
         (Content::None, Verdict::Rejected) => "no".into(),
         (Content::Choice { picked, other }, _) => {
             other.clone().or_else(|| picked.first().cloned()).unwrap_or_default()

@@ -261,7 +261,7 @@ impl Path<'_> {
             let told = self.keeping(handler.ask(&request)).await?;
             let failed = |why| Error::Handler { by: by.clone(), why };
             let answer = match told.map_err(failed)? {
-                Told::Answer(answer) => answer,
+                Told::Answer(answer) => answer.to_question(&request.shape),
                 Told::Later => {
                     self.let_go().await?;
                     return Ok(Some(Walked::Waits(self.flow.clone())));

@@ -3,7 +3,7 @@
 use crate::phase::{Body, Next, Outputs, read};
 use crate::plan::{Lead, Plan, Work, Worked};
 use crate::{Error, Human, Mistake, Mistakes, Phase, Result, Said, State};
-use sayso_core::flow::{Flow, How};
+use sayso_core::flow::{Flow, Heard, How};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -259,7 +259,7 @@ where
     fn lead(&self, flow: &Flow) -> Result<Lead> {
         let (phase, state) = (self.at(flow)?, self.leaving(flow)?);
         let is_silent = flow.heard.values().any(|heard| heard.answer.is_none());
-        let is_no = flow.heard.values().any(|heard| !heard.is_approved());
+        let is_no = flow.heard.values().any(Heard::is_rejected);
         match (&phase.next, &phase.on_silence, &phase.on_reject) {
             (_, Some(to), _) if is_silent => Ok(Lead::To(to.clone())),
             (_, None, _) if is_silent => {
@@ -289,7 +289,7 @@ where
 
 /// Who said no, where and why, in words.
 pub(crate) fn rejected(flow: &Flow, phase: &str) -> String {
-    let no = flow.heard.values().find(|heard| !heard.is_approved());
+    let no = flow.heard.values().find(|heard| heard.is_rejected());
     let by = no.map_or("", |heard| heard.by.as_str());
     let reason =
         no.and_then(|heard| heard.answer.as_ref()).and_then(|answer| answer.reason.clone());

@@ -131,7 +131,7 @@ fn waits_for(gate: &Gate) -> String {
 fn gate_icon(out: &Out, gate: &Gate) -> &'static str {
     match (gate.state(), gate.answer().map(|(answer, _)| answer.verdict)) {
         ("open", _) => out.icon("❓", "[?]"),
-        (_, Some(Verdict::Approved)) => out.icon("✓", "[x]"),
+        (_, Some(Verdict::Approved | Verdict::Answered)) => out.icon("✓", "[x]"),
         (_, Some(Verdict::Rejected)) => out.icon("✗", "[!]"),
         (_, None) => out.icon("–", "[-]"),
     }
@@ -175,7 +175,8 @@ fn options(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
             "" => String::new(),
             text => format!(" {} {}", out.icon("→", "->"), harmless_line(text)),
         };
-        lines.push(format!("  {}. {name}{leads_to}", at + 1));
+        let no = if gate.card.shape.declines(&option.name) { prose::DECLINES } else { "" };
+        lines.push(format!("  {}. {name}{no}{leads_to}", at + 1));
     }
     if *other {
         lines.push("  or words of your own".into());
@@ -255,6 +256,9 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
         Delivery::None | Delivery::Pending { .. } => {}
         Delivery::Delivered { at } => receipt("delivered", *at),
         Delivery::Acknowledged { at } => receipt("delivered, and the asker went on", *at),
+        Delivery::Never { at, why } => {
+            receipt(&format!("never delivered: {}", harmless_line(why)), *at);
+        }
         Delivery::Failed { at, attempts, why } => {
             receipt(&format!("delivery failed {attempts} times ({})", harmless_line(why)), *at);
         }

@@ -44,7 +44,7 @@ impl From<HookCli> for Cli {
 
 const EXAMPLES: &str = "Examples:
   sayso init                                    make a space in this folder
-  sayso ask \"Ship 1.2 today?\" --option yes --option no --wait
+  sayso ask \"Ship 1.2 today?\" --verdict --wait && ./ship.sh
   sayso inbox                                   what waits for you
   sayso choose g7k2 yes                         answer it
   sayso create \"Fix the login page\" --requires approval
@@ -203,6 +203,10 @@ pub(crate) enum Command {
     Policy(c::policy::Args),
     /// Check settings, task files, roles and policies, and name every mistake.
     Validate(c::validate::Args),
+    /// Trust the settings of this project: what they name may be run.
+    Trust(c::trust::Args),
+    /// Trust the settings of this project no more.
+    Untrust(c::trust::UntrustArgs),
     /// Serve this store to other machines.
     Serve(c::serve::Args),
     /// Log in to a server.

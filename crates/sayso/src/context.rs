@@ -38,14 +38,14 @@ impl Context<'_> {
         let desk = self.kept_desk()?;
         look_at_the_clock(&desk)?;
         let actor = who::actor(&desk)?;
-        Ok((desk, actor))
+        Ok((desk.seen_by(&actor), actor))
     }
 
     /// The desk, and who asks.
     pub(crate) fn sit_down(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
         let actor = who::actor(&desk)?;
-        Ok((desk, actor))
+        Ok((desk.seen_by(&actor), actor))
     }
 
     /// The desk, and a person who may give a verdict.

@@ -3,6 +3,8 @@
 use crate::config::{self, Location};
 use crate::context::Context;
 use crate::exit::Result;
+use crate::trust;
+use sayso_core::text::harmless_line;
 use sayso_engine::{Channel, Courier, Desk, Sending};
 
 /// The channels of this machine.
@@ -11,9 +13,18 @@ pub(crate) fn channels(location: &Location) -> Result<Vec<Channel>> {
     location.channels.iter().map(|settings| settings.channel(&environment)).collect()
 }
 
+/// Says which channels are left out, since the settings of the project are not trusted.
+pub(crate) fn remark_untrusted(context: &Context<'_>, location: &Location) {
+    if let Some(untrusted) = location.untrusted.as_ref().filter(|u| u.concerns_notices()) {
+        let said = harmless_line(&untrusted.in_words());
+        context.out.remark(&format!("{said}, and sends no notices; {}", trust::HINT));
+    }
+}
+
 /// Somebody who sends, if there is anything to send by.
 pub(crate) fn courier(context: &Context<'_>, desk: &Desk) -> Result<Option<Courier>> {
     let location = config::locate(&context.globals)?;
+    remark_untrusted(context, &location);
     let channels = channels(&location)?;
     Ok((!channels.is_empty()).then(|| Courier::new(desk.clone(), channels, location.pages)))
 }

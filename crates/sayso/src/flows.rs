@@ -1,19 +1,21 @@
 //! Leading a flow from here: who does its steps, who is asked at this terminal, and what becomes of it.
 
+use crate::config::Location;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::mortal;
 use crate::who;
 use crate::work::attend::Attendant;
 use crate::work::{self, View, Wanted};
-use sayso_core::flow::{Flow, How};
+use sayso_core::flow::{Flow, FlowPlace, How, check_home};
 use sayso_core::gate::Gate;
+use sayso_core::text::harmless_line;
 use sayso_core::{Actor, Code, FlowId, TaskId};
 use sayso_engine::worker::{
-    CommandCame, CommandStep, Progress, Scope, Setup, StepCame, Watch, Worker,
+    CommandCame, CommandStep, Progress, Scope, Setup, StepCame, Watch, Worker, holder,
 };
 use sayso_engine::worktree::{GitError, Repository, Worktree};
-use sayso_engine::{Desk, Follower};
+use sayso_engine::{Desk, Follower, flow_commands};
 use sayso_workflow::file::{Command, Crew, Definition, Job, Phase, agent_output, command_output};
 use sayso_workflow::{HumanInput, Inbox, Walked, Work, Worked, block_on, blocking};
 use std::path::{Path, PathBuf};
@@ -48,6 +50,8 @@ pub(crate) struct Leader<'a> {
     pub(crate) folder: PathBuf,
     /// Where it is noted what was there when a step of those began.
     notes: PathBuf,
+    /// Whether flows are taken over from where they went on before.
+    adopts: bool,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
@@ -60,12 +64,21 @@ impl<'a> Leader<'a> {
             true => Some(work::setup(context, &location, (&desk, &actor), wanted)?),
             false => None,
         };
-        let home = work::home(context, &location)?;
-        let start = std::path::absolute(crate::config::start(&context.globals)?)?;
-        let in_space = location.folder.as_ref().and_then(|_| home.parent());
-        let folder = in_space.map_or(start, ToOwned::to_owned);
+        let (home, folder) = (work::home(context, &location)?, ground(context, &location)?);
         let notes = home.join("steps");
-        Ok(Self { context, desk, actor, setup, folder, notes, stop: work::stop_flag()? })
+        let (adopts, stop) = (false, work::stop_flag()?);
+        Ok(Self { context, desk, actor, setup, folder, notes, adopts, stop })
+    }
+
+    /// The same, who takes flows over from where they went on before.
+    pub(crate) fn adopting(self, adopts: bool) -> Self {
+        Self { adopts, ..self }
+    }
+
+    /// Where flows are begun and gone on with from here.
+    pub(crate) fn inbox(&self) -> Inbox {
+        let inbox = Inbox::with_actor(self.desk.clone(), self.actor.clone());
+        inbox.at_place(place(&self.folder)).adopting(self.adopts)
     }
 
     /// Whether what a workflow wants to be watched can be: said before anything was done.
@@ -182,7 +195,7 @@ impl<'a> Leader<'a> {
         waits: bool,
         at_work: &AtomicUsize,
     ) -> Result<Walked> {
-        let inbox = Inbox::with_actor(self.desk.clone(), self.actor.clone());
+        let inbox = self.inbox();
         let input = if waits { HumanInput::Wait } else { HumanInput::Park };
         let is_stopped = || self.stop.load(Ordering::SeqCst);
         let leaves = || is_stopped() && at_work.load(Ordering::SeqCst) == 0;
@@ -243,6 +256,38 @@ impl<'a> Leader<'a> {
             at_work,
         }
     }
+}
+
+/// The folder in which commands run that have no worktree.
+pub(crate) fn ground(context: &Context<'_>, location: &Location) -> Result<PathBuf> {
+    let home = work::home(context, location)?;
+    let start = std::path::absolute(crate::config::start(&context.globals)?)?;
+    let in_space = location.folder.as_ref().and_then(|_| home.parent());
+    Ok(in_space.map_or(start, ToOwned::to_owned))
+}
+
+/// This place, as it is kept with a flow.
+pub(crate) fn place(folder: &Path) -> FlowPlace {
+    // Behind the name stands what tells one container's processes from another's, which changes with each start.
+    let host = holder(Path::new("")).host;
+    let host = host.split(' ').next().unwrap_or_default().to_owned();
+    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    FlowPlace { host, folder: folder.display().to_string(), user: who::user() }
+}
+
+/// Whether a flow is at home here, for whoever asks.
+pub(crate) fn check_is_home(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
+    let location = crate::config::locate(&context.globals)?;
+    let here = place(&ground(context, &location)?);
+    Ok(check_home(flow, &who::actor(desk)?, Some(&here))?)
+}
+
+/// Says what a flow runs, and where.
+pub(crate) fn say_what_runs(context: &Context<'_>, flow: &Flow, place: &FlowPlace) {
+    let Some(lines) = flow_commands(flow) else { return };
+    let (handle, place) = (&flow.started.handle, harmless_line(&place.in_words()));
+    context.out.remark(&format!("flow {handle} would run, in {place}:"));
+    lines.iter().for_each(|line| context.out.remark(&format!("  {}", harmless_line(line))));
 }
 
 /// Nobody leads it any more: what its step started ends, too.

@@ -169,6 +169,8 @@ fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("mistakes", schema_for!(commands::mistakes::Report)),
         ("policy-explained", schema_for!(wire::Explained)),
         ("policy-tested", schema_for!(commands::policy::wire::Tested)),
+        ("policy-smuggled", schema_for!(commands::policy::wire::SmuggleReport)),
+        ("trust", schema_for!(commands::trust::TrustReport)),
         ("policy-preset", schema_for!(commands::policy::wire::Preset)),
         ("policy", schema_for!(wire::InForce)),
         ("policy-replayed", schema_for!(commands::policy::wire::Replayed)),

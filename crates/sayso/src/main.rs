@@ -20,6 +20,7 @@ mod mortal;
 mod out;
 mod reach;
 mod telemetry;
+mod trust;
 mod tui;
 mod when;
 mod who;

@@ -80,5 +80,6 @@ fn prepare(built: &Built, dir: &Path) -> Outcome<()> {
     let settings = format!(
         "space: work\nstore: sqlite\nagents:\n  done: {{adapter: command, program: {program}}}\n"
     );
-    fs::write(dir.join(".sayso/config.yaml"), settings).map_err(|e| e.to_string().into())
+    fs::write(dir.join(".sayso/config.yaml"), settings).map_err(|e| e.to_string())?;
+    shell::run(Command::new(&built.sayso).arg("trust").current_dir(dir))
 }

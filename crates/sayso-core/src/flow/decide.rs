@@ -1,8 +1,9 @@
 //! Which steps of a flow may be written down.
 
 use super::{
-    Advance, Claim, Command, DEFINITION_BYTES_MAX, Event, Flow, How, ITEMS_MAX, NAME_BYTES_MAX,
-    POSITIONS_MAX, STATE_BYTES_MAX, Started, Step, WHY_CHARS_MAX, apply,
+    Advance, Claim, Command, DEFINITION_BYTES_MAX, Event, Flow, FlowHome, How, ITEMS_MAX,
+    NAME_BYTES_MAX, POSITIONS_MAX, STATE_BYTES_MAX, Started, Step, WHY_CHARS_MAX, apply,
+    check_home,
 };
 use crate::{Actor, Code, Deed, Refusal, Timestamp};
 use serde_json::Value;
@@ -31,15 +32,16 @@ pub fn decide(
                 format!("id {} is flow {}, which began otherwise", started.id, name(flow));
             Err(Refusal::new(Code::Clash, message).hint("start it under another key"))
         }
-        Command::Advance(advance) => self::advance(flow, advance, at),
+        Command::Advance(advance) => self::advance(flow, advance, actor, at),
         Command::Cancel { reason } => cancel(flow, reason, actor),
     }
 }
 
-/// The handle is given by the desk, and is another one when it is asked for again.
+/// The handle is given by the desk, and is another one when it is asked for again; and who starts it again need not be
+/// who began it.
 fn is_same(before: &Started, now: &Started) -> bool {
-    Started { handle: before.handle.clone(), launcher: before.launcher.clone(), ..now.clone() }
-        == *before
+    let Started { handle, launcher, launcher_role, place, .. } = before.clone();
+    Started { handle, launcher, launcher_role, place, ..now.clone() } == *before
 }
 
 fn start(started: &Started) -> Result<Vec<Event>, Refusal> {
@@ -55,10 +57,14 @@ fn start(started: &Started) -> Result<Vec<Event>, Refusal> {
     Ok(vec![Event::Started(Box::new(started.clone()))])
 }
 
-fn advance(flow: &Flow, advance: &Advance, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn advance(
+    flow: &Flow,
+    advance: &Advance,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
     check_is_live(flow)?;
-    let mut events = vec![];
-    events.extend(claim(flow, &advance.claim, at)?);
+    let mut events = claim(flow, &advance.claim, actor, at)?;
     if advance.position != flow.position {
         let message = format!(
             "flow {} stands in {:?}, its phase number {}, not in number {}",
@@ -86,15 +92,20 @@ fn fold(flow: Flow, event: &Event, at: Timestamp) -> Flow {
 }
 
 /// Only one goes on with a flow: two would do its steps twice.
-fn claim(flow: &Flow, claim: &Claim, at: Timestamp) -> Result<Option<Event>, Refusal> {
+fn claim(flow: &Flow, claim: &Claim, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     match claim {
         // A lease that is over still counts while nobody else has come: the number says who was last.
-        Claim::Held(fence) if flow.hold.is_some() && *fence == flow.fence => Ok(None),
+        Claim::Held(fence) if flow.hold.is_some() && *fence == flow.fence => Ok(vec![]),
         Claim::Held(fence) => {
             let message = format!("flow {} is no longer held under number {fence}", name(flow));
             Err(Refusal::new(Code::Fenced, message).hint("somebody else went on with it"))
         }
-        Claim::Take { holder, until, dead } => {
+        Claim::Take { holder, until, dead, place, adopts } => {
+            let home = match check_home(flow, actor, place.as_ref()) {
+                Ok(()) => None,
+                Err(refusal) if !adopts || place.is_none() => return Err(refusal),
+                Err(_) => place.as_ref().map(|place| FlowHome::of(actor, place)),
+            };
             let is_taken = flow.hold.as_ref().is_some_and(|hold| {
                 let is_dead = *dead == Some(flow.fence) && hold.holder.host == holder.host;
                 at < hold.until && !is_dead
@@ -105,7 +116,9 @@ fn claim(flow: &Flow, claim: &Claim, at: Timestamp) -> Result<Option<Event>, Ref
                     .hint("it can be taken when they end, or are not heard of for a while"));
             }
             let fence = flow.fence.saturating_add(1);
-            Ok(Some(Event::Taken { fence, holder: holder.clone(), until: *until }))
+            let adopted = home.map(|home| Event::Adopted { home });
+            let taken = Event::Taken { fence, holder: holder.clone(), until: *until };
+            Ok(adopted.into_iter().chain([taken]).collect())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What can happen to a flow, and what becomes of it.
 
-use super::{Ending, Flow, Heard, Hold, How, Started, Stuck};
+use super::{Ending, Flow, FlowHome, Heard, Hold, How, Started, Stuck};
 use crate::run::Holder;
 use crate::{GateId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,11 @@ pub enum Event {
         holder: Holder,
         /// Until when.
         until: Timestamp,
+    },
+    /// It was taken over from its home, and goes on elsewhere from now on.
+    Adopted {
+        /// Where, and by whom.
+        home: FlowHome,
     },
     /// They are still at it.
     Kept {
@@ -91,6 +96,7 @@ impl Event {
         match self {
             Event::Started(_) => "flow.started",
             Event::Taken { .. } => "flow.taken",
+            Event::Adopted { .. } => "flow.adopted",
             Event::Kept { .. } => "flow.kept",
             Event::LetGo => "flow.let_go",
             Event::Stuck { .. } => "flow.stuck",
@@ -108,6 +114,7 @@ impl Event {
         match self {
             Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => true,
             Event::Started(_)
+            | Event::Adopted { .. }
             | Event::Stuck { .. }
             | Event::Completed { .. }
             | Event::Asked { .. }
@@ -137,6 +144,7 @@ pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
             flow.hold = Some(Hold { holder: holder.clone(), until: *until });
             flow.stuck = None;
         }
+        Event::Adopted { home } => flow.home = Some(home.clone()),
         Event::Kept { until } => {
             if let Some(hold) = &mut flow.hold {
                 hold.until = *until;
@@ -171,7 +179,10 @@ pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
 }
 
 fn begun(started: &Started, at: Timestamp) -> Flow {
+    let home = started.place.clone().zip(started.launcher_role);
+    let home = home.map(|(place, role)| FlowHome { place, name: started.launcher.clone(), role });
     Flow {
+        home,
         started: started.clone(),
         started_at: at,
         state: started.state.clone(),

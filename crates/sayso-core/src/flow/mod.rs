@@ -7,14 +7,16 @@
 
 mod decide;
 mod event;
+mod home;
 #[cfg(test)]
 mod tests;
 
 pub use decide::decide;
 pub use event::{Event, apply};
+pub use home::{FlowHome, FlowPlace, check_home};
 
 use crate::run::Holder;
-use crate::{Answer, FlowId, GateId, SpaceId, TaskId, Timestamp, Verdict};
+use crate::{Answer, FlowId, GateId, Role, SpaceId, TaskId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -63,6 +65,9 @@ pub struct Flow {
     /// Why it did not go on when somebody last tried; nothing while somebody tries again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
+    /// Where it goes on, and who leads it there; none where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<FlowHome>,
     /// How it ended.
     pub ending: Option<Ending>,
 }
@@ -95,6 +100,12 @@ pub struct Started {
     pub state: Value,
     /// Who started it.
     pub launcher: String,
+    /// Their role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher_role: Option<Role>,
+    /// Where its commands run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<FlowPlace>,
 }
 
 /// Somebody goes on with a flow.
@@ -139,9 +150,19 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Whether a person, or what stands in for one in a test, said yes.
+    /// The verdict of a person, or of a program that stands in for one in a test.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.answer.as_ref().map(|answer| answer.verdict)
+    }
+
+    /// Whether it was a bare yes.
     pub fn is_approved(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.verdict == Verdict::Approved)
+        self.verdict() == Some(Verdict::Approved)
+    }
+
+    /// Whether it was a no. A question without an answer got neither.
+    pub fn is_rejected(&self) -> bool {
+        self.verdict().is_some_and(Verdict::is_no)
     }
 }
 
@@ -315,6 +336,12 @@ pub enum Claim {
         until: Timestamp,
         /// The number of one on the same machine that is known to be dead.
         dead: Option<u64>,
+        /// Where its commands are going to run; none where they run none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<FlowPlace>,
+        /// Whether it is taken over from its home.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        adopts: bool,
     },
 }
 

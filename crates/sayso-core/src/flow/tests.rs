@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, explore, page, space, through_json, who};
-use crate::{Code, Refusal};
+use crate::{Actor, Code, Proof, Refusal};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -28,6 +28,8 @@ fn started() -> Started {
         phase: "plan".into(),
         state: json!({"n": 0}),
         launcher: "relay".into(),
+        launcher_role: None,
+        place: None,
     }
 }
 
@@ -38,6 +40,15 @@ fn holder(process: &str) -> Holder {
 fn heard(gate: GateId, answer: Answer) -> Heard {
     let (by, question, ended) = ("ann".into(), String::new(), "answered".into());
     Heard { gate: Some(gate), answer: Some(answer), by, question, ended, more: false }
+}
+
+/// Somebody by name. The service is a script of the user at hand, which leads flows as that user does.
+fn leader(name: &str) -> Actor {
+    let actor = who(name);
+    match actor.role {
+        Role::Service => Actor { proof: Proof::None, ..actor },
+        _ => actor,
+    }
 }
 
 /// A flow on the stage.
@@ -68,7 +79,7 @@ impl Play {
 
     fn step(&mut self, step: &str) -> String {
         let (name, verb) = step.split_once(' ').unwrap();
-        let outcome = decide(self.flow.as_ref(), &self.command(verb), &who(name), at(self.now));
+        let outcome = decide(self.flow.as_ref(), &self.command(verb), &leader(name), at(self.now));
         for event in outcome.iter().flatten() {
             self.flow = apply(self.flow.take(), event, at(self.now));
             self.log.push((event.clone(), at(self.now)));
@@ -84,6 +95,8 @@ impl Play {
             holder: holder(process),
             until: at(self.now + 60),
             dead,
+            place: None,
+            adopts: false,
         };
         let with = |step| going_on(held.clone(), vec![step]);
         let complete = |n: u32| Step::Complete { item: 0, output: json!({"n": n}), state: None };
@@ -228,7 +241,7 @@ fn what_goes_wrong_in_the_middle_leaves_nothing() {
             Step::Move { to: "write".into(), state: None },
         ],
     };
-    let refused = decide(play.flow.as_ref(), &Command::Advance(advance), &who("relay"), at(11));
+    let refused = decide(play.flow.as_ref(), &Command::Advance(advance), &leader("relay"), at(11));
     assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::WrongState));
     assert_eq!(play.flow, before);
     assert_eq!(play.play("relay hear yes | relay move"), ["heard", "moved"]);
@@ -239,7 +252,7 @@ fn what_is_too_large_is_refused() {
     let large = json!("x".repeat(STATE_BYTES_MAX));
     let refused = |command| {
         let flow = Play::of("relay start | relay take").flow;
-        let outcome = decide(flow.as_ref(), &command, &who("relay"), at(11));
+        let outcome = decide(flow.as_ref(), &command, &leader("relay"), at(11));
         outcome.map_err(|refusal: Refusal| refusal.code).expect_err("it is refused")
     };
     let with =

@@ -96,14 +96,42 @@ impl Around<'_> {
         runs.into_iter().flatten().any(|run| run.state == State::Running && now < run.lease_until)
     }
 
-    /// Whether the task says why nobody comes: somebody has taken it up, it is put off or stuck, or waits
-    /// for another answer. What a run asked is brought home by a worker also after the task is over.
+    /// Whether the task says why nobody comes: somebody has taken it up, it waits for another answer, or this very
+    /// answer ended it. That it is put off, stuck or over is no reason for an answer to be lost.
     fn is_explained(&self, gate: &Gate) -> bool {
+        let is_ended_by = |task: &Task| {
+            let ended = task.closure.as_ref().map(|closure| closure.at);
+            gate.opened.lineage.run.is_none() && ended == gate.ended_at()
+        };
         self.task.is_some_and(|task| match task.status {
             Status::Open => task.is_waiting(),
-            Status::InProgress | Status::Deferred | Status::Failed | Status::Blocked => true,
-            Status::Closed | Status::Deleted => gate.opened.lineage.run.is_none(),
+            Status::InProgress => true,
+            Status::Deferred | Status::Failed | Status::Blocked => false,
+            Status::Closed | Status::Deleted => is_ended_by(task),
         })
+    }
+
+    /// What to do about an answer that the agent of a task does not come for.
+    fn how_it_gets_there(&self, gate: &Gate) -> String {
+        let of_task = |task: &Task| match task.status {
+            Status::Open | Status::InProgress => {
+                "its task waits for a worker: sayso work".to_owned()
+            }
+            Status::Deferred | Status::Failed | Status::Blocked | Status::Closed => {
+                let (handle, status) = (&task.handle, task.status);
+                format!("its task is {status}; a worker hands it over after: sayso reopen {handle}")
+            }
+            Status::Deleted => format!("its task was deleted; see: sayso show {}", task.handle),
+        };
+        let asks_again = || {
+            let handle = gate.handle();
+            format!("it gets it when it asks again: sayso wait {handle}, or any call of its client")
+        };
+        let is_runs = gate.opened.lineage.run.is_some();
+        match self.task {
+            Some(task) if is_runs || !task.status.is_over() => of_task(task),
+            Some(_) | None => asks_again(),
+        }
     }
 }
 
@@ -211,12 +239,7 @@ fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp)
                 return None;
             }
             let what = format!("{asker} has not come for the answer to gate {handle}");
-            let hint = match gate.opened.task {
-                Some(_) => "its task waits for a worker: sayso work".into(),
-                None => format!(
-                    "it gets it when it asks again: sayso wait {handle}, or any call of its client"
-                ),
-            };
+            let hint = around.how_it_gets_there(gate);
             Some(alert(gate, Trouble::Undelivered, *since, what, hint))
         }
         (Delivery::Delivered { at }, true) => {
@@ -229,7 +252,7 @@ fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp)
             let hint = format!("look what it does, and write to it with: sayso tell {asker} \"…\"");
             Some(alert(gate, Trouble::Unacknowledged, *at, what, hint))
         }
-        (Delivery::None | Delivery::Acknowledged { .. }, _)
+        (Delivery::None | Delivery::Acknowledged { .. } | Delivery::Never { .. }, _)
         | (Delivery::Pending { .. } | Delivery::Delivered { .. }, false) => None,
     }
 }

@@ -62,6 +62,11 @@ pub enum Command {
         /// Why.
         reason: String,
     },
+    /// Let votes fall in which somebody had a part who is no longer here.
+    DropVotes {
+        /// Who.
+        of: String,
+    },
     /// Let happen what is due.
     Tick,
     /// Give it more time.
@@ -93,6 +98,11 @@ pub enum Command {
     /// Note that it could not be handed over.
     FailDelivery {
         /// What happened.
+        why: String,
+    },
+    /// Note that its task ended before the asker was handed it.
+    GiveUpDelivery {
+        /// What ended the task, and who did.
         why: String,
     },
 }
@@ -138,6 +148,7 @@ pub fn decide(
         }
         Command::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
         Command::Delegate { to, reason } => delegate(gate, to, reason, actor, at),
+        Command::DropVotes { of } => drop_votes(gate, of, actor),
         Command::Tick => actor.check(Deed::Track, "let time pass").map(|()| tick(gate, at)),
         Command::Extend { until } => extend(gate, *until, actor, at),
         Command::Withdraw { reason } => withdraw(gate, reason, actor),
@@ -146,6 +157,7 @@ pub fn decide(
         Command::Deliver => deliver(gate, actor),
         Command::Acknowledge => acknowledge(gate, actor),
         Command::FailDelivery { why } => fail_delivery(gate, why, actor),
+        Command::GiveUpDelivery { why } => give_up_delivery(gate, why, actor),
     }
 }
 
@@ -276,6 +288,7 @@ fn answer(
     actor: &Actor,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
+    let answer = &answer.clone().to_question(&gate.card.shape);
     match has_veto(gate, answer, actor) {
         true => check_proof(gate, actor)?,
         false => check_may_decide(gate, actor, "answer")?,
@@ -298,7 +311,7 @@ fn answer(
     answer.check(gate.opened.kind, &gate.card.shape)?;
     let by = signed(gate, answer, actor, at);
     let answer = answer.clone();
-    if answer.verdict == Verdict::Rejected || is_enough(gate, &answer, &by) {
+    if answer.verdict.is_no() || is_enough(gate, &answer, &by) {
         return Ok(vec![Event::Answered { answer, by }]);
     }
     let said_before = gate.votes.iter().any(|v| v.by.name == actor.name && v.answer == answer);
@@ -316,7 +329,7 @@ fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signatu
     };
     let of_this_gate = with_voices(&[]);
     let is_theirs = gate.admits(&of_this_gate.voices());
-    let is_no = answer.verdict == Verdict::Rejected;
+    let is_no = answer.verdict.is_no();
     match is_theirs && (is_no || is_enough(gate, answer, &of_this_gate)) {
         true => of_this_gate,
         false => with_voices(&actor.stands_for),
@@ -340,7 +353,7 @@ fn check_may_decide(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusa
 /// Whether this no comes from somebody whose no counts though their yes does not.
 fn has_veto(gate: &Gate, answer: &Answer, actor: &Actor) -> bool {
     let is_named = gate.opened.veto.contains(&actor.name);
-    is_named && answer.verdict == Verdict::Rejected && actor.may(Deed::Answer)
+    is_named && answer.verdict.is_no() && actor.may(Deed::Answer)
 }
 
 fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
@@ -421,7 +434,12 @@ fn closed(gate: &Gate, ending: &Ending) -> Refusal {
     match ending {
         Ending::Answered { answer, by } => Refusal::new(
             Code::AlreadyAnswered,
-            format!("gate {handle} is already answered: {} by {}", answer.verdict, by.name),
+            match answer.verdict {
+                Verdict::Answered => format!("gate {handle} is already answered by {}", by.name),
+                verdict @ (Verdict::Approved | Verdict::Rejected) => {
+                    format!("gate {handle} is already answered: {verdict} by {}", by.name)
+                }
+            },
         )
         .hint(format!("see the answer with: sayso show {handle}")),
         Ending::Expired { .. } => Refusal::new(
@@ -487,6 +505,13 @@ fn delegate(
     }
     let (by, to, reason) = (actor.name.clone(), to.to_owned(), reason.to_owned());
     Ok(vec![Event::Delegated { by, to, reason }])
+}
+
+/// Who sends a person away lets their voice fall as well: a quorum is of people who are here.
+fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Govern, "let votes fall")?;
+    let has_votes = gate.is_open() && gate.votes.iter().any(|vote| vote.is_of(of));
+    Ok(if has_votes { vec![Event::VotesDropped { of: of.into() }] } else { vec![] })
 }
 
 /// Whether somebody can stand in for this person.
@@ -589,7 +614,9 @@ fn deliver(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     check_may_carry(gate, actor)?;
     check_ended(gate)?;
     Ok(match gate.delivery {
-        Delivery::Pending { .. } | Delivery::Failed { .. } => vec![Event::Delivered],
+        Delivery::Pending { .. } | Delivery::Failed { .. } | Delivery::Never { .. } => {
+            vec![Event::Delivered]
+        }
         Delivery::None | Delivery::Delivered { .. } | Delivery::Acknowledged { .. } => vec![],
     })
 }
@@ -600,9 +627,10 @@ fn acknowledge(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     Ok(match gate.delivery {
         Delivery::Acknowledged { .. } => vec![],
         Delivery::Delivered { .. } => vec![Event::Acknowledged],
-        Delivery::None | Delivery::Pending { .. } | Delivery::Failed { .. } => {
-            vec![Event::Delivered, Event::Acknowledged]
-        }
+        Delivery::None
+        | Delivery::Pending { .. }
+        | Delivery::Failed { .. }
+        | Delivery::Never { .. } => vec![Event::Delivered, Event::Acknowledged],
     })
 }
 
@@ -614,6 +642,29 @@ fn fail_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Re
     }
     let attempts = gate.attempts.saturating_add(1);
     Ok(vec![Event::DeliveryFailed { why: why.into(), attempts }])
+}
+
+/// What was handed over is not taken back by this, and no agent says that an answer is not needed.
+fn give_up_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+    actor.check(Deed::Track, "take note of answers")?;
+    if actor.role == Role::Agent {
+        let message = format!(
+            "agent {} may not say that the answer to gate {} is not needed",
+            actor.name,
+            gate.handle()
+        );
+        return Err(Refusal::new(Code::NotAllowed, message));
+    }
+    check_ended(gate)?;
+    Ok(match gate.delivery {
+        Delivery::Pending { .. } | Delivery::Failed { .. } => {
+            vec![Event::NeverDelivered { why: why.into() }]
+        }
+        Delivery::None
+        | Delivery::Delivered { .. }
+        | Delivery::Acknowledged { .. }
+        | Delivery::Never { .. } => vec![],
+    })
 }
 
 fn check_ended(gate: &Gate) -> Result<(), Refusal> {

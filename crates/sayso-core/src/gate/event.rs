@@ -92,6 +92,11 @@ pub enum Event {
         /// Who, how and when.
         by: Signature,
     },
+    /// Votes in which somebody had a part who is no longer here count no more.
+    VotesDropped {
+        /// Who.
+        of: String,
+    },
     /// It was answered.
     Answered {
         /// The answer.
@@ -135,6 +140,11 @@ pub enum Event {
         /// How often it was tried.
         attempts: u32,
     },
+    /// Its task ended before the asker was handed it: nothing came of it.
+    NeverDelivered {
+        /// What ended the task, and who did.
+        why: String,
+    },
     /// Written by a later version; it says nothing to this one.
     #[serde(other)]
     Unknown,
@@ -155,6 +165,7 @@ impl Event {
             Event::Escalated { .. } => "gate.escalated",
             Event::Delegated { .. } => "gate.delegated",
             Event::Voted { .. } => "gate.voted",
+            Event::VotesDropped { .. } => "gate.votes_dropped",
             Event::Answered { .. } => "gate.answered",
             Event::Warned => "gate.warned",
             Event::Extended { .. } => "gate.extended",
@@ -167,6 +178,7 @@ impl Event {
             Event::Delivered => "gate.delivered",
             Event::Acknowledged => "gate.acknowledged",
             Event::DeliveryFailed { .. } => "gate.delivery_failed",
+            Event::NeverDelivered { .. } => "gate.never_delivered",
             Event::Unknown => "gate.unknown",
         }
     }

@@ -1,7 +1,7 @@
 //! Haste: a yes that came sooner than what it is about can be read. It counts like any other; it is shown.
 
 use super::Gate;
-use crate::{Choice, Shape, Verdict};
+use crate::{Choice, Shape};
 use serde_json::Value;
 
 /// Nobody reads more characters than this in a second.
@@ -11,7 +11,7 @@ impl Gate {
     /// For how long whoever said yes had the card before them, in milliseconds, where that is too short to have
     /// read it. A no needs no reading.
     pub fn hasty_ms(&self) -> Option<u64> {
-        let (_, by) = self.answer().filter(|(it, _)| it.verdict == Verdict::Approved)?;
+        let (_, by) = self.answer().filter(|(it, _)| !it.verdict.is_no())?;
         let shown = self.seen.iter().find(|seen| seen.by == by.name && seen.digest == self.digest);
         // Where nobody noted that they looked, they cannot have begun before it was asked.
         let since = shown.map_or(self.opened_at, |seen| seen.at);

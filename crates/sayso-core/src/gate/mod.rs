@@ -22,13 +22,13 @@ pub use alert::{
 pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, check_deputy, check_is_open, decide};
 pub use event::{Event, Opened, Signature};
 pub use held::{Action, Held};
-pub use receipt::{Happened, Onward, Receipt, Stage, Step, WENT_ON, onward};
-pub use same::{InLine, Waiting, behind, in_line, one_card};
+pub use receipt::{Happened, NEVER_DELIVERED, Onward, Receipt, Stage, Step, WENT_ON, onward};
+pub use same::{InLine, Waiting, behind, folded, in_line, one_card};
 pub use schedule::{Due, Level, Schedule};
 pub use unblocks::{Behind, Unblocks};
 pub use voices::{Absent, Delegation, Whose};
 
-use crate::{Answer, AtEnd, Digest, GateId, Occasion, Shape, Timestamp, Verdict};
+use crate::{Answer, AtEnd, Content, Digest, GateId, Occasion, Outcome, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl Gate {
         }
     }
 
-    /// Yes or no, by a person, or by what the policy makes of silence.
+    /// The verdict of a person, or of what the policy makes of silence.
     pub fn verdict(&self) -> Option<Verdict> {
         match self.ending.as_ref()? {
             Ending::Answered { answer, .. } => Some(answer.verdict),
@@ -118,10 +118,27 @@ impl Gate {
         }
     }
 
-    /// Whether something was held that may be done now and was not yet.
+    /// The verdict as its task hears it. Whoever picks an option that means no has answered a question of the agent,
+    /// which goes on and knows it; only declining the question itself gives up what cannot be done without an answer.
+    pub fn verdict_for_task(&self) -> Option<Verdict> {
+        let verdict = self.verdict()?;
+        let is_picked = |answer: &Answer| matches!(answer.content, Content::Choice { .. });
+        let gives_up = self.opened.kind.outcome(verdict) == Outcome::Abandoned;
+        let is_answer = gives_up && self.answer().is_some_and(|(answer, _)| is_picked(answer));
+        Some(if is_answer { Verdict::Answered } else { verdict })
+    }
+
+    /// Whether something was held that may be done now and was not yet. A question that is asked through a client's
+    /// tool holds the call that asks, and any answer lets that end; all else takes a yes.
     pub fn is_to_be_done(&self) -> bool {
-        let is_yes = self.verdict() == Some(Verdict::Approved);
-        is_yes && self.opened.held.is_some() && self.acted.is_none()
+        let may_be_done = match (&self.opened.held, self.verdict()) {
+            (None, _) | (_, None) => false,
+            (Some(Held::Call { .. }), Some(verdict)) => !verdict.is_no(),
+            (Some(Held::Move { .. } | Held::Lifecycle { .. }), Some(verdict)) => {
+                verdict == Verdict::Approved
+            }
+        };
+        may_be_done && self.acted.is_none()
     }
 
     /// When it ended.
@@ -193,6 +210,13 @@ pub struct Vote {
     pub by: Signature,
     /// What they said.
     pub answer: Answer,
+}
+
+impl Vote {
+    /// Whether somebody has a part in it: it is theirs, or was given in their place.
+    pub fn is_of(&self, name: &str) -> bool {
+        self.by.name == name || self.by.stands_for.iter().any(|absent| absent == name)
+    }
 }
 
 /// What became of what was held behind a gate.
@@ -296,6 +320,13 @@ pub enum Delivery {
         /// What happened.
         why: String,
     },
+    /// Its task ended before the asker was handed it. One that goes on all the same is handed it then.
+    Never {
+        /// When.
+        at: Timestamp,
+        /// What ended the task, and who did.
+        why: String,
+    },
 }
 
 impl Delivery {
@@ -307,6 +338,7 @@ impl Delivery {
             Delivery::Delivered { .. } => "delivered",
             Delivery::Acknowledged { .. } => "acknowledged",
             Delivery::Failed { .. } => "failed",
+            Delivery::Never { .. } => "never",
         }
     }
 }
@@ -394,6 +426,7 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
             gate.votes.retain(|v| v.by.name != by.name);
             gate.votes.push(Vote { by: by.clone(), answer: answer.clone() });
         }
+        Event::VotesDropped { of } => gate.votes.retain(|vote| !vote.is_of(of)),
         Event::Answered { answer, by } => {
             end(&mut gate, Ending::Answered { answer: answer.clone(), by: by.clone() }, at);
         }
@@ -412,6 +445,9 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
         Event::DeliveryFailed { why, attempts } => {
             gate.attempts = *attempts;
             gate.delivery = Delivery::Failed { at, attempts: *attempts, why: why.clone() };
+        }
+        Event::NeverDelivered { why } => {
+            gate.delivery = Delivery::Never { at, why: why.clone() };
         }
     }
     Some(gate)
@@ -449,7 +485,10 @@ fn counts(gate: &Gate, event: &Event) -> bool {
         Event::Opened(_) | Event::Unknown => false,
         // What was held is done once.
         Event::Acted { .. } => gate.is_to_be_done(),
-        Event::Delivered | Event::Acknowledged | Event::DeliveryFailed { .. } => {
+        Event::Delivered
+        | Event::Acknowledged
+        | Event::DeliveryFailed { .. }
+        | Event::NeverDelivered { .. } => {
             !gate.is_open() && !matches!(gate.delivery, Delivery::Acknowledged { .. })
         }
         Event::Revised { .. }
@@ -466,6 +505,7 @@ fn counts(gate: &Gate, event: &Event) -> bool {
         | Event::Overdue
         | Event::Delegated { .. }
         | Event::Voted { .. }
+        | Event::VotesDropped { .. }
         | Event::Answered { .. }
         | Event::Expired { .. }
         | Event::Withdrawn { .. }
@@ -509,10 +549,12 @@ pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
         | Event::Snoozed { .. }
         | Event::Extended { .. }
         | Event::Voted { .. }
+        | Event::VotesDropped { .. }
         | Event::Acted { .. }
         | Event::Delivered
         | Event::Acknowledged
         | Event::DeliveryFailed { .. }
+        | Event::NeverDelivered { .. }
         | Event::Unknown => vec![],
     }
 }

@@ -2,13 +2,17 @@
 //!
 //! Nothing of it is kept: it is read off the log.
 
-use super::{Alert, Event, Gate, Signature, apply, counts};
+use super::{Alert, Delivery, Event, Gate, Signature, apply, counts};
 use crate::run::{Run, State};
+use crate::task::Task;
 use crate::{Answer, Door, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// What is noted where the asker took an ending and went on.
 pub const WENT_ON: &str = "went on";
+
+/// What is noted where the task of the asker ended before it was handed the answer.
+pub const NEVER_DELIVERED: &str = "never delivered";
 
 /// The way of a gate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,10 +129,28 @@ impl Receipt {
         Self { steps, ..Self::default() }
     }
 
+    /// Tells that the asker never got the ending, if its task is over and nothing more hands it on. A worker that
+    /// looks after the task writes that down; until then it is read off the task.
+    pub fn note_end_of_task(&mut self, gate: &Gate, task: &Task) {
+        let Some((at, why)) = never_delivered(gate, task) else { return };
+        let by = task.closure.as_ref().map(|closure| closure.by.clone()).unwrap_or_default();
+        let note = format!("{NEVER_DELIVERED}: {why}");
+        self.steps.push(Step { stage: Stage::Failed, at, by, door: None, note });
+    }
+
     /// When a stage was last reached.
     pub fn last(&self, stage: Stage) -> Option<&Step> {
         self.steps.iter().rev().find(|step| step.stage == stage)
     }
+}
+
+/// When and by what a task ended whose agent was not handed the ending of a gate. An agent without a run hears of
+/// it whatever becomes of the task.
+fn never_delivered(gate: &Gate, task: &Task) -> Option<(Timestamp, String)> {
+    let is_under_way = matches!(gate.delivery, Delivery::Pending { .. } | Delivery::Failed { .. });
+    let closure = task.closure.as_ref().filter(|_| task.status.is_over())?;
+    let is_runs = gate.opened.lineage.run.is_some();
+    (is_under_way && is_runs).then(|| (closure.at, task.end_in_words()))
 }
 
 fn step(one: &Happened) -> Option<Step> {
@@ -149,6 +171,12 @@ fn step(one: &Happened) -> Option<Step> {
         Event::Delivered => (Stage::Delivered, carried(), String::new()),
         Event::Acknowledged => (Stage::Acted, carried(), WENT_ON.into()),
         Event::DeliveryFailed { why, .. } => (Stage::Failed, carried(), why.clone()),
+        Event::NeverDelivered { why } => {
+            (Stage::Failed, carried(), format!("{NEVER_DELIVERED}: {why}"))
+        }
+        Event::VotesDropped { of } => {
+            (Stage::Voted, carried(), format!("what {of} had said counts no more"))
+        }
         Event::Revised { .. }
         | Event::Claimed { .. }
         | Event::Released

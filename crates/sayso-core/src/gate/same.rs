@@ -8,7 +8,10 @@ use super::{Card, Gate, Held, Opened};
 use crate::{Digest, FlowId, GateId, Kind, Risk, Shape, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// So many cards of one asker keep their place in a line.
+const FOLD_MAX: usize = 20;
 
 impl Gate {
     /// Names what is asked, for a question that others may ask as well. Nothing for what is never the
@@ -115,6 +118,8 @@ impl Waiting {
 pub struct InLine {
     /// The gates, oldest first.
     pub gates: Vec<GateId>,
+    /// The asker of the oldest gate.
+    pub asker: String,
     /// How much work goes on with an answer.
     pub unblocks: Unblocks,
     /// Since when it waits.
@@ -151,7 +156,31 @@ pub fn one_card(mut gates: Vec<&Waiting>, behind: &Behind) -> InLine {
     InLine {
         unblocks: unblocks(&gates, behind),
         since: gates.first().map_or(Timestamp::from_micros(0), |gate| gate.opened_at),
+        asker: gates.first().map(|gate| gate.asker.clone()).unwrap_or_default(),
         gates: gates.into_iter().map(|gate| gate.id).collect(),
+    }
+}
+
+/// A line in which the many cards of one asker stand behind those of the others: the first ones keep their place, the
+/// rest comes last. With `last` it begins behind that card; one that has ended meanwhile is where it would be now.
+pub fn folded(mut line: Vec<InLine>, last: Option<&InLine>) -> Vec<InLine> {
+    let is_last = |card: &InLine| {
+        last.is_some_and(|last| last.gates.iter().any(|gate| card.gates.contains(gate)))
+    };
+    if let Some(last) = last.filter(|_| !line.iter().any(is_last)) {
+        let place = line.partition_point(|card| card.rank() < last.rank());
+        line.insert(place, last.clone());
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let (mut line, rest): (Vec<_>, Vec<_>) = line.into_iter().partition(|card| {
+        let count = counts.entry(card.asker.clone()).or_default();
+        *count += 1;
+        *count <= FOLD_MAX
+    });
+    line.extend(rest);
+    match line.iter().position(is_last) {
+        Some(place) => line.split_off(place + 1),
+        None => line,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What may happen to a task, and which of it amounts to a verdict.
 
 use super::{Created, Event, Note, Status, Task};
+use crate::gate::Gate;
 use crate::{
     Actor, Code, Deed, GateId, Kind, Outcome, Refusal, Role, RunId, TaskId, Timestamp, Verdict,
 };
@@ -196,6 +197,18 @@ pub fn completion(task: &Task, actor: &Actor) -> Completion {
     }
 }
 
+/// True if this gate is the one that the actor's "complete" has opened, and it still waits. The same "complete" again
+/// asks for nothing more, so it gets the same result and no refusal.
+pub fn is_completion_gate(task: &Task, gate: &Gate, actor: &Actor) -> bool {
+    let kind = match completion(task, actor) {
+        Completion::Opens(kind) => kind,
+        Completion::Closes => return false,
+    };
+    let opened = &gate.opened;
+    let is_waited_for = gate.is_open() && task.waits_for.contains_key(&opened.id);
+    is_waited_for && opened.kind == kind && opened.lineage.asker == actor.name
+}
+
 /// Judges a command. The same command again yields no events and no refusal.
 pub fn decide(
     task: Option<&Task>,
@@ -369,8 +382,18 @@ fn settle(
         actor.check(Deed::Answer, &format!("answer gate {handle}"))?;
     }
     let by = actor.name.clone();
+    let is_evaded = actor.role == Role::Agent || ending == "expired";
     let (handle, ending) = (handle.to_owned(), ending.to_owned());
     let mut events = vec![Event::Settled { gate, handle, kind, ending, verdict, by: by.clone() }];
+    // A sign-off that was demanded and not given is demanded still: taken back by an agent, or left to run out, it sets
+    // no task free.
+    let is_sign_off = matches!(kind, Kind::Approval | Kind::Review | Kind::Content);
+    let goes_back = matches!(task.leaning, None | Some(Outcome::Back));
+    let is_ungiven = verdict.is_none() && goes_back;
+    if is_sign_off && is_ungiven && is_evaded && task.requires.is_none() && !task.status.is_over() {
+        let edit = Edit { requires: Some(Some(kind)), ..Edit::default() };
+        events.push(Event::Edited(Box::new(edit)));
+    }
     let is_last = task.waits_for.len() == 1;
     if is_last && !task.status.is_over() {
         let leaning = verdict.map_or(task.leaning, |v| task.leaning_after(kind, v));

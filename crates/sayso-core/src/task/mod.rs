@@ -3,14 +3,16 @@
 
 mod decide;
 mod event;
+mod shield;
 #[cfg(test)]
 mod tests;
 
 pub use decide::{
     Command, Completion, Edit, LABELS_MAX, TEXT_BYTES_MAX, TITLE_BYTES_MAX, WORD_BYTES_MAX,
-    completion, decide,
+    completion, decide, is_completion_gate,
 };
 pub use event::{Created, Event, Note};
+pub use shield::check_is_heard;
 
 use crate::{Digest, GateId, Kind, Outcome, RunId, SpaceId, TaskId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
@@ -171,6 +173,19 @@ impl Task {
             return self.leaning;
         }
         self.leaning.max(Some(outcome))
+    }
+
+    /// Whether it was closed since a person would not have it done.
+    pub fn is_given_up(&self) -> bool {
+        self.status == Status::Closed && self.verdict == Some(Verdict::Rejected)
+    }
+
+    /// What ended it, and who did.
+    pub fn end_in_words(&self) -> String {
+        match &self.closure {
+            Some(closure) => format!("task {} {} by {}", self.handle, self.status, closure.by),
+            None => format!("task {} is {}", self.handle, self.status),
+        }
     }
 
     /// The state people see: waiting for a person comes before everything but the end, and an open

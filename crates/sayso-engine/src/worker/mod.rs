@@ -157,6 +157,10 @@ pub struct Tally {
     pub failed: u64,
     /// Tasks that were ready and left alone, since they were begun on another machine.
     pub elsewhere: u64,
+    /// Turns that were ended since the worker was stopped.
+    pub interrupted: u64,
+    /// Whether tasks were left, since the budget was used up.
+    pub is_spent: bool,
     /// What it took.
     pub spent: Spent,
 }
@@ -395,6 +399,7 @@ impl<'a> Worker<'a> {
         let gone = used_up(&self.setup.budget, &shared);
         if let (Some(what), false) = (&gone, once) {
             shared.is_over = true;
+            shared.tally.is_spent = true;
             drop(shared);
             self.tell(Progress::Spent { what: what.clone() });
             return false;

@@ -255,7 +255,7 @@ fn meaning(kind: Kind, verdict: Verdict) -> &'static str {
     match (kind, verdict) {
         (Kind::Checkpoint, Verdict::Approved) => ": the phase is accepted, go on with the next",
         (Kind::Checkpoint, Verdict::Rejected) => ": redo the phase with this feedback",
-        (Kind::Escalation, Verdict::Approved) => ": go on in this direction",
+        (Kind::Escalation, Verdict::Approved | Verdict::Answered) => ": go on in this direction",
         (Kind::Approval | Kind::Review | Kind::Content | Kind::Work, Verdict::Rejected) => {
             ": go on with this feedback"
         }

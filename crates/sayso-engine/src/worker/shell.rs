@@ -29,6 +29,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The variable by which a process is known to be no person's.
 pub(super) const AGENT: &str = "AI_AGENT";
 
+/// The variables that bring a credential of ours.
+const CREDENTIALS: [&str; 2] = ["SAYSO_TOKEN", "SAYSO_TOKEN_FILE"];
+
 /// A command of the shell. Values stand beside it as variables, so that no value becomes a part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shell {
@@ -108,6 +111,10 @@ pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
     let mut command = Command::new("sh");
     // A line that fails ends it: what stands below must not make up for it.
     command.args(["-e", "-c"]).arg(&shell.line).current_dir(room.folder).stdin(Stdio::null());
+    // Whoever started us may have a credential at hand; what runs here gets none of ours.
+    for name in CREDENTIALS {
+        command.env_remove(name);
+    }
     command.envs(shell.variables.iter().map(|(name, value)| (name, value)));
     // A group of its own, and a mark: whoever takes over from us ends it by that.
     command.env(MARK, room.mark).process_group(0);

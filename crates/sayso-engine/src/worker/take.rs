@@ -281,7 +281,14 @@ impl Worker<'_> {
             Ok(None) => None,
             Err(error) => Some(format!("its worktree cannot be read: {error}")),
         };
-        self.desk.acknowledge(&self.setup.actor, gate.opened.id)?;
+        match (is_wanted, &gate.delivery) {
+            // The agent was not started again, so it never heard of it.
+            (false, Delivery::Pending { .. } | Delivery::Failed { .. }) => {
+                let why = task.end_in_words();
+                self.desk.give_up_delivery(&self.setup.actor, gate.opened.id, &why)?
+            }
+            _ => self.desk.acknowledge(&self.setup.actor, gate.opened.id)?,
+        };
         if let Some(what) = what {
             self.tell(Progress::Landed { task: task.handle.clone(), what });
         }
@@ -396,7 +403,7 @@ impl Worker<'_> {
     /// Everything that was asked on a task, oldest first.
     pub(super) fn gates_of(&self, task: TaskId) -> Result<Vec<Gate>> {
         let filter = GateFilter { task: Some(task), limit: LOOK_BACK, ..GateFilter::default() };
-        let listed = self.desk.gates(&self.setup.actor, filter)?.items;
+        let listed = self.desk.all_gates(&self.setup.actor, filter)?;
         // What goes into a prompt as a person's word is checked against the audit.
         listed.iter().map(|gate| self.desk.gate(gate.opened.id)).collect()
     }

@@ -159,6 +159,7 @@ impl Worker<'_> {
                 return self.settle(taken, spent, again(How::Stopped, "the task was taken back"));
             }
             Some(Stopped::Interrupted) => {
+                self.shared().tally.interrupted += 1;
                 return self.settle(taken, spent, again(How::Stopped, "the worker was stopped"));
             }
             Some(Stopped::TooLong) => {
@@ -454,11 +455,7 @@ impl Worker<'_> {
         request: &Request,
         commit: Option<&str>,
     ) -> Ask {
-        let options: Vec<_> = request
-            .options
-            .iter()
-            .map(|name| Choice { name: name.clone(), consequence: String::new() })
-            .collect();
+        let options: Vec<_> = request.options.iter().map(Choice::named).collect();
         let shape = match (request.kind, options.is_empty()) {
             (Kind::Input, false) => Shape::Choice { options, multi: false, other: true },
             (Kind::Input, true) => Shape::Text,

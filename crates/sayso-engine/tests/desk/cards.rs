@@ -378,7 +378,7 @@ on_each! {
         ]);
         assert!(receipt.steps.windows(2).all(|pair| pair[0].at < pair[1].at));
         assert!(desk.receipt(&agent("a"), id).is_ok());
-        fails(desk.receipt(&agent("b"), id), Code::NotAllowed);
+        fails(desk.receipt(&agent("b"), id), Code::NotFound);
         bench.entries();
     }
 }

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, ann, bob, coder, fails, on_each, question, say, worker};
 use sayso_core::audit::Outcome;
 use sayso_core::{Actor, Code, Door, Role};
-use sayso_engine::Waited;
+use sayso_engine::{GateFilter, Waited};
 use std::time::{Duration, Instant};
 
 on_each! {
@@ -70,7 +70,7 @@ on_each! {
         assert_eq!(waiting().len(), 3, "a failed one is not forgotten");
         desk.deliver(&coder(), second).unwrap();
         let other = Actor { name: "other".into(), ..coder() };
-        fails(desk.acknowledge(&other, first), Code::NotAllowed);
+        fails(desk.acknowledge(&other, first), Code::NotFound);
         for id in [first, second, third] {
             desk.acknowledge(&coder(), id).unwrap();
             let before = bench.entries();
@@ -96,8 +96,8 @@ on_each! {
         assert_eq!(lineage.door, Door::Mcp);
         // Another run of the same agent is another asker.
         let other = Actor { run: Some(bench.desk.new_run_id()), ..actor.clone() };
-        fails(bench.desk.withdraw(&other, id, "not mine"), Code::NotHuman);
-        fails(bench.desk.withdraw(&coder(), id, "not mine"), Code::NotHuman);
+        fails(bench.desk.withdraw(&other, id, "not mine"), Code::NotFound);
+        fails(bench.desk.withdraw(&coder(), id, "not mine"), Code::NotFound);
         bench.desk.withdraw(&actor, id, "mine").unwrap();
         bench.entries();
     }
@@ -125,5 +125,29 @@ on_each! {
             late += woken.saturating_duration_since(answered);
         }
         assert!(late < Duration::from_secs(20) / 3, "{late:?} for 20 answers");
+    }
+}
+
+on_each! {
+    /// A server's pages are bounded in bytes: whoever needs all gates of a task gets them page after page, and the
+    /// newest are not cut off.
+    fn all_gates_of_a_task_are_found_whatever_a_page_holds(bench: &Bench) {
+        let task = bench.task("A task");
+        for number in 0..40 {
+            let mut ask = question(bench.desk.new_gate_id(), &format!("Number {number}?"));
+            (ask.task, ask.card.narrative) = (Some(task), "x".repeat(2_000));
+            bench.desk.ask(&coder(), ask).unwrap();
+        }
+        let served = bench.desk.local().unwrap().clone().with_page_bytes(10_000);
+        let served = sayso_engine::Desk::from(served);
+        for limit in [500, 7] {
+            let filter = GateFilter { task: Some(task), limit, ..GateFilter::default() };
+            let page = served.gates(&ann(), filter.clone()).unwrap();
+            assert!(page.items.len() < 20 && page.more, "{} on a page", page.items.len());
+            let all = served.all_gates(&ann(), filter).unwrap();
+            let questions = all.iter().map(|gate| gate.card.question.clone());
+            let expected = (0..40).map(|number| format!("Number {number}?"));
+            assert_eq!(questions.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
     }
 }

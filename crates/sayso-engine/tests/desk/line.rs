@@ -202,7 +202,8 @@ fn what_is_suggested_is_ones_own() {
     let desk = stage.desk();
     let eve = stage.caller(Role::Agent, "eve", None);
     let nothing = stage.call(&eve, "find_gate", &json!(["g"])).unwrap_err();
-    assert_eq!((nothing.code(), nothing.hint()), (Code::Ambiguous, Some("type more of it")));
+    let none = stage.call(&eve, "find_gate", &json!(["gzzzz"])).unwrap_err();
+    assert_eq!((nothing.code(), nothing.hint()), (Code::NotFound, none.hint()));
     let eves = Actor { name: "eve".into(), ..coder() };
     let own = desk.ask(&eves, question(desk.new_gate_id(), "Mine?")).unwrap();
     let found = stage.call(&eve, "find_gate", &json!(["g"])).unwrap();

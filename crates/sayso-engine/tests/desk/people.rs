@@ -173,3 +173,45 @@ fn no_agent_has_a_persons_name() {
     mint(desk, &ann(), Role::Agent, "anna").unwrap();
     mint(desk, &ann(), Role::Human, "ann").unwrap();
 }
+
+/// Wrong passphrases count against the place at which they are typed: they keep the right one out nowhere else.
+#[test]
+fn wrong_passphrases_lock_out_the_place_they_come_from() {
+    let bench = Bench::memory();
+    let desk = bench.desk.local().unwrap();
+    join(&bench.desk, "ann", true);
+    let log_in = |passphrase: &str, from: &str| {
+        desk.log_in("ann", passphrase, from, LoginFor::Program).map(|_| ())
+    };
+    let at_a_terminal = Actor { proof: Proof::Tty, ..ann() };
+    let unlock =
+        |passphrase: &str, place: &str| desk.unlock(&at_a_terminal, passphrase, place).map(|_| ());
+    for guess in 0..5 {
+        assert!(
+            log_in("wrong horse", "10.0.0.9").is_err_and(|e| e.code() == Code::Passphrase),
+            "{guess}"
+        );
+        assert!(
+            unlock("wrong horse", "pts/9").is_err_and(|e| e.code() == Code::Passphrase),
+            "{guess}"
+        );
+    }
+    fails(log_in(PASSPHRASE, "10.0.0.9"), Code::TooManyGuesses);
+    fails(unlock(PASSPHRASE, "pts/9"), Code::TooManyGuesses);
+    log_in(PASSPHRASE, "10.0.0.1").unwrap();
+    unlock(PASSPHRASE, "pts/1").unwrap();
+    // The pause at a place ends by itself, and a right one ends what was counted there.
+    bench.clock.jump(1_100_000);
+    log_in(PASSPHRASE, "10.0.0.9").unwrap();
+    fails(log_in("wrong horse", "10.0.0.9"), Code::Passphrase);
+    log_in(PASSPHRASE, "10.0.0.9").unwrap();
+    // From very many places at once a name is not guessed without end, and whoever unlocks does not wait for that.
+    let from = |number: usize| format!("10.1.{}.{}", number / 250, number % 250);
+    let taken = |number: &usize| {
+        log_in("wrong horse", &from(*number)).is_err_and(|e| e.code() == Code::Passphrase)
+    };
+    let taken = (0..200).filter(taken).count();
+    assert!((40..=50).contains(&taken), "{taken}");
+    fails(log_in(PASSPHRASE, "10.0.0.1"), Code::TooManyGuesses);
+    unlock(PASSPHRASE, "pts/1").unwrap();
+}

@@ -7,8 +7,18 @@
 //!
 //! It errs on one side only: it may report a command that would never run, and may call a line
 //! unclear that is not. It reads a line in one pass and never looks back.
+//!
+//! Understood is what a table names: grammar, builtins and their options (`builtins`), wrappers and shells
+//! (`peel`), variables (`environment`), git (`git`), programs (`programs`). All else is unclear, or, for a
+//! program that nothing is known of, searched for words that may name a command (`mentions`).
 
+mod arithmetic;
+mod builtins;
+mod environment;
+mod git;
+mod mentions;
 mod peel;
+mod programs;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -27,10 +37,23 @@ pub(crate) struct Line {
     pub(crate) commands: Vec<Simple>,
     /// Files it redirects to or from.
     pub(crate) files: Vec<FileUse>,
-    /// Why nobody can tell what it does, if so.
-    pub(crate) unclear: Option<String>,
+    /// Why it cannot be told what it does, if so, apart from doubts about single commands.
+    unclear: Option<String>,
     /// Whether it changes directory, so that relative paths mean something else.
     pub(crate) moves: bool,
+    /// Whether a variable may hold a text that arithmetic would evaluate.
+    sets_odd_values: bool,
+    /// Whether arithmetic evaluates what a variable holds.
+    computes_with_names: bool,
+    has_unknown_program: bool,
+    has_group: bool,
+    has_feed: bool,
+    /// Here-documents that a command waits for: their number, the command, and whether it is unknown.
+    awaited: Vec<(usize, usize, bool)>,
+    heredocs: usize,
+    /// Names of files that it writes, and of those that it runs.
+    written: Vec<String>,
+    run: Vec<String>,
 }
 
 /// One program with its arguments.
@@ -42,6 +65,27 @@ pub(crate) struct Simple {
     pub(crate) transparent: bool,
     /// Whether variables are set for it or by it. `PATH=… git status` is not `git status`.
     pub(crate) assigns: bool,
+    /// Words that it may take for a command, where its arguments are not understood.
+    pub(crate) mentions: Vec<Word>,
+    /// Why it cannot be told what it runs, if so. A rule that allows this very program settles it.
+    doubt: Option<String>,
+}
+
+/// What a command reads on standard input.
+#[derive(Debug, Clone, Default)]
+struct Feed {
+    /// Something that is not in sight: a pipe, a file.
+    is_piped: bool,
+    /// Texts in sight.
+    texts: Vec<String>,
+    /// Here-documents, by their number.
+    heredocs: Vec<usize>,
+}
+
+impl Feed {
+    fn is_visible(&self) -> bool {
+        !self.is_piped && !(self.texts.is_empty() && self.heredocs.is_empty())
+    }
 }
 
 /// A word of a command, after quotes.
@@ -81,7 +125,50 @@ impl Line {
             return line;
         }
         read::Reader::new(text.as_bytes(), 0, &mut line).read_all();
+        line.look_back();
         line
+    }
+
+    /// Reads a command line that may be for a shell with a grammar of its own.
+    pub(crate) fn read_for(text: &str, is_foreign: bool) -> Self {
+        let mut line = Self::read(text);
+        if is_foreign {
+            line.is_unclear("it is for a shell with a grammar of its own");
+        }
+        line
+    }
+
+    /// What only shows when all of a line is known.
+    fn look_back(&mut self) {
+        if self.computes_with_names && self.sets_odd_values {
+            self.is_unclear("it computes with a variable that may hold a command");
+        }
+        if self.has_unknown_program && self.has_group && self.has_feed {
+            self.is_unclear("a program that nothing is known of may read from elsewhere");
+        }
+        if self.run.iter().any(|file| self.written.contains(file)) {
+            self.is_unclear("it runs a file that it has written");
+        }
+    }
+
+    /// Why it cannot be told what it does. Commands that a rule vouches for are not doubted.
+    pub(crate) fn unclear_but_for(&self, vouched: &[usize]) -> Option<&str> {
+        let doubted = || {
+            let commands = self.commands.iter().enumerate();
+            let mut left = commands.filter(|(at, _)| !vouched.contains(at));
+            left.find_map(|(_, command)| command.doubt.as_deref())
+        };
+        self.unclear.as_deref().or_else(doubted)
+    }
+
+    /// Why it cannot be told what it does.
+    pub(crate) fn unclear(&self) -> Option<&str> {
+        self.unclear_but_for(&[])
+    }
+
+    /// Whether a rule may have to vouch for one of its commands.
+    pub(crate) fn has_doubt(&self) -> bool {
+        self.commands.iter().any(|command| command.doubt.is_some())
     }
 
     /// Keeps the first reason.

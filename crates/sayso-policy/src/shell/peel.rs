@@ -1,13 +1,17 @@
 //! Commands that run commands: what `sudo`, `env`, `xargs`, `timeout` or `sh -c` would run is listed too.
 
+use super::programs::{Class, class};
 use super::read::{NOT_READ, PASSED_OVER, Reader};
-use super::{COMMANDS_MAX, DEPTH_MAX, Line, Shape, Simple, Word, base_name};
+use super::{
+    COMMANDS_MAX, DEPTH_MAX, Feed, Line, Shape, Simple, Word, base_name, builtins, environment,
+    git, programs,
+};
 
 /// How a command is run.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Setting {
     pub(super) assigns: bool,
-    pub(super) is_fed: bool,
+    pub(super) feed: Feed,
 }
 
 /// A program that runs the command given as its arguments.
@@ -21,6 +25,8 @@ struct Wrapper {
     operands: usize,
     takes_assignments: bool,
     appends_arguments: bool,
+    /// Whether it joins its arguments to a line for a shell.
+    joins: bool,
     is_transparent: bool,
 }
 
@@ -31,6 +37,7 @@ const PLAIN: Wrapper = Wrapper {
     operands: 0,
     takes_assignments: false,
     appends_arguments: false,
+    joins: false,
     is_transparent: false,
 };
 
@@ -96,6 +103,26 @@ const WRAPPERS: &[Wrapper] = &[
     },
     // Options of these are many: with any, it cannot be told what they run.
     Wrapper { names: &["unshare", "nsenter", "systemd-run", "ssh-agent", "unbuffer"], ..PLAIN },
+    Wrapper {
+        names: &["watch"],
+        plain: (
+            "bcCdefgprtwx",
+            &[
+                "beep",
+                "color",
+                "differences",
+                "errexit",
+                "chgexit",
+                "precise",
+                "no-title",
+                "no-wrap",
+                "exec",
+            ],
+        ),
+        valued: ("nqs", &["interval", "equexit"]),
+        joins: true,
+        ..PLAIN
+    },
     Wrapper { names: &["exec"], plain: ("cl", &[]), valued: ("a", &[]), ..PLAIN },
     Wrapper { names: &["command", "builtin", "noglob", "nocorrect"], plain: ("p", &[]), ..PLAIN },
     // Of fish.
@@ -121,34 +148,21 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// Programs that run a line given with `-c`, or else what they read.
-const SHELLS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "su", "runuser", "script",
-];
+/// Shells of the family that is read here.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash"];
 
-/// What makes git run another program: subcommands and options, then settings given with `-c`.
-const GIT_RUNS: &[&str] =
-    &["foreach", "bisect", "--exec", "-x", "filter-branch", "difftool", "mergetool"];
-const GIT_SETTINGS: &[&str] = &[
-    "alias.",
-    "sshcommand",
-    "pager",
-    "editor",
-    "fsmonitor",
-    "hookspath",
-    "external",
-    "helper",
-    "textconv",
-    "proxy",
-    ".cmd",
-    ".path",
-    "gpg.program",
-    "askpass",
-];
+/// Shells with a grammar of their own. What they are given is read all the same, for rules that say no.
+const FOREIGN_SHELLS: &[&str] =
+    &["csh", "tcsh", "fish", "nu", "elvish", "xonsh", "pwsh", "powershell", "rc", "es"];
 
-/// Builtins after which the same words may mean another command.
-const UNCLEAR: &[&str] =
-    &["eval", "source", ".", "alias", "trap", "enable", "hash", "bind", "parallel", "fc"];
+/// Programs that run a shell with a line.
+const SHELL_RUNNERS: &[&str] = &["su", "runuser", "script"];
+
+/// Programs whose arguments are files that they write.
+const WRITERS: &[&str] = &[
+    "cp", "mv", "ln", "tee", "install", "curl", "wget", "dd", "rsync", "scp", "sed", "link",
+    "chmod", "touch",
+];
 
 /// Builtins that set variables.
 const ASSIGNING: &[&str] = &[
@@ -177,52 +191,71 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
     };
     let Some(program) = first.fixed().map(|p| base_name(p).to_ascii_lowercase()) else {
         line.is_unclear("which program it runs is only known when it runs");
-        line.commands.push(Simple { words, transparent: false, assigns: setting.assigns });
+        let assigns = setting.assigns;
+        line.commands.push(Simple { words, assigns, ..Simple::default() });
         return;
     };
     let program = program.as_str();
-    if UNCLEAR.contains(&program) || PASSED_OVER.contains(&program) || NOT_READ.contains(&program) {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./+@~".contains(c);
+    if PASSED_OVER.contains(&program) || NOT_READ.contains(&program) {
         line.is_unclear(format!("it has a `{program}`"));
+    } else if !matches!(program, "[" | ":")
+        && (program.is_empty() || !first.text.chars().all(is_name))
+    {
+        line.is_unclear("the name of a program holds signs that shells may expand");
+    }
+    // zsh closes a group without a `;` before the bracket.
+    if words.iter().skip(1).any(|word| matches!(word.fixed(), Some("{" | "}"))) {
+        line.is_unclear("a bracket stands among the words of a command");
     }
     line.moves |= ["cd", "pushd", "popd", "chdir"].contains(&program);
     let sets_a_variable = ASSIGNING.contains(&program)
         || (program == "printf" && words.get(1).is_some_and(|w| w.text.starts_with("-v")));
     let assigns = setting.assigns || sets_a_variable;
     let index = line.commands.len();
-    line.commands.push(Simple { words: words.clone(), transparent: false, assigns });
+    line.commands.push(Simple { words: words.clone(), assigns, ..Simple::default() });
     if depth >= DEPTH_MAX {
         line.is_unclear("it is nested too deeply");
         return;
     }
+    // Only the system's own is known to do nothing else: `./sh -c ls` may be anything.
+    let directory = words[0].text.get(..words[0].text.len() - program.len()).unwrap_or_default();
+    let is_of_the_system = SYSTEM.contains(&directory);
+    let is_known = is_of_the_system && words[0].text.ends_with(program);
+    if !is_of_the_system {
+        line.run.push(base_name(&words[0].text).to_owned());
+    }
+    if WRITERS.contains(&program) {
+        let named = words.iter().skip(1).map(|word| base_name(&word.text).to_owned());
+        line.written.extend(named.filter(|name| !name.is_empty()));
+    }
     let inner = Inner { setting: Setting { assigns, ..setting }, depth: depth + 1 };
-    let is_transparent = if let Some(wrapper) = WRAPPERS.iter().find(|w| w.names.contains(&program))
-    {
-        inner.wrapped(line, wrapper, &words)
-    } else if SHELLS.contains(&program) {
-        // That one writes a file as well.
-        inner.shell(line, &words) && program != "script"
-    } else {
-        inner.others(line, program, &words);
-        false
-    };
-    // Only the system's own is known to do nothing else: `./sh -c ls` may be anything. A variable
-    // set before it reaches what it runs, which carries the mark already.
-    let directory = words[0].text.strip_suffix(program);
-    let is_known = matches!(directory, Some("" | "/bin/" | "/usr/bin/"));
-    line.commands[index].transparent = is_transparent && is_known && !assigns;
+    let is_transparent = inner.look(line, index, program, &words, is_of_the_system);
+    // A variable set before it reaches what it runs, which carries the mark already.
+    let is_there = matches!(directory, "" | "/bin/" | "/usr/bin/");
+    line.commands[index].transparent = is_transparent && is_known && is_there && !assigns;
 }
 
-/// Whether a word makes git run a program that is not named as a command. Only where settings are given
-/// does their name matter: a branch may be called anything.
-fn may_run_another(word: &Word) -> bool {
-    let text = word.text.to_ascii_lowercase();
-    let names_one = |setting: &&str| text.contains('=') && text.contains(*setting);
-    GIT_RUNS.contains(&text.as_str())
-        || text.starts_with("--exec=")
-        || text.starts_with("--upload-pack=")
-        || text.starts_with("--receive-pack=")
-        || text.starts_with("alias.")
-        || GIT_SETTINGS.iter().any(names_one)
+/// Where programs of the system are.
+const SYSTEM: &[&str] = &[
+    "",
+    "/bin/",
+    "/usr/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/usr/local/bin/",
+    "/opt/homebrew/bin/",
+    "/opt/local/bin/",
+];
+
+/// Whether what follows this word may be a command of its own.
+fn runs_commands(word: &Word, has_more: bool) -> bool {
+    let name = base_name(&word.text).to_ascii_lowercase();
+    let name = name.as_str();
+    let is_shell = SHELLS.contains(&name) || FOREIGN_SHELLS.contains(&name);
+    let is_wrapper = WRAPPERS.iter().any(|wrapper| wrapper.names.contains(&name));
+    let is_another = ["git", "find", "ssh", "eval", "source"].contains(&name);
+    is_shell || (has_more && (is_wrapper || is_another || SHELL_RUNNERS.contains(&name)))
 }
 
 /// Lists what a command runs.
@@ -232,10 +265,75 @@ struct Inner {
 }
 
 impl Inner {
+    /// Looks at a command by its program. Whether it changes nothing about what it runs.
+    fn look(
+        &self,
+        line: &mut Line,
+        index: usize,
+        program: &str,
+        words: &[Word],
+        is_of_the_system: bool,
+    ) -> bool {
+        if let Some(wrapper) = WRAPPERS.iter().find(|w| w.names.contains(&program)) {
+            return self.wrapped(line, wrapper, words);
+        }
+        if SHELLS.contains(&program) {
+            return self.shell(line, words);
+        }
+        if FOREIGN_SHELLS.contains(&program) {
+            line.is_unclear(format!("`{program}` reads lines in its own way"));
+            self.lines_behind_c(line, words);
+            return false;
+        }
+        if SHELL_RUNNERS.contains(&program) {
+            if !self.lines_behind_c(line, words) {
+                line.is_unclear("a shell reads its commands from elsewhere");
+            }
+            return false;
+        }
+        if let Some(subcommand) = program.strip_prefix("git-").filter(|name| !name.is_empty()) {
+            let mut whole = vec![Word::of("git"), Word::of(subcommand)];
+            whole.extend_from_slice(&words[1..]);
+            push(line, whole, self.setting.clone(), self.depth);
+            return false;
+        }
+        match program {
+            "git" => git::look(line, words),
+            "find" | "gfind" | "fd" | "fdfind" => self.found(line, words),
+            "ssh" => self.ssh(line, words),
+            _ if builtins::look(line, program, words) => {}
+            _ => self.others(line, index, program, words, is_of_the_system),
+        }
+        false
+    }
+
+    fn others(
+        &self,
+        line: &mut Line,
+        index: usize,
+        program: &str,
+        words: &[Word],
+        is_of_the_system: bool,
+    ) {
+        let class = class(program, is_of_the_system);
+        programs::look(line, index, class, &self.setting.feed);
+        if class == Class::Interpreter {
+            let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
+            line.run.extend(script.map(|word| base_name(&word.text).to_owned()));
+        }
+        if let Class::Runner | Class::Unknown = class {
+            let last = words.len() - 1;
+            let mut places = (1..words.len()).filter(|at| runs_commands(&words[*at], *at < last));
+            if let Some(at) = places.next() {
+                push(line, words[at..].to_vec(), self.setting.clone(), self.depth);
+            }
+        }
+    }
+
     /// Whether the wrapper changes nothing about what it runs.
     fn wrapped(&self, line: &mut Line, wrapper: &Wrapper, words: &[Word]) -> bool {
         let mut at = 1;
-        let mut setting = self.setting;
+        let mut setting = self.setting.clone();
         let mut replaced: Option<String> = None;
         while let Some(word) = words.get(at) {
             let Some(text) = word.fixed() else {
@@ -247,6 +345,7 @@ impl Inner {
                 break;
             }
             if wrapper.takes_assignments && is_setting(text) {
+                environment::look(line, word, true);
                 setting.assigns = true;
                 at += 1;
                 continue;
@@ -261,7 +360,13 @@ impl Inner {
             }
             match wrapper.option(text) {
                 Taken::Alone => at += 1,
-                Taken::WithNext => at += 2,
+                Taken::WithNext => {
+                    // `strace -o '|command'`.
+                    if words.get(at + 1).is_some_and(|value| value.text.starts_with(['|', '!'])) {
+                        line.is_unclear(format!("an option of `{}` runs a command", words[0].text));
+                    }
+                    at += 2;
+                }
                 Taken::NotKnown if text == "-v" || text == "-V" => return false,
                 Taken::NotKnown => {
                     line.is_unclear(format!("`{text}` is no known option of `{}`", words[0].text));
@@ -273,6 +378,7 @@ impl Inner {
         let mut inner: Vec<Word> = words.get(at..).unwrap_or_default().to_vec();
         // Assignments may follow `--` too.
         while wrapper.takes_assignments && inner.first().is_some_and(|w| is_setting(&w.text)) {
+            environment::look(line, &inner[0], true);
             setting.assigns = true;
             inner.remove(0);
         }
@@ -282,9 +388,13 @@ impl Inner {
         if inner[0].text.starts_with('-') {
             line.is_unclear(format!("`{}` has an option where a program must be", words[0].text));
         }
+        if wrapper.joins {
+            self.joined(line, &words[0].text, &inner);
+            return false;
+        }
         if wrapper.appends_arguments {
             let holds = |word: &Word| replaced.as_ref().is_some_and(|r| word.text.contains(r));
-            let runs_a_shell = inner.iter().any(|w| SHELLS.contains(&base_name(&w.text)));
+            let runs_a_shell = inner.iter().any(|word| runs_a_shell(word));
             if holds(&inner[0]) || runs_a_shell {
                 line.is_unclear("which program it runs is only known when it runs");
             }
@@ -292,7 +402,7 @@ impl Inner {
                 *word = Word::unknown(Shape::Many);
             }
             inner.push(Word::unknown(Shape::Many));
-            setting.is_fed = true;
+            setting.feed.is_piped = true;
         }
         push(line, inner, setting, self.depth);
         // `time -o file` writes that file.
@@ -302,63 +412,140 @@ impl Inner {
 
     /// `sh -c 'line'` is that line; a shell that reads its commands elsewhere is unclear.
     fn shell(&self, line: &mut Line, words: &[Word]) -> bool {
-        let is_su = ["su", "runuser"].contains(&base_name(&words[0].text));
-        for (at, word) in words.iter().enumerate().skip(1) {
+        const ALONE: &[&str] =
+            &["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"];
+        let (mut has_line, mut reads_elsewhere, mut options_end) = (false, false, false);
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
             let Some(text) = word.fixed() else {
                 line.is_unclear("what the shell runs is only known when it runs");
                 return false;
             };
-            let is_script = text == "--command"
-                || (text.starts_with('-') && !text.starts_with("--") && text.contains('c'));
-            if is_script {
-                let Some(script) = words.get(at + 1).and_then(Word::fixed) else {
-                    line.is_unclear("what the shell runs is only known when it runs");
-                    return false;
-                };
-                let before = line.commands.len();
-                Reader::new(script.as_bytes(), self.depth, line).read_all();
-                for command in &mut line.commands[before..] {
-                    command.assigns |= self.setting.assigns;
-                }
-                return text == "-c" && at == 1 && !is_su;
-            }
-            let reads_elsewhere = text == "-s" || text == "-";
-            if reads_elsewhere {
+            if options_end || !text.starts_with(['-', '+']) || text == "+" {
                 break;
             }
-            if !text.starts_with(['-', '+']) {
-                // The user to become, or a script, which is a program of its own. Whoever allows
-                // `sh script` has allowed the script.
-                if is_su {
-                    continue;
+            at += 1;
+            if text == "--" || text == "-" {
+                options_end = true;
+                continue;
+            }
+            if text.starts_with("--") {
+                if !ALONE.contains(&text) {
+                    line.is_unclear(format!("`{text}` is no known option of a shell"));
+                    at += usize::from(!text.contains('='));
                 }
-                let index = line.commands.len();
-                push(line, words[at..].to_vec(), self.setting, self.depth);
-                if let Some(script) = line.commands.get_mut(index) {
-                    script.transparent = true;
+                continue;
+            }
+            for letter in text.chars().skip(1) {
+                match letter {
+                    'c' if text.starts_with('-') => has_line = true,
+                    's' => reads_elsewhere = true,
+                    'o' | 'O' => at += 1,
+                    _ if "abefhiklmnprtuvxBCEHPT".contains(letter) => {}
+                    _ => line.is_unclear(format!("`{text}` is no known option of a shell")),
                 }
-                return false;
+            }
+            let set = words.get(at - 1).filter(|_| text.contains(['o', 'O'])).and_then(Word::fixed);
+            if set.is_some_and(|name| !SHELL_SETTINGS.contains(&name)) {
+                line.is_unclear(format!("`{text}` changes how a shell reads"));
             }
         }
-        line.is_unclear("a shell reads its commands from elsewhere");
+        let Some(word) = words.get(at).filter(|_| has_line || !reads_elsewhere) else {
+            line.is_unclear("a shell reads its commands from elsewhere");
+            return false;
+        };
+        if has_line {
+            self.line_of_shell(line, word);
+            return at == 2 && words[1].text == "-c";
+        }
+        if ["/dev/", "/proc/"].iter().any(|place| word.text.starts_with(place)) {
+            line.is_unclear("a shell reads its commands from elsewhere");
+        }
+        // A script, which is a program of its own: a rule that allows `sh script` allows the script.
+        line.run.push(base_name(&word.text).to_owned());
+        let index = line.commands.len();
+        push(line, words[at..].to_vec(), self.setting.clone(), self.depth);
+        if let Some(script) = line.commands.get_mut(index) {
+            script.transparent = true;
+        }
         false
     }
 
-    fn others(&self, line: &mut Line, program: &str, words: &[Word]) {
-        match program {
-            "find" | "gfind" | "fd" => self.found(line, words),
-            "ssh" | "watch" => self.joined(line, program, words),
-            "git" if words.iter().skip(1).any(may_run_another) => {
-                line.is_unclear("it lets `git` run another program");
-            }
-            _ => {}
+    /// A line that a shell is given.
+    fn line_of_shell(&self, line: &mut Line, word: &Word) {
+        let Some(script) = word.fixed() else {
+            line.is_unclear("what the shell runs is only known when it runs");
+            return;
+        };
+        let before = line.commands.len();
+        Reader::new(script.as_bytes(), self.depth, line).read_all();
+        for command in &mut line.commands[before..] {
+            command.assigns |= self.setting.assigns;
         }
+    }
+
+    /// Reads the lines behind each `-c`, wherever it stands. Whether there is one, among options that are known.
+    fn lines_behind_c(&self, line: &mut Line, words: &[Word]) -> bool {
+        const LONG: &[&str] = &[
+            "--quiet",
+            "--return",
+            "--append",
+            "--flush",
+            "--force",
+            "--login",
+            "--preserve-environment",
+        ];
+        let mut has_line = false;
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            at += 1;
+            let text = word.text.as_str();
+            if word.fixed().is_none() {
+                line.is_unclear("what the shell runs is only known when it runs");
+            }
+            if let Some(long) = text.strip_prefix("--command") {
+                let next = match long.strip_prefix('=') {
+                    Some(value) => Some(Word::of(value)),
+                    None => words.get(at).cloned(),
+                };
+                has_line |= next.is_some();
+                next.iter().for_each(|next| self.line_of_shell(line, next));
+            } else if text.starts_with("--") {
+                if text != "--" && !LONG.contains(&text) {
+                    line.is_unclear(format!("`{text}` is no known option of `{}`", words[0].text));
+                }
+            } else if let Some(letters) = text.strip_prefix('-') {
+                let Some((_, attached)) = letters.split_once('c') else { continue };
+                let next = match attached {
+                    "" => words.get(at).cloned(),
+                    attached => Some(Word::of(attached)),
+                };
+                has_line |= next.is_some();
+                next.iter().for_each(|next| self.line_of_shell(line, next));
+            }
+        }
+        has_line
     }
 
     /// `find … -exec command ;`
     fn found(&self, line: &mut Line, words: &[Word]) {
         const RUNS: &[&str] =
             &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+        let is_fd = base_name(&words[0].text).starts_with("fd");
+        if words.iter().any(|word| word.shape == Shape::Many) {
+            line.is_unclear("what it looks for, and runs, is only known when it runs");
+        }
+        let is_hidden = |text: &str| {
+            !RUNS.contains(&text)
+                && (text.starts_with("--exec")
+                    || (is_fd
+                        && !text.starts_with("--")
+                        && text.starts_with('-')
+                        && text.contains(['x', 'X'])))
+        };
+        if words.iter().skip(1).any(|word| is_hidden(&word.text)) {
+            line.is_unclear("an option of it runs a command");
+        }
         let mut rest = words;
         while let Some(at) = rest.iter().position(|w| w.fixed().is_some_and(|t| RUNS.contains(&t)))
         {
@@ -367,38 +554,105 @@ impl Inner {
             let length = rest.iter().position(is_end).unwrap_or(rest.len());
             let mut inner = rest[..length].to_vec();
             if !inner.is_empty() {
-                let is_shell = SHELLS.contains(&base_name(&inner[0].text));
                 if inner[0].text.contains("{}")
-                    || (is_shell
+                    || (runs_a_shell(&inner[0])
                         && inner[1..].iter().any(|w| w.text.len() > 2 && w.text.contains("{}")))
                 {
                     line.is_unclear("which program it runs is only known when it runs");
                 }
                 inner.push(Word::unknown(Shape::Many));
-                push(line, inner, self.setting, self.depth);
+                push(line, inner, self.setting.clone(), self.depth);
             }
             rest = &rest[length..];
         }
     }
 
-    /// Programs that join their arguments to a line for a shell.
-    fn joined(&self, line: &mut Line, program: &str, words: &[Word]) {
-        let is_ssh = program == "ssh";
-        let valued = if is_ssh { "bcDeEFIiJlLmoOpQRSWw" } else { "nqs" };
+    /// `ssh [options] host [options] command…`: it takes options on both sides of the host.
+    fn ssh(&self, line: &mut Line, words: &[Word]) {
+        const SETTINGS: &[&str] = &[
+            "addressfamily",
+            "batchmode",
+            "compression",
+            "connectionattempts",
+            "connecttimeout",
+            "forwardagent",
+            "hostkeyalias",
+            "hostname",
+            "identitiesonly",
+            "identityfile",
+            "loglevel",
+            "numberofpasswordprompts",
+            "passwordauthentication",
+            "port",
+            "preferredauthentications",
+            "requesttty",
+            "serveralivecountmax",
+            "serveraliveinterval",
+            "stricthostkeychecking",
+            "user",
+            "userknownhostsfile",
+        ];
+        const PLAIN: &str = "46AaCfGgKkMNnqsTtVvXxYy";
+        const VALUED: &str = "BbcDeEiJLlmOopQRSWw";
         let mut at = 1;
-        while let Some(text) = words.get(at).map(|w| w.text.as_str()) {
-            if !text.starts_with('-') {
+        let mut has_host = false;
+        while let Some(word) = words.get(at) {
+            let Some(text) = word.fixed() else {
+                if !has_host
+                    && word.shape == Shape::One
+                    && !word.text.is_empty()
+                    && !word.text.starts_with('-')
+                {
+                    has_host = true;
+                    at += 1;
+                    continue;
+                }
+                line.is_unclear("what `ssh` runs is only known when it runs");
+                break;
+            };
+            let Some(letters) = text.strip_prefix('-') else {
+                if has_host {
+                    break;
+                }
+                has_host = true;
+                at += 1;
+                continue;
+            };
+            at += 1;
+            if text == "--" {
+                at += usize::from(!has_host);
                 break;
             }
-            let takes_next = text.len() == 2 && text[1..].chars().all(|c| valued.contains(c));
-            at += if takes_next { 2 } else { 1 };
+            let Some((place, letter)) = letters.char_indices().find(|(_, c)| !PLAIN.contains(*c))
+            else {
+                continue;
+            };
+            if !VALUED.contains(letter) {
+                line.is_unclear(format!("`{text}` is no known option of `ssh`"));
+                continue;
+            }
+            let attached = &letters[place + 1..];
+            let value = match attached {
+                "" => {
+                    at += 1;
+                    words.get(at - 1).map_or("", |word| word.text.as_str())
+                }
+                attached => attached,
+            };
+            let key = value.split(['=', ' ']).next().unwrap_or_default().to_ascii_lowercase();
+            if letter == 'o' && !SETTINGS.contains(&key.as_str()) {
+                line.is_unclear(format!("the setting `{key}` of `ssh` may run a command"));
+            }
         }
-        at += usize::from(is_ssh);
-        let rest = words.get(at..).unwrap_or_default();
-        if rest.is_empty() {
+        self.joined(line, "ssh", words.get(at..).unwrap_or_default());
+    }
+
+    /// Words that are joined to a line for a shell.
+    fn joined(&self, line: &mut Line, program: &str, words: &[Word]) {
+        if words.is_empty() {
             return;
         }
-        let texts: Option<Vec<&str>> = rest.iter().map(Word::fixed).collect();
+        let texts: Option<Vec<&str>> = words.iter().map(Word::fixed).collect();
         match texts {
             Some(texts) => {
                 Reader::new(texts.join(" ").as_bytes(), self.depth, line).read_all();
@@ -406,6 +660,30 @@ impl Inner {
             None => line.is_unclear(format!("what `{program}` runs is only known when it runs")),
         }
     }
+}
+
+/// Settings of shells that change nothing about what runs.
+const SHELL_SETTINGS: &[&str] = &[
+    "errexit",
+    "nounset",
+    "pipefail",
+    "xtrace",
+    "verbose",
+    "noclobber",
+    "noglob",
+    "posix",
+    "allexport",
+    "nullglob",
+    "globstar",
+    "dotglob",
+    "failglob",
+    "inherit_errexit",
+    "lastpipe",
+];
+
+fn runs_a_shell(word: &Word) -> bool {
+    let name = base_name(&word.text);
+    SHELLS.contains(&name) || FOREIGN_SHELLS.contains(&name) || SHELL_RUNNERS.contains(&name)
 }
 
 /// `env` and `sudo` take anything with a `=` in it for a variable.

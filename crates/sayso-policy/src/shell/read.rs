@@ -1,7 +1,9 @@
 //! The reader: from bytes to simple commands, in one pass.
 
 use super::peel::{Setting, push};
-use super::{DEPTH_MAX, FileUse, Line, Shape, Word};
+use super::{
+    DEPTH_MAX, Feed, FileUse, Line, Shape, Word, arithmetic, base_name, environment, mentions,
+};
 
 /// Files that are no files, or lead nowhere.
 const HARMLESS_FILES: &[&str] =
@@ -12,7 +14,8 @@ pub(super) const PASSED_OVER: &[&str] =
     &["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"];
 
 /// Constructs whose insides follow other rules than a command does.
-pub(super) const NOT_READ: &[&str] = &["case", "esac", "select", "function", "coproc", "[["];
+pub(super) const NOT_READ: &[&str] =
+    &["case", "esac", "select", "function", "coproc", "[[", "repeat", "foreach", "always", "end"];
 
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -29,12 +32,15 @@ struct Building {
     words: Vec<Word>,
     /// Whether the first word was written without any quote, so that it may be a keyword.
     first_is_bare: bool,
+    /// `NAME=value` before the program.
+    assignments: Vec<Word>,
+    /// Whether an expansion sets a variable.
     assigns: bool,
-    /// Whether something other than a terminal is its input.
-    is_fed: bool,
+    feed: Feed,
 }
 
 struct Heredoc {
+    number: usize,
     delimiter: Vec<u8>,
     strips_tabs: bool,
     is_literal: bool,
@@ -130,7 +136,8 @@ impl<'a> Reader<'a> {
                     let is_pipe = !self.next_is("||");
                     self.at += if !is_pipe || self.next_is("|&") { 2 } else { 1 };
                     self.finish();
-                    self.current.is_fed = is_pipe;
+                    self.current.feed.is_piped = is_pipe;
+                    self.line.has_feed |= is_pipe;
                 }
                 b')' => {
                     self.at += 1;
@@ -171,9 +178,11 @@ impl<'a> Reader<'a> {
     }
 
     fn group(&mut self) {
+        self.line.has_group = true;
+        let follows = !self.current.words.is_empty() || !self.current.assignments.is_empty();
         if self.next_is("((") {
             self.line.is_unclear("it has an arithmetic command");
-        } else if !self.current.words.is_empty() || self.current.assigns {
+        } else if follows || self.current.assigns {
             self.line.is_unclear("a bracket follows a word: a function, a list or a pattern");
         }
         self.at += 1;
@@ -199,7 +208,7 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         if is_assignment && self.current.words.is_empty() {
-            self.current.assigns = true;
+            self.current.assignments.push(word);
             return;
         }
         if self.current.words.is_empty() {
@@ -312,8 +321,21 @@ impl<'a> Reader<'a> {
         let alone = if quoted { Shape::One } else { Shape::Many };
         match self.peek() {
             Some(b'(') => {
+                if let Some(computed) = arithmetic::read(&self.bytes[self.at..]) {
+                    self.at += computed.length;
+                    self.line.computes_with_names |= computed.has_names;
+                    draft.unknown(Shape::One);
+                    return;
+                }
+                if self.next_is("((") {
+                    self.line.is_unclear("it computes what is not plain");
+                }
                 self.at += 1;
                 self.substitution();
+                draft.unknown(alone);
+            }
+            Some(b'[') => {
+                self.line.is_unclear("it computes what is not plain");
                 draft.unknown(alone);
             }
             Some(b'{') => {
@@ -331,6 +353,10 @@ impl<'a> Reader<'a> {
             Some(byte) if byte.is_ascii_alphanumeric() || byte == b'_' => {
                 while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
                     self.at += 1;
+                }
+                // zsh takes what follows for the place in a list, and computes it.
+                if self.peek() == Some(b'[') {
+                    self.line.is_unclear("it computes what is not plain");
                 }
                 draft.unknown(alone);
             }
@@ -395,14 +421,43 @@ impl<'a> Reader<'a> {
         if is_one { Shape::One } else { Shape::Many }
     }
 
+    /// Only the forms that evaluate nothing but what was read are understood.
     fn judge_parameter(&mut self, body: &[u8]) {
-        let name = body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-        if body[name..].starts_with(b"=") || body[name..].starts_with(b":=") {
-            self.current.assigns = true;
+        let body = body.strip_prefix(b"#").filter(|rest| !rest.is_empty()).unwrap_or(body);
+        let is_special = body.first().is_some_and(|b| b"@*#?-$".contains(b));
+        let name = match is_special {
+            true => 1,
+            false => body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count(),
+        };
+        let mut rest = &body[name..];
+        if name == 0 && !rest.is_empty() {
+            self.line.is_unclear("a variable is expanded in a way that may run a command");
+            return;
         }
-        // Flags in brackets and the prompt's own language can run what a variable holds.
-        if body.starts_with(b"(") || body.ends_with(b"@P") {
-            self.line.is_unclear("a variable is expanded as a command");
+        if let Some(place) = rest.strip_prefix(b"[") {
+            let end = place.iter().position(|b| *b == b']').unwrap_or(place.len());
+            let is_plain = matches!(&place[..end], b"@" | b"*")
+                || (end > 0 && place[..end].iter().all(u8::is_ascii_digit));
+            if !is_plain {
+                self.line.is_unclear("the place in a list is computed");
+            }
+            rest = place.get(end + 1..).unwrap_or_default();
+        }
+        if rest.starts_with(b"=") || rest.starts_with(b":=") {
+            self.current.assigns = true;
+            let name = String::from_utf8_lossy(&body[..name]).into_owned();
+            environment::look_at_name(self.line, &name);
+        }
+        let is_digits = |text: &[u8]| text.iter().all(|b| b.is_ascii_digit() || b" :-".contains(b));
+        let is_understood = match rest {
+            [] | [b':', b'-' | b'=' | b'+' | b'?', ..] => true,
+            [b'-' | b'=' | b'+' | b'?' | b'#' | b'%' | b'/' | b'^' | b',', ..] => true,
+            [b':', digits @ ..] => is_digits(digits),
+            [b'@', letter] => b"QULu".contains(letter),
+            [..] => false,
+        };
+        if !is_understood {
+            self.line.is_unclear("a variable is expanded in a way that may run a command");
         }
     }
 
@@ -465,17 +520,25 @@ impl<'a> Reader<'a> {
             self.line.is_unclear("a redirection leads nowhere");
             return;
         };
-        self.current.is_fed |= operator.starts_with('<');
+        self.line.has_feed |= operator.starts_with('<');
         if let "<<" | "<<-" = operator {
             if target.fixed().is_none() {
                 self.line.is_unclear("a here-document ends in an odd word");
             }
+            let number = self.line.heredocs;
+            self.line.heredocs += 1;
+            self.current.feed.heredocs.push(number);
             self.heredocs.push(Heredoc {
+                number,
                 delimiter: target.text.into_bytes(),
                 strips_tabs: operator == "<<-",
                 is_literal: is_quoted,
             });
             return;
+        }
+        match (operator, target.fixed()) {
+            ("<<<", Some(text)) => self.current.feed.texts.push(text.to_owned()),
+            _ => self.current.feed.is_piped |= operator.starts_with('<'),
         }
         let is_copy = operator.ends_with('&')
             && target.fixed().is_some_and(|t| {
@@ -486,6 +549,9 @@ impl<'a> Reader<'a> {
         });
         if operator != "<<<" && !is_copy && !leads_nowhere {
             let writes = operator.contains('>');
+            if writes {
+                self.line.written.push(base_name(&target.text).to_owned());
+            }
             self.line.files.push(FileUse { path: target, writes });
         }
     }
@@ -529,14 +595,31 @@ impl<'a> Reader<'a> {
             if !is_closed {
                 self.line.is_unclear("a here-document is not closed");
             }
+            let body = &self.bytes[start..end];
+            self.hand_over(heredoc.number, &String::from_utf8_lossy(body));
             if !heredoc.is_literal && self.may_go_deeper() {
-                let body = &self.bytes[start..end];
                 if body.windows(2).any(|pair| pair == b"\\\n") {
                     // Where such a document ends depends on the shell.
                     self.line.is_unclear("a here-document has joined lines");
                 }
                 Reader::new(body, self.depth, self.line).expansions();
                 self.depth -= 1;
+            }
+        }
+    }
+
+    /// Gives a here-document to the commands that read it.
+    fn hand_over(&mut self, number: usize, body: &str) {
+        let (mine, left) =
+            std::mem::take(&mut self.line.awaited).into_iter().partition(|(id, ..)| *id == number);
+        self.line.awaited = left;
+        let mine: Vec<(usize, usize, bool)> = mine;
+        for (_, at, is_unknown) in mine {
+            let mut found = vec![];
+            mentions::of_text(body, &mut found);
+            mentions::add(self.line, at, found);
+            if is_unknown && mentions::holds_shell_signs(body) {
+                self.line.commands[at].doubt("it is given what a shell would read");
             }
         }
     }
@@ -559,17 +642,17 @@ impl<'a> Reader<'a> {
 
     /// The command read so far is complete.
     fn finish(&mut self) {
-        let Building { mut words, mut first_is_bare, assigns, is_fed } =
+        let Building { mut words, mut first_is_bare, mut assignments, mut assigns, feed } =
             std::mem::take(&mut self.current);
         while first_is_bare && !words.is_empty() {
             let Some(first) = words[0].fixed() else { break };
             if PASSED_OVER.contains(&first) {
+                self.line.has_group = true;
                 words.remove(0);
                 // After a keyword an assignment is one again.
                 while words.first().is_some_and(|w| is_assignment(&w.text)) {
-                    words.remove(0);
+                    assignments.push(words.remove(0));
                     first_is_bare = false;
-                    push(self.line, vec![], Setting { assigns: true, is_fed: false }, self.depth);
                 }
                 continue;
             }
@@ -577,17 +660,37 @@ impl<'a> Reader<'a> {
                 self.line.is_unclear(format!("it has a `{first}`"));
             }
             if first == "for" {
-                // `for x in a b`: nothing runs here, and what the words hold was read already.
-                if !words.get(1).is_some_and(|name| is_harmless_name(&name.text)) {
-                    push(self.line, vec![], Setting { assigns: true, is_fed: false }, self.depth);
+                assigns |= self.looks_at_loop(&words);
+                // `for x do command`.
+                if words.get(2).and_then(Word::fixed) == Some("do") {
+                    words.drain(..2);
+                    continue;
                 }
                 words.clear();
             }
             break;
         }
-        if !words.is_empty() || assigns {
-            push(self.line, words, Setting { assigns, is_fed }, self.depth);
+        let is_exported = !words.is_empty();
+        for assignment in &assignments {
+            environment::look(self.line, assignment, is_exported);
         }
+        assigns |= !assignments.is_empty();
+        if !words.is_empty() || assigns {
+            push(self.line, words, Setting { assigns, feed }, self.depth);
+        }
+    }
+
+    /// `for x in a b`: nothing runs here, and what the words hold was read already. Whether the name of the
+    /// variable is more than the script's own business.
+    fn looks_at_loop(&mut self, words: &[Word]) -> bool {
+        self.line.has_group = true;
+        let name = words.get(1).map_or("", |word| word.text.as_str());
+        let was_odd = self.line.sets_odd_values;
+        environment::look_at_name(self.line, name);
+        let is_plain =
+            |word: &Word| word.fixed().is_some_and(|t| !t.contains(['[', '(', '$', '`']));
+        self.line.sets_odd_values = was_odd || !words.iter().skip(2).all(is_plain);
+        !environment::is_small(name)
     }
 }
 
@@ -604,13 +707,6 @@ fn is_variable(text: &[u8]) -> bool {
     };
     let starts_well = name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
     starts_well && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
-}
-
-/// Whether a variable of this name is the script's own business: programs look at capital letters,
-/// and zsh at some paths.
-fn is_harmless_name(name: &str) -> bool {
-    let is_small = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    is_small && !name.contains("path") && !name.contains("proxy") && !name.contains("config")
 }
 
 fn is_assignment(word: &str) -> bool {

@@ -6,7 +6,8 @@ use super::*;
 fn found(text: &str) -> (Vec<String>, bool) {
     let line = Line::read(text);
     let commands = line.commands.iter().filter(|c| !c.transparent).map(Simple::in_words).collect();
-    (commands, line.unclear.is_some())
+    let all: Vec<usize> = (0..line.commands.len()).collect();
+    (commands, line.unclear_but_for(&all).is_some())
 }
 
 #[test]
@@ -15,7 +16,7 @@ fn the_commands_of_a_line_are_found() {
         ("git status", &["git status"]),
         ("git status; rm -rf x", &["git status", "rm -rf x"]),
         ("a && b || c | d & e", &["a", "b", "c", "d", "e"]),
-        ("a\nb\r", &["a", "b\r"]),
+        ("a\nb\n", &["a", "b"]),
         ("(a; b) && c", &["a", "b", "c"]),
         ("{ a; b; }", &["a", "b"]),
         ("! a", &["a"]),
@@ -37,7 +38,6 @@ fn the_commands_of_a_line_are_found() {
         ("while a; do b; done", &["a", "b"]),
         ("for x in 1 2; do rm $x; done", &["rm …"]),
         ("env X=1 cmd", &["env X=1 cmd", "cmd"]),
-        ("env ~A=1 =2 cmd", &["env ~A=1 =2 cmd", "cmd"]),
         ("sudo -u root rm -rf /", &["sudo -u root rm -rf /", "rm -rf /"]),
         ("sudo -n -- rm x", &["sudo -n -- rm x", "rm x"]),
         ("nohup time timeout -k 5 10 nice -n 3 cmd x", &["cmd x"]),
@@ -64,7 +64,7 @@ fn the_commands_of_a_line_are_found() {
         ("cat <<-E\n\tx\n\tE\nb", &["cat", "b"]),
         ("cat <<< \"$(a)\"", &["a", "cat"]),
         ("X=1 cmd", &["cmd"]),
-        ("git -c a=b -C d push", &["git -c a=b -C d push"]),
+        ("git -c user.name=b -C d push", &["git -c user.name=b -C d push"]),
         ("a 2>&1 >/dev/null", &["a"]),
         ("echo é ü", &["echo é ü"]),
         ("[ -f x ] && a", &["[ -f x ]", "a"]),
@@ -75,7 +75,7 @@ fn the_commands_of_a_line_are_found() {
         commands.sort();
         expected.sort();
         assert_eq!(commands, expected, "{text:?}");
-        assert!(!unclear, "{text:?} is unclear: {:?}", Line::read(text).unclear);
+        assert!(!unclear, "{text:?} is unclear: {:?}", Line::read(text).unclear());
     }
 }
 
@@ -88,7 +88,7 @@ fn what_git_may_be_made_to_run_is_unclear() {
         ("git rebase -x 'git push' HEAD~1", true),
         ("git -c core.sshCommand='rm -rf ~' fetch", true),
         ("git -c alias.x='!rm' x", true),
-        ("git --exec-path=/x status", false),
+        ("git --exec-path=/x status", true),
         ("git fetch --upload-pack=evil o", true),
         ("flock /tmp/l -c 'git push'", true),
         ("unshare -r git push", true),
@@ -147,6 +147,7 @@ fn what_cannot_be_told_is_unclear_and_the_rest_is_still_found() {
         ("rm x; echo y | sudo -s", "rm x"),
         ("rm x; $=y", "rm x"),
         ("rm x; y\0", "rm x"),
+        ("rm x; env ~A=1 =2 y", "rm x"),
     ];
     for (text, expected) in table {
         let (commands, unclear) = found(text);
@@ -226,7 +227,7 @@ fn depth_and_number_are_bounded() {
         "a<<E\n".repeat(20_000),
         "x".repeat(2_000_000),
     ] {
-        assert!(Line::read(&text).unclear.is_some(), "{:?}", &text[..10]);
+        assert!(Line::read(&text).unclear().is_some(), "{:?}", &text[..10]);
     }
 }
 
@@ -242,7 +243,7 @@ mod properties {
         match way {
             0 => format!("{inner}; true"),
             1 => format!("true && {inner} || false"),
-            2 => format!("({inner})"),
+            2 => format!("(true; {inner})"),
             3 => format!("echo $({inner})"),
             4 => format!("echo \"a $({inner}) b\" 'c'"),
             5 => format!("cat <({inner}) > out"),
@@ -289,10 +290,12 @@ mod properties {
 
         #[test]
         fn quoted_words_come_back_as_they_were(words in prop::collection::vec("[ -~é]{1,12}", 1..6)) {
+            // A bracket alone closes a group in zsh, quoted or not as far as is known here.
+            prop_assume!(!words.iter().any(|word| word == "{" || word == "}"));
             let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
-            let text = format!("run {}", quoted.collect::<Vec<_>>().join(" "));
+            let text = format!("printf {}", quoted.collect::<Vec<_>>().join(" "));
             let line = Line::read(&text);
-            prop_assert_eq!(line.unclear.as_deref(), None, "{}", text);
+            prop_assert_eq!(line.unclear(), None, "{}", text);
             let found: Vec<_> = line.commands[0].words[1..].iter().map(|w| w.text.clone()).collect();
             prop_assert_eq!(found, words);
         }

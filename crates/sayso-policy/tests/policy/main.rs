@@ -5,3 +5,5 @@ mod language;
 mod presets;
 mod properties;
 mod rulings;
+mod shells;
+mod smuggle;

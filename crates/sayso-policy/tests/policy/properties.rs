@@ -269,10 +269,10 @@ fn replay_counts_and_shows_what_changes() {
     let text = |tool: &str, then: &str| {
         format!("rules: [{{name: r, on: tool, match: {{tool: {tool}}}, then: {then}}}]")
     };
-    let one = policies(&[(Layer::Space, text("A", "ask"))]);
-    let two = policies(&[(Layer::Space, text("B", "deny"))]);
+    let one = policies(&[(Layer::Space, text("Read", "ask"))]);
+    let two = policies(&[(Layer::Space, text("Write", "deny"))]);
     let recorded = (0..30).map(|n| {
-        let tool = ["A", "B", "C"][n % 3];
+        let tool = ["Read", "Write", "Glob"][n % 3];
         let request = serde_json::from_value(json!({"on": "tool", "tool": tool})).unwrap();
         Recorded { name: format!("g{n}"), request }
     });

@@ -93,7 +93,8 @@ async fn open(
             Some(stream) => ask_once(stream, &request, &mut seen).await,
             None => None,
         };
-        if status.is_none() {
+        // Behind a request that was shed the server closes the connection.
+        if status.is_none_or(|status| status == 503) {
             stream = None;
         }
         // From when it was due, so that waiting for a connection counts.

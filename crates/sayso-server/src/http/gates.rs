@@ -308,6 +308,9 @@ struct NewOption {
     /// What picking it leads to.
     #[serde(default)]
     consequence: String,
+    /// Whether picking it is a no. Options that read as yes and no need not say so.
+    #[serde(default)]
+    declines: bool,
 }
 
 fn open(at: &Visitor, asked: Asked<0, Nothing, OpenGate>) -> Result<wire::Gate> {
@@ -379,7 +382,11 @@ impl ReviseGate {
         let shape = match (self.form.unwrap_or(usual), self.schema) {
             (words::Shape::Choice, None) => {
                 let options = self.options.into_iter();
-                let option = |o: NewOption| Choice { name: o.name, consequence: o.consequence };
+                let option = |NewOption { name, consequence, declines }: NewOption| Choice {
+                    name,
+                    consequence,
+                    declines,
+                };
                 let options = options.map(option).collect();
                 Shape::Choice { options, multi: self.multi, other: self.other }
             }
@@ -406,7 +413,8 @@ fn revise(at: &Visitor, asked: Asked<1, Nothing, ReviseGate>) -> Result<wire::Ga
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswerGate {
-    /// Yes or no. A text, a choice or a form is a yes with content; declining is a no.
+    /// approved is a yes, answered goes with a text, a choice or a form, rejected is a no. The content decides: whoever
+    /// picks an option that means no has rejected, and with another content an approval is an answer.
     verdict: words::Verdict,
     /// The digest of the card that was shown; refused when the card has changed since.
     digest: String,

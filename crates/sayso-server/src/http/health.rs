@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 /// How long the store has to take a write. Whoever asks is a machine that asks again.
 const PROBE_MAX: Duration = Duration::from_secs(4);
 
-/// For so long the last outcome counts. Nobody shows a credential here, so it costs one write a second at most.
+/// For so long the last write counts. Nobody shows a credential here, so it costs one write a second at most.
 const FRESH: Duration = Duration::from_secs(1);
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
@@ -33,31 +33,31 @@ async fn live() -> &'static str {
 pub(super) struct Readiness(Mutex<Option<(Instant, std::result::Result<(), Code>)>>);
 
 impl Readiness {
-    /// The last outcome if it is fresh, and one more otherwise. One write at a time.
+    /// What comes of one more write, unless the last one is fresh. One at a time.
     async fn outcome(&self, hall: &Arc<Hall>) -> std::result::Result<(), Code> {
         let mut last = self.0.lock().await;
-        if let Some((at, outcome)) = *last
-            && at.elapsed() < FRESH
-        {
-            return outcome;
+        let fresh = last.filter(|(at, _)| at.elapsed() < FRESH);
+        if let Some((_, Err(code))) = fresh {
+            return Err(code);
         }
-        let desk = hall.desk().clone();
-        let probe = tokio::task::spawn_blocking(move || {
-            // A newer program may have taken the store further than this one knows.
-            desk.check_schema()?;
-            desk.probe()
+        let (desk, is_written) = (hall.desk().clone(), fresh.is_some());
+        // A newer program may have taken the store further than this one knows. To read that costs little.
+        let probe = tokio::task::spawn_blocking(move || match desk.check_schema() {
+            Ok(()) if !is_written => (desk.probe(), true),
+            read => (read, false),
         });
-        let outcome = match tokio::time::timeout(PROBE_MAX, probe).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(error))) => Err(said(&error)),
-            Ok(Err(_)) => Err(Code::Failure),
+        let (outcome, counts) = match tokio::time::timeout(PROBE_MAX, probe).await {
+            Ok(Ok((outcome, is_write))) => (outcome.map_err(|error| said(&error)), is_write),
+            Ok(Err(_)) => (Err(Code::Failure), true),
             Err(_) => {
                 let limit = PROBE_MAX.as_secs();
                 tracing::error!("not ready: the store took no write within {limit} s");
-                Err(Code::Unreachable)
+                (Err(Code::Unreachable), true)
             }
         };
-        *last = Some((Instant::now(), outcome));
+        if counts {
+            *last = Some((Instant::now(), outcome));
+        }
         outcome
     }
 }

@@ -4,8 +4,8 @@
 use super::problem::KnownToken;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::{Extensions, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use sayso_core::guessing::pause_micros;
@@ -26,6 +26,21 @@ const ADDRESSES_MAX: usize = 4_096;
 /// The address somebody comes from.
 #[derive(Clone, Copy)]
 pub(super) struct Peer(pub(super) IpAddr);
+
+impl Peer {
+    /// The name of the place a request comes from, for counting wrong passphrases. A network of IPv6 is one place: its
+    /// addresses cost nothing.
+    pub(super) fn place_of(extensions: &Extensions) -> String {
+        match extensions.get::<ConnectInfo<Peer>>().map(|peer| peer.0.0.to_canonical()) {
+            None => "-".into(),
+            Some(IpAddr::V4(address)) => address.to_string(),
+            Some(IpAddr::V6(address)) => {
+                let [a, b, c, d, ..] = address.segments();
+                format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+            }
+        }
+    }
+}
 
 /// Wrong credentials, by address.
 #[derive(Default)]
@@ -84,8 +99,23 @@ pub(super) async fn look(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_is_one_place() {
+        let place = |address: &str| {
+            let mut extensions = Extensions::new();
+            extensions.insert(ConnectInfo(Peer(address.parse().unwrap())));
+            Peer::place_of(&extensions)
+        };
+        assert_eq!(place("10.0.0.7"), "10.0.0.7");
+        assert_eq!(place("::ffff:10.0.0.7"), "10.0.0.7");
+        assert_eq!(place("2001:db8:0:1:aaaa::1"), place("2001:db8:0:1:bbbb::2"));
+        assert_ne!(place("2001:db8:0:1::1"), place("2001:db8:0:2::1"));
+        assert_eq!(Peer::place_of(&Extensions::new()), "-");
+    }
 
     #[test]
     fn each_address_is_slowed_down_by_itself() {

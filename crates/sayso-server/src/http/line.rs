@@ -3,6 +3,7 @@
 
 use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
+use super::knocks::Peer;
 use super::parking::{Parking, Woken};
 use super::problem::Failed;
 use super::session::known;
@@ -10,8 +11,8 @@ use super::visit;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{Extensions, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use sayso_core::{Actor, Code, GateId, Refusal};
@@ -42,6 +43,7 @@ async fn call(
     State(hall): State<Arc<Hall>>,
     Path((space, call)): Path<(String, String)>,
     parking: Parking,
+    extensions: Extensions,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -49,7 +51,10 @@ async fn call(
     let answer = match call.as_str() {
         "wait" => wait(hall, space, secret, body, parking).await,
         "changes" => changes(hall, space, secret, body, parking).await,
-        "log_in" | "join" => blocking(move || let_in(&hall, &space, &call, &body)).await,
+        "log_in" | "join" => {
+            let from = Peer::place_of(&extensions);
+            blocking(move || let_in(&hall, &space, &call, &from, &body)).await
+        }
         _ => blocking(move || take(&hall, &space, secret.as_ref(), &call, &body)).await,
     };
     if answer.is_ok() {
@@ -77,7 +82,7 @@ fn take(
 
 /// Lets in whoever has no credential yet, by a passphrase or a code. The one answer there is to a wrong one
 /// does not tell whether there is such a space or person.
-fn let_in(hall: &Hall, space: &str, call: &str, body: &[u8]) -> Result<String> {
+fn let_in(hall: &Hall, space: &str, call: &str, from: &str, body: &[u8]) -> Result<String> {
     let room = hall.room(space);
     let minted = match call {
         "join" => {
@@ -86,7 +91,7 @@ fn let_in(hall: &Hall, space: &str, call: &str, body: &[u8]) -> Result<String> {
         }
         _ => {
             let (name, passphrase): (String, String) = read::<Handed<_>>(body)?.with;
-            known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, LoginFor::Program)?
+            known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, from, LoginFor::Program)?
         }
     };
     written(&minted)

@@ -45,6 +45,7 @@ mod words;
 pub use api::document;
 pub use hall::Hall;
 pub(crate) use line::LINE_HEADER;
+pub use pages::{PageRow, page_rows};
 pub use problem::Problem;
 pub(crate) use problem::{Failed, PROBLEM_JSON};
 pub use tls::TlsFiles;

@@ -99,9 +99,17 @@ pub(super) fn status(code: Code) -> StatusCode {
         }
         (_, Exit::TimedOut) => StatusCode::REQUEST_TIMEOUT,
         (_, Exit::OutcomeUnknown) => StatusCode::GATEWAY_TIMEOUT,
-        (_, Exit::Ok | Exit::Error | Exit::Unreachable | Exit::AuditBroken) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        (
+            _,
+            Exit::Ok
+            | Exit::Error
+            | Exit::Unreachable
+            | Exit::AuditBroken
+            | Exit::Unfinished
+            | Exit::HungUp
+            | Exit::Interrupted
+            | Exit::Terminated,
+        ) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

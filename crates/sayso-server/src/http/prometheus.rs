@@ -21,7 +21,8 @@ use std::sync::{Arc, PoisonError};
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How a gate may end.
-const OUTCOMES: [&str; 5] = ["approved", "rejected", "expired", "withdrawn", "superseded"];
+const OUTCOMES: [&str; 6] =
+    ["approved", "answered", "rejected", "expired", "withdrawn", "superseded"];
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
     Router::new().route("/metrics", get(scrape))

@@ -5,6 +5,7 @@
 
 use super::hall::{Credential, Hall, Room, Word};
 use super::health::blocking;
+use super::knocks::Peer;
 use super::passkeys::{self, Touched};
 use super::problem::Failed;
 use super::route::{Asked, Input, Nothing, take};
@@ -92,8 +93,9 @@ struct LogIn {
 }
 
 async fn log_in(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let_in(hall, request, |room, LogIn { name, passphrase }| {
-        known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, LoginFor::Browser)
+    let from = Peer::place_of(request.extensions());
+    let_in(hall, request, move |room, LogIn { name, passphrase }| {
+        known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, &from, LoginFor::Browser)
     })
     .await
 }

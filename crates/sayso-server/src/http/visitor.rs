@@ -70,7 +70,7 @@ impl Knock {
             }
             None => local.clone(),
         };
-        let desk = desk.seen_by(&caller.actor).into();
+        let desk = desk.served_to(&caller.actor).into();
         let (actor, hall) = (caller.actor.clone(), self.hall.clone());
         Ok(Visitor { desk, local, actor, hall, room, caller })
     }
@@ -112,12 +112,21 @@ impl Visitor {
     pub(super) fn with_gate<T>(&self, name: &str, work: impl Fn(GateId) -> Result<T>) -> Result<T> {
         let Ok(id) = name.parse() else { return work(self.gate(name)?) };
         match work(id) {
-            Err(error) if error.code() == Code::NotFound => work(self.gate(name)?),
+            Err(error) if error.code() == Code::NotFound && self.is_of_task(name) => {
+                work(self.gate(name)?)
+            }
             outcome => {
                 visit::note_gate(id);
                 outcome
             }
         }
+    }
+
+    /// Whether an id is one of a task.
+    fn is_of_task(&self, id: &str) -> bool {
+        let id = id.parse().ok();
+        let named = id.map(|id: TaskId| self.desk.task_names(&[id]));
+        named.is_some_and(|found| found.is_ok_and(|found| !found.is_empty()))
     }
 
     /// The task this means.

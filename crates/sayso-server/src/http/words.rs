@@ -23,8 +23,8 @@ macro_rules! words {
 }
 
 words! {
-    /// Yes or no.
-    Verdict for sayso_core::Verdict: Approved Rejected;
+    /// Yes, an answer with a content, or no.
+    Verdict for sayso_core::Verdict: Approved Answered Rejected;
     /// What sort of gate can be asked for; the others are asked by what they hold back.
     Kind for sayso_core::Kind:
         Work Approval Input Review Content Escalation Checkpoint Decision;

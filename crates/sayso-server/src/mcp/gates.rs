@@ -30,6 +30,9 @@ enum Opt {
         /// What picking it leads to.
         #[serde(default)]
         consequence: String,
+        /// Whether picking it is a no. Options that read as yes and no need not say so.
+        #[serde(default)]
+        declines: bool,
     },
 }
 
@@ -132,8 +135,8 @@ impl Words {
 
 fn choice(option: Opt) -> Choice {
     match option {
-        Opt::Name(name) => Choice { name, consequence: String::new() },
-        Opt::Full { name, consequence } => Choice { name, consequence },
+        Opt::Name(name) => Choice::named(name),
+        Opt::Full { name, consequence, declines } => Choice { name, consequence, declines },
     }
 }
 

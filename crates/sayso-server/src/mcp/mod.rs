@@ -102,9 +102,16 @@ struct Sitting {
 }
 
 impl Sitting {
+    /// Checks a deed; what is refused is written down.
+    fn check(&self, deed: Deed, what: &str) -> Result<()> {
+        Ok(self.actor.check(deed, what).inspect_err(|refusal| {
+            self.setup.desk.note_refusal(&self.actor, refusal);
+        })?)
+    }
+
     /// A credential that only asks sees no tasks.
     fn check_may_track(&self) -> Result<()> {
-        Ok(self.actor.check(Deed::Track, "read tasks")?)
+        self.check(Deed::Track, "read tasks")
     }
 
     /// Hands an answer to the agent.

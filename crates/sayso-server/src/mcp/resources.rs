@@ -4,7 +4,7 @@ use super::Sitting;
 use super::gates::json_of;
 use crate::wire;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
-use sayso_core::TaskId;
+use sayso_core::{Deed, TaskId};
 use sayso_engine::{ADMIN_POLICY, GateFilter, Result, SPACE_POLICY, SettingKind};
 
 /// How to work with people, in short. Told to every model that connects.
@@ -77,6 +77,7 @@ fn protocol(at: &Sitting) -> String {
 
 /// The policies this agent is under, as they are in force.
 fn policy(at: &Sitting) -> Result<String> {
+    at.check(Deed::Track, "read what is set for the space")?;
     let own = format!("agent/{}", at.actor.name);
     let policies = at.setup.desk.settings(Some(SettingKind::Policy))?;
     let texts: Vec<_> = policies

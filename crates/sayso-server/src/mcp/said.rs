@@ -17,7 +17,7 @@ pub(super) struct Said {
     /// open, answered, expired, withdrawn or superseded.
     state: &'static str,
     question: String,
-    /// approved or rejected, by a person or by what the policy makes of silence.
+    /// approved, answered or rejected, by a person or by what the policy makes of silence.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
     /// What the person said.
@@ -64,10 +64,10 @@ impl Said {
     }
 }
 
-/// Yes or no. Whoever picked an option or wrote a text has not said yes to anything by that.
+/// What was said amounts to. Where the policy takes silence for a yes, nobody picked or wrote anything.
 fn verdict(gate: &Gate) -> Option<Verdict> {
     let is_asked = gate.card.shape == Shape::Verdict;
-    gate.verdict().filter(|verdict| is_asked || *verdict == Verdict::Rejected)
+    gate.verdict().filter(|verdict| is_asked || *verdict != Verdict::Approved)
 }
 
 fn content(content: &Content) -> Option<Value> {
@@ -91,7 +91,7 @@ fn next(gate: &Gate) -> String {
             gate.handle(),
             silence(gate)
         ),
-        Some(Ending::Answered { answer, .. }) if answer.verdict == Verdict::Rejected => {
+        Some(Ending::Answered { answer, .. }) if answer.verdict.is_no() => {
             "That is a no. Do not do it, nor the same in another way.".into()
         }
         Some(Ending::Answered { .. }) => "Act on the answer.".into(),

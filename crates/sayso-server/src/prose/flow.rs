@@ -29,6 +29,14 @@ pub fn flow_event(event: &Event, asked: Option<&Gate>) -> Option<String> {
         Event::Ended { how, note, .. } => {
             format!("{} {}", how.as_str(), harmless_line(note)).trim_end().to_owned()
         }
+        Event::Adopted { home } => {
+            let place = home.place.in_words();
+            format!(
+                "taken over by {}, goes on in {}",
+                harmless_line(&home.name),
+                harmless_line(&place)
+            )
+        }
         Event::Stuck { why } => {
             format!("stuck: {}", shorten(&harmless_line(why), WHY_CHARS_MAX))
         }
@@ -44,8 +52,9 @@ fn said(heard: &Heard) -> String {
     let reason = answer.reason.as_deref().map(harmless_line);
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     let text = match answer.verdict {
-        Verdict::Rejected => "no: it is rejected".to_owned(),
-        Verdict::Approved => harmless_line(&answer.as_text()),
+        Verdict::Rejected if answer.content.is_empty() => "no: it is rejected".to_owned(),
+        Verdict::Rejected => format!("no: {}", harmless_line(&answer.as_text())),
+        Verdict::Approved | Verdict::Answered => harmless_line(&answer.as_text()),
     };
     match heard.gate {
         Some(_) => format!("{by} said {text}{reason}"),

@@ -72,7 +72,9 @@ fn consequences(gate: &Gate) -> Option<String> {
     let leads = |verdict| match (opened.kind, opened.kind.outcome(verdict), verdict) {
         (_, Outcome::Done, _) => "closes the task",
         (_, Outcome::Abandoned, _) => "closes the task as not done",
-        (Kind::Checkpoint, Outcome::Back, Verdict::Approved) => "lets the agent go on",
+        (Kind::Checkpoint, Outcome::Back, Verdict::Approved | Verdict::Answered) => {
+            "lets the agent go on"
+        }
         (Kind::Checkpoint, Outcome::Back, Verdict::Rejected) => "has the agent do it again",
         (_, Outcome::Back, _) => "gives the task back to the agent",
     };
@@ -80,8 +82,13 @@ fn consequences(gate: &Gate) -> Option<String> {
         Shape::Verdict => "a yes",
         Shape::Text | Shape::Choice { .. } | Shape::Form { .. } => "an answer",
     };
-    let (yes_leads, no_leads) = (leads(Verdict::Approved), leads(Verdict::Rejected));
-    Some(format!("{yes} {yes_leads}, a no {no_leads}"))
+    let said = match gate.card.shape {
+        Shape::Verdict => Verdict::Approved,
+        Shape::Text | Shape::Choice { .. } | Shape::Form { .. } => Verdict::Answered,
+    };
+    // An option that means no is an answer, too.
+    let no = if gate.card.shape.declining().is_empty() { "a no" } else { "declining to answer" };
+    Some(format!("{yes} {}, {no} {}", leads(said), leads(Verdict::Rejected)))
 }
 
 /// Who reads what is written: an answer on a task is a part of the task.
@@ -217,15 +224,18 @@ pub fn ending_in_words(gate: &Gate) -> String {
         None => "open".into(),
         Some(Ending::Answered { answer, by }) => {
             let said = match (answer.verdict, &answer.content) {
-                (Verdict::Approved, Content::None) => "approved".to_owned(),
-                (Verdict::Approved, Content::Arguments(_)) => {
+                (Verdict::Approved | Verdict::Answered, Content::None) => "approved".to_owned(),
+                (Verdict::Approved | Verdict::Answered, Content::Arguments(_)) => {
                     "approved with changed arguments".to_owned()
                 }
                 (
-                    Verdict::Approved,
+                    Verdict::Approved | Verdict::Answered,
                     Content::Text(_) | Content::Choice { .. } | Content::Form(_),
                 ) => {
                     format!("answered {:?}", shorten(&harmless_line(&answer.as_text()), 60))
+                }
+                (Verdict::Rejected, Content::Choice { .. }) => {
+                    format!("rejected with {:?}", shorten(&harmless_line(&answer.as_text()), 60))
                 }
                 (Verdict::Rejected, _) => "rejected".to_owned(),
             };

@@ -23,6 +23,9 @@ pub use unblocks::{unblocked, unblocks};
 
 use sayso_core::Timestamp;
 
+/// Stands behind an option that means no.
+pub const DECLINES: &str = " (rejects)";
+
 /// How long something has waited, as a surface may colour it. The words stand beside the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Age {

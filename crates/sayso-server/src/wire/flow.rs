@@ -171,6 +171,7 @@ impl Place {
             | Event::Ended { .. }
             | Event::Stuck { .. }
             | Event::Taken { .. }
+            | Event::Adopted { .. }
             | Event::Kept { .. }
             | Event::LetGo
             | Event::Unknown => {}
@@ -203,7 +204,11 @@ impl Place {
             Event::Stuck { why } => {
                 vec![FlowEvent { value: why.as_str().into(), ..self.event("flow:stuck") }]
             }
-            Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => vec![],
+            Event::Taken { .. }
+            | Event::Adopted { .. }
+            | Event::Kept { .. }
+            | Event::LetGo
+            | Event::Unknown => vec![],
         }
     }
 

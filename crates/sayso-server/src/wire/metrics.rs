@@ -58,6 +58,8 @@ pub struct OfRule {
     pub name: String,
     /// Yeses.
     pub approved: u64,
+    /// Texts, choices and forms.
+    pub answered: u64,
     /// Noes.
     pub rejected: u64,
     /// Yeses that came sooner than what was asked can be read.
@@ -80,7 +82,7 @@ impl Metrics {
     pub fn of(metrics: &CoreMetrics, time: Clock<'_>) -> Self {
         let span = metrics.until.as_micros().saturating_sub(metrics.since.as_micros()).max(1);
         let hours = span as f64 / 3.6e9;
-        let answered = metrics.approved + metrics.rejected;
+        let decided = metrics.approved + metrics.rejected;
         let seconds = |ms: u64| ms as f64 / 1e3;
         Self {
             since: time(metrics.since),
@@ -88,10 +90,10 @@ impl Metrics {
             open: metrics.open,
             asked: metrics.asked,
             asked_per_hour: metrics.asked as f64 / hours,
-            answered,
+            answered: decided + metrics.answered,
             hasty: metrics.hasty,
             unanswered: metrics.unanswered,
-            approval_rate: (answered > 0).then(|| metrics.approved as f64 / answered as f64),
+            approval_rate: (decided > 0).then(|| metrics.approved as f64 / decided as f64),
             to_answer: metrics.to_answer.map(|spread| ToAnswer {
                 half_seconds: seconds(spread.half_ms),
                 most_seconds: seconds(spread.most_ms),
@@ -118,7 +120,7 @@ impl Stretch {
 
 impl OfRule {
     fn of(rule: &CoreOfRule) -> Self {
-        let CoreOfRule { name, approved, rejected, hasty } = rule.clone();
-        Self { name, approved, rejected, hasty }
+        let CoreOfRule { name, approved, answered, rejected, hasty } = rule.clone();
+        Self { name, approved, answered, rejected, hasty }
     }
 }

@@ -106,6 +106,10 @@ pub struct Tally {
     pub failed: u64,
     /// Tasks that were ready and left alone, since they were begun on another machine.
     pub elsewhere: u64,
+    /// Turns that were ended since the worker was stopped.
+    pub interrupted: u64,
+    /// Whether ready tasks were left, since the budget was used up.
+    pub budget_used_up: bool,
     /// What it took.
     pub spent: Spent,
 }
@@ -113,7 +117,17 @@ pub struct Tally {
 impl Tally {
     /// A tally on the wire.
     pub fn of(tally: &CoreTally) -> Self {
-        let CoreTally { turns, completed, asked, failed, elsewhere, spent } = *tally;
-        Self { turns, completed, asked, failed, elsewhere, spent: Spent::of(&spent) }
+        let CoreTally { turns, completed, asked, failed, elsewhere, interrupted, is_spent, spent } =
+            *tally;
+        Self {
+            turns,
+            completed,
+            asked,
+            failed,
+            elsewhere,
+            interrupted,
+            budget_used_up: is_spent,
+            spent: Spent::of(&spent),
+        }
     }
 }

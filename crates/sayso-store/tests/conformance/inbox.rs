@@ -98,3 +98,59 @@ pub(crate) fn endings_under_way_are_found_by_time(world: &World) {
     assert_eq!(between(at(0), at(99), 2), [gates[3], gates[1]]);
     assert_eq!(between(at(10), at(11), 9), [gates[1]], "after the one, up to the other");
 }
+
+pub(crate) fn what_waits_is_read_in_turns(world: &World) {
+    let many: Vec<_> = (0..5).map(|n| question(world, "many", &format!("Number {n}?"))).collect();
+    let eve = question(world, "eve", "Which host?");
+    let kim = question(world, "kim", "Which port?");
+    let late = question(world, "eve", "Which user?");
+    let [m0, m1, m2, m3, m4] = [0, 1, 2, 3, 4].map(|n| many[n].opened.id);
+    let [eve, kim, late] = [&eve, &kim, &late].map(|gate| gate.opened.id);
+    let in_turn = |kinds: &[Kind], asker: Option<&str>, skip, limit| {
+        let read = |read: &mut sayso_store::Read<'_>| {
+            read.waiting_in_turn(world.space, kinds, asker, skip, limit)
+        };
+        let page = world.store.read(read).unwrap();
+        (page.items.iter().map(|row| row.id).collect::<Vec<_>>(), page.more)
+    };
+    let all = [m0, eve, kim, m1, late, m2, m3, m4];
+    assert_eq!(in_turn(&[], None, 0, 8), (all.to_vec(), false));
+    assert_eq!(in_turn(&[], None, 0, 3), (all[..3].to_vec(), true));
+    assert_eq!(in_turn(&[], None, 3, 3), (all[3..6].to_vec(), true));
+    assert_eq!(in_turn(&[], None, 6, 3), (all[6..].to_vec(), false));
+    assert_eq!(in_turn(&[], Some("many"), 1, 2), (vec![m1, m2], true));
+    assert_eq!(in_turn(&[Kind::Approval], None, 0, 9), (vec![], false));
+    assert_eq!(in_turn(&[Kind::Decision], Some("eve"), 0, 9), (vec![eve, late], false));
+    let before = |gate: GateId, asker: Option<&str>| {
+        let read = |read: &mut sayso_store::Read<'_>| {
+            let row = read.waited(gate)?.unwrap();
+            read.turns_before(world.space, &[], asker, &row)
+        };
+        world.store.read(read).unwrap()
+    };
+    for (place, gate) in all.iter().enumerate() {
+        assert_eq!(before(*gate, None), place);
+    }
+    assert_eq!(before(m3, Some("many")), 3);
+    // One that has ended is where it would be now.
+    let (answer, digest) = (sayso_core::Answer::text("80"), many[1].digest.to_string());
+    world.on_gate(m1, Command::Answer { answer, digest }, ann());
+    assert_eq!(in_turn(&[], None, 0, 9).0, [m0, eve, kim, m2, late, m3, m4]);
+    assert_eq!((before(m1, None), before(late, None)), (3, 4));
+    let count = |kinds: &[Kind], askers: &[&str]| {
+        let mut found =
+            world.store.read(|read| read.count_asked(world.space, kinds, askers)).unwrap();
+        found.sort();
+        found
+    };
+    let named = |name: &str, count| (name.to_owned(), count);
+    assert_eq!(count(&[], &["many", "eve", "nobody"]), [named("eve", 2), named("many", 4)]);
+    assert_eq!(count(&[Kind::Tool], &["many"]), []);
+    let others = |askers: &[&str]| {
+        let read = |read: &mut sayso_store::Read<'_>| {
+            read.count_asked_by_others(world.space, &[Kind::Decision], askers)
+        };
+        world.store.read(read).unwrap()
+    };
+    assert_eq!((others(&["many"]), others(&["eve", "many"]), others(&[])), (3, 1, 7));
+}

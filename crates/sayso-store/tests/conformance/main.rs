@@ -76,6 +76,7 @@ exercise_everywhere! {
     inbox:
         gates_that_ask_the_same_are_found_while_they_wait
         what_waits_is_listed_by_kind_and_asker
+        what_waits_is_read_in_turns
         endings_under_way_are_found_by_time;
     tasks:
         the_ready_come_by_priority_and_age

@@ -163,8 +163,10 @@ pub(crate) fn filters_by_what_tasks_are(world: &World) {
         ..filter()
     };
     assert_eq!(list(both), [urgent]);
-    let names =
-        world.store.read(|read| read.task_names(&[closed, TaskId::mint(at(0), 1), bug])).unwrap();
+    let names = world
+        .store
+        .read(|read| read.task_names(world.space, &[closed, TaskId::mint(at(0), 1), bug]))
+        .unwrap();
     let states: Vec<_> = names.iter().map(|(id, _, status)| (*id, *status)).collect();
     assert_eq!(states, [(closed, Status::Closed), (bug, Status::Open)]);
 }
@@ -285,6 +287,8 @@ pub(crate) fn led(world: &World, task: Option<TaskId>) -> Flow {
         phase: "build".into(),
         state: Default::default(),
         launcher: "ann".into(),
+        launcher_role: None,
+        place: None,
     };
     let flow = flow::apply(None, &Event::Started(Box::new(started)), at).unwrap();
     put(world, &flow, 1);

@@ -1,13 +1,15 @@
 //! What the branches of a phase make of a yes, of a no, and of nobody having been asked: known before anybody
 //! answers, as far as that can be told, and the same when somebody has.
 
-use super::definition::{Branch, Phase};
+use super::definition::{AnswerForm, Branch, Phase};
 use serde_json::{Value, json};
 
 /// How a question can be over when branches are looked at. Silence has a way of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     Yes,
+    /// Something was picked, written or filled in that is no no.
+    Content,
     No,
     /// Nobody was asked.
     Nothing,
@@ -25,6 +27,7 @@ impl Branch {
         let Some(when) = &self.when else { return Ok(true) };
         let (human, approved, asked) = match said {
             Said::Yes => (json!({"verdict": "approved"}), true, true),
+            Said::Content => (json!({"verdict": "answered"}), false, true),
             Said::No => (json!({"verdict": "rejected"}), false, true),
             Said::Nothing => (Value::Null, false, false),
         };
@@ -34,13 +37,23 @@ impl Branch {
 }
 
 impl Phase {
+    /// An answer to the question of this phase that is no no: only one that takes yes or no can be approved.
+    fn said_at_best(&self) -> Said {
+        match self.ask.as_ref().map(|ask| &ask.form) {
+            None | Some(AnswerForm::Approval) => Said::Yes,
+            Some(AnswerForm::Choice { .. } | AnswerForm::Text | AnswerForm::Form { .. }) => {
+                Said::Content
+            }
+        }
+    }
+
     /// The branches that a no may take: those that look at it, and those that no yes comes to, since one above
     /// takes every yes. What was not written for a no does not get one.
     pub(super) fn branches_for_a_no(&self) -> impl Iterator<Item = &Branch> {
         let mut is_every_yes_taken = false;
         self.next.iter().filter(move |branch| {
             let is_for_a_no = is_every_yes_taken || branch.looks_at_a_no();
-            is_every_yes_taken |= branch.surely_holds(Said::Yes);
+            is_every_yes_taken |= branch.surely_holds(self.said_at_best());
             is_for_a_no
         })
     }
@@ -53,7 +66,7 @@ impl Phase {
     /// How a question of this phase can be over, apart from a no: that ends the flow where no branch is for it.
     pub(super) fn can_be_said(&self) -> impl Iterator<Item = Said> {
         let may_be_unasked = self.ask.as_ref().is_none_or(|ask| ask.when.is_some());
-        let yes = self.ask.is_some().then_some(Said::Yes);
+        let yes = self.ask.is_some().then(|| self.said_at_best());
         yes.into_iter().chain(may_be_unasked.then_some(Said::Nothing))
     }
 }

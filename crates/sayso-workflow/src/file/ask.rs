@@ -1,7 +1,7 @@
 //! What a person is asked in a phase, from YAML.
 
 use super::PARTS_MAX;
-use super::definition::{AnswerForm, Options, PhaseAsk, To};
+use super::definition::{AnswerForm, Options, PhaseAsk, To, WrittenOption};
 use super::read::{Has, NAME_BYTES_MAX, Place, Reader};
 use super::template::Template;
 use sayso_core::{Choice, Risk, Shape};
@@ -112,16 +112,17 @@ impl Reader<'_> {
         }
         let mut options = vec![];
         for item in nodes.iter().take(PARTS_MAX) {
-            let (name, consequence) = match &item.tree {
+            let (name, consequence, declines) = match &item.tree {
                 Tree::Map(_) => {
-                    let known = ["name", "consequence"];
+                    let known = ["name", "consequence", "declines"];
                     let fields = item.fields("an option", &known, &mut self.mistakes);
                     if fields.get("name").is_none() {
                         self.mistakes.add(item.line, "an option needs a name", "add `name:`");
                     }
-                    (fields.get("name"), fields.get("consequence"))
+                    let declines = self.truth(&fields, "declines");
+                    (fields.get("name"), fields.get("consequence"), declines)
                 }
-                _ => (Some(item), None),
+                _ => (Some(item), None, false),
             };
             let mut text = |node: Option<&Node>| match node {
                 None => Some(Template { parts: vec![], key: "options", line: item.line }),
@@ -131,12 +132,15 @@ impl Reader<'_> {
                 }
             };
             if let (Some(name), Some(consequence)) = (text(name), text(consequence)) {
-                options.push((name, consequence));
+                options.push(WrittenOption { name, consequence, declines });
             }
         }
         let plain: Option<Vec<Choice>> = options
             .iter()
-            .map(|(name, _)| Some(Choice { name: name.plain()?, consequence: String::new() }))
+            .map(|option| {
+                let declines = option.declines;
+                Some(Choice { declines, ..Choice::named(option.name.plain()?) })
+            })
             .collect();
         if let Some(options) = plain.filter(|plain| !plain.is_empty()) {
             let shape = Shape::Choice { options, multi: false, other: false };

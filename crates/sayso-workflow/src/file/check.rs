@@ -1,7 +1,7 @@
 //! What is wrong with phases only together: names, ways that lead nowhere, phases nobody reaches.
 
 use super::answers::Said;
-use super::definition::{Branch, Phase, Target};
+use super::definition::{AnswerForm, Branch, Phase, PhaseAsk, Target};
 use sayso_policy::mistake::{Mistakes, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn check(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) {
     check_names(phases, mistakes);
     for phase in phases {
+        check_approved(phase, mistakes);
         check_no(phase, mistakes);
         check_branches(phase, mistakes);
     }
@@ -25,6 +26,21 @@ fn check_names(phases: &[Phase], mistakes: &mut Mistakes) {
         if line != phase.line {
             let what = format!("the name `{}` is taken by the phase on line {line}", phase.name);
             mistakes.add(phase.line, what, "give each phase a name of its own");
+        }
+    }
+}
+
+/// Only a question that takes yes or no is approved: a branch that waits for that elsewhere is never taken.
+fn check_approved(phase: &Phase, mistakes: &mut Mistakes) {
+    let takes_verdict = |ask: &PhaseAsk| matches!(ask.form, AnswerForm::Approval);
+    if phase.ask.as_ref().is_none_or(takes_verdict) {
+        return;
+    }
+    for branch in &phase.next {
+        if branch.when.as_ref().is_some_and(|when| when.names("approved")) {
+            let what = "a choice, a text or a form is answered, and never `approved`";
+            let fix = "look at `human.value`, at `human.verdict == 'rejected'` for a no, or ask with `approval:`";
+            mistakes.add(branch.line, what, fix);
         }
     }
 }

@@ -206,10 +206,21 @@ pub enum AnswerForm {
 /// The options of a choice.
 #[derive(Debug, Clone)]
 pub enum Options {
-    /// As the file has them: names and consequences.
-    Written(Vec<(Template, Template)>),
-    /// As an expression gives them: a list of texts, or of `{name, consequence}`.
+    /// As the file has them.
+    Written(Vec<WrittenOption>),
+    /// As an expression gives them: a list of texts, or of `{name, consequence, declines}`.
     Computed(Formula),
+}
+
+/// An option as a file has it.
+#[derive(Debug, Clone)]
+pub struct WrittenOption {
+    /// The text that is picked.
+    pub name: Template,
+    /// Where picking it leads to.
+    pub consequence: Template,
+    /// Whether picking it is a no.
+    pub declines: bool,
 }
 
 /// Whom a question is for.

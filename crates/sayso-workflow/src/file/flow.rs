@@ -80,6 +80,7 @@ impl Inbox {
             task: new.task,
             phase: definition.first().name.clone(),
             state: begin(new.input),
+            place: self.place(),
         };
         let claim = self.claim(None);
         self.on_desk(move |desk, asker| desk.lead_flow(asker, new, claim)).await

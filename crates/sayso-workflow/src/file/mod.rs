@@ -37,7 +37,7 @@
 //! | `output` | what the step gave. Of an agent: `text`, `summary`, `confidence` (0 to 1, where it said), `json` (the last block of JSON in its message). Of a command: `text`, `code`, and `json` where it printed JSON. With `each`: `text`, and `items`, one output for each. `cut` says whether the beginning of `text` was left out | `ask`, `set` and `next` of a phase with a step |
 //! | `asked` | whether a person was asked | `set` and `next` of a phase with `ask` |
 //! | `approved` | whether a person said yes. Where nobody was asked, nobody did | as `asked` |
-//! | `human` | what the person said: `verdict` (approved, rejected), `value`, `values`, `text`, `form`, `reason`, `by`; null where nobody was asked | as `asked` |
+//! | `human` | what the person said: `verdict` (approved, answered, rejected), `value`, `values`, `text`, `form`, `reason`, `by`; null where nobody was asked | as `asked` |
 //!
 //! # What never happens
 //! - A no goes nowhere by accident. It takes a branch of `next` that looks at `approved` or `human.verdict`,

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// What a person said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Human {
-    /// Yes or no.
+    /// approved for a bare yes, rejected for a no, answered for anything else.
     pub verdict: Verdict,
     /// What was said in one value: the pick, the text, the form; `yes` or `no` for a bare verdict.
     pub value: Value,
@@ -39,7 +39,7 @@ impl Human {
         match &answer.content {
             Content::None => {
                 let word = match answer.verdict {
-                    Verdict::Approved => "yes",
+                    Verdict::Approved | Verdict::Answered => "yes",
                     Verdict::Rejected => "no",
                 };
                 bare(vec![], word.into(), String::new(), None)
@@ -56,8 +56,13 @@ impl Human {
         }
     }
 
-    /// Whether it is a yes.
+    /// Whether it is a bare yes.
     pub fn approved(&self) -> bool {
         self.verdict == Verdict::Approved
+    }
+
+    /// Whether it is a no, in words or by an option that means one.
+    pub fn rejected(&self) -> bool {
+        self.verdict.is_no()
     }
 }

@@ -2,7 +2,7 @@
 //! whether a person is asked and what, what goes into the state, and where it goes on.
 
 use super::definition::{
-    AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Setting, Target, To, Work,
+    AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Setting, Target, To, Work, WrittenOption,
 };
 use super::output::shortened;
 use super::scope::{Heard, Scope};
@@ -222,7 +222,7 @@ impl Phase {
             Heard::Silence => {
                 return Ok(self.on_silence.as_ref().map_or(Way::Unanswered, Way::from));
             }
-            Heard::Answered(human) if !human.approved() => {
+            Heard::Answered(human) if human.rejected() => {
                 (self.branches_for_a_no().collect(), true)
             }
             Heard::Answered(_) | Heard::NotAsked => (self.next.iter().collect(), false),
@@ -270,8 +270,10 @@ fn options_of(options: &Options, line: u64, scope: &Scope) -> Result<Vec<Choice>
     let formula = match options {
         Options::Written(written) => {
             let text = |template: &Template| template.render(scope);
-            let choice = |(name, consequence): &(Template, Template)| {
-                Ok(Choice { name: text(name)?, consequence: text(consequence)? })
+            let choice = |option: &WrittenOption| {
+                let WrittenOption { name, consequence, declines } = option;
+                let (name, consequence) = (text(name)?, text(consequence)?);
+                Ok(Choice { name, consequence, declines: *declines })
             };
             return written.iter().map(choice).collect();
         }
@@ -287,7 +289,12 @@ fn options_of(options: &Options, line: u64, scope: &Scope) -> Result<Vec<Choice>
         let field = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
         let name = item.as_str().map(str::to_owned).or_else(|| field("name"));
         let name = name.ok_or_else(|| wrong("has an option without a name"))?;
-        Ok(Choice { name, consequence: field("consequence").unwrap_or_default() })
+        let consequence = field("consequence").unwrap_or_default();
+        let declines = match item.get("declines") {
+            None | Some(Value::Null) => false,
+            Some(said) => said.as_bool().ok_or_else(|| wrong("has `declines` that is no truth"))?,
+        };
+        Ok(Choice { name, consequence, declines })
     };
     items.iter().map(choice).collect()
 }

@@ -31,7 +31,7 @@ fn the_same_key_is_the_same_question_across_restarts() {
     let second = Inbox::at(place, "demo", "release-bot").unwrap();
     let again = second.ask("ship-1.2", ask()).unwrap();
     assert_eq!(again.handle(), handle);
-    assert_eq!(again.wait(None).unwrap(), Reply::Approved("yes".into()));
+    assert_eq!(again.wait(None).unwrap(), Reply::Answered("yes".into()));
     assert_eq!(desk.gate(gate.opened.id).unwrap().delivery.as_str(), "acknowledged");
 }
 

@@ -173,6 +173,12 @@ fn each_of_these_is_a_mistake() {
         ("{run: 'b {{ output.text }}'}", "no output yet"),
         ("{run: b, ask: {approval: a, if: approved}}", "nobody has answered yet"),
         ("{run: b, next: [{if: 'approved', to: end}]}", "asks nobody"),
+        (
+            "{ask: {choice: a, options: [b, c]}, next: [{if: approved, to: end}, {to: end}]}",
+            "and never `approved`",
+        ),
+        ("{ask: {choice: a, options: [{name: b, declines: true}]}}", "every option of the choice"),
+        ("{ask: {choice: a, options: [{name: b, declines: ja}]}}", "`declines` is a text"),
         ("{run: b, retries: 21}", "0 to 20"),
         ("{run: b, set: {x: output.cod}}", "write `output.code`"),
         ("{prompt: b, set: {x: output.code}}", "`output` has text, cut, summary, confidence, json"),
@@ -212,7 +218,7 @@ fn each_of_these_is_a_mistake() {
         assert!(found.iter().all(|mistake| !mistake.fix.is_empty()), "{text}");
         checked += 1;
     }
-    assert_eq!(checked, 39);
+    assert_eq!(checked, 42);
 }
 
 /// Where a no or silence leads nowhere, its own line is told, and each name there is once.

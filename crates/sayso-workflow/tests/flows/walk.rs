@@ -1,7 +1,7 @@
 //! What a flow is told on its way.
 
 use crate::read;
-use sayso_core::{Answer, Shape};
+use sayso_core::{Answer, Shape, Verdict};
 use sayso_engine::StepCheck;
 use sayso_workflow::file::{Heard, Human, Moment, Scope, To, Way, gathered};
 use serde_json::{Map, Value, json};
@@ -208,7 +208,7 @@ fn the_state_is_set_when_there_is_something_to_set() {
     let flow = read(
         "workflow: w\ninput: {n: {default: 0}, said: {default: nothing}}\nphases:\n  - name: a\n    run: x\n    \
          ask: {text: What?, if: state.n > 0}\n    set: {n: state.n + 1, said: human.text, yes: approved, \
-         was: asked, more: 'approved && human.text == \"more\"'}\n",
+         was: asked, more: 'human.text == \"more\"'}\n",
     );
     let phase = flow.first();
     let mut scope = Scope::begin(flow.input_from(&BTreeMap::new()).unwrap());
@@ -218,13 +218,13 @@ fn the_state_is_set_when_there_is_something_to_set() {
     assert!(phase.is_asked(&scope).unwrap());
     scope.heard = Heard::Answered(Human::of(&Answer::text("more"), "ann"));
     scope.state = phase.apply_set(&scope, Moment::Heard).unwrap();
-    let heard = json!({"n": 1, "said": "more", "yes": true, "was": true, "more": true});
+    let heard = json!({"n": 1, "said": "more", "yes": false, "was": true, "more": true});
     assert_eq!(scope.state, map(heard));
-    // In a later round nobody says anything: no yes of this one stands for it.
+    // A text is answered and not approved. In a later round nobody says anything: nothing of this one stands for it.
     for (heard, was) in [(Heard::NotAsked, false), (Heard::Silence, true)] {
         let quiet = Scope { heard, ..scope.clone() };
         let after = phase.apply_set(&quiet, Moment::Heard).unwrap();
-        let nothing = json!({"n": 1, "said": null, "yes": false, "was": was, "more": false});
+        let nothing = json!({"n": 1, "said": null, "yes": false, "was": was, "more": null});
         assert_eq!(after, map(nothing));
     }
 }
@@ -359,4 +359,25 @@ fn what_a_flow_is_started_with() {
     assert_eq!(wrong.len(), 5, "{wrong:?}");
     assert!(wrong[0].contains("did you mean `topic`?"), "{wrong:?}");
     assert!(wrong.iter().any(|w| w.contains("`topic` is missing (What about.)")), "{wrong:?}");
+}
+
+/// An option that means no goes where a no goes; any other is an answer and no yes.
+#[test]
+fn an_option_that_means_no_takes_the_way_of_a_no() {
+    let flow = read(
+        "workflow: w\nphases:\n  - {name: a, ask: {choice: Where?, options: [one, {name: nowhere, declines: true}]}, \
+         next: b, on_reject: c}\n  - {name: b, run: x, end: true}\n  - {name: c, run: x, end: true}\n",
+    );
+    let phase = flow.first();
+    let shape = phase.question(&Scope::default()).unwrap().unwrap().shape;
+    let heard = |picked: &str| {
+        let answer = Answer::choice(vec![picked.into()], None).to_question(&shape);
+        Scope { heard: Heard::Answered(Human::of(&answer, "ann")), ..Scope::default() }
+    };
+    assert_eq!(phase.next(&heard("one")).unwrap(), to("b"));
+    assert_eq!(phase.next(&heard("nowhere")).unwrap(), to("c"));
+    let Heard::Answered(human) = heard("one").heard else { panic!("nobody answered") };
+    assert!(!human.approved() && !human.rejected());
+    let Heard::Answered(human) = heard("nowhere").heard else { panic!("nobody answered") };
+    assert_eq!((human.verdict, human.value), (Verdict::Rejected, json!("nowhere")));
 }

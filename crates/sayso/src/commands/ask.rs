@@ -20,13 +20,15 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("form").args(["option", "schema", "verdict"]))]
 #[command(after_help = "Examples:
-  sayso ask \"Ship 1.2 today?\" --option yes --option no --wait
+  sayso ask \"Ship 1.2 today?\" --verdict --wait && ./ship.sh
   sayso ask \"Which colour?\" --option \"red=loud\" --option blue --other
+  sayso ask \"Deploy where?\" --option staging --option \"none=not today\" --declines none --wait
   sayso ask \"May I drop the table?\" --verdict --task t7k2 --context \"It is empty since May.\"
   sayso ask \"Which port?\" --wait --timeout 10m || echo \"no answer yet\"
   sayso ask \"May I restart the database?\" --verdict --deadline 2h --remind 1h --wait
 
-A wait that times out (exit code 7) leaves the question open; a rejection has exit code 8.")]
+A wait that times out (exit code 7) leaves the question open. A rejection has exit code 8, and so has an option that
+means no; any other option, a text and a form end with 0: they are answers, and approve nothing.")]
 pub(crate) struct Args {
     /// The question; a dash reads it from standard input.
     #[arg(value_name = "QUESTION")]
@@ -37,6 +39,10 @@ pub(crate) struct Args {
     /// An option, as NAME or NAME=CONSEQUENCE; may be given several times.
     #[arg(short, long, value_name = "OPTION")]
     option: Vec<String>,
+    /// An option that means no: picking it ends with exit code 8, as a rejection does. Options that read as yes and no
+    /// (yes/no, approve/reject, ok/cancel) are understood without it. May be given several times.
+    #[arg(long, value_name = "OPTION", requires = "option")]
+    declines: Vec<String>,
     /// Several options may be picked.
     #[arg(long, requires = "option")]
     multi: bool,
@@ -161,18 +167,32 @@ fn fact(typed: &str) -> Result<Fact> {
 
 fn shape(args: &Args, kind: Kind) -> Result<Shape> {
     if !args.option.is_empty() {
-        let options = args.option.iter().map(|typed| {
-            let (name, consequence) = typed.split_once('=').unwrap_or((typed, ""));
-            Choice { name: name.trim().into(), consequence: consequence.trim().into() }
-        });
         let (multi, other) = (args.multi, args.other);
-        return Ok(Shape::Choice { options: options.collect(), multi, other });
+        return Ok(Shape::Choice { options: options(args)?, multi, other });
     }
     if let Some(schema) = &args.schema {
         return Ok(Shape::Form { schema: read_schema(schema)? });
     }
     let asks_for_words = matches!(kind, Kind::Input | Kind::Decision);
     Ok(if asks_for_words && !args.verdict { Shape::Text } else { Shape::Verdict })
+}
+
+fn options(args: &Args) -> Result<Vec<Choice>> {
+    let option = |typed: &String| {
+        let (name, consequence) = typed.split_once('=').unwrap_or((typed, ""));
+        let name = name.trim().to_owned();
+        let declines = args.declines.iter().any(|no| no.trim() == name);
+        Choice { name, consequence: consequence.trim().into(), declines }
+    };
+    let options: Vec<_> = args.option.iter().map(option).collect();
+    let is_option = |no: &&String| options.iter().any(|option| option.name == no.trim());
+    if let Some(stranger) = args.declines.iter().find(|no| !is_option(no)) {
+        let names: Vec<_> = options.iter().map(|option| format!("{:?}", option.name)).collect();
+        let message = format!("no option is called {stranger:?}");
+        return Err(Failure::new(Code::UnknownOption, message)
+            .hint(format!("--declines names one of {}", names.join(", "))));
+    }
+    Ok(options)
 }
 
 fn read_schema(typed: &str) -> Result<serde_json::Value> {

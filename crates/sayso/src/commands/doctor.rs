@@ -154,12 +154,22 @@ fn store_checks(
     checks.extend(found("receipts", receipts(desk, &actor).map(Some)));
     checks.extend(found("spawned", spawned(context, desk)));
     checks.extend(found("notices", notices(context, desk, &actor)));
+    checks.extend(trusted(context)?);
     if args.quick {
         return Ok(());
     }
     checks.push(file(desk));
     checks.push(audit(desk, &actor));
     Ok(())
+}
+
+/// Whether the settings of the project name what is not run, since nobody has trusted them.
+fn trusted(context: &Context<'_>) -> Result<Option<Check>> {
+    let location = config::locate(&context.globals)?;
+    let check = |untrusted: crate::trust::Untrusted| {
+        Check::warning("trust", &harmless_line(&untrusted.in_words()), crate::trust::HINT)
+    };
+    Ok(location.untrusted.map(check))
 }
 
 /// Which agents a worker could start, and whether the usual one is among them.

@@ -13,7 +13,8 @@ use sayso_server::wire;
 /// How many alerts are shown.
 const ALERTS_MAX: usize = 20;
 
-/// What waits for you: what unblocks most first, then oldest first.
+/// What waits for you: what unblocks most first, then oldest first. Where one asks much, what it asks beyond twenty comes
+/// last.
 ///
 /// At a terminal it opens full screen, with keys to look around and to answer; `?` tells them. With
 /// `--plain` or `--json`, for a page (`--after`, `-n`) or for what has ended (`--done`), in a pipe, on a

@@ -143,6 +143,6 @@ fn tell(context: &Context<'_>, folder: &Path, place: &str, name: &str, is_new: b
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
     let made = if is_new { "made" } else { "is already there:" };
     out.line(&format!("{tick} space {} {made} in {place}", out.paint(Look::Name, name)));
-    out.remark("  ask something:  sayso ask \"Ship today?\" --option yes --option no");
+    out.remark("  ask something:  sayso ask \"Ship today?\" --verdict --wait");
     out.remark("  see what waits: sayso inbox");
 }

@@ -56,6 +56,7 @@ pub(crate) mod snooze;
 pub(crate) mod tell;
 pub(crate) mod token;
 pub(crate) mod tree;
+pub(crate) mod trust;
 pub(crate) mod unlock;
 pub(crate) mod update;
 pub(crate) mod validate;
@@ -130,6 +131,8 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
         Command::Logout(args) => logout::run(args, &context),
         Command::Policy(args) => policy::run(args, &context),
         Command::Validate(args) => validate::run(args, &context),
+        Command::Trust(args) => trust::run(args, &context),
+        Command::Untrust(args) => trust::untrust(args, &context),
         Command::Token(args) => token::run(args, &context),
         Command::Unlock(args) => unlock::run(args, &context),
         Command::Lock(args) => lock::run(args, &context),

@@ -6,6 +6,7 @@ use crate::config;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
+use crate::trust::Untrusted;
 use crate::{courier, when, work};
 use clap_complete::ArgValueCompleter;
 use sayso_core::text::harmless_line;
@@ -138,6 +139,11 @@ fn channel(location: &config::Location, name: &str) -> Result<Channel> {
     let known: Vec<_> = location.channels.iter().map(|settings| settings.name.as_str()).collect();
     let found = location.channels.iter().find(|settings| settings.name == name);
     let Some(settings) = found else {
+        let setting = format!("notify.{name}");
+        let untrusted = location.untrusted.as_ref();
+        if let Some(untrusted) = untrusted.filter(|u| u.settings.contains(&setting)) {
+            return Err(untrusted.refused());
+        }
         let hint = match known.as_slice() {
             [] => {
                 "no channel is set on this machine; add one under `notify` in the settings".into()
@@ -154,6 +160,10 @@ fn channel(location: &config::Location, name: &str) -> Result<Channel> {
 fn send(context: &Context<'_>, watch: bool) -> Result<Exit> {
     let desk = context.desk()?;
     let Some(courier) = courier::courier(context, &desk)? else {
+        let untrusted = config::locate(&context.globals)?.untrusted;
+        if let Some(untrusted) = untrusted.filter(Untrusted::concerns_notices) {
+            return Err(untrusted.refused());
+        }
         return Err(Failure::new(Code::BadConfig, "no channel is set on this machine")
             .hint("add one under `notify` in .sayso/config.yaml, or in your own settings"));
     };

@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// When the agent asks, the question is shown at this terminal; whoever answers first, here or
 /// anywhere else, wins. Ctrl+C ends the agent and leaves the question open: run it again and the same
 /// question is there. Without a terminal it ends when the task waits for a person.
+///
+/// It ends with 0 only when the task is closed: with 7 when it waits for a person, with 8 when it was rejected, with 14
+/// when it is not done for another reason, and with 128 and the number of the signal that ended it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso run fix-login.md              a task file: markdown, with settings in front
@@ -186,6 +189,14 @@ fn report(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Resu
         Status::Failed | Status::Blocked => Exit::Error,
         _ if task.is_waiting() => Exit::TimedOut,
         Status::Closed if task.verdict == Some(sayso_core::Verdict::Rejected) => Exit::Rejected,
-        _ => Exit::Ok,
+        Status::Closed => Exit::Ok,
+        // Somebody took it away.
+        Status::Deleted => Exit::Unanswered,
+        // Nothing that is not done ends as if it were.
+        Status::Open | Status::InProgress | Status::Deferred => {
+            let exit = work::ended_by_signal().unwrap_or(Exit::Unfinished);
+            out.remark(&format!("it is not done; go on with: sayso run {}", task.handle));
+            exit
+        }
     })
 }

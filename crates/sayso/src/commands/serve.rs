@@ -93,6 +93,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     let desk = desk.with_level(args.level).with_pace(asks, writes);
     let version = env!("CARGO_PKG_VERSION");
+    courier::remark_untrusted(context, &location);
     let telling =
         Telling { channels: courier::channels(&location)?, pages: location.pages.clone() };
     let (first, space) = (first(&desk)?, location.space.clone());

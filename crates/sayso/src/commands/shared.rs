@@ -11,7 +11,7 @@ use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use sayso_core::flow::Flow;
 use sayso_core::gate::{Alert, Delivery, Gate};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, Verdict, typed};
+use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, typed};
 use sayso_engine::{Asked, Desk, FlowFilter, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
 use sayso_server::prose::still_needed;
 use sayso_server::wire;
@@ -282,9 +282,18 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
             out.line(&format!("  {}", task_went(&row)));
         }
     } else if let Some(flow) = flow_that_asked(desk, gate) {
-        out.line(&format!(
-            "  flow {flow} asked it; if nobody waits for that: sayso flow resume {flow}"
-        ));
+        let handle = &flow.started.handle;
+        // It would run its commands as whoever types that: so it is said to those at its home alone.
+        let home = flow.home.as_ref().map(|home| harmless_line(&home.in_words()));
+        out.line(&match (crate::flows::check_is_home(context, desk, &flow).is_ok(), home) {
+            (true, _) => {
+                format!(
+                    "  flow {handle} asked it; if nobody waits for that: sayso flow resume {handle}"
+                )
+            }
+            (false, Some(home)) => format!("  flow {handle} asked it, and goes on in {home}"),
+            (false, None) => format!("  flow {handle} asked it; see: sayso flow show {handle}"),
+        });
     } else if gate.answer().is_some() && matches!(gate.delivery, Delivery::Pending { .. }) {
         out.line(&format!(
             "  {} gets it as soon as it asks",
@@ -295,14 +304,14 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
 }
 
 /// The flow that waits for a gate and that nobody goes on with, among the newest.
-fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<String> {
+fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<Flow> {
     let newest = FlowFilter { limit: FLOWS_MAX, ..FlowFilter::default() };
     let flows = desk.flows(&newest).ok()?.items;
     let waits = |flow: &&Flow| {
         let asked = flow.waits_for().any(|(_, asked)| asked == gate.opened.id);
         asked && flow.hold.is_none() && flow.started.definition.is_some()
     };
-    flows.iter().find(waits).map(|flow| flow.started.handle.clone())
+    flows.into_iter().find(|flow| waits(&flow))
 }
 
 /// Says how an open gate stands now.
@@ -423,7 +432,7 @@ pub(super) fn tasks(desk: &Desk, typed: &[String]) -> Result<Vec<TaskId>> {
 /// The gates of a task, oldest first.
 pub(super) fn gates_of(desk: &Desk, actor: &Actor, task: TaskId) -> Result<Vec<Gate>> {
     let filter = GateFilter { task: Some(task), limit: 500, ..GateFilter::default() };
-    Ok(desk.gates(actor, filter)?.items)
+    Ok(desk.all_gates(actor, filter)?)
 }
 
 /// Prints gates as rows, each with the task that waits for it.
@@ -551,7 +560,7 @@ pub(super) fn hand_over(
                 false => out.deliver(&answer.as_text()),
             }
             out.remark(&format!("{} by {}", answer.verdict, by.name));
-            if answer.verdict == Verdict::Rejected { Exit::Rejected } else { Exit::Ok }
+            if answer.verdict.is_no() { Exit::Rejected } else { Exit::Ok }
         }
         None => {
             if out.json {

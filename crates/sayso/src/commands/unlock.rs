@@ -58,5 +58,9 @@ fn set(desk: &Desk, actor: &Actor) -> Result<()> {
     if rpassword::prompt_password("Once more: ")? != new {
         return Err(Failure::new(Code::Passphrase, "the two are not the same; nothing was set"));
     }
+    if let Some(old) = &old {
+        // Wrong ones count against this terminal, and keep nobody from changing theirs elsewhere.
+        desk.unlock(actor, old, &who::terminal())?;
+    }
     Ok(desk.set_passphrase(actor, old.as_deref(), &new)?)
 }

@@ -8,7 +8,7 @@ use crate::when;
 use crate::work::{self, View, Wanted};
 use clap_complete::ArgValueCompleter;
 use sayso_core::{Code, Exit, Threshold};
-use sayso_engine::worker::{Budget, Scope};
+use sayso_engine::worker::{Budget, Scope, Tally};
 use sayso_server::wire;
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Each task gets a git worktree and a branch of its own. An agent that asks a person ends its turn;
 /// its worktree and its conversation stay as they are, and the next task is taken. When somebody has
 /// answered, the agent is resumed with the answer. The worker ends when nothing is ready any more.
+///
+/// It ends with 0 when nothing is ready any more, whatever waits for people; with 14 when its budget is used up and tasks
+/// are left; and with 128 and the number of the signal when one ended it before.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso work                          work until nothing is ready
@@ -95,7 +98,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
                 .hint(format!("open it again with: sayso reopen {}", task.handle)));
         }
     }
-    let jobs = args.jobs.map(usize::from);
+    let (jobs, stays) = (args.jobs.map(usize::from), args.watch);
     let AgentArgs { agent, threshold } = args.agent;
     let wanted = Wanted { agent, jobs, threshold, budget, scope };
     let setup = work::setup(context, &location, (&desk, &actor), wanted)?;
@@ -105,7 +108,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let tally = work::work_and_tell(context, &desk, setup, &view, &stop)?;
     if out.json {
         out.json(&wire::Tally::of(&tally));
-        return Ok(Exit::Ok);
+        return Ok(exit(&tally, stays));
     }
     let waiting = desk.count_open_gates(1_000)?;
     out.line(&work::sum(&tally));
@@ -123,7 +126,18 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             out.paint(Look::Strong, "sayso inbox")
         ));
     }
-    Ok(Exit::Ok)
+    Ok(exit(&tally, stays))
+}
+
+/// Whether what there was to do is done. A worker that stays is ended by a signal when all is well: only turns that
+/// were under way are unfinished then.
+fn exit(tally: &Tally, stays: bool) -> Exit {
+    let is_cut_short = tally.interrupted > 0 || !stays;
+    match work::ended_by_signal().filter(|_| is_cut_short) {
+        Some(exit) => exit,
+        None if tally.is_spent => Exit::Unfinished,
+        None => Exit::Ok,
+    }
 }
 
 /// Agents start from the last commit; what is not committed they do not see.

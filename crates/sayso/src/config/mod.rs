@@ -10,6 +10,7 @@ pub(crate) use work::{AgentFile, Work, agents, own_hooks};
 use crate::cli::Globals;
 use crate::exit::{Failure, Result};
 use crate::reach;
+use crate::trust::{self, Untrusted};
 use sayso_core::Code;
 use sayso_engine::{Keeper, Place};
 use serde::Deserialize;
@@ -66,6 +67,8 @@ pub(crate) struct Location {
     pub(crate) channels: Vec<ChannelSettings>,
     /// Where people reach the pages of the space.
     pub(crate) pages: Option<String>,
+    /// Settings of the project that were left out, since the file is not trusted.
+    pub(crate) untrusted: Option<Untrusted>,
     /// The authorities that a server's certificate may come from, beside the public ones.
     pub(crate) authorities: Option<PathBuf>,
 }
@@ -93,9 +96,9 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let mut own = user_folder().as_deref().map(read).transpose()?.unwrap_or_default();
     let own_notify = std::mem::take(&mut own.notify);
     let own_ca = own.ca.clone();
-    let mut file = match found.as_deref() {
-        Some(folder) => read(folder)?,
-        None => own,
+    let (mut file, untrusted) = match found.as_deref() {
+        Some(folder) => read_trusted(folder)?,
+        None => (own, None),
     };
     let channels = channels(
         [(std::mem::take(&mut file.notify), found.clone()), (own_notify, user_folder())],
@@ -115,7 +118,20 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let File { host, work, agents, pages, .. } = file;
     let pages = Some(pages).filter(|pages| !pages.is_empty());
     let host = if host.is_empty() { Keeper::machine() } else { host };
-    Ok(Location { home, space, host, folder: found, work, agents, channels, pages, authorities })
+    let folder = found;
+    let place = Location {
+        home,
+        space,
+        host,
+        folder,
+        work,
+        agents,
+        channels,
+        pages,
+        untrusted,
+        authorities,
+    };
+    Ok(place)
 }
 
 /// All channels, each with the folder of the file it stands in. What users set for themselves comes last
@@ -233,6 +249,55 @@ fn read(folder: &Path) -> Result<File> {
         Ok(text) => parse(&text, &path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
         Err(e) => Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
+    }
+}
+
+/// What the settings of a folder may run.
+pub(crate) struct Runnable {
+    /// The file as it is.
+    pub(crate) text: String,
+    /// The settings that run something or choose who is trusted, and what they say.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// What the settings in a folder may run.
+pub(crate) fn runnable(folder: &Path) -> Result<Runnable> {
+    let path = folder.join("config.yaml");
+    let text = read_file(&path)
+        .map_err(|e| Failure::new(Code::BadConfig, format!("{}: {e}", path.display())))?;
+    let settings = parse(&text, &path)?.runnable();
+    Ok(Runnable { text, settings })
+}
+
+/// The settings of a project, without what they would run if they are not trusted.
+fn read_trusted(folder: &Path) -> Result<(File, Option<Untrusted>)> {
+    let path = folder.join("config.yaml");
+    let text = match read_file(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((File::default(), None)),
+        Err(e) => return Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
+    };
+    let mut file = parse(&text, &path)?;
+    let settings: Vec<String> = file.runnable().into_iter().map(|(name, _)| name).collect();
+    if settings.is_empty() || trust::is_trusted(&path, &text) {
+        return Ok((file, None));
+    }
+    file.notify.clear();
+    file.agents.retain(|_, agent| !agent.runs());
+    file.work.runs_nothing();
+    file.ca.clear();
+    Ok((file, Some(Untrusted { file: path, settings })))
+}
+
+impl File {
+    /// The settings that run something or choose who is trusted.
+    fn runnable(&self) -> Vec<(String, String)> {
+        let channels = self.notify.iter();
+        let channels = channels.map(|(name, file)| (format!("notify.{name}"), file.in_words()));
+        let agents = self.agents.iter().filter(|(_, agent)| agent.runs());
+        let agents = agents.map(|(name, agent)| (format!("agents.{name}"), agent.in_words()));
+        let ca = (!self.ca.is_empty()).then(|| ("ca".to_owned(), self.ca.clone()));
+        channels.chain(agents).chain(self.work.runnable()).chain(ca).collect()
     }
 }
 

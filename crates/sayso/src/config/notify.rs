@@ -24,6 +24,17 @@ pub(crate) struct ChannelFile {
     timeout: Option<String>,
 }
 
+impl ChannelFile {
+    /// What it runs or calls.
+    pub(super) fn in_words(&self) -> String {
+        match (&self.command, &self.webhook) {
+            (Some(command), _) => command.join(" "),
+            (None, Some(webhook)) => webhook.clone(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
 /// That a webhook may be near.
 #[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

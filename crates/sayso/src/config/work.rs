@@ -85,7 +85,42 @@ pub(crate) struct AgentFile {
     own_hook: bool,
 }
 
+impl AgentFile {
+    /// Whether it says what is run, and not only with which model.
+    pub(super) fn runs(&self) -> bool {
+        let Self { adapter, program, args, resume, model: _ } = self;
+        adapter.is_some() || program.is_some() || !args.is_empty() || !resume.is_empty()
+    }
+
+    /// What it runs.
+    pub(super) fn in_words(&self) -> String {
+        let program = self.program.iter().chain(&self.args).chain(&self.resume);
+        program.cloned().collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Work {
+    /// The settings that run something, or let an agent see more.
+    pub(super) fn runnable(&self) -> Vec<(String, String)> {
+        let all = [
+            ("work.check", self.check.clone()),
+            ("work.land_command", self.land_command.clone()),
+            ("work.environment", self.environment.join(" ")),
+        ];
+        let set = all.into_iter().filter(|(_, says)| !says.trim().is_empty());
+        set.map(|(name, says)| (name.to_owned(), says)).collect()
+    }
+
+    /// Takes these settings out.
+    pub(super) fn runs_nothing(&mut self) {
+        self.check.clear();
+        self.land_command.clear();
+        self.environment.clear();
+        if self.land == LandBy::Command {
+            self.land = LandBy::Leave;
+        }
+    }
+
     pub(crate) fn check(&self) -> Option<Check> {
         let command = self.check.trim();
         (!command.is_empty())

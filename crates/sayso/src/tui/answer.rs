@@ -69,6 +69,18 @@ fn is_looked_at(state: &mut State, at: Duration) -> bool {
     is_so
 }
 
+/// Whether all that is asked was on the screen. A yes to the rest of it would be one to nothing that was seen; who says
+/// so is told how to read on.
+pub(super) fn has_read(state: &mut State) -> bool {
+    let unread = state.drawn.as_ref().map_or(0, |drawn| drawn.unread);
+    if unread > 0 {
+        let lines = if unread == 1 { "line is" } else { "lines are" };
+        let key = shown(Action::ReadOn);
+        state.complain(format!("{unread} {lines} below: {key} reads on, and then you can answer"));
+    }
+    unread == 0
+}
+
 /// Whether a card has been on the screen for a moment, as it is.
 fn is_drawn(state: &State, row: &Row, at: Duration) -> bool {
     let gate = row.gate();
@@ -95,7 +107,7 @@ pub(super) fn still(state: &State, target: &Target) -> Option<Gate> {
 
 /// Says yes to the card under the cursor, or sends the answer that was written for it.
 pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
-    let Some(row) = ready(state, at) else { return vec![] };
+    let Some(row) = ready(state, at).filter(|_| has_read(state)) else { return vec![] };
     let gate = row.gate();
     if kept::is_unfinished(state, row.id()) {
         state.complain("what you wrote in the editor is not in the answer yet: e goes on with it");
@@ -115,7 +127,11 @@ pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
         state.complain(failure_in_words(&refusal.into()));
         return vec![];
     }
-    let word = if is_verdict(gate) { "approving" } else { "answering" };
+    let word = match answer.verdict {
+        Verdict::Rejected => "rejecting",
+        Verdict::Answered => "answering",
+        Verdict::Approved => "approving",
+    };
     let words = format!("{word} {}", gate.handle());
     let content = match &answer.content {
         Content::None => String::new(),
@@ -251,7 +267,7 @@ fn why_not(state: &State, gates: &[Gate], verdict: Verdict) -> Option<&'static s
     if !gates.iter().all(|gate| is_alike(&gate)) {
         return Some("these differ in risk or in what is asked; answer them one by one");
     }
-    if !is_verdict(first) && verdict == Verdict::Approved {
+    if !is_verdict(first) && !verdict.is_no() {
         return Some("each of these wants an answer of its own");
     }
     let is_yours = gates.iter().all(|gate| state.is_mine(gate));
@@ -287,11 +303,11 @@ fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, String> {
         }
         Shape::Form { .. } => {
             let form = draft.form.clone().ok_or("fill in the form first: e")?;
-            Answer { content: Content::Form(form), ..Answer::approved() }
+            Answer::form(form)
         }
     };
     let reason = Some(draft.reason.clone()).filter(|reason| !reason.is_empty());
-    Ok(Answer { reason, ..answer })
+    Ok(Answer { reason, ..answer }.to_question(&gate.card.shape))
 }
 
 /// A form as it was filled in, or arguments as they were changed, without comments.
@@ -456,7 +472,7 @@ pub(super) fn forget(state: &mut State, gate: GateId) -> Option<Spoken> {
 pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<String> {
     let handle = gate.handle();
     let what = match spoken.says.as_slice() {
-        [say] if say.answer.verdict == Verdict::Rejected => format!("your no to {handle}"),
+        [say] if say.answer.verdict.is_no() => format!("your no to {handle}"),
         [say] if say.answer.content == Content::None => format!("your yes to {handle}"),
         [_] => format!("your answer to {handle}"),
         _ => spoken.words.clone(),
@@ -466,12 +482,7 @@ pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<Str
         // It had arrived.
         Some(Ending::Answered { by, .. }) if by.name == state.me.name => return None,
         Some(Ending::Answered { answer, by }) => {
-            let did = match (answer.verdict, answer.content.is_empty()) {
-                (Verdict::Rejected, _) => "rejected",
-                (Verdict::Approved, true) => "approved",
-                (Verdict::Approved, false) => "answered",
-            };
-            format!("{} {did} {handle} first", prose::signed(by))
+            format!("{} {} {handle} first", prose::signed(by), answer.verdict)
         }
         Some(_) => format!("{handle}: {}", ending_in_words(gate)),
     };

@@ -310,7 +310,8 @@ fn mark(state: &mut State, at: Duration) -> Vec<Effect> {
     let here = state.here().map(Row::id);
     let was_marked = here.is_some_and(|gate| state.marks.remove(&gate).is_some());
     if !was_marked {
-        let Some(row) = answer::ready(state, at) else { return vec![] };
+        let row = answer::ready(state, at).filter(|_| answer::has_read(state));
+        let Some(row) = row else { return vec![] };
         if kept::is_written_for(state, row.gate()) {
             state.complain(format!("{} {}", row.gate().handle(), kept::BY_ITSELF));
             return vec![];

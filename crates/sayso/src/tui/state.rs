@@ -2,6 +2,7 @@
 //! There is nothing here that fetches, draws or tells the time.
 
 use super::keys::Pressed;
+use super::view::ShownCard;
 use crate::exit::Failure;
 use sayso_core::gate::{Gate, Receipt, Whose};
 use sayso_core::{Actor, Digest, GateId, Kind, Shape, Timestamp, text};
@@ -359,6 +360,8 @@ pub(super) struct Drawn {
     pub(super) since: Duration,
     /// Whether the desk was told.
     pub(super) is_seen: bool,
+    /// So many lines of what is asked were not on the screen yet.
+    pub(super) unread: usize,
 }
 
 /// What keys are for.
@@ -555,7 +558,7 @@ pub(crate) enum Event {
     Resized(u16, u16),
     Tick(Timestamp),
     /// A frame is on the screen; with which card, as it was.
-    Drawn(Option<(GateId, Digest, bool)>),
+    Drawn(Option<ShownCard>),
     Page {
         list: u64,
         is_first: bool,

@@ -10,7 +10,7 @@ use super::state::{
     What, Written,
 };
 use super::unsent;
-use super::view::places;
+use super::view::{ShownCard, places};
 use crate::exit::Failure;
 use sayso_core::gate::Receipt;
 use sayso_core::{Code, GateId};
@@ -190,22 +190,20 @@ fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
 }
 
 /// A card counts as drawn from the first frame it was in, as it was then.
-fn drawn(
-    state: &mut State,
-    card: Option<(GateId, sayso_core::Digest, bool)>,
-    at: Duration,
-) -> Vec<Effect> {
-    let Some((gate, digest, is_open)) = card else {
+fn drawn(state: &mut State, card: Option<ShownCard>, at: Duration) -> Vec<Effect> {
+    let Some(ShownCard { gate, digest, is_open, unread }) = card else {
         state.drawn = None;
         return vec![];
     };
-    let is_new = state
-        .drawn
-        .as_ref()
-        .is_none_or(|drawn| (drawn.gate, &drawn.digest, drawn.is_open) != (gate, &digest, is_open));
-    if is_new {
-        let (since, is_seen) = (at, false);
-        state.drawn = Some(super::state::Drawn { gate, digest, is_open, since, is_seen });
+    match &mut state.drawn {
+        // What was read of it stays read.
+        Some(drawn) if (drawn.gate, &drawn.digest, drawn.is_open) == (gate, &digest, is_open) => {
+            drawn.unread = drawn.unread.min(unread);
+        }
+        drawn => {
+            let (since, is_seen) = (at, false);
+            *drawn = Some(super::state::Drawn { gate, digest, is_open, since, is_seen, unread });
+        }
     }
     vec![]
 }

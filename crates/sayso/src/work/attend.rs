@@ -77,9 +77,16 @@ impl Attendant<'_> {
         concerns: &dyn Fn(&Gate) -> bool,
         skipped: &BTreeSet<GateId>,
     ) -> Result<Option<Gate>> {
-        let filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
-        let open = self.desk.gates(self.person, filter)?.items;
-        Ok(open.into_iter().find(|gate| concerns(gate) && !skipped.contains(&gate.opened.id)))
+        let mut filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
+        let is_next = |gate: &Gate| concerns(gate) && !skipped.contains(&gate.opened.id);
+        loop {
+            let page = self.desk.gates(self.person, filter.clone())?;
+            filter.after = page.items.last().map(|gate| gate.opened.id);
+            let next = page.items.into_iter().find(is_next);
+            if next.is_some() || !page.more {
+                return Ok(next);
+            }
+        }
     }
 
     /// Asks about one gate. Whether to go on.

@@ -12,15 +12,16 @@ use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::reach::{self, How};
 use crate::{courier, who};
-use sayso_core::{Actor, Code, Digest, Door, Role, Threshold};
+use sayso_core::{Actor, Code, Digest, Door, Exit, Role, Threshold};
 use sayso_engine::agents::Agent;
 use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
 use sayso_engine::worktree::{GitError, Repository};
 use sayso_engine::{Desk, Keeper, SettingKind};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The roles that are always there.
 const ROLES: [(&str, &str); 5] = [
@@ -64,6 +65,9 @@ pub(crate) fn setup(
     (desk, actor): (&Desk, &Actor),
     wanted: Wanted,
 ) -> Result<Setup> {
+    if let Some(untrusted) = location.untrusted.as_ref().filter(|u| u.concerns_work()) {
+        return Err(untrusted.refused());
+    }
     let work = &location.work;
     let start = config::start(&context.globals)?;
     let project = location.folder.as_deref().and_then(Path::parent).unwrap_or(&start);
@@ -160,16 +164,32 @@ pub(crate) fn work_and_tell(
     worked
 }
 
+/// The signal that told this process to stop; 0 before one did.
+static SIGNAL: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+
+/// Signals that end what goes on, and how a command ends that was not finished by then.
+const ENDS: [(i32, Exit); 3] =
+    [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated), (SIGHUP, Exit::HungUp)];
+
 /// Set when the user presses Ctrl+C, the terminal goes away or the system ends the process; the second
 /// time it ends at once.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+    let signals = SIGNAL.get_or_init(Arc::default);
+    for (signal, exit) in ENDS {
+        signal_hook::flag::register_conditional_shutdown(signal, exit as i32, Arc::clone(&stop))?;
+        let number = usize::try_from(signal).unwrap_or_default();
+        signal_hook::flag::register_usize(signal, Arc::clone(signals), number)?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)
+}
+
+/// How a command ends that a signal stopped before it was finished; none where no signal came.
+pub(crate) fn ended_by_signal() -> Option<Exit> {
+    let signal = SIGNAL.get()?.load(Ordering::SeqCst);
+    let ends = ENDS.iter().find(|(number, _)| usize::try_from(*number) == Ok(signal));
+    ends.map(|(_, exit)| *exit)
 }
 
 /// Where worktrees, logs and roles are: the folder of the space, or one of the user's own.

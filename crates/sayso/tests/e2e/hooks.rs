@@ -3,6 +3,7 @@
 mod bad;
 mod dialogs;
 mod news;
+mod tools;
 
 use crate::governed::policy;
 use crate::harness::{Backend, Ran, Space, Who, everywhere};

@@ -1,6 +1,7 @@
 //! The real program, driven as people, scripts and agents drive it, on both databases.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, unreachable_pub)]
 
+mod access;
 mod api;
 mod clients;
 mod connect;

@@ -2,7 +2,8 @@
 
 use super::card;
 use crate::gate::{
-    Action, Behind, Card, Event, Gate, Held, Opened, Waiting, apply, behind, in_line, one_card,
+    Action, Behind, Card, Event, Gate, Held, Opened, Waiting, apply, behind, folded, in_line,
+    one_card,
 };
 use crate::testing::{at, space, task_id, who};
 use crate::{Approvers, AtEnd, Choice, Digest, FlowId, GateId, Kind, Proof, Risk, Shape, SpaceId};
@@ -37,7 +38,7 @@ fn effect(change: impl FnOnce(&mut Opened)) -> &'static str {
 }
 
 fn choice(names: &[&str]) -> Shape {
-    let option = |name: &&str| Choice { name: (*name).into(), consequence: String::new() };
+    let option = |name: &&str| Choice::named(*name);
     Shape::Choice { options: names.iter().map(option).collect(), multi: false, other: false }
 }
 
@@ -324,4 +325,36 @@ fn a_page_goes_on_behind_its_last_card() {
     assert_eq!(after(&["9 =b @0"]), "1:1 4:1");
     assert_eq!(after(&["9 t1 @0"]), "5:3 2+3:2 1:1 4:1");
     assert_eq!(after(&["8 =b _x @0", "9 =b _y @1"]), "2+3:2 1:1 4:1");
+}
+
+#[test]
+fn the_many_cards_of_one_asker_stand_behind_those_of_others() {
+    let own: Vec<_> = (1..=25).map(|n| format!("{n} @{n} _many")).collect();
+    let others = ["30 @30 _calm", "31 @31 _other"];
+    let rows: Vec<_> = own.iter().map(String::as_str).chain(others).map(waiting).collect();
+    let none = Behind::default();
+    let line = in_line(&rows, &none, None);
+    let numbers = |line: &[crate::gate::InLine]| -> Vec<u128> {
+        let number = |id: GateId| (1..100).find(|n| GateId::mint(at(0), *n) == id).unwrap();
+        line.iter().map(|card| number(card.gates[0])).collect()
+    };
+    let all = numbers(&folded(line.clone(), None));
+    let expected: Vec<_> = (1..=20).chain([30, 31]).chain(21..=25).collect();
+    assert_eq!(all, expected);
+    // Page after page, each card once.
+    for (place, number) in all.iter().enumerate() {
+        let row = rows.iter().find(|row| row.id == GateId::mint(at(0), *number)).unwrap();
+        let behind = folded(line.clone(), Some(&one_card(vec![row], &none)));
+        assert_eq!(numbers(&behind), all[place + 1..], "behind {number}");
+    }
+    // One that has ended: all that stood behind it is still there.
+    let ended = |row: &str| {
+        let row = waiting(row);
+        numbers(&folded(line.clone(), Some(&one_card(vec![&row], &none))))
+    };
+    assert_eq!(ended("40 @29 _calm")[..2], [30, 31]);
+    assert_eq!(ended("40 @5 _many").len(), 27 - 5);
+    // Few askers, few cards: nothing is moved.
+    let few = in_line(&rows[15..], &none, None);
+    assert_eq!(numbers(&folded(few.clone(), None)), numbers(&few));
 }

@@ -222,7 +222,12 @@ fn the_task_may_say_why_nobody_comes() {
     assert_eq!(with(|_| ()), "undelivered", "it is ready, and no worker takes it");
     assert_eq!(with(|t| t.waits_for.extend([(gate_id(9), Kind::Input)])), "");
     assert_eq!(with(|t| t.status = Status::InProgress), "");
-    assert_eq!(with(|t| t.status = Status::Deferred), "");
+    // That it is put off or stuck is no reason to lose what a person said.
+    for status in [Status::Deferred, Status::Failed, Status::Blocked, Status::Deleted] {
+        let task = Task { status, ..task() };
+        let around = Around { asked_in: Some(&parked), task: Some(&task), ..Around::default() };
+        assert_eq!(hangs_with(answered, 10, around), "undelivered", "{status}");
+    }
     // What was signed off still has to be brought home.
     assert_eq!(with(|t| t.status = Status::Closed), "undelivered");
 }

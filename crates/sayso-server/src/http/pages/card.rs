@@ -110,7 +110,7 @@ impl Row {
 /// The colour of an ending. What nobody said yes or no to has none.
 fn ending_class(gate: &Gate) -> &'static str {
     match gate.answer().map(|(answer, _)| answer.verdict) {
-        Some(Verdict::Approved) => "yes",
+        Some(Verdict::Approved | Verdict::Answered) => "yes",
         Some(Verdict::Rejected) => "no",
         None => "unsaid",
     }
@@ -189,6 +189,7 @@ pub(super) struct OptionView {
     /// As it was written, to be sent back.
     pub(super) value: String,
     pub(super) consequence: String,
+    pub(super) declines: bool,
 }
 
 pub(super) struct StepView {
@@ -294,6 +295,7 @@ fn options(shape: &Shape) -> (Vec<OptionView>, bool, bool) {
         name: harmless_line(&option.name),
         value: option.name.clone(),
         consequence: harmless_line(&option.consequence),
+        declines: shape.declines(&option.name),
     };
     (options.iter().enumerate().map(view).collect(), *multi, *other)
 }

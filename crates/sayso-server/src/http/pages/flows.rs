@@ -1,6 +1,5 @@
 //! Flows: those under way and those that are over, and one with its picture, what was asked and what happened.
 
-use super::super::flows::check_may_look;
 use super::super::route::{Asked, Nothing};
 use super::card::Moment;
 use super::frame::Frame;
@@ -72,7 +71,6 @@ struct Wait {
 }
 
 pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
-    check_may_look(at)?;
     let frame = at.frame("flows")?;
     let live = list(at, "Under way", "No flow is under way.", false)?;
     let over = list(at, "Over", "None is over yet.", true)?;
@@ -158,7 +156,6 @@ struct Happened {
 }
 
 pub(super) fn one(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Html> {
-    check_may_look(at)?;
     let id = at.desk.find_flow(&asked.names[0])?;
     let (flow, history) = (at.desk.flow(id)?, at.desk.flow_history(id)?);
     let frame = at.frame("flows")?;
@@ -235,6 +232,7 @@ fn happened(
         | Event::Moved { .. }
         | Event::Ended { .. }
         | Event::Taken { .. }
+        | Event::Adopted { .. }
         | Event::Kept { .. }
         | Event::LetGo
         | Event::Stuck { .. }

@@ -1,22 +1,16 @@
 //! The page of a gate, its card alone for the inbox, and whether an answer would be taken.
 
 use super::super::gates::AnswerGate;
-use super::super::hall::Hall;
-use super::super::health::blocking;
-use super::super::problem::{Failed, Problem};
-use super::super::route::{Asked, Nothing, take};
+use super::super::problem::Problem;
+use super::super::route::{Asked, Nothing};
 use super::card::Card;
 use super::frame::{self, Frame};
 use super::{Html, Onlooker};
 use askama::Template;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
 use sayso_engine::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
-use std::sync::Arc;
+use serde_json::{Value, json};
 
 /// Which part.
 #[derive(Deserialize, JsonSchema)]
@@ -52,16 +46,9 @@ pub(super) fn page(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Htm
 
 /// Says what is wrong with an answer while it is still held, so that nobody learns it after they went on. It only
 /// looks: an answer that would be taken is not given by this.
-pub(super) async fn attempt(
-    State(hall): State<Arc<Hall>>,
-    request: Request<Body>,
-) -> std::result::Result<Response, Failed> {
-    let (knock, asked): (_, Asked<1, Nothing, AnswerGate>) = take(hall, request).await?;
-    let looked = blocking(move || {
-        let at = knock.enter()?;
-        let say = asked.body.say(at.gate(&asked.names[0])?)?;
-        // To be told no is what was asked for, and no failure.
-        Ok(at.local.would_take(&at.actor, &say).err().map(|error| Problem::of(&error)))
-    });
-    Ok(axum::Json(json!({"refused": looked.await?})).into_response())
+pub(super) fn attempt(at: &Onlooker, asked: Asked<1, Nothing, AnswerGate>) -> Result<Value> {
+    let say = asked.body.say(at.gate(&asked.names[0])?)?;
+    // To be told no is what was asked for, and no failure.
+    let refused = at.local.would_take(&at.actor, &say).err().map(|error| Problem::of(&error));
+    Ok(json!({"refused": refused}))
 }

@@ -122,24 +122,24 @@ fn body(metrics: &Metrics, over: Over, base: String) -> MetricsPart {
         }),
         rates: rates(metrics),
         queue: queue(metrics.waiting),
-        rules: metrics.rules.iter().map(rule).collect(),
+        rules: decided_rules(metrics).map(rule).collect(),
         is_cut: metrics.is_cut,
         is_empty: metrics.asked == 0 && metrics.open == 0,
     }
 }
 
 fn tiles(metrics: &Metrics, over: Over) -> Vec<(&'static str, String)> {
-    let answered = metrics.approved + metrics.rejected;
+    let decided = metrics.approved + metrics.rejected;
     let none = || "–".to_owned();
     let took = |ms: fn(&sayso_engine::Spread) -> u64| {
         metrics.to_answer.as_ref().map_or_else(none, |spread| span(ms(spread)))
     };
-    let rate = (answered > 0).then(|| percent(metrics.approved, answered));
+    let rate = (decided > 0).then(|| percent(metrics.approved, decided));
     let per_hour = metrics.asked as f64 / over.hours() as f64;
     vec![
         ("wait now", metrics.open.to_string()),
         ("asked per hour", plot::figure(per_hour)),
-        ("answered", answered.to_string()),
+        ("answered", (decided + metrics.answered).to_string()),
         ("too fast to be read", metrics.hasty.to_string()),
         ("unanswered", metrics.unanswered.to_string()),
         ("half answered within", took(|spread| spread.half_ms)),
@@ -160,6 +160,11 @@ fn rule(rule: &sayso_engine::OfRule) -> RuleView {
     }
 }
 
+/// The rules that people said yes or no to.
+fn decided_rules(metrics: &Metrics) -> impl Iterator<Item = &sayso_engine::OfRule> {
+    metrics.rules.iter().filter(|rule| rule.approved + rule.rejected > 0)
+}
+
 /// How many wait, by how long they have.
 fn queue(waiting: [u64; 4]) -> String {
     let titles = ["up to 10 min", "up to 1 h", "up to 1 day", "longer"];
@@ -170,10 +175,10 @@ fn queue(waiting: [u64; 4]) -> String {
 
 /// How often people said yes, by rule; nothing where nobody said anything.
 fn rates(metrics: &Metrics) -> String {
-    let names: Vec<_> = metrics.rules.iter().map(|rule| harmless_line(&rule.name)).collect();
+    let names: Vec<_> = decided_rules(metrics).map(|rule| harmless_line(&rule.name)).collect();
     let rows: Vec<_> = names
         .iter()
-        .zip(&metrics.rules)
+        .zip(decided_rules(metrics))
         .map(|(name, rule)| (name.as_str(), rule.approved, rule.rejected))
         .collect();
     match rows.is_empty() {

@@ -17,52 +17,60 @@ mod metrics;
 mod people;
 mod plot;
 mod policy;
+mod table;
 mod tasks;
 mod text;
 
 use super::hall::Hall;
-use super::health::blocking;
 use super::problem::{self, Failed};
-use super::route::{Asked, Input, Nothing, take};
-use super::visitor::Visitor;
 use askama::Template;
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{MethodRouter, get, post};
-use frame::Frame;
+use axum::routing::get;
 use sayso_core::{Code, Refusal};
-use sayso_engine::{Error, Result};
+use sayso_engine::{Error, Permission, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+pub use table::PageRow;
+use table::{Onlooker, PageTable};
 
 /// A page runs and shows what comes from here, and asks nobody else for anything.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
+fn table() -> PageTable {
+    use Permission::{Anyone, Auditors, Readers, Trackers};
+    PageTable::default()
+        .page("/s/{space}/inbox", Anyone, "see the inbox", inbox::page)
+        .page("/s/{space}/gates/{gate}", Anyone, "read gates", gate::page)
+        .script("/s/{space}/gates/{gate}/try", Anyone, "read gates", gate::attempt)
+        .page("/s/{space}/tasks", Trackers, "read tasks", tasks::page)
+        .page("/s/{space}/tasks/{task}", Trackers, "read tasks", tasks::one)
+        .page("/s/{space}/flows", Readers, "read flows", flows::page)
+        .page("/s/{space}/flows/{flow}", Readers, "read flows", flows::one)
+        .page("/s/{space}/live", Trackers, "read runs", live::page)
+        .page("/s/{space}/agents", Trackers, "list agents", agents::page)
+        .page("/s/{space}/policy", Readers, "read what was remembered", policy::page)
+        .page("/s/{space}/audit", Auditors, "read the audit", audit::page)
+        .page("/s/{space}/metrics", Readers, "see the figures of a space", metrics::page)
+        .page("/s/{space}/you", Readers, "see who is away", account::page)
+        .page("/s/{space}/waiting", Anyone, "see the inbox", frame::count)
+}
+
+/// Every page for which one needs a credential.
+pub fn page_rows() -> Vec<PageRow> {
+    table().into_parts().1
+}
+
 pub(super) fn routes() -> Router<Arc<Hall>> {
-    Router::new()
+    let (router, _) = table().into_parts();
+    router
         .route("/", get(entry::home))
         .route("/login", get(entry::page))
         .route("/s/{space}", get(entry::space))
-        .route("/s/{space}/inbox", page(inbox::page))
-        .route("/s/{space}/gates/{gate}", page(gate::page))
-        .route("/s/{space}/gates/{gate}/try", post(gate::attempt))
-        .route("/s/{space}/tasks", page(tasks::page))
-        .route("/s/{space}/tasks/{task}", page(tasks::one))
-        .route("/s/{space}/flows", page(flows::page))
-        .route("/s/{space}/flows/{flow}", page(flows::one))
-        .route("/s/{space}/live", page(live::page))
-        .route("/s/{space}/agents", page(agents::page))
-        .route("/s/{space}/policy", page(policy::page))
-        .route("/s/{space}/audit", page(audit::page))
-        .route("/s/{space}/metrics", page(metrics::page))
-        .route("/s/{space}/you", page(account::page))
-        .route("/s/{space}/waiting", page(frame::count))
         .merge(assets::routes())
 }
 
@@ -70,46 +78,6 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
 /// somebody else added to its address.
 #[derive(Deserialize, JsonSchema)]
 struct Anything {}
-
-/// Somebody who looks at a page.
-struct Onlooker(Visitor);
-
-impl Onlooker {
-    /// What is around the page of this name.
-    fn frame(&self, page: &'static str) -> Result<Frame> {
-        Frame::of(&self.0, page)
-    }
-}
-
-impl std::ops::Deref for Onlooker {
-    type Target = Visitor;
-    fn deref(&self) -> &Visitor {
-        &self.0
-    }
-}
-
-/// A page for whoever has a session. Others are shown the way in, and brought back from there.
-fn page<const N: usize, Q: Input>(
-    work: impl Fn(&Onlooker, Asked<N, Q, Nothing>) -> Result<Html> + Copy + Send + Sync + 'static,
-) -> MethodRouter<Arc<Hall>> {
-    get(move |State(hall): State<Arc<Hall>>, request: Request<Body>| async move {
-        let (here, wants_part) = (request.uri().to_string(), request.headers().contains_key(PART));
-        let (knock, asked) = match take::<N, Q, Nothing>(hall, request).await {
-            Ok(taken) => taken,
-            Err(failed) => return refused_at(failed, &here),
-        };
-        let space = knock.space.clone();
-        match blocking(move || work(&Onlooker(knock.enter()?), asked)).await {
-            Ok(html) => html.into_response(),
-            // A script that only wants a part of the page is told as programs are.
-            Err(failed) if wants_part => failed.into_response(),
-            Err(Failed(error)) if problem::status(error.code()) == StatusCode::UNAUTHORIZED => {
-                Redirect::to(&entry::way_in(&space, &here)).into_response()
-            }
-            Err(failed) => refused_at(failed, &here),
-        }
-    })
-}
 
 /// What a browser gets where no page is: the page without the slash behind it, or what there is instead.
 pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {

@@ -11,7 +11,7 @@ use crate::commands::shared;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::{Look, Out};
-use crate::when;
+use crate::{when, work};
 use clap::Subcommand;
 use clap_complete::CompletionCandidate;
 use sayso_core::flow::{Flow, How, Standing};
@@ -123,11 +123,16 @@ fn report(
         (_, None) => {
             let own = format!("sayso flow resume {}", flow.started.handle);
             let goes_on = goes_on.unwrap_or(&own);
-            out.remark(&match desk.stands(&flow)?.is_waiting() {
+            let is_waiting = desk.stands(&flow)?.is_waiting();
+            out.remark(&match is_waiting {
                 true => format!("when that is answered, go on with: {goes_on}"),
                 false => format!("go on with: {goes_on}"),
             });
-            Exit::TimedOut
+            match work::ended_by_signal() {
+                _ if is_waiting => Exit::TimedOut,
+                Some(exit) => exit,
+                None => Exit::Unfinished,
+            }
         }
         (_, Some(ending)) => match ending.how {
             How::Done => Exit::Ok,

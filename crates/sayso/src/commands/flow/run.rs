@@ -10,8 +10,8 @@ use sayso_core::text::shorten;
 use sayso_core::{Code, Digest, Exit, FlowId, TaskId, Timestamp};
 use sayso_engine::worker::FLOW;
 use sayso_engine::{NewTask, task_of_flow};
+use sayso_workflow::block_on;
 use sayso_workflow::file::{Definition, NewFileFlow, Sequence, begin};
-use sayso_workflow::{Inbox, block_on};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -128,7 +128,7 @@ impl Begun<'_> {
         file: Option<(PathBuf, TaskFile)>,
         after: Option<&After>,
     ) -> Result<(Exit, FlowId)> {
-        let Leader { desk, actor, .. } = self.leader;
+        let Leader { desk, .. } = self.leader;
         let id = match key {
             Some(key) => keyed(desk, &self.definition.name, key),
             None => desk.new_flow_id(),
@@ -147,7 +147,7 @@ impl Begun<'_> {
                 }
                 let input = self.input.clone();
                 let new = NewFileFlow { id, title, input, task };
-                let inbox = Inbox::with_actor(desk.clone(), actor.clone());
+                let inbox = self.leader.inbox();
                 let lead = mortal::walk(inbox.lead_file(self.definition, new));
                 let led = block_on(lead, &|| false)?;
                 let Some((flow, is_led)) = led.transpose()? else { return Ok((Exit::Error, id)) };

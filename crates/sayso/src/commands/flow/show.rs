@@ -7,8 +7,10 @@ use crate::flows::definition_of;
 use crate::out::{Look, Out};
 use crate::when;
 use clap_complete::ArgValueCompleter;
-use sayso_core::flow::Event;
+use sayso_core::flow::{Event, FlowHome};
+use sayso_core::text::harmless_line;
 use sayso_core::{Exit, Timestamp};
+use sayso_engine::flow_commands;
 use sayso_server::{prose, wire};
 use sayso_workflow::file::picture;
 use serde_json::Value;
@@ -40,6 +42,12 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     if let Some(task) = flow.started.task {
         let task = desk.task(task)?.task;
         out.line(&format!("   works on task {}", out.paint(Look::Name, &task.handle)));
+    }
+    if let Some(lines) = flow_commands(&flow) {
+        let home =
+            flow.home.as_ref().map_or("a place that was not recorded".into(), FlowHome::in_words);
+        out.line(&format!("   goes on in {}", harmless_line(&home)));
+        lines.iter().for_each(|line| out.line(&format!("   {}", harmless_line(line))));
     }
     if let Ok(definition) = definition_of(&flow) {
         let (graph, mut standing) = picture(&definition, &flow, &history);

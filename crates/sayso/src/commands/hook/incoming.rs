@@ -158,6 +158,7 @@ fn questions(body: &Value) -> std::result::Result<Questions, String> {
                 .map(|Offered { label: name, description: consequence }| Choice {
                     name,
                     consequence,
+                    declines: false,
                 })
                 .collect();
             CallQuestion { question, options, multi }

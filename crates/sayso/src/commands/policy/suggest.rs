@@ -41,13 +41,18 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A record that a person answered. Who did is written at its gate.
+/// A record that a person said yes or no to. Who did is written at its gate.
 fn decided(desk: &Desk, record: Recorded) -> Option<Decided> {
     let gate = desk.gate(record.id.parse::<GateId>().ok()?).ok()?;
     let (answer, by) = gate.answer()?;
+    let approved = match answer.verdict {
+        Verdict::Approved => true,
+        Verdict::Rejected => false,
+        Verdict::Answered => return None,
+    };
     Some(Decided {
         request: record.request,
-        approved: answer.verdict == Verdict::Approved,
+        approved,
         by: by.name.clone(),
         asked_by: record.rules.into_iter().next(),
     })

@@ -7,11 +7,16 @@ use crate::exit::{Failure, Result};
 use crate::out::{Look, Out};
 use sayso_core::text::harmless_line;
 use sayso_core::{Code, Exit};
+use sayso_policy::Policies;
 
 /// Run the tests that are written in policies.
 ///
 /// A test names a request, what the file is to say of it, and if you like the rule that is to decide.
 /// Each file is tested by itself. The exit code is 1 if a test fails, or if there is none.
+///
+/// With `--smuggle`, known ways to run a command past a rule are tried instead: for each command that the policy
+/// asks about or denies, more than a thousand lines that hide it. What passes is printed, with exit code 1. The
+/// guide names what a policy does not see.
 #[derive(clap::Args)]
 #[command(after_help = "A test, in the policy file:
   tests:
@@ -22,11 +27,20 @@ use sayso_core::{Code, Exit};
 pub(crate) struct Args {
     #[command(flatten)]
     given: Given,
+    /// Try known ways to run the commands it asks about or denies.
+    #[arg(long)]
+    smuggle: bool,
 }
+
+/// The most lines that are printed one by one.
+const PASSED_MAX: usize = 50;
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let usual = args.given.usual();
     let policies = files::read_or_in_force(context, &args.given.files, &usual)?;
+    if args.smuggle {
+        return smuggle(context.out, &policies);
+    }
     let tested = wire::Tested::of(policies.run_tests());
     match context.out.json {
         true => context.out.json(&tested),
@@ -38,6 +52,50 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         (0, _) => Ok(Exit::Ok),
         (1, passed) => Err(failed(format!("1 of {} tests fails", passed + 1))),
         (failed_, passed) => Err(failed(format!("{failed_} of {} tests fail", failed_ + passed))),
+    }
+}
+
+fn smuggle(out: &Out, policies: &Policies) -> Result<Exit> {
+    let report = wire::SmuggleReport::of(policies.smuggle());
+    if report.commands.is_empty() {
+        return Err(Failure::new(Code::PolicyTest, "no rule asks about a command or denies one")
+            .hint("write one, as in: sayso policy presets balanced"));
+    }
+    if out.json {
+        out.json(&report);
+    } else {
+        print_smuggled(out, &report);
+    }
+    match report.passed.len() {
+        0 => Ok(Exit::Ok),
+        passed => {
+            let message = format!("{passed} of {} lines pass", report.tried);
+            Err(Failure::new(Code::Smuggled, message)
+                .hint("see what is made of one with: sayso policy explain --command 'LINE'"))
+        }
+    }
+}
+
+fn print_smuggled(out: &Out, report: &wire::SmuggleReport) {
+    for passed in report.passed.iter().take(PASSED_MAX) {
+        let mark = out.paint(Look::Bad, out.icon("✗", "FAIL"));
+        let line = harmless_line(&passed.line.replace('\n', "⏎"));
+        out.line(&format!("{mark} {}: {line}", harmless_line(&passed.command)));
+    }
+    if report.passed.len() > PASSED_MAX {
+        out.line(&format!(
+            "  … and {} more; --json has them all",
+            report.passed.len() - PASSED_MAX
+        ));
+    }
+    for pattern in &report.left_out {
+        out.remark(&format!("not tried, it is no plain command: {}", harmless_line(pattern)));
+    }
+    if report.passed.is_empty() {
+        let mark = out.paint(Look::Good, out.icon("✓", "ok"));
+        let (tried, commands) = (report.tried, report.commands.len());
+        let word = if commands == 1 { "command" } else { "commands" };
+        out.line(&format!("{mark} none of {tried} lines runs one of {commands} {word} unasked"));
     }
 }
 

@@ -66,6 +66,42 @@ impl Tested {
     }
 }
 
+/// What came of smuggling.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SmuggleReport {
+    /// The commands that rules ask about or deny.
+    pub(crate) commands: Vec<String>,
+    /// How many lines were tried.
+    pub(crate) tried: usize,
+    /// The lines that no rule stops.
+    pub(crate) passed: Vec<SmuggledLine>,
+    /// Patterns for which no plain line could be written.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// A line that runs a command past the rule about it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SmuggledLine {
+    /// The command.
+    pub(crate) command: String,
+    /// The kind of way.
+    pub(crate) kind: String,
+    /// The line.
+    pub(crate) line: String,
+}
+
+impl SmuggleReport {
+    pub(crate) fn of(smuggled: policy::Smuggled) -> Self {
+        let line = |passed: policy::SmuggledLine| {
+            let policy::SmuggledLine { target, section, line } = passed;
+            SmuggledLine { command: target, kind: section, line }
+        };
+        let policy::Smuggled { targets, tried, passed, left_out } = smuggled;
+        let passed = passed.into_iter().map(line).collect();
+        Self { commands: targets, tried, passed, left_out }
+    }
+}
+
 /// `file:line`, made harmless.
 pub(crate) fn place(file: &str, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();

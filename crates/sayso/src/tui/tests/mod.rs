@@ -90,6 +90,7 @@ fn options(names: &[(&str, &str)]) -> Vec<Choice> {
     let option = |(name, leads_to): &(&str, &str)| Choice {
         name: (*name).into(),
         consequence: (*leads_to).into(),
+        declines: false,
     };
     names.iter().map(option).collect()
 }

@@ -662,3 +662,42 @@ fn an_answer_that_meets_no_desk_is_kept() {
     stage.keys(&["z"]);
     assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (0, false));
 }
+
+/// A yes is for what was on the screen: neither the rest of a card nor an option below its edge is answered unread.
+#[test]
+fn what_was_not_on_the_screen_is_not_answered() {
+    let mut long = verdict(1, "Drop the table?");
+    long.opened.card.narrative = (0..40).map(|n| format!("Line {n}.\n\n")).collect();
+    long.card = long.opened.card.clone();
+    let names: Vec<(String, &str)> = (1..=30).map(|n| (format!("host {n}"), "")).collect();
+    let names: Vec<(&str, &str)> = names.iter().map(|(name, to)| (name.as_str(), *to)).collect();
+    let shape = Shape::Choice { options: options(&names), multi: false, other: false };
+    let choice = waits(opened(2, Kind::Decision, shape, "Which host?"), 1);
+    let mut checked = 0;
+    for (gate, first) in [(long.clone(), &["a"][..]), (choice, &["9", "a"][..]), (long, &["x"][..])]
+    {
+        let mut stage = Stage::with((80, 24), vec![gate]);
+        stage.keys(first);
+        assert!(stage.state.proving.is_empty() && stage.state.marks.is_empty(), "{first:?}");
+        assert!(stage.draw().contains("below: J reads on"), "{}", stage.draw());
+        // A no needs no reading.
+        stage.keys(&["r"]);
+        assert!(matches!(stage.state.mode, Mode::Field(_)));
+        stage.keys(&["Escape"]);
+        let mut pages = 0;
+        while stage.state.drawn.as_ref().is_some_and(|drawn| drawn.unread > 0) {
+            stage.keys(&["J"]);
+            stage.draw();
+            pages += 1;
+            assert!(pages < 20, "there is an end");
+        }
+        stage.settle();
+        // What was read stays read.
+        stage.keys(&["K", "K"]);
+        stage.settle();
+        stage.keys(&first[first.len() - 1..]);
+        assert_eq!(stage.state.proving.len() + stage.state.marks.len(), 1, "{first:?}");
+        checked += 1;
+    }
+    assert_eq!(checked, 3);
+}

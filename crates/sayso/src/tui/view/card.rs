@@ -21,13 +21,18 @@ const KEYS_MAX: usize = 9;
 /// Names of facts are lined up as long as they are no longer than this.
 const NAME_MAX: usize = 14;
 
+/// A card as it is on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownCard {
+    pub(crate) gate: GateId,
+    pub(crate) digest: Digest,
+    pub(crate) is_open: bool,
+    /// So many lines of what is asked are below the screen.
+    pub(crate) unread: usize,
+}
+
 /// Draws the card under the cursor and says which it is.
-pub(super) fn draw(
-    state: &State,
-    paint: Paint,
-    area: Rect,
-    to: &mut Buffer,
-) -> Option<(GateId, Digest, bool)> {
+pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) -> Option<ShownCard> {
     let Some(row) = state.here() else {
         if !state.list.rows.is_empty() {
             let words = format!("{} looks at the first card", shown(Action::Down));
@@ -36,7 +41,7 @@ pub(super) fn draw(
         }
         return None;
     };
-    let lines = lines(state, row, paint, usize::from(area.width));
+    let (lines, asked) = lines(state, row, paint, usize::from(area.width));
     let room = usize::from(area.height);
     let first = state.scroll.min(lines.len().saturating_sub(room));
     // Where there is more, its last line says so: nothing is cut without a word.
@@ -52,13 +57,14 @@ pub(super) fn draw(
         paint.line(Look::Warn, fit(&words, usize::from(area.width))).render(place, to);
     }
     let gate = row.gate();
-    Some((row.id(), gate.digest.clone(), gate.is_open()))
+    let unread = asked.saturating_sub(first + shown_lines);
+    Some(ShownCard { gate: row.id(), digest: gate.digest.clone(), is_open: gate.is_open(), unread })
 }
 
 /// How many lines the card has at this width.
 pub(in crate::tui) fn height(state: &State, width: u16) -> usize {
     let paint = Paint { colour: false };
-    state.here().map_or(0, |row| lines(state, row, paint, usize::from(width)).len())
+    state.here().map_or(0, |row| lines(state, row, paint, usize::from(width)).0.len())
 }
 
 /// Lines, one after the other.
@@ -96,18 +102,20 @@ impl Page {
     }
 }
 
-fn lines(state: &State, row: &Row, paint: Paint, width: usize) -> Vec<Line<'static>> {
+/// The lines of a card, and how many of them are what is asked: the keys and the way of the gate come behind them.
+fn lines(state: &State, row: &Row, paint: Paint, width: usize) -> (Vec<Line<'static>>, usize) {
     let gate = row.gate();
     let mut page = Page { paint, width, lines: vec![] };
     head(state, row, &mut page);
     facts(state, gate, &mut page);
     says(gate, &mut page);
     conditions(state, gate, &mut page);
+    let mut asked = page.lines.len();
     if gate.is_open() {
-        answer(state, gate, &mut page);
+        asked = answer(state, gate, &mut page);
     }
     way(state, row, &mut page);
-    page.lines
+    (page.lines, asked)
 }
 
 fn head(state: &State, row: &Row, page: &mut Page) {
@@ -147,7 +155,7 @@ fn head(state: &State, row: &Row, page: &mut Page) {
     }
     if !gate.is_open() {
         let (sign, look) = match gate.verdict() {
-            Some(Verdict::Approved) => ("✓", Look::Good),
+            Some(Verdict::Approved | Verdict::Answered) => ("✓", Look::Good),
             Some(Verdict::Rejected) => ("✗", Look::Bad),
             None => ("–", Look::Faint),
         };
@@ -284,11 +292,13 @@ fn conditions(state: &State, gate: &Gate, page: &mut Page) {
     words.iter().for_each(|words| page.own(Look::Warn, &format!("! {words}")));
 }
 
-fn answer(state: &State, gate: &Gate, page: &mut Page) {
+/// What an answer can be, and what was written for it. Returns how many lines of the page are what is asked.
+fn answer(state: &State, gate: &Gate, page: &mut Page) -> usize {
+    let before = page.lines.len();
     if !state.is_mine(gate) {
         page.blank();
         page.own(Look::Faint, "It is not yours to answer; you may watch.");
-        return;
+        return before;
     }
     let draft = state.draft(gate);
     page.heading("Your answer");
@@ -298,6 +308,10 @@ fn answer(state: &State, gate: &Gate, page: &mut Page) {
         Shape::Choice { .. } => options(gate, &draft, page),
         Shape::Form { schema } => form(schema, &draft, page),
     }
+    let asked = match &gate.card.shape {
+        Shape::Verdict | Shape::Text => before,
+        Shape::Choice { .. } | Shape::Form { .. } => page.lines.len(),
+    };
     if !draft.reason.is_empty() {
         page.text(Look::Plain, "  ", &format!("with a word: {}", harmless_line(&draft.reason)));
     }
@@ -315,7 +329,7 @@ fn answer(state: &State, gate: &Gate, page: &mut Page) {
     };
     // While a line is typed, its own keys are the only ones.
     if matches!(state.mode, Mode::Field(_) | Mode::Cut(_)) {
-        return;
+        return asked;
     }
     let deeds = [
         (Action::Approve, yes),
@@ -339,6 +353,7 @@ fn answer(state: &State, gate: &Gate, page: &mut Page) {
         spans.push(page.paint.span(Look::Faint, format!(" {word}   ")));
     }
     page.lines.push(Line::from(spans));
+    asked
 }
 
 fn verdict(gate: &Gate, draft: &Draft, page: &mut Page) {
@@ -374,7 +389,8 @@ fn options(gate: &Gate, draft: &Draft, page: &mut Page) {
         };
         let look = if is_picked { Look::Strong } else { Look::Plain };
         let name = harmless_line(&option.name);
-        page.text(look, "  ", &format!("{:>2} {sign} {name}", at + 1));
+        let no = if gate.card.shape.declines(&option.name) { prose::DECLINES } else { "" };
+        page.text(look, "  ", &format!("{:>2} {sign} {name}{no}", at + 1));
         if !option.consequence.is_empty() {
             page.text(
                 Look::Faint,

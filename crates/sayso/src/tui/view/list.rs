@@ -187,7 +187,7 @@ fn mark(state: &State, row: &Row) -> (&'static str, Look) {
         true if is_new => ("●", Look::Name),
         true => (" ", Look::Plain),
         false => match row.gate().verdict() {
-            Some(Verdict::Approved) => ("✓", Look::Good),
+            Some(Verdict::Approved | Verdict::Answered) => ("✓", Look::Good),
             Some(Verdict::Rejected) => ("✗", Look::Bad),
             None => ("–", Look::Faint),
         },
@@ -196,7 +196,7 @@ fn mark(state: &State, row: &Row) -> (&'static str, Look) {
 
 fn verdict_look(row: &Row) -> Look {
     match row.gate().verdict() {
-        Some(Verdict::Approved) => Look::Good,
+        Some(Verdict::Approved | Verdict::Answered) => Look::Good,
         Some(Verdict::Rejected) => Look::Bad,
         None => Look::Faint,
     }

@@ -13,10 +13,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
-use sayso_core::{Digest, GateId, Kind, Shape};
+use sayso_core::{Kind, Shape};
 use sayso_server::keys::Action;
 use unicode_width::UnicodeWidthStr;
 
+pub(crate) use card::ShownCard;
 pub(super) use card::height as card_height;
 pub(super) use over::help_height;
 
@@ -70,7 +71,7 @@ pub(super) fn places(state: &State) -> Option<Places> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The card, as it is shown.
-    pub(crate) card: Option<(GateId, Digest, bool)>,
+    pub(crate) card: Option<ShownCard>,
     /// Where somebody types.
     pub(crate) cursor: Option<Position>,
 }

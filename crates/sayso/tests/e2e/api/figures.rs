@@ -139,6 +139,7 @@ on_both! {
         assert!(text.contains("\nnotify: {}\n"));
         let bell = "\nnotify:\n  bell: {command: [\"false\"]}\n";
         std::fs::write(&settings, text.replace("\nnotify: {}\n", bell)).unwrap();
+        space.trust();
         let server = Server::of(space);
         let bell = ["channel=\"bell\""];
         assert!(!scrape(&server, "", Some("ann")).body.contains("channel=\"bell\""));

@@ -18,6 +18,7 @@ fn driven(form: &str) -> (String, Vec<String>) {
     let bell = "notify:\n  bell: {command: [sh, -c, \"printf 'no \\\\033[2J bell'; exit 3\"]}\n";
     assert!(settings.contains("notify: {}\n"));
     std::fs::write(&hook, settings.replace("notify: {}\n", bell)).unwrap();
+    space.trust();
     let mut command =
         space.command(Who::Script, &["serve", "--listen", "127.0.0.1:0", "--log", form]);
     command.env("SAYSO_LOG", "debug").stderr(std::fs::File::create(&log).unwrap());

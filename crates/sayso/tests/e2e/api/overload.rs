@@ -64,7 +64,10 @@ fn a_request_that_stops_half_way_is_given_up() {
         server.space, server.address
     )
     .replace("/ HTTP", " HTTP");
-    let halves: [(&str, Vec<u8>, &str); 4] = [
+    let known_agent = server.request("GET", "/health/live", Some(&agent), None);
+    let kept = String::from_utf8(known_agent).unwrap().replace("connection: close\r\n", "");
+    let halves: [(&str, Vec<u8>, &str); 5] = [
+        ("nothing behind a whole request", kept.into_bytes(), "200 OK"),
         ("nothing", vec![], ""),
         ("half a head", b"GET /v1/spaces/x/gates HTTP/1.1\r\nhost: 127.0.0.1\r\n".to_vec(), ""),
         ("half a body", known, "SAY076"),
@@ -88,7 +91,7 @@ fn a_request_that_stops_half_way_is_given_up() {
             .collect();
         all.into_iter().map(|one| one.join().unwrap()).count()
     });
-    assert_eq!(count, 4);
+    assert_eq!(count, 5);
     says(&log, "no whole request in time");
     assert!(person_looks(&server) < PERSON_MAX);
 }
@@ -347,6 +350,35 @@ fn an_agent_writes_at_a_pace_and_people_at_their_own() {
         assert!([403, 429].contains(&reply.status), "{reply:?}");
     }
     assert!(space.audit().len() < before + 20, "{} entries more", space.audit().len() - before);
+    space.verify();
+}
+
+#[test]
+fn an_agent_does_not_make_one_task_too_long_to_be_looked_at() {
+    let space = Space::new(Backend::Sqlite);
+    let server = Server::of(&space);
+    let task = server.post("coder", "/tasks", json!({"title": "Write"})).is(201);
+    let note = format!("/tasks/{}/notes", text(&task["id"]));
+    let long = "x".repeat(250_000);
+    let replies: Vec<_> =
+        (0..20).map(|_| server.post("coder", &note, json!({"text": long}))).collect();
+    let taken = replies.iter().take_while(|reply| reply.status == 200).count();
+    assert_eq!(taken, 16, "four mebibytes of it");
+    for reply in &replies[taken..] {
+        reply.refused(413, "SAY015");
+    }
+    // A person still writes there, and the agent says in short what it has done.
+    server.post("ann", &note, json!({"text": long})).is(200);
+    server.post("coder", &note, json!({"text": "see notes.md"})).is(200);
+    // The same holds for the cards of a question.
+    let gate = server.ask("coder", json!({"question": "Ship?"}));
+    let path = format!("/gates/{}/revise", text(&gate["id"]));
+    let revise = |number: usize| {
+        let body = json!({"question": format!("Ship {number}?"), "context": long});
+        server.post("coder", &path, body).status
+    };
+    let statuses: Vec<_> = (0..20).map(revise).collect();
+    assert!(statuses.contains(&200) && statuses.ends_with(&[413, 413]), "{statuses:?}");
     space.verify();
 }
 

@@ -29,7 +29,7 @@ on_both! {
         assert_eq!(waiting["answer"]["text"], "8080");
         assert_eq!(server.get("coder", &format!("{path}?wait=60s")).is(200)["state"], "answered");
         server.get("coder", &format!("{path}?wait=soon")).refused(400, "SAY038");
-        server.get("tester", &format!("{path}?wait=1s")).refused(403, "SAY037");
+        server.get("tester", &format!("{path}?wait=1s")).refused(404, "SAY001");
         space.verify();
     }
 }

@@ -62,6 +62,7 @@ impl<'a> Stage<'a> {
         let text =
             format!("{head}work: {{agent: {name}, turn: 2m, retry: 1s}}\nagents: {agents}\n");
         std::fs::write(path, text).unwrap();
+        self.space.trust();
     }
 
     /// Makes a task and writes what the model does for it: scenes, with `{tree}` for its worktree.

@@ -3,6 +3,7 @@
 
 mod agents;
 mod cases;
+mod elsewhere;
 mod files;
 mod killed;
 mod safe;

@@ -191,7 +191,7 @@ on_both! {
         }
         let paid = || log(space).matches("paid").count();
         for _ in 0..2 {
-            resume(space).says("left out: 2 flows whose step failed").says("--stuck").exits(0);
+            resume(space).says("left out: 2 flows whose step failed").says("--stuck").exits(14);
         }
         assert_eq!(paid(), 2, "each once");
         let handle = flows(space)[0]["handle"].as_str().unwrap().to_owned();
@@ -219,6 +219,7 @@ on_both! {
                 task: None,
                 phase: "a".into(),
                 state: serde_json::json!({}),
+                place: None,
             };
             desk.start_flow(&crate::reliability::ann(), new).unwrap();
         }
@@ -285,7 +286,11 @@ on_both! {
             assert_eq!(card["flow"], flow["id"]);
             let fact = |name: &str, value: &serde_json::Value| serde_json::json!({"name": name, "value": value, "verified": true});
             let known = [fact("workflow", &"release".into()), fact("phase", &"check".into()), fact("about", &flow["title"])];
-            assert_eq!(card["facts"], serde_json::Value::from(known.to_vec()));
+            let facts = card["facts"].as_array().unwrap();
+            assert_eq!(facts[..3], known);
+            // And what it runs, where, by which text.
+            let names: Vec<_> = facts[3..].iter().map(|fact| fact["name"].as_str().unwrap()).collect();
+            assert_eq!(names, ["runs", "in", "version"]);
             let shown = space.ann(&["show", card["handle"].as_str().unwrap()]).ok();
             assert!(shown.contains(&format!("sayso flow show {}", flow["handle"].as_str().unwrap())), "{shown}");
         }
@@ -322,7 +327,8 @@ on_both! {
         let waits = listed(space);
         assert!(waits.contains("waiting in a") && !waits.contains("group nobody"), "{waits}");
         let handle = flow(space)["handle"].as_str().unwrap().to_owned();
-        space.ann(&["approve", &gate(space)]).says(&format!("sayso flow resume {handle}")).exits(0);
+        // Another's flow is theirs to go on with.
+        space.ann(&["approve", &gate(space)]).says(&format!("flow {handle} asked it, and goes on in")).exits(0);
         let answered = listed(space);
         assert!(answered.contains("answered in a") && answered.contains("sayso flow resume"), "{answered}");
         resume(space).exits(0);

@@ -30,6 +30,7 @@ everywhere! {
         // Asked again it is the same question.
         space.coder(&["close", &task, "all green"]).refused("SAY051").refused(&gate);
         assert_eq!(space.gates(&task), std::slice::from_ref(&gate));
+        assert_eq!(times(space, "refused"), 0, "to ask again is no attempt on anything");
         space.ann(&["approve", &gate]).refused("SAY013");
         space.coder(&["approve", &gate]).refused("SAY010");
         space.run(Who::Human("bob"), &["approve", &gate]).says("moved from open to closed").ok();

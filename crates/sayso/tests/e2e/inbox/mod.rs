@@ -2,6 +2,7 @@
 
 mod answering;
 mod crowd;
+mod flood;
 mod hostile;
 mod lines;
 mod measured;

@@ -41,8 +41,10 @@ everywhere! {
             let id = client.begin_call(tool, &json!({"gate": gate, "task": task}));
             assert_eq!(client.reply(id)["error"]["code"], -32602, "{tool}");
         }
+        // To call it done again is told the same gate, which stays open.
+        let again = client.call("move_task", &json!({"task": task, "to": "closed"}));
+        assert_eq!((again["gate"].as_str(), again["state"].as_str()), (Some(gate.as_str()), Some("open")));
         for (tool, arguments) in [
-            ("move_task", json!({"task": task, "to": "closed"})),
             ("move_task", json!({"task": task, "to": "in_progress"})),
             ("move_task", json!({"task": task, "to": "deleted"})),
             ("update_task", json!({"task": task, "requires": null})),

@@ -6,6 +6,7 @@ mod couriers;
 mod hanging;
 mod receiver;
 mod told;
+mod trust;
 mod webhooks;
 
 use crate::harness::{Space, Who};
@@ -31,6 +32,7 @@ pub(crate) fn set_channels(space: &Space, channels: &str) {
     let head = text.split("\nnotify:").next().unwrap();
     let lines: String = channels.lines().map(|line| format!("  {}\n", line.trim())).collect();
     std::fs::write(path, format!("{head}\nnotify:\n{lines}")).unwrap();
+    space.trust();
     write_secret(space, SECRET, 0o600);
 }
 

@@ -59,6 +59,7 @@ fn the_server_sends() {
     let config = space.path().join(".sayso/config.yaml");
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{text}pages: https://sayso.example/\n")).unwrap();
+    space.trust();
     std::fs::write(space.path().join("fleet.yaml"), "people:\n  ann: {notify: [mine]}\n").unwrap();
     space.run(Who::Terminal, &["apply", "fleet.yaml"]).ok();
     space.mint("operator", "opal");
@@ -135,7 +136,7 @@ on_both! {
         space.coder(&["notices"]).refused("SAY037");
         space.coder(&["notices", "test", "phone"]).refused("SAY037");
         space.coder(&["notices", "--gate", &gate]).ok();
-        space.run(Who::Agent("tester"), &["notices", "--gate", &gate]).refused("SAY037");
+        space.run(Who::Agent("tester"), &["notices", "--gate", &gate]).refused("SAY001");
         space.verify();
     }
 }

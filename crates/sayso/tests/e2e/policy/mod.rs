@@ -6,6 +6,7 @@ mod explain;
 mod files;
 mod force;
 mod guide;
+mod smuggle;
 mod validate;
 
 use crate::harness::{Ran, SAYSO, Space, Who};

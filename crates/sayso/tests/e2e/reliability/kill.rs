@@ -3,7 +3,7 @@
 //! Acknowledged means that the process printed it and we read it. What a killed process did not
 //! print may have counted or not; asking again with the same id settles it.
 
-use super::{Chance, ann, desk, gate_id, name, place};
+use super::{Chance, TOKENS, ann, desk, gate_id, name, place};
 use crate::harness::{Backend, SAYSO, Space, Who};
 use sayso_core::{Content, GateId};
 use sayso_engine::{Desk, World};
@@ -351,7 +351,8 @@ impl<'a> Loop<'a> {
         self.space.verify();
         let report = desk(self.space).verify_audit(&ann(), |_| {}).unwrap();
         let book = self.book.lock().unwrap();
-        assert_eq!(report.views, book.len() as u64 + TASKS, "gates and tasks, none doubled");
+        let all = book.len() as u64 + TASKS + TOKENS;
+        assert_eq!(report.views, all, "gates, tasks and tokens, none doubled");
         assert!(book.values().all(|asked| asked.acknowledged));
     }
 

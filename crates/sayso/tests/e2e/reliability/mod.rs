@@ -48,6 +48,9 @@ fn name(space: &Space) -> String {
     space.path().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
+/// How many credentials a fresh space has. Verifying the audit compares them with the log, as it does gates and tasks.
+const TOKENS: u64 = 4;
+
 /// Makes a space in an empty folder, with the tokens a fresh one has.
 fn furnish(space: &Space) {
     space.run(Who::Script, &["init"]).ok();

@@ -169,7 +169,7 @@ everywhere! {
         let handle = message["handle"].as_str().unwrap();
         space.coder(&["messages"]).exits(0).says("ann to coder").says("stop the migration");
         space.coder(&["messages", "--agent", "tester"]).exits(0).never_says("carry on");
-        space.run(Who::Agent("tester"), &["messages", "--ack", handle]).exits(5).refused("SAY037");
+        space.run(Who::Agent("tester"), &["messages", "--ack", handle]).exits(3).refused("SAY001");
         space.coder(&["messages", "--ack", handle]).ok();
         space.coder(&["messages", "--ack", handle]).ok();
         space.coder(&["messages"]).exits(0).says("no messages");

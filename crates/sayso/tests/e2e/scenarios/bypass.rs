@@ -84,6 +84,21 @@ fn name_of(space: &Space) -> String {
     space.path().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
+/// Another's gate does not exist for an agent that would take it back; anything else is a person's say-so.
+#[track_caller]
+fn refused_as_an_agent(ran: crate::harness::Ran, args: &[&str]) {
+    if args[0] == "withdraw" {
+        ran.exits(3).refused("SAY001");
+        return;
+    }
+    let ran = ran.exits(5);
+    assert!(
+        ran.stderr.contains("SAY010") || ran.stderr.contains("SAY037"),
+        "{args:?}: {}",
+        ran.stderr
+    );
+}
+
 fn refusals(space: &Space) -> usize {
     space.audit().iter().filter(|entry| entry["outcome"] == "refused").count()
 }
@@ -94,8 +109,7 @@ everywhere! {
         let (before, doors) = (scene.state(space), scene.doors(&name));
         let count = refusals(space);
         for args in &doors {
-            let ran = space.coder(args).exits(5);
-            assert!(ran.stderr.contains("SAY010") || ran.stderr.contains("SAY037"), "{args:?}: {}", ran.stderr);
+            refused_as_an_agent(space.coder(args), args);
         }
         assert_eq!(scene.state(space), before);
         assert_eq!(refusals(space), count + doors.len(), "each one is written down");
@@ -155,8 +169,7 @@ everywhere! {
         }
         for args in scene.doors(&name) {
             let mut command = space.command(Who::Human("ann"), &args);
-            let ran = space.finish(command.env("CLAUDECODE", "1")).exits(5);
-            assert!(ran.stderr.contains("SAY010") || ran.stderr.contains("SAY037"), "{args:?}: {}", ran.stderr);
+            refused_as_an_agent(space.finish(command.env("CLAUDECODE", "1")), &args);
         }
         // An agent's token beside it counts as a mark, too.
         let secret = std::fs::read_to_string(space.token("coder")).unwrap();
@@ -234,9 +247,9 @@ everywhere! {
         let inbox = space.coder(&["inbox", "--json"]).json();
         assert_eq!(inbox["items"].as_array().unwrap().len(), 1);
         assert_eq!(inbox["items"][0]["handle"], own.as_str());
-        space.coder(&["show", &other]).exits(5).refused("SAY037");
-        space.coder(&["wait", &other, "--timeout", "0"]).exits(5).refused("SAY037");
-        space.coder(&["withdraw", &other]).exits(5).refused("SAY010");
+        space.coder(&["show", &other]).exits(3).refused("SAY001");
+        space.coder(&["wait", &other, "--timeout", "0"]).exits(3).refused("SAY001");
+        space.coder(&["withdraw", &other]).exits(3).refused("SAY001");
         space.coder(&[]).exits(0).says("Mine?").never_says("Theirs?");
         for args in [vec!["audit", "list"], vec!["audit", "verify"], vec!["audit", "export"], vec!["token", "list"]] {
             space.coder(&args).exits(5).refused("SAY037");

@@ -68,6 +68,27 @@ on_both! {
 }
 
 on_both! {
+    /// Wrong passphrases are slowed down at the terminal at which they are typed, and keep the right one out of no other.
+    fn wrong_ones_lock_their_own_terminal_alone(space: &Space) {
+        at_a_terminal(space, "sayso unlock --set", &[PHRASE, PHRASE, PHRASE]).exits(0);
+        let line = "for n in 1 2 3 4 5 6; do sayso unlock; done; sayso unlock";
+        let wrong = [&["wrong horse"; 6][..], &[PHRASE]].concat();
+        let ran = at_a_terminal(space, line, &wrong).exits(4).refused("SAY054");
+        assert_eq!(ran.stdout.matches("SAY039").count(), 5, "{}", ran.stdout);
+        let gate = space.ask("coder", &["Ship?", "--verdict"]);
+        at_a_terminal(space, &format!("sayso unlock && sayso approve {gate} --no-input"), &[PHRASE]).exits(0);
+        assert_eq!(space.show(&gate)["answer"]["proof"], "passphrase");
+        // Nor is the passphrase kept from being changed.
+        let line = "for n in 1 2 3 4 5 6; do sayso unlock --set; done";
+        let wrong: Vec<_> = std::iter::repeat_n(["wrong horse", "a new horse", "a new horse"], 6).flatten().collect();
+        at_a_terminal(space, line, &wrong).exits(4).refused("SAY054");
+        let all = [PHRASE, "a new horse", "a new horse", "a new horse"];
+        at_a_terminal(space, "sayso unlock --set", &all).exits(0);
+        space.verify();
+    }
+}
+
+on_both! {
     /// A gate may ask for more proof than a token or a terminal gives.
     fn a_gate_that_needs_more_proof(space: &Space) {
         let gate = space.ask("coder", &["Drop it?", "--verdict", "--proof", "passphrase"]);

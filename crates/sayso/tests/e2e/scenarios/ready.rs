@@ -27,8 +27,11 @@ everywhere! {
         assert_eq!(ready(space, &[]), [younger.clone(), later.clone()]);
         space.ann(&["update", &later, "--priority", "1"]).ok();
         assert_eq!(ready(space, &[]), [later.clone(), younger.clone()]);
+        let gate = space.gate(&usual);
         space.ann(&["respond", &usual, "blue"]).ok();
         assert_eq!(ready(space, &[]), [later.clone(), usual.clone(), younger.clone()]);
+        // Who asked hears the answer before the task goes.
+        assert_eq!(space.coder(&["wait", &gate]).ok(), "blue");
         for task in [&later, &usual, &younger] {
             space.coder(&["close", task]).ok();
         }

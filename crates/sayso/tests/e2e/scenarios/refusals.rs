@@ -130,7 +130,7 @@ everywhere! {
         let seen = space.show(&gate);
         let old = seen["digest"].as_str().unwrap().to_owned();
         let revise = ["ask", "May I drop the table users?", "--verdict", "--revise", &gate];
-        space.run(Who::Agent("tester"), &revise).exits(5).refused("SAY037");
+        space.run(Who::Agent("tester"), &revise).exits(3).refused("SAY001");
         space.coder(&revise).ok();
         // ann saw the old card; bob, who saw none, is shown the new one by nothing but the command.
         space.ann(&["approve", &gate]).exits(6).refused("SAY005").says(&format!("sayso show {gate}"));

@@ -17,8 +17,17 @@ everywhere! {
                 let told = format!("requires {kind} first: gate {}", gate["handle"].as_str().unwrap());
                 assert!(ran.stdout.is_empty() && ran.stderr.contains(&told), "{}", ran.stderr);
                 assert_eq!((gate["kind"].as_str(), gate["context"].as_str()), (Some(kind), Some("all done")));
-                // Complete again is no way past it.
-                space.coder(&["close", &task]).exits(5).refused("SAY010");
+                // Complete again is no way past it for the one who said so, and no attempt on anything.
+                let before = space.audit().len();
+                for args in [vec!["close", &task], vec!["close", &task, "done,", "really"], vec!["update", &task, "--status", "closed"]] {
+                    let again = space.coder(&args).exits(12);
+                    assert!(again.stderr.contains(&told), "{}", again.stderr);
+                }
+                assert_eq!(space.show(&task)["gates"].as_array().unwrap().len(), 1);
+                assert_eq!(space.show(&task)["gates"][0]["context"], "all done");
+                assert_eq!(space.audit().len(), before, "nothing is written down of it");
+                space.run(Who::Agent("tester"), &["close", &task]).exits(5).refused("SAY010");
+                space.coder(&["delete", &task]).exits(5).refused("SAY010");
                 space.ann(&["reject", &task, round]).ok();
                 assert_eq!(space.state(&task), "open");
                 assert_eq!(space.show(&task)["requires"], kind);

@@ -54,7 +54,7 @@ everywhere! {
         let ran = ended(child).exits(0);
         assert!(answered.elapsed() < AT_ONCE, "it took {:?}", answered.elapsed());
         assert_eq!(ran.stdout, "8080\nand 8081\n");
-        assert!(ran.stderr.contains("approved by ann"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("answered by ann"), "{}", ran.stderr);
         let shown = space.show(&gate);
         assert_eq!(shown["delivery"]["state"], "acknowledged");
         let text = space.ann(&["show", &gate]).ok();
@@ -118,7 +118,7 @@ everywhere! {
         space.ann(&["respond", &gate, "8080"]).ok();
         assert_eq!(space.run(Who::Script, &["wait", &gate]).ok(), "8080");
         assert_eq!(space.show(&gate)["delivery"]["state"], "pending");
-        space.run(Who::Agent("tester"), &["wait", &gate]).exits(5).refused("SAY037");
+        space.run(Who::Agent("tester"), &["wait", &gate]).exits(3).refused("SAY001");
         assert_eq!(space.coder(&["wait", &gate]).ok(), "8080");
         assert_eq!(space.show(&gate)["delivery"]["state"], "acknowledged");
     }

@@ -253,3 +253,48 @@ fn nothing_in_arguments_or_logs() {
     let listed = String::from_utf8_lossy(&listed);
     assert!(!listed.contains("sayso_h_") || !listed.contains(SAYSO), "{listed}");
 }
+
+for_teams! {
+    /// An admin is one person: no credential of theirs is another's, so that two who must agree are two.
+    fn one_admin_is_one_person(team: &Team) {
+        let ann = team.first("ann");
+        let bob = team.invited(&ann, "bob");
+        let out = ann.path().join("bob.token");
+        let mint = ["token", "create", "--role", "human", "--name", "bob", "--out", out.to_str().unwrap()];
+        ann.run(Who::Terminal, &mint).exits(5).refused("SAY062");
+        assert!(!out.exists());
+        // Each makes their own, and names that nobody has can be given.
+        let own = bob.path().join("own.token");
+        let mint = ["token", "create", "--role", "human", "--name", "bob", "--out", own.to_str().unwrap()];
+        let made = bob.run(Who::Terminal, &mint);
+        made.never_says("SAY062");
+        team.token(&ann, "human", "cid");
+        // Whom somebody else has brought in is not theirs.
+        let cid = ann.token("cid");
+        assert!(cid.exists());
+        let audit = ann.run(Who::Terminal, &["audit", "list", "--json"]).json().to_string();
+        assert!(audit.contains("refused"), "{audit}");
+    }
+}
+
+for_teams! {
+    /// Who was sent away has no voice any more, also where they had raised it before.
+    fn a_vote_goes_with_its_person(team: &Team) {
+        let ann = team.first("ann");
+        let bob = team.invited(&ann, "bob");
+        let cid = team.invited(&ann, "cid");
+        let to = ["--to", "ann", "--to", "bob", "--to", "cid", "--quorum", "2"];
+        let ask = [&["ask", "Ship it?", "--verdict"], &to[..]].concat();
+        let gate = ann.run(Who::Script, &ask).ok();
+        bob.run(Who::Terminal, &["approve", &gate]).ok();
+        ann.run(Who::Terminal, &["people", "dismiss", "bob"]).ok();
+        ann.run(Who::Terminal, &["approve", &gate]).ok();
+        let shown = ann.run(Who::Terminal, &["show", &gate, "--json"]).json();
+        assert_eq!(shown["state"], "open", "{shown}");
+        assert_eq!(shown["votes"].as_array().unwrap().len(), 1, "{shown}");
+        cid.run(Who::Terminal, &["approve", &gate]).ok();
+        let shown = ann.run(Who::Terminal, &["show", &gate, "--json"]).json();
+        assert_eq!(shown["verdict"], "approved", "{shown}");
+        ann.run(Who::Terminal, &["audit", "verify"]).ok();
+    }
+}

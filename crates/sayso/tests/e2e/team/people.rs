@@ -133,6 +133,26 @@ for_teams! {
 }
 
 for_teams! {
+    /// Guesses of strangers keep nobody out who is in: a login has its own count of wrong passphrases.
+    fn guesses_of_strangers_lock_no_login_out(team: &Team) {
+        let ann = team.first("ann");
+        let stranger = team.machine();
+        // Pauses begin with a second, which a slow machine takes for one try.
+        let is_slowed = |guess: &dyn Fn() -> Ran| (0..12).any(|_| guess().said().contains("SAY054"));
+        assert!(is_slowed(&|| log_in(&stranger, "ann", "wrong horse")));
+        let unlock = |passphrase: &str| {
+            ann.run_with_input(Who::Terminal, &["unlock"], &format!("{passphrase}\n"))
+        };
+        unlock("correct horse").exits(0).says("unlocked until");
+        // The wrong ones of this login count for it, and for no other.
+        assert!(is_slowed(&|| unlock("wrong horse")));
+        let again = ann.run(Who::Terminal, &["people", "invite", "bob", "--json"]).json();
+        join(&stranger, "bob", again["code"].as_str().unwrap(), "correct horse").exits(0);
+        stranger.run_with_input(Who::Terminal, &["unlock"], "correct horse\n").exits(0);
+    }
+}
+
+for_teams! {
     /// Whoever is let in no more leaves nothing to anybody: their stand-in is only themselves again.
     fn a_dismissed_person_leaves_nobody_behind(team: &Team) {
         let ann = team.first("ann");

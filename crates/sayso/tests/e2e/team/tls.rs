@@ -74,6 +74,7 @@ fn a_team_works_over_tls_with_an_authority_of_its_own() {
     let text = std::fs::read_to_string(&settings).unwrap();
     assert!(text.contains("\nca: \"\"\n"), "{text}");
     std::fs::write(&settings, text.replace("\nca: \"\"\n", "\nca: ca.pem\n")).unwrap();
+    ann.trust();
     ann.run(Who::Script, &["list"]).refused("SAY032").says("ca.pem cannot be used").exits(2);
     std::fs::write(ann.path().join(".sayso/ca.pem"), "nothing").unwrap();
     ann.run(Who::Script, &["list"]).refused("SAY032").says("no certificate in it");

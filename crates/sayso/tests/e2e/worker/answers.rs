@@ -266,6 +266,7 @@ fn another_copy_of_the_project_takes_over_only_when_told() {
     std::fs::write(copy.join(".sayso/config.yaml"), settings.replace("store: sqlite", &store))
         .unwrap();
     let there = copy.to_str().unwrap();
+    space.run(Who::Script, &["-C", there, "trust"]).ok();
     space.run(Who::Script, &["-C", there, "work"]).says("begun on another machine").exits(0);
     assert_eq!(space.state(&task), "open");
     space.run(Who::Script, &["-C", there, "work", "--adopt"]).says("waits for a person").exits(0);

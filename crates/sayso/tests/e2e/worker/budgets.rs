@@ -40,7 +40,8 @@ fn budgets_end_the_work_and_lose_nothing() {
         for n in 0..4 {
             space.create(&[&format!("Task {n}")]);
         }
-        let report = project.work(&[&args[..], &["--json"]].concat()).json();
+        let ran = project.work(&[&args[..], &["--json"]].concat()).exits(14);
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(report["completed"], done, "{args:?}");
         assert_eq!(report["spent"]["input_tokens"], 900 * done);
     }

@@ -257,6 +257,7 @@ impl<'a> Chaos<'a> {
             &settings
                 .replace(&format!("program: {SAYSO}"), &format!("program: {}", agent.display())),
         );
+        space.trust();
         Self {
             project,
             desk: desk(space),

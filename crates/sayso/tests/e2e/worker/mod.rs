@@ -5,11 +5,13 @@ mod attended;
 pub mod budgets;
 mod crowd;
 mod demo;
+mod ended;
 mod held;
 mod inputs;
 mod killed;
 mod landing;
 mod signals;
+mod undelivered;
 
 use crate::harness::{Ran, SAYSO, Space, Who};
 use serde_json::Value;
@@ -58,6 +60,7 @@ impl<'a> Project<'a> {
             script.display(),
         );
         std::fs::write(path, text).unwrap();
+        self.space.trust();
     }
 
     pub fn write(&self, path: &str, text: &str) {

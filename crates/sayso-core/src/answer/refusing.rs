@@ -1,0 +1,160 @@
+//! Options that mean no: those that the asker says mean it, and those that read as one beside one that reads as a yes.
+
+use super::{Choice, Shape};
+use crate::{Code, Refusal};
+
+/// First words of an option that read as a yes.
+const YES: [&str; 22] = [
+    "yes", "y", "yep", "yeah", "ok", "okay", "sure", "approve", "approved", "accept", "accepted",
+    "allow", "allowed", "permit", "grant", "confirm", "agree", "proceed", "continue", "go", "do",
+    "true",
+];
+
+/// First words of an option that read as a no.
+const NO: [&str; 29] = [
+    "no",
+    "n",
+    "nope",
+    "nah",
+    "not",
+    "don't",
+    "dont",
+    "never",
+    "reject",
+    "rejected",
+    "decline",
+    "declined",
+    "deny",
+    "denied",
+    "refuse",
+    "refused",
+    "disallow",
+    "forbid",
+    "block",
+    "disapprove",
+    "disagree",
+    "cancel",
+    "abort",
+    "stop",
+    "halt",
+    "quit",
+    "nogo",
+    "veto",
+    "false",
+];
+
+impl Shape {
+    /// Whether picking this option is a no: the asker said so, or it reads as one ("no", "cancel", "Deny it") and
+    /// another option reads as a yes. A no beside no yes is an option like any other, unless the asker says more.
+    pub fn declines(&self, name: &str) -> bool {
+        let Shape::Choice { options, .. } = self else { return false };
+        let reads_as = |words: &[&str], name: &str| words.contains(&first_word(name).as_str());
+        let is_said = || options.iter().any(|option| option.name == name && option.declines);
+        let reads_as_no =
+            || is_no(name) && options.iter().any(|o| reads_as(&YES, &o.name) && !is_no(&o.name));
+        options.iter().any(|option| option.name == name) && (is_said() || reads_as_no())
+    }
+
+    /// The names of the options that mean no.
+    pub fn declining(&self) -> Vec<&str> {
+        let Shape::Choice { options, .. } = self else { return vec![] };
+        options.iter().map(|o| o.name.as_str()).filter(|name| self.declines(name)).collect()
+    }
+
+    /// Where every option means no, nothing could be answered but that.
+    pub(super) fn check_has_another_way(
+        &self,
+        options: &[Choice],
+        other: bool,
+    ) -> Result<(), Refusal> {
+        if other || options.iter().any(|option| !self.declines(&option.name)) {
+            return Ok(());
+        }
+        Err(Refusal::new(Code::BadValue, "every option of the choice means no")
+            .hint("give one that does not, or ask for yes or no: sayso ask QUESTION --verdict"))
+    }
+}
+
+/// "no", "No, wait", "don't", "do not", "no-go".
+fn is_no(name: &str) -> bool {
+    let plain = plain(name);
+    let is_do_not =
+        plain.strip_prefix("do not").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+    is_do_not || NO.contains(&first_word(name).as_str())
+}
+
+fn plain(name: &str) -> String {
+    name.trim().to_lowercase().replace('\u{2019}', "'")
+}
+
+/// The word an option begins with, in small letters, signs before it left out.
+fn first_word(name: &str) -> String {
+    let plain = plain(name);
+    let begin = plain.trim_start_matches(|c: char| !c.is_alphanumeric());
+    begin.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Options as they are written; one with a minus before it is said to mean no.
+    fn declining(options: &[&str]) -> Vec<String> {
+        let option = |typed: &&str| Choice {
+            declines: typed.starts_with('-'),
+            ..Choice::named(typed.trim_start_matches('-'))
+        };
+        let options = options.iter().map(option).collect();
+        let shape = Shape::Choice { options, multi: false, other: true };
+        shape.declining().into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn options_that_mean_no() {
+        type Case<'a> = (&'a [&'a str], &'a [&'a str]);
+        let table: [Case<'_>; 24] = [
+            (&["yes", "no"], &["no"]),
+            (&["Yes", "NO"], &["NO"]),
+            (&["y", "n"], &["n"]),
+            (&["no", "yes"], &["no"]),
+            (&["approve", "reject"], &["reject"]),
+            (&["ok", "cancel"], &["cancel"]),
+            (&["Allow once", "Allow always", "Deny"], &["Deny"]),
+            (&["Yes, ship it", "No, wait"], &["No, wait"]),
+            (&["✅ Approve", "❌ Reject"], &["❌ Reject"]),
+            (&["do it", "don't"], &["don't"]),
+            (&["do it", "don’t do it"], &["don’t do it"]),
+            (&["Do it", "Do not do it"], &["Do not do it"]),
+            (&["go", "no-go"], &["no-go"]),
+            (&["continue", "retry", "stop"], &["stop"]),
+            (&["yes", "no", "cancel"], &["no", "cancel"]),
+            (&["accept", "decline"], &["decline"]),
+            // No counterpart: an option like any other.
+            (&["staging", "no"], &[]),
+            (&["red", "blue"], &[]),
+            (&["stop", "restart"], &[]),
+            (&["nothing", "yes"], &[]),
+            (&["notify", "yes"], &[]),
+            (&["Do nothing", "Document it"], &[]),
+            // The asker says so, and what reads as a no is one besides.
+            (&["deploy", "-wait"], &["wait"]),
+            (&["yes", "no", "-later"], &["no", "later"]),
+        ];
+        for (options, expected) in table {
+            assert_eq!(declining(options), expected, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn not_every_option_may_mean_no() {
+        let option = |name: &str| Choice { declines: true, ..Choice::named(name) };
+        let of = |other| Shape::Choice {
+            options: vec![option("no"), option("never")],
+            multi: false,
+            other,
+        };
+        assert_eq!(of(false).check().unwrap_err().code, Code::BadValue);
+        of(true).check().unwrap();
+        assert!(!of(true).declines("NO"), "an option is called as it is called");
+    }
+}

@@ -1,0 +1,299 @@
+//! Which answers fit which questions.
+
+use super::*;
+use serde_json::json;
+
+fn choice(multi: bool, other: bool) -> Shape {
+    let option = |name: &str| Choice::named(name);
+    Shape::Choice { options: vec![option("red"), option("blue")], multi, other }
+}
+
+fn picks(names: &[&str], other: Option<&str>) -> Answer {
+    Answer::choice(names.iter().map(|n| n.to_string()).collect(), other.map(Into::into))
+}
+
+#[test]
+fn what_fits_what() {
+    let form = Shape::Form {
+        schema: json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}),
+    };
+    let table: Vec<(Kind, Shape, Answer, Option<Code>)> = vec![
+        (Kind::Approval, Shape::Verdict, Answer::approved(), None),
+        (Kind::Approval, Shape::Verdict, Answer::rejected(None), None),
+        (Kind::Escalation, Shape::Verdict, Answer::text("go left"), None),
+        (Kind::Work, Shape::Verdict, Answer::text("it is done"), None),
+        (Kind::Approval, Shape::Verdict, Answer::text("not yet"), Some(Code::WrongAnswer)),
+        (Kind::Checkpoint, Shape::Verdict, Answer::text("no"), Some(Code::WrongAnswer)),
+        (Kind::Approval, Shape::Verdict, picks(&["red"], None), Some(Code::WrongAnswer)),
+        (Kind::Work, Shape::Verdict, Answer::rejected(None), Some(Code::ReasonMissing)),
+        (Kind::Work, Shape::Verdict, Answer::rejected(Some(" ".into())), Some(Code::ReasonMissing)),
+        (Kind::Work, Shape::Verdict, Answer::rejected(Some("no access".into())), None),
+        (Kind::Input, Shape::Text, Answer::text("JWT"), None),
+        (Kind::Input, Shape::Text, Answer::text("  \n"), Some(Code::EmptyAnswer)),
+        (Kind::Input, Shape::Text, Answer::approved(), Some(Code::EmptyAnswer)),
+        (Kind::Input, Shape::Text, Answer::rejected(None), None),
+        (Kind::Input, Shape::Text, picks(&["red"], None), Some(Code::WrongAnswer)),
+        (Kind::Decision, choice(false, false), picks(&["red"], None), None),
+        (Kind::Decision, choice(false, false), picks(&["Red"], None), Some(Code::UnknownOption)),
+        (
+            Kind::Decision,
+            choice(false, false),
+            picks(&["red", "blue"], None),
+            Some(Code::WrongAnswer),
+        ),
+        (Kind::Decision, choice(true, false), picks(&["red", "blue"], None), None),
+        (
+            Kind::Decision,
+            choice(true, false),
+            picks(&["red", "red"], None),
+            Some(Code::WrongAnswer),
+        ),
+        (Kind::Decision, choice(true, false), picks(&[], None), Some(Code::EmptyAnswer)),
+        (
+            Kind::Decision,
+            choice(false, false),
+            picks(&[], Some("green")),
+            Some(Code::UnknownOption),
+        ),
+        (Kind::Decision, choice(false, true), picks(&[], Some("green")), None),
+        (Kind::Decision, choice(false, true), picks(&[], Some(" ")), Some(Code::EmptyAnswer)),
+        (
+            Kind::Decision,
+            choice(false, true),
+            picks(&["red"], Some("green")),
+            Some(Code::WrongAnswer),
+        ),
+        (Kind::Decision, choice(false, false), Answer::text("red"), Some(Code::WrongAnswer)),
+        (
+            Kind::Tool,
+            Shape::Verdict,
+            Answer { content: Content::Arguments(json!({})), ..Answer::approved() },
+            None,
+        ),
+        (
+            Kind::Tool,
+            Shape::Verdict,
+            Answer { content: Content::Arguments(json!(["ls"])), ..Answer::approved() },
+            Some(Code::WrongAnswer),
+        ),
+        (
+            Kind::Review,
+            Shape::Verdict,
+            Answer { content: Content::Arguments(json!({})), ..Answer::approved() },
+            Some(Code::WrongAnswer),
+        ),
+        (Kind::Input, form.clone(), Answer::form(json!({"n": 1})), None),
+        (Kind::Input, form, Answer::form(json!({"n": "1"})), Some(Code::InvalidForm)),
+        (
+            Kind::Decision,
+            choice(false, false),
+            Answer { verdict: Verdict::Rejected, ..picks(&["red"], None) },
+            Some(Code::WrongAnswer),
+        ),
+        (
+            Kind::Approval,
+            Shape::Verdict,
+            Answer::rejected(Some("x".repeat(ANSWER_BYTES_MAX))),
+            None,
+        ),
+        (
+            Kind::Approval,
+            Shape::Verdict,
+            Answer::rejected(Some("x".repeat(ANSWER_BYTES_MAX + 1))),
+            Some(Code::TooLarge),
+        ),
+        (
+            Kind::Input,
+            Shape::Text,
+            Answer::text("x".repeat(ANSWER_BYTES_MAX + 1)),
+            Some(Code::TooLarge),
+        ),
+    ];
+    for (kind, shape, answer, expected) in table {
+        let got = answer.check(kind, &shape).err().map(|r| r.code);
+        assert_eq!(got, expected, "{kind} {shape:?} {:.80?}", answer);
+    }
+}
+
+#[test]
+fn what_cannot_be_asked() {
+    let option = |name: &str| Choice::named(name);
+    let of = |options| Shape::Choice { options, multi: false, other: false };
+    let code = |shape: Shape| shape.check().err().map(|r| r.code);
+    assert_eq!(code(of(vec![])), Some(Code::BadValue));
+    assert_eq!(code(of(vec![option("a"), option("a")])), Some(Code::BadValue));
+    assert_eq!(code(of(vec![option("ship"), option("ship ")])), Some(Code::BadValue));
+    assert_eq!(code(of(vec![option(" ")])), Some(Code::BadValue));
+    let many = (0..=OPTIONS_MAX).map(|n| option(&n.to_string())).collect();
+    assert_eq!(code(of(many)), Some(Code::TooLarge));
+    assert_eq!(code(Shape::Form { schema: json!({"type": "nonsense"}) }), Some(Code::InvalidForm));
+    let remote = json!({"$ref": "http://127.0.0.1:1/schema.json"});
+    assert_eq!(code(Shape::Form { schema: remote }), Some(Code::InvalidForm));
+}
+
+#[test]
+fn what_does_not_fit_is_told_where_it_stands() {
+    let schema = json!({"type": "object", "required": ["a/b"], "properties": {
+        "port": {"type": "integer"},
+        "proxy": {"type": "object", "required": ["host"]},
+        "tags": {"type": "array", "items": {"type": "string"}}}});
+    let form = json!({"port": "x", "proxy": {}, "tags": ["a", 1]});
+    let answer = Answer { content: Content::Form(form), ..Answer::approved() };
+    let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
+    let misfits = refused.map_or_else(Box::default, |refusal| refusal.misfits);
+    // In which order they are found is the library's own.
+    let mut places: Vec<_> = misfits.iter().map(|it| it.at.as_str()).collect();
+    places.sort_unstable();
+    assert_eq!(places, ["/a~1b", "/port", "/proxy/host", "/tags/1"]);
+}
+
+/// What is said about a value of this format; nothing where it fits.
+fn misfit(format: &str, value: &str) -> Option<String> {
+    let schema = json!({"properties": {"x": {"type": "string", "format": format}}});
+    let form = Content::Form(json!({"x": value}));
+    let answer = Answer { content: form, ..Answer::approved() };
+    let refusal = answer.check(Kind::Input, &Shape::Form { schema }).err()?;
+    assert_eq!(refusal.code, Code::InvalidForm);
+    assert_eq!(refusal.misfits[0].at, "/x");
+    Some(refusal.misfits[0].words.clone())
+}
+
+#[test]
+fn a_format_holds_wherever_the_form_is_filled_in() {
+    let mail = " is not an e-mail address";
+    let address = " is not an address, such as https://example.com";
+    let moment = " is not a day and a time with its zone, such as 2026-11-18T09:30:00Z";
+    for (format, fits, does_not, words) in [
+        ("date", "2028-02-29", "2026-02-31", " is not a day of the calendar, such as 2026-11-18"),
+        ("date-time", "2026-11-18T09:30:00+01:00", "2026-11-18 at nine", moment),
+        ("time", "09:30:00Z", "25:00", " is not a time of day with its zone, such as 09:30:00Z"),
+        ("email", "ann@example.com", "nobody", mail),
+        ("idn-email", "änn@exämple.com", "änn@ex ämple.com", mail),
+        ("uri", "https://example.com/a?b=c", "http://x y", address),
+        ("url", "mailto:ann", "example.com", address),
+        ("iri", "https://exämple.com/ä", "//x", address),
+        ("ipv4", "127.0.0.1", "127.0.0.256", " is not an IPv4 address"),
+        ("uuid", "67e55044-10b1-426f-9247-bb680e5fe0c8", "67e5", " is not a UUID"),
+        ("json-pointer", "/a", "a", " is not of the format \"json-pointer\""),
+    ] {
+        assert_eq!(misfit(format, fits), None, "{format}");
+        assert_eq!(misfit(format, does_not), Some(format!("{does_not:?}{words}")), "{format}");
+    }
+    assert_eq!(misfit("of-our-own", "anything"), None, "a format nobody knows says nothing");
+    let long = misfit("email", &"x".repeat(1_000)).unwrap_or_default();
+    assert!(long.chars().count() < 200, "{long}");
+}
+
+#[test]
+fn all_that_does_not_fit_is_told_at_once() {
+    let names: Vec<_> = (0..60).map(|n| format!("f{n}")).collect();
+    let told = |count: usize| {
+        let schema = json!({"type": "object", "required": names[..count]});
+        let answer = Answer { content: Content::Form(json!({})), ..Answer::approved() };
+        let refusal = answer.check(Kind::Input, &Shape::Form { schema }).err();
+        refusal.map_or(0, |refusal| refusal.misfits.len())
+    };
+    assert_eq!((told(1), told(12), told(60)), (1, 12, MISFITS_MAX));
+}
+
+#[test]
+fn everything_that_does_not_fit_is_told_and_a_few_in_words() {
+    let properties: serde_json::Map<_, _> =
+        (0..12).map(|at| (format!("f{at}"), json!({"type": "integer"}))).collect();
+    let form: serde_json::Map<_, _> = (0..12).map(|at| (format!("f{at}"), json!("x"))).collect();
+    let schema = json!({"type": "object", "properties": properties});
+    let answer = Answer { content: Content::Form(form.into()), ..Answer::approved() };
+    let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
+    let told = refused.map(|it| (it.misfits.len(), it.message.ends_with("; and 7 more")));
+    assert_eq!(told, Some((12, true)));
+}
+
+/// Sixty references to references: 2^60 parts, a few kilobytes of text.
+fn bomb() -> Value {
+    let both = |n: u32| json!({"anyOf": vec![json!({"$ref": format!("#/$defs/{n}")}); 2]});
+    let mut defs: serde_json::Map<_, _> = (0..60).map(|n| (n.to_string(), both(n + 1))).collect();
+    defs.insert("60".into(), json!({"type": "integer"}));
+    json!({"$defs": defs, "$ref": "#/$defs/0"})
+}
+
+#[test]
+fn a_form_is_bounded_before_anybody_fills_it() {
+    let text = json!({"type": "string"});
+    for (name, schema, takes) in [
+        (
+            "local reference",
+            json!({"$id": "urn:x", "$defs": {"t": text}, "properties": {"id": {"$ref": "#/$defs/t"}}}),
+            true,
+        ),
+        ("list of countries", json!({"enum": vec!["Utopia"; 250]}), true),
+        ("bomb", bomb(), false),
+        ("circle", json!({"properties": {"again": {"$ref": "#"}}}), false),
+        ("dangling reference", json!({"$ref": "#/$defs/none"}), false),
+        ("moved base", json!({"$defs": {"t": {"$id": "urn:x", "$ref": "#"}}}), false),
+        ("dynamic reference", json!({"$dynamicRef": "#x"}), false),
+        ("too much", json!({"enum": vec!["x"; FORM_NODES_MAX]}), false),
+        ("huge pattern", json!({"pattern": "((a{50}){50}){50}"}), false),
+    ] {
+        let code = Shape::Form { schema }.check().err().map(|r| r.code);
+        assert_eq!(code, (!takes).then_some(Code::InvalidForm), "{name}");
+    }
+}
+
+#[test]
+fn a_hostile_pattern_is_answered_in_linear_time() {
+    let schema = json!({"type": "string", "pattern": "^(a+)+$"});
+    let shape = Shape::Form { schema };
+    let form = Content::Form(json!(format!("{}!", "a".repeat(50_000))));
+    let answer = Answer { content: form, ..Answer::approved() };
+    assert_eq!(answer.check(Kind::Input, &shape).err().map(|r| r.code), Some(Code::InvalidForm));
+}
+
+/// What was written before texts and choices had a verdict of their own is read as what it was.
+#[test]
+fn an_older_answer_is_read_as_answered() {
+    let table = [
+        (json!({"verdict": "approved"}), Verdict::Approved),
+        (json!({"verdict": "approved", "content": {"text": "8081"}}), Verdict::Answered),
+        (
+            json!({"verdict": "approved", "content": {"choice": {"picked": ["a"]}}}),
+            Verdict::Answered,
+        ),
+        (json!({"verdict": "approved", "content": {"form": {"n": 1}}}), Verdict::Answered),
+        (json!({"verdict": "approved", "content": {"arguments": {}}}), Verdict::Approved),
+        (json!({"verdict": "rejected", "content": {"text": "no"}}), Verdict::Rejected),
+    ];
+    for (stored, expected) in table {
+        let answer: Answer = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(answer.verdict, expected, "{stored}");
+        let again: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
+        assert_eq!(again, answer);
+    }
+}
+
+/// A verdict is what the content says, whatever came with it; and an answer without a content is none.
+#[test]
+fn the_verdict_follows_the_content() {
+    let option = |name: &str| Choice::named(name);
+    let shape =
+        Shape::Choice { options: vec![option("yes"), option("no")], multi: true, other: true };
+    let kind = Kind::Decision;
+    let table = [
+        (picks(&["yes"], None), Some(Verdict::Answered)),
+        (Answer { verdict: Verdict::Approved, ..picks(&["yes"], None) }, Some(Verdict::Answered)),
+        (Answer { verdict: Verdict::Approved, ..picks(&["no"], None) }, Some(Verdict::Rejected)),
+        (picks(&["no"], Some("not today")), Some(Verdict::Rejected)),
+        (picks(&[], Some("no")), Some(Verdict::Answered)),
+        (picks(&["yes", "no"], None), None),
+        (Answer { verdict: Verdict::Rejected, ..picks(&["yes"], None) }, None),
+        (Answer { verdict: Verdict::Answered, ..Answer::approved() }, None),
+        (Answer::approved(), None),
+        (Answer::rejected(None), Some(Verdict::Rejected)),
+    ];
+    for (given, expected) in table {
+        let answer = given.clone().to_question(&shape);
+        let verdict = answer.check(kind, &shape).ok().map(|()| answer.verdict);
+        assert_eq!(verdict, expected, "{given:?}");
+    }
+    let bare = Answer { verdict: Verdict::Answered, ..Answer::approved() };
+    assert!(bare.check(Kind::Approval, &Shape::Verdict).is_err(), "a yes is spelt out");
+}

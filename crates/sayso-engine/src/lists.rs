@@ -1,0 +1,298 @@
+//! Pages of the inbox. Open gates are read in blocks, each with the oldest of every asker first, put in order, folded by
+//! asker and cut. A page goes on in the next block, so no gate is beyond the last page, however many there are.
+
+use crate::cards::{Asked, InboxFilter, behind_tasks, cards};
+use crate::{Crowd, LocalDesk, Result};
+use sayso_core::gate::{self, InLine, Waiting, Whose};
+use sayso_core::{Actor, Deed, Kind, SpaceId, Timestamp};
+use sayso_store::{Page, Read};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// So many open gates are read and put in order at once.
+const BLOCK_MAX: usize = 10_000;
+
+/// So many cards are read at once, at least.
+const AT_ONCE_MIN: usize = 20;
+
+/// So many cards are read only to be counted.
+const COUNTED_MAX: usize = 500;
+
+/// So many askers are named in one question to the database.
+const FULL_MAX: usize = 200;
+
+/// The open gates of a list, block by block.
+pub(crate) struct Blocks<'a> {
+    kinds: &'a [Kind],
+    asker: Option<String>,
+    /// Each gate is a card of its own.
+    is_own: bool,
+    /// All of them, where they are one block.
+    all: Option<Page<Waiting>>,
+    number: usize,
+    is_many: bool,
+}
+
+impl<'a> Blocks<'a> {
+    /// Begins with the block of this gate, or with the first one.
+    pub(crate) fn begin(
+        desk: &LocalDesk,
+        read: &mut Read<'_>,
+        actor: &Actor,
+        kinds: &'a [Kind],
+        asker: Option<&str>,
+        after: Option<&Waiting>,
+    ) -> Result<Self> {
+        let is_own = !actor.may(Deed::Read);
+        let asker = if is_own { Some(actor.name.as_str()) } else { asker };
+        let all = read.waiting(desk.space(), kinds, asker, BLOCK_MAX)?;
+        let asker_kept = asker.map(str::to_owned);
+        let blocks = Self { kinds, asker: asker_kept, is_own, all: None, number: 0, is_many: true };
+        if !all.more {
+            return Ok(Self { all: Some(all), is_many: false, ..blocks });
+        }
+        let before = after.map(|gate| read.turns_before(desk.space(), kinds, asker, gate));
+        Ok(Self { number: before.transpose()?.unwrap_or(0) / BLOCK_MAX, ..blocks })
+    }
+
+    /// True if there is more than one block.
+    pub(crate) fn is_many(&self) -> bool {
+        self.is_many
+    }
+
+    /// The next block.
+    pub(crate) fn next(&mut self, desk: &LocalDesk, read: &mut Read<'_>) -> Result<Page<Waiting>> {
+        let mut block = match self.all.take() {
+            Some(all) => all,
+            None => {
+                let (asker, skip) = (self.asker.as_deref(), self.number * BLOCK_MAX);
+                self.number += 1;
+                read.waiting_in_turn(desk.space(), self.kinds, asker, skip, BLOCK_MAX)?
+            }
+        };
+        if self.is_own {
+            block.items.iter_mut().for_each(|gate| gate.same = None);
+        }
+        desk.add_flows(read, &mut block.items)?;
+        Ok(block)
+    }
+}
+
+/// A list of cards: for whom, and what is on it.
+pub(crate) struct List<'a> {
+    pub(crate) actor: &'a Actor,
+    pub(crate) filter: &'a InboxFilter,
+    /// Cards that are put off until after this moment are left out.
+    pub(crate) awake_at: Option<Timestamp>,
+    /// How many cards of one asker are listed; the others are counted.
+    pub(crate) each_max: usize,
+    pub(crate) bytes_max: Option<usize>,
+}
+
+impl List<'_> {
+    /// The part of a page that comes of one block, behind the last card of the page before.
+    pub(crate) fn page(
+        &self,
+        read: &mut Read<'_>,
+        waiting: &[Waiting],
+        last: &[Waiting],
+        limit: usize,
+        crowds: &mut Crowds,
+    ) -> Result<Page<Asked>> {
+        let (actor, most) = (self.actor, (limit, self.bytes_max));
+        let behind = behind_tasks(read, actor, waiting.iter().chain(last))?;
+        let line = gate::in_line(waiting, &behind, self.awake_at);
+        let last = (!last.is_empty()).then(|| gate::one_card(last.iter().collect(), &behind));
+        if self.each_max == usize::MAX {
+            let line = gate::folded(line, last.as_ref());
+            return page_of(read, actor, self.filter, &line, waiting, most);
+        }
+        let beyond = |line: Vec<InLine>| match &last {
+            None => line,
+            Some(last) => gate::behind(line, last),
+        };
+        let Some(whose) = self.filter.whose else {
+            let line = crowds.thin_out(line, self.each_max);
+            return page_of(read, actor, self.filter, &beyond(line), waiting, most);
+        };
+        let from = line.len() - beyond(line.clone()).len();
+        let (each_max, bytes_max) = (self.each_max, self.bytes_max);
+        let page = ThinPage { whose, each_max, from, limit, bytes_max };
+        page.read(read, actor, &line, waiting, crowds)
+    }
+}
+
+/// The cards of each asker that a list has, over all its blocks, and what it leaves out of them.
+#[derive(Default)]
+pub(crate) struct Crowds {
+    /// How many cards there are of each.
+    counts: BTreeMap<String, usize>,
+    /// Those of whom not all were looked at.
+    uncounted: BTreeSet<String>,
+    /// How many gates of each were in the blocks so far.
+    read: HashMap<String, usize>,
+}
+
+impl Crowds {
+    pub(crate) fn add_block(&mut self, block: &[Waiting]) {
+        for gate in block {
+            match self.read.get_mut(&gate.asker) {
+                Some(count) => *count += 1,
+                None => drop(self.read.insert(gate.asker.clone(), 1)),
+            }
+        }
+    }
+
+    /// At most so many cards of one asker, in their order.
+    fn thin_out(&mut self, line: Vec<InLine>, each_max: usize) -> Vec<InLine> {
+        let is_listed = |card: &InLine| {
+            let count = self.counts.entry(card.asker.clone()).or_default();
+            *count += 1;
+            *count <= each_max
+        };
+        let (listed, _): (Vec<_>, Vec<_>) = line.into_iter().partition(is_listed);
+        listed
+    }
+
+    /// True if blocks that were not read yet hold gates of those alone of whom enough is listed.
+    pub(crate) fn is_all_that_is_left(
+        &self,
+        read: &mut Read<'_>,
+        space: SpaceId,
+        kinds: &[Kind],
+        each_max: usize,
+    ) -> Result<bool> {
+        let is_full = |asker: &&String| self.counts.get(*asker).is_some_and(|it| *it >= each_max);
+        let full: Vec<_> = self.read.keys().filter(is_full).map(String::as_str).collect();
+        if full.is_empty() || full.len() > FULL_MAX {
+            return Ok(false);
+        }
+        let others = self.read.iter().filter(|(asker, _)| !full.contains(&asker.as_str()));
+        let others: usize = others.map(|(_, count)| count).sum();
+        Ok(read.count_asked_by_others(space, kinds, &full)? == others)
+    }
+
+    /// What is left out. With `unread`, gates in blocks that were not read count as well; where a list is of what waits for
+    /// some, it is not known whether these do.
+    pub(crate) fn left_out(
+        mut self,
+        read: &mut Read<'_>,
+        space: SpaceId,
+        filter: &InboxFilter,
+        each_max: usize,
+        unread: bool,
+    ) -> Result<Vec<Crowd>> {
+        let askers: Vec<_> = self.counts.keys().cloned().collect();
+        let askers: Vec<_> = askers.iter().filter(|_| unread).map(String::as_str).collect();
+        for (asker, count) in read.count_asked(space, &filter.kinds, &askers)? {
+            let unread = count.saturating_sub(self.read.get(&asker).copied().unwrap_or_default());
+            match filter.whose {
+                None => *self.counts.entry(asker).or_default() += unread,
+                Some(_) => self.uncounted.extend((unread > 0).then_some(asker)),
+            }
+        }
+        let uncounted = self.uncounted;
+        let crowd = |(asker, count): (String, usize)| Crowd {
+            more: uncounted.contains(&asker),
+            count: count.saturating_sub(each_max),
+            asker,
+        };
+        let crowds = self.counts.into_iter().map(crowd);
+        Ok(crowds.filter(|crowd| crowd.count > 0 || crowd.more).collect())
+    }
+}
+
+/// True if the texts of these cards are as long as a page may be.
+fn has_bytes(found: &[Asked], bytes_max: Option<usize>) -> bool {
+    let text = |card: &Asked| card.gate.card.narrative.len() + card.gate.card.question.len();
+    bytes_max.is_some_and(|most| found.iter().map(text).sum::<usize>() >= most)
+}
+
+/// The first cards of a line. Whom a gate waits for is known when it was read, so they are read in pieces
+/// until there are enough.
+fn page_of(
+    read: &mut Read<'_>,
+    actor: &Actor,
+    filter: &InboxFilter,
+    mut line: &[InLine],
+    waiting: &[Waiting],
+    (limit, bytes_max): (usize, Option<usize>),
+) -> Result<Page<Asked>> {
+    let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
+    let is_wanted = |card: &Asked| filter.whose.is_none_or(|whose| card.gate.whose(actor) == whose);
+    let is_full = |found: &[Asked]| has_bytes(found, bytes_max);
+    let mut found = vec![];
+    while found.len() <= limit && !line.is_empty() && !is_full(&found) {
+        let missing = (limit + 1).saturating_sub(found.len()).max(AT_ONCE_MIN);
+        // Where bytes count, a few are read at a time.
+        let missing = if bytes_max.is_some() { missing.min(3 * AT_ONCE_MIN) } else { missing };
+        let (next, rest) = line.split_at(missing.min(line.len()));
+        let next: Vec<_> = next.iter().collect();
+        found.extend(cards(read, actor, &next, &listed)?.into_iter().flatten().filter(is_wanted));
+        line = rest;
+    }
+    let more = found.len() > limit || (is_full(&found) && !line.is_empty());
+    found.truncate(limit);
+    Ok(Page { items: found, more })
+}
+
+/// A page of what waits for some, on which nobody's many hide those of others. What counts as many is what is
+/// wanted, and that shows when it was read.
+struct ThinPage {
+    whose: Whose,
+    each_max: usize,
+    /// Where in the line the page begins. What pages before it listed counts as well.
+    from: usize,
+    limit: usize,
+    bytes_max: Option<usize>,
+}
+
+impl ThinPage {
+    fn read(
+        &self,
+        read: &mut Read<'_>,
+        actor: &Actor,
+        line: &[InLine],
+        waiting: &[Waiting],
+        crowds: &mut Crowds,
+    ) -> Result<Page<Asked>> {
+        let listed: BTreeMap<_, _> = waiting.iter().map(|gate| (gate.id, gate)).collect();
+        let mut found = vec![];
+        let (mut left, mut is_cut) = (COUNTED_MAX, false);
+        for (begin, piece) in (0..).step_by(AT_ONCE_MIN).zip(line.chunks(AT_ONCE_MIN)) {
+            let is_page_full = found.len() > self.limit || has_bytes(&found, self.bytes_max);
+            let mut next = vec![];
+            for (at, card) in (begin..).zip(piece) {
+                let is_asker_full =
+                    crowds.counts.get(&card.asker).is_some_and(|count| *count >= self.each_max);
+                if is_page_full || is_asker_full {
+                    if left == 0 {
+                        is_cut |= is_page_full;
+                        crowds.uncounted.extend(is_asker_full.then(|| card.asker.clone()));
+                        continue;
+                    }
+                    left -= 1;
+                }
+                next.push((at, card));
+            }
+            let in_line: Vec<_> = next.iter().map(|(_, card)| *card).collect();
+            let shown = cards(read, actor, &in_line, &listed)?;
+            for ((at, in_line), card) in next.into_iter().zip(shown) {
+                let Some(card) = card.filter(|card| card.gate.whose(actor) == self.whose) else {
+                    continue;
+                };
+                let count = crowds.counts.entry(in_line.asker.clone()).or_default();
+                *count += 1;
+                if *count > self.each_max || at < self.from {
+                    continue;
+                }
+                is_cut |= is_page_full;
+                if !is_page_full && found.len() <= self.limit {
+                    found.push(card);
+                }
+            }
+        }
+        let more = is_cut || found.len() > self.limit;
+        found.truncate(self.limit);
+        Ok(Page { items: found, more })
+    }
+}

@@ -1,0 +1,223 @@
+//! Builtins of shells: which of them evaluate nothing, and with which options.
+
+use super::{Line, Word, environment};
+
+/// Builtins that run and evaluate nothing, whatever they are given.
+const PLAIN: &[&str] = &[
+    ":", "bg", "break", "cd", "chdir", "continue", "dirs", "disown", "exit", "fg", "help",
+    "logout", "popd", "pushd", "return", "shift", "suspend", "times", "type", "ulimit", "umask",
+    "print",
+];
+
+/// Builtins after which the same words may mean something else, and those that evaluate what they are given.
+const UNCLEAR: &[&str] = &[
+    "eval",
+    "source",
+    ".",
+    "alias",
+    "unalias",
+    "trap",
+    "enable",
+    "hash",
+    "bind",
+    "parallel",
+    "fc",
+    "let",
+    "compgen",
+    "complete",
+    "compopt",
+    "history",
+    "caller",
+    "getopts",
+    "autoload",
+    "zmodload",
+    "zle",
+    "bindkey",
+    "vared",
+    "sched",
+    "emulate",
+    "functions",
+    "compctl",
+    "compdef",
+    "zcompile",
+    "zstyle",
+    "zformat",
+    "zparseopts",
+    "zregexparse",
+    "rehash",
+    "unhash",
+    "unfunction",
+    "float",
+    "integer",
+    "nameref",
+    "repeat",
+    "foreach",
+    "setopt",
+    "unsetopt",
+    "set-env",
+];
+
+const DECLARES: &[&str] = &["export", "declare", "typeset", "readonly", "local", "unset"];
+
+/// True if this is a builtin; if so, what is odd about it is noted.
+pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
+    let arguments = &words[1..];
+    match program {
+        _ if PLAIN.contains(&program) => {
+            // zsh evaluates, or puts on its own command line, by an option.
+            if program == "print" && arguments.iter().any(|word| word.text.starts_with('-')) {
+                line.is_unclear("it has a `print` with options");
+            }
+        }
+        _ if UNCLEAR.contains(&program) => line.is_unclear(format!("it has a `{program}`")),
+        _ if DECLARES.contains(&program) => declares(line, program, arguments),
+        "read" => names(line, "read", "rse", "adinNptu", arguments),
+        "mapfile" | "readarray" => names(line, program, "t", "dnOsu", arguments),
+        "jobs" => only_options(line, "jobs", "lnprs", arguments),
+        "wait" => only_options(line, "wait", "fn", arguments),
+        "set" => set(line, arguments),
+        "shopt" => shopt(line, arguments),
+        "printf" => {
+            if let Some(word) = arguments.first().filter(|word| word.text.starts_with("-v")) {
+                let attached = word.text.strip_prefix("-v").unwrap_or_default();
+                let name = match attached {
+                    "" => arguments.get(1).and_then(Word::fixed).unwrap_or_default(),
+                    attached => attached,
+                };
+                environment::look_at_name(line, name);
+            }
+            return false;
+        }
+        "test" | "[" => {
+            test(line, arguments);
+            return false;
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// `export NAME=value`: plain names, options that change no meaning.
+fn declares(line: &mut Line, program: &str, arguments: &[Word]) {
+    for word in arguments {
+        let text = word.text.as_str();
+        if let Some(options) = text.strip_prefix(['-', '+']) {
+            let letters = if program == "unset" { "v" } else { "gprxlu" };
+            if word.fixed().is_none() || !options.chars().all(|c| letters.contains(c)) {
+                line.is_unclear(format!("`{text}` changes what `{program}` evaluates"));
+            }
+        } else if text.contains('=') {
+            environment::look(line, word, true);
+        } else if word.fixed().is_none() || !environment::is_plain_name(text) {
+            line.is_unclear(format!("`{program}` sets a variable whose name is computed"));
+        } else if program != "readonly" {
+            environment::look_at_name(line, text);
+        }
+    }
+}
+
+/// Names of variables behind options, as `read` has them.
+fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &[Word]) {
+    let mut at = 0;
+    while let Some(word) = arguments.get(at) {
+        let Some(text) = word.fixed() else {
+            line.is_unclear(format!("`{program}` sets a variable whose name is computed"));
+            return;
+        };
+        at += 1;
+        let Some(options) = text.strip_prefix('-').filter(|options| !options.is_empty()) else {
+            environment::look_at_name(line, text);
+            continue;
+        };
+        let taken = options.find(|c| !plain.contains(c));
+        match taken.and_then(|place| options.get(place..)) {
+            None => {}
+            Some(rest) if rest.starts_with(|c| valued.contains(c)) => {
+                // The name of an array is looked at like any other.
+                let is_array = rest.starts_with('a');
+                at += usize::from(rest.len() == 1 && !is_array);
+                if is_array && rest.len() > 1 {
+                    environment::look_at_name(line, &rest[1..]);
+                }
+            }
+            Some(_) => line.is_unclear(format!("`{text}` is no known option of `{program}`")),
+        }
+    }
+    line.sets_odd_values = true;
+}
+
+fn only_options(line: &mut Line, program: &str, letters: &str, arguments: &[Word]) {
+    let is_known = |word: &Word| {
+        word.fixed().is_some_and(|text| match text.strip_prefix('-') {
+            Some(options) => options.chars().all(|c| letters.contains(c)),
+            None => true,
+        })
+    };
+    if !arguments.iter().all(is_known) {
+        line.is_unclear(format!("an option of `{program}` may run a command"));
+    }
+}
+
+fn set(line: &mut Line, arguments: &[Word]) {
+    const NAMES: &[&str] =
+        &["errexit", "nounset", "pipefail", "noclobber", "noglob", "xtrace", "verbose"];
+    let mut at = 0;
+    while let Some(word) = arguments.get(at) {
+        let Some(text) = word.fixed() else {
+            line.is_unclear("what `set` changes is only known when it runs");
+            return;
+        };
+        at += 1;
+        if text == "--" {
+            return;
+        }
+        let Some(options) = text.strip_prefix(['-', '+']) else { return };
+        if !options.chars().all(|c| "euxvfCo".contains(c)) {
+            line.is_unclear(format!("`set {text}` changes how the rest is read"));
+        }
+        if options.contains('o') {
+            let name = arguments.get(at).and_then(Word::fixed).unwrap_or_default();
+            if !name.is_empty() && !NAMES.contains(&name) {
+                line.is_unclear(format!("`set {text} {name}` changes how the rest is read"));
+            }
+            at += 1;
+        }
+    }
+}
+
+fn shopt(line: &mut Line, arguments: &[Word]) {
+    const KNOWN: &[&str] = &[
+        "-s",
+        "-u",
+        "-q",
+        "-p",
+        "-sq",
+        "-uq",
+        "nullglob",
+        "failglob",
+        "globstar",
+        "dotglob",
+        "nocaseglob",
+        "inherit_errexit",
+        "lastpipe",
+        "checkwinsize",
+    ];
+    if !arguments.iter().all(|word| word.fixed().is_some_and(|text| KNOWN.contains(&text))) {
+        line.is_unclear("`shopt` changes how the rest is read");
+    }
+}
+
+/// `test` computes where it compares numbers and where it asks for a variable.
+fn test(line: &mut Line, arguments: &[Word]) {
+    const NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"];
+    let is = |word: &Word, list: &[&str]| word.fixed().is_some_and(|text| list.contains(&text));
+    if !arguments.iter().any(|word| is(word, NUMBERS)) {
+        return;
+    }
+    line.computes_with_names = true;
+    let known = arguments.iter().filter_map(Word::fixed);
+    let holds = |text: &str| text != "[" && text != "]" && text.contains(['[', '(', '`']);
+    if arguments.iter().any(|word| is(word, &["-v", "-R"])) || known.into_iter().any(holds) {
+        line.is_unclear("`test` computes what it is given");
+    }
+}

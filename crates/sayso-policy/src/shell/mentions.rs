@@ -1,0 +1,64 @@
+//! Programs that a text may name. Where a program evaluates its arguments in ways that are not read, the
+//! words of them are kept, and a rule that speaks of one of them may be meant.
+
+use super::{Line, Shape, Word};
+
+/// The most words that are kept of one command.
+const MENTIONS_MAX: usize = 4_096;
+
+/// True if a text has signs that a shell would expand or unquote, so that its words are not what they seem.
+pub(super) fn holds_shell_signs(text: &str) -> bool {
+    text.contains(['\'', '"', '\\', '$', '`', '*', '?', '[', '{'])
+}
+
+/// The words of an argument. One that is not known stands for any.
+pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
+    of_text(&word.text, found);
+    if matches!(word.shape, Shape::One | Shape::Many) {
+        found.push(Word::unknown(Shape::Many));
+    }
+}
+
+/// The words of a text: names, options and paths, whatever stands between them. Where there are slashes, they
+/// may stand between words as well (`s/x/command/e`).
+pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
+    let is_part = |c: char| c.is_alphanumeric() || "_-./+~@".contains(c);
+    // As a shell has them (`of=/dev/sda`), and then apart (`--run=command`).
+    if text.contains(['=', ':', ',', '%']) {
+        of_parts(text, |c| is_part(c) || "=:,%".contains(c), found);
+    }
+    of_parts(text, is_part, found);
+    if text.contains('/') {
+        of_parts(text, |c| is_part(c) && c != '/', found);
+    }
+}
+
+fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
+    let parts = text.split(|c: char| !is_part(c));
+    for part in parts.filter(|part| !part.is_empty() && *part != "--") {
+        if found.len() > MENTIONS_MAX {
+            return;
+        }
+        found.push(Word::of(part));
+        // `-xgit` may be `-x git`.
+        let behind = part.strip_prefix('-').and_then(|rest| rest.get(1..)).unwrap_or_default();
+        if behind.len() > 1 && !part.starts_with("--") {
+            found.push(Word::of(behind));
+        }
+        // The end of a sentence.
+        let trimmed = part.trim_end_matches('.');
+        if trimmed.len() < part.len() && !trimmed.is_empty() {
+            found.push(Word::of(trimmed));
+        }
+    }
+}
+
+/// Notes the words with a command.
+pub(super) fn add(line: &mut Line, at: usize, found: Vec<Word>) {
+    let Some(command) = line.commands.get_mut(at) else { return };
+    if command.mentions.len() + found.len() > MENTIONS_MAX {
+        command.doubt("it is given more words than are read");
+        return;
+    }
+    command.mentions.extend(found);
+}

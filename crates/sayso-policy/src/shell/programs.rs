@@ -1,0 +1,461 @@
+//! Programs by what they do with their arguments. A program that is not named here is read as one that may
+//! run what it is given.
+
+use super::{Line, Shape, Simple, Word, base_name, mentions};
+
+/// The ways in which programs treat their arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// It runs none of them and evaluates none of them.
+    Plain,
+    /// It may run a program that an argument names, in words that can be searched.
+    Tool,
+    /// It runs what its arguments say: a container, a package runner, a builder.
+    Runner,
+    /// It evaluates code in a language of its own.
+    Interpreter,
+    /// Nothing is known of it.
+    Unknown,
+}
+
+const PLAIN: &[&str] = &[
+    "[",
+    "arch",
+    "base32",
+    "base64",
+    "basename",
+    "b2sum",
+    "cal",
+    "cat",
+    "chgrp",
+    "chmod",
+    "chown",
+    "cksum",
+    "cmp",
+    "column",
+    "comm",
+    "cp",
+    "curl",
+    "cut",
+    "date",
+    "dd",
+    "df",
+    "diff",
+    "dig",
+    "dir",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "expand",
+    "expr",
+    "factor",
+    "false",
+    "fgrep",
+    "file",
+    "fmt",
+    "fold",
+    "free",
+    "getconf",
+    "grep",
+    "groups",
+    "gunzip",
+    "gzip",
+    "hd",
+    "head",
+    "hexdump",
+    "host",
+    "hostname",
+    "id",
+    "join",
+    "jq",
+    "kill",
+    "killall",
+    "link",
+    "ln",
+    "locale",
+    "locate",
+    "ls",
+    "lsb_release",
+    "lscpu",
+    "lsof",
+    "md5",
+    "md5sum",
+    "mkdir",
+    "mkfifo",
+    "mktemp",
+    "mv",
+    "netstat",
+    "nl",
+    "nproc",
+    "nslookup",
+    "numfmt",
+    "od",
+    "paste",
+    "pathchk",
+    "pbcopy",
+    "pbpaste",
+    "pgrep",
+    "ping",
+    "pkill",
+    "pr",
+    "printenv",
+    "printf",
+    "ps",
+    "ptx",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "rg",
+    "rm",
+    "rmdir",
+    "seq",
+    "sha1sum",
+    "sha224sum",
+    "sha256sum",
+    "sha384sum",
+    "sha512sum",
+    "shasum",
+    "shred",
+    "shuf",
+    "sleep",
+    "sort",
+    "stat",
+    "strings",
+    "sum",
+    "sync",
+    "tac",
+    "tail",
+    "tee",
+    "test",
+    "touch",
+    "tr",
+    "tree",
+    "true",
+    "truncate",
+    "tsort",
+    "tty",
+    "uname",
+    "unexpand",
+    "uniq",
+    "unlink",
+    "unxz",
+    "unzip",
+    "uptime",
+    "users",
+    "vdir",
+    "vmstat",
+    "wc",
+    "whereis",
+    "which",
+    "who",
+    "whoami",
+    "xxd",
+    "xz",
+    "yes",
+    "zcat",
+    "zstd",
+];
+
+/// Options of plain programs that name a program to run.
+const RUNNING_OPTIONS: &[(&str, &[&str])] =
+    &[("sort", &["--compress-program"]), ("rg", &["--pre", "--hostname-bin"])];
+
+const TOOLS: &[&str] = &[
+    "ar",
+    "awk",
+    "bc",
+    "biome",
+    "black",
+    "brew",
+    "bzip2",
+    "cargo",
+    "cc",
+    "clang",
+    "clang-format",
+    "clang-tidy",
+    "clippy-driver",
+    "cloc",
+    "code",
+    "composer",
+    "convert",
+    "cypress",
+    "dart",
+    "dot",
+    "dotnet",
+    "eslint",
+    "ffmpeg",
+    "flake8",
+    "flutter",
+    "g++",
+    "gawk",
+    "gcc",
+    "gem",
+    "gh",
+    "glab",
+    "go",
+    "gofmt",
+    "gradle",
+    "hadolint",
+    "helm",
+    "hugo",
+    "install",
+    "isort",
+    "jest",
+    "jupyter",
+    "javac",
+    "ld",
+    "magick",
+    "markdownlint",
+    "mawk",
+    "mocha",
+    "mvn",
+    "mypy",
+    "next",
+    "nm",
+    "nvcc",
+    "objdump",
+    "openssl",
+    "patch",
+    "pip",
+    "pip3",
+    "playwright",
+    "poetry",
+    "prettier",
+    "protoc",
+    "pylint",
+    "pyright",
+    "pytest",
+    "rsync",
+    "rubocop",
+    "ruff",
+    "rustc",
+    "rustfmt",
+    "rustup",
+    "sayso",
+    "scp",
+    "sed",
+    "shellcheck",
+    "shfmt",
+    "sops",
+    "sqlfluff",
+    "stylelint",
+    "swift",
+    "tar",
+    "terraform",
+    "tofu",
+    "tsc",
+    "vite",
+    "vitest",
+    "webpack",
+    "wget",
+    "wc",
+    "xcodebuild",
+    "yamllint",
+    "yq",
+    "zig",
+    "zip",
+];
+
+const RUNNERS: &[&str] = &[
+    "ansible",
+    "ansible-playbook",
+    "bazel",
+    "buck2",
+    "bun",
+    "bundle",
+    "bunx",
+    "cmake",
+    "corepack",
+    "ctest",
+    "direnv",
+    "docker",
+    "docker-compose",
+    "fly",
+    "gmake",
+    "just",
+    "kubectl",
+    "lerna",
+    "make",
+    "meson",
+    "mise",
+    "ninja",
+    "nix",
+    "nox",
+    "npm",
+    "npx",
+    "nx",
+    "pipenv",
+    "pipx",
+    "pnpm",
+    "podman",
+    "pre-commit",
+    "rake",
+    "rye",
+    "task",
+    "tox",
+    "turbo",
+    "uv",
+    "uvx",
+    "yarn",
+];
+
+const INTERPRETERS: &[&str] = &[
+    "deno",
+    "elixir",
+    "erl",
+    "ghc",
+    "groovy",
+    "guile",
+    "java",
+    "jruby",
+    "julia",
+    "lua",
+    "luajit",
+    "node",
+    "nodejs",
+    "ocaml",
+    "osascript",
+    "perl",
+    "php",
+    "pypy",
+    "pypy3",
+    "python",
+    "python2",
+    "python3",
+    "r",
+    "raku",
+    "rscript",
+    "ruby",
+    "runghc",
+    "scala",
+    "tclsh",
+    "ts-node",
+    "tsx",
+];
+
+/// The class of a program, by its name in small letters and the place it is in.
+pub(super) fn class(program: &str, is_of_the_system: bool) -> Class {
+    let is_in = |list: &[&str]| list.contains(&program);
+    if is_in(PLAIN) {
+        return if is_of_the_system { Class::Plain } else { Class::Unknown };
+    }
+    if is_in(TOOLS) {
+        return Class::Tool;
+    }
+    if is_in(RUNNERS) {
+        return Class::Runner;
+    }
+    // `python3.12` is python.
+    let name = program.split('.').next().unwrap_or(program);
+    let is_version = program[name.len()..].bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if INTERPRETERS.contains(&name) && is_version {
+        return Class::Interpreter;
+    }
+    Class::Unknown
+}
+
+/// Looks at the arguments of a program that is no shell, wrapper or builtin: what of them it may run is noted
+/// with the command at this place.
+pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed) {
+    let words = line.commands[at].words.clone();
+    let program = words[0].text.clone();
+    let name = base_name(&program).to_ascii_lowercase();
+    let arguments = &words[1..];
+    if class == Class::Plain {
+        let mut options = RUNNING_OPTIONS.iter().filter(|(p, _)| *p == name).flat_map(|(_, o)| *o);
+        if options.any(|option| arguments.iter().any(|word| may_be_option(word, option))) {
+            line.commands[at].doubt(format!("an option of `{program}` names a program to run"));
+        }
+        return;
+    }
+    let unknown = arguments.iter().find(|word| word.fixed().is_none() && word.shape != Shape::Glob);
+    let mut doubt = None;
+    match class {
+        Class::Plain => {}
+        Class::Tool => {
+            let may_be_option = |word: &&Word| word.fixed().is_none() && word.text.starts_with('-');
+            if arguments.iter().any(|word| may_be_option(&word)) {
+                doubt = Some("an option is only known when it runs");
+            }
+            if reads_standard_input(arguments) && !feed.is_visible() {
+                doubt = Some("it reads from elsewhere what it is to do");
+            }
+        }
+        Class::Runner => {
+            if unknown.is_some() {
+                doubt = Some("what it runs is only known when it runs");
+            } else if (feed.is_piped || reads_standard_input(arguments)) && !feed.is_visible() {
+                doubt = Some("it reads from elsewhere what it is to do");
+            }
+        }
+        Class::Interpreter => {
+            let has_code = arguments.iter().any(|word| !is_lone_option(&word.text));
+            if (!has_code || reads_standard_input(arguments)) && !feed.is_visible() {
+                doubt = Some("it reads from elsewhere what it is to do");
+            }
+        }
+        Class::Unknown => {
+            if unknown.is_some() {
+                doubt =
+                    Some("it is a program nothing is known of, with an argument that is not known");
+            } else if arguments.iter().any(|word| mentions::holds_shell_signs(&word.text)) {
+                doubt = Some("it is a program nothing is known of, with what a shell would read");
+            } else if feed.is_piped && !feed.is_visible() {
+                doubt = Some("it is a program nothing is known of, and reads from elsewhere");
+            }
+            line.has_unknown_program = true;
+        }
+    }
+    if let Some(why) = doubt {
+        line.commands[at].doubt(format!("`{program}`: {why}"));
+    }
+    let mut found = vec![];
+    for word in arguments {
+        mentions::of_word(word, &mut found);
+    }
+    for text in &feed.texts {
+        mentions::of_text(text, &mut found);
+        if class == Class::Unknown && mentions::holds_shell_signs(text) {
+            line.commands[at].doubt(format!("`{program}`: it is given what a shell would read"));
+        }
+    }
+    mentions::add(line, at, found);
+    // Their bodies come later.
+    line.awaited.extend(feed.heredocs.iter().map(|id| (*id, at, class == Class::Unknown)));
+}
+
+/// True if this option, cut short as one likes, may be given.
+fn may_be_option(word: &Word, option: &str) -> bool {
+    let name = word.text.split('=').next().unwrap_or_default();
+    let is_it = name.len() > 2 && name.starts_with("--") && option.starts_with(name);
+    is_it || (word.fixed().is_none() && word.text.starts_with('-'))
+}
+
+fn reads_standard_input(words: &[Word]) -> bool {
+    words.iter().any(|word| {
+        matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+            || word.text.ends_with("=-")
+    })
+}
+
+/// An option that gives an interpreter no code: `-u`, `--version`.
+fn is_lone_option(text: &str) -> bool {
+    text.starts_with('-')
+        && text != "--version"
+        && text != "-V"
+        && text != "-v"
+        && text != "--help"
+        && text != "-h"
+        && !text.contains('=')
+        && text.len() <= 2
+        && text != "-e"
+}
+
+impl Simple {
+    /// Keeps the first reason.
+    pub(super) fn doubt(&mut self, why: impl Into<String>) {
+        self.doubt.get_or_insert_with(|| why.into());
+    }
+}

@@ -1,0 +1,154 @@
+//! Smuggling: known ways to run a command past the rule about it, tried against policies.
+
+use crate::command::CommandPattern;
+use crate::demands::Effect;
+use crate::request::{Agent, On, Request, Subject, ToolCall};
+use crate::ruling::Policies;
+use serde_json::Value;
+
+/// The ways, as a file that people can read.
+const WAYS: &str = include_str!("../tables/smuggle.txt");
+
+/// The most commands that are tried with every way.
+const TARGETS_MAX: usize = 200;
+
+/// The outcome of trying.
+#[derive(Debug, Clone, Default)]
+pub struct Smuggled {
+    /// The commands that rules ask about or deny, one for each pattern.
+    pub targets: Vec<String>,
+    /// How many lines were tried.
+    pub tried: usize,
+    /// The lines that no rule stops.
+    pub passed: Vec<SmuggledLine>,
+    /// Commands that rules speak of and that cannot be written as a line to try.
+    pub left_out: Vec<String>,
+}
+
+/// One line that hides a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmuggledLine {
+    /// The command that a rule speaks of.
+    pub target: String,
+    /// The kind of way.
+    pub section: String,
+    /// The line.
+    pub line: String,
+}
+
+/// A kind of way.
+struct Section<'a> {
+    title: &'a str,
+    lines: Vec<&'a str>,
+}
+
+/// The commands that a section is for.
+enum Purpose<'a> {
+    Any,
+    /// This command.
+    Command(&'a str),
+    /// Ways that policies are known not to see.
+    Beyond,
+}
+
+impl<'a> Section<'a> {
+    fn all(text: &'a str) -> Vec<Self> {
+        let mut sections: Vec<Self> = vec![];
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            if let Some(title) = line.strip_prefix("== ") {
+                sections.push(Self { title, lines: vec![] });
+            } else if let Some(section) = sections.last_mut() {
+                section.lines.push(line);
+            }
+        }
+        sections
+    }
+
+    fn purpose(&self) -> Purpose<'a> {
+        match self.title.split(':').next().unwrap_or_default() {
+            "any" => Purpose::Any,
+            "beyond" => Purpose::Beyond,
+            command => Purpose::Command(command),
+        }
+    }
+}
+
+/// A way with a command put in.
+fn filled(way: &str, target: &str) -> String {
+    let (program, arguments) = target.split_once(' ').unwrap_or((target, ""));
+    let first = program.chars().next().map_or(0, char::len_utf8);
+    let line = way
+        .replace("{}", target)
+        .replace("{q}", &format!("'{target}'"))
+        .replace("{p}", program)
+        .replace("{a}", arguments)
+        .replace("{1}", &program[..first])
+        .replace("{2}", &program[first..])
+        .replace("{^}", &program.to_uppercase());
+    line.replace('⏎', "\n")
+}
+
+/// The lines for a command that a policy is to stop.
+pub fn smuggling_lines(target: &str) -> Vec<SmuggledLine> {
+    lines(target, false)
+}
+
+/// The lines for a command that policies are known to let pass, whatever their rules about commands say.
+pub fn lines_beyond(target: &str) -> Vec<SmuggledLine> {
+    lines(target, true)
+}
+
+fn lines(target: &str, is_beyond: bool) -> Vec<SmuggledLine> {
+    let sections = Section::all(WAYS);
+    let meant = sections.iter().filter(|section| match section.purpose() {
+        Purpose::Any => !is_beyond,
+        Purpose::Command(command) => !is_beyond && target == command,
+        Purpose::Beyond => is_beyond,
+    });
+    let line = |title: &str, way: &str| SmuggledLine {
+        target: target.into(),
+        section: title.into(),
+        line: filled(way, target),
+    };
+    meant.flat_map(|s| s.lines.iter().map(move |way| line(s.title, way))).collect()
+}
+
+fn call(command: &str) -> Request {
+    let command = Some(command.to_owned());
+    let call =
+        ToolCall { tool: "Bash".into(), command, arguments: Value::Null, ..ToolCall::default() };
+    Request::new(Subject::Tool(call), Agent::default())
+}
+
+impl Policies {
+    /// Tries all known ways to run the commands that these policies ask about or deny.
+    pub fn smuggle(&self) -> Smuggled {
+        let mut smuggled = Smuggled::default();
+        let stops = |line: &str| self.ruling(&call(line)).effect != Effect::Allow;
+        for pattern in self.objections() {
+            match pattern.example() {
+                Some(target) if smuggled.targets.contains(&target) => {}
+                Some(target) if smuggled.targets.len() < TARGETS_MAX && stops(&target) => {
+                    smuggled.targets.push(target);
+                }
+                Some(_) | None => smuggled.left_out.push(pattern.in_words()),
+            }
+        }
+        for target in &smuggled.targets {
+            for line in smuggling_lines(target) {
+                smuggled.tried += 1;
+                if !stops(&line.line) {
+                    smuggled.passed.push(line);
+                }
+            }
+        }
+        smuggled
+    }
+
+    /// The patterns of rules that ask about commands or deny them.
+    fn objections(&self) -> impl Iterator<Item = &CommandPattern> {
+        let rules = self.files().flat_map(|policy| &policy.rules);
+        let rules = rules.filter(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
+        rules.flat_map(|rule| rule.matches.command.iter().flatten())
+    }
+}

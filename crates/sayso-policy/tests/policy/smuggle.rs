@@ -1,0 +1,58 @@
+//! Known ways to run a command past a rule about it: none passes but those that the guide names.
+
+use sayso_policy::{Effect, Layer, Policies, Policy, Request, lines_beyond};
+use serde_json::json;
+
+const RULES: &str = "
+rules:
+  - {name: pushes, on: tool, match: {command: git push *}, then: ask}
+  - {name: removing, on: tool, match: {command: rm -rf *}, then: deny}
+  - {name: fetching, on: tool, match: {command: curl *}, then: ask}
+";
+
+fn policies(text: &str) -> Policies {
+    let policy = Policy::parse(Layer::Space, "space.yaml", text);
+    Policies::new(vec![policy.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"))])
+}
+
+fn effect(policies: &Policies, command: &str) -> Effect {
+    let request = json!({"on": "tool", "tool": "Bash", "command": command});
+    let request: Request = serde_json::from_value(request).unwrap();
+    policies.ruling(&request).effect
+}
+
+#[test]
+fn nothing_known_passes_but_what_the_guide_names() {
+    let policies = policies(RULES);
+    let smuggled = policies.smuggle();
+    let passed: Vec<_> =
+        smuggled.passed.iter().map(|p| format!("{}: {:?}", p.section, p.line)).collect();
+    assert!(passed.is_empty(), "{} pass:\n{}", passed.len(), passed.join("\n"));
+    assert!(smuggled.tried >= 2_000, "{}", smuggled.tried);
+    assert_eq!(smuggled.targets, ["git push", "rm -rf", "curl"]);
+    // The list in the guide is honest.
+    let beyond = lines_beyond("git push");
+    assert!(beyond.len() >= 10);
+    for line in beyond {
+        assert_eq!(effect(&policies, &line.line), Effect::Allow, "{}", line.line);
+    }
+}
+
+#[test]
+fn what_agents_run_all_day_is_not_asked_about() {
+    let policies = policies(sayso_policy::Preset::Balanced.text());
+    let lines = include_str!("ordinary.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<String> = lines.map(|line| line.replace('⏎', "\n")).collect();
+    let asked: Vec<_> =
+        lines.iter().filter(|line| effect(&policies, line) != Effect::Allow).collect();
+    let asked: Vec<String> = asked
+        .into_iter()
+        .map(|line| {
+            let request = json!({"on": "tool", "tool": "Bash", "command": line});
+            let request: Request = serde_json::from_value(request).unwrap();
+            format!("{line:?}: {}", policies.ruling(&request).reason())
+        })
+        .collect();
+    assert!(lines.len() >= 140, "{}", lines.len());
+    assert!(asked.is_empty(), "{} are asked about:\n{}", asked.len(), asked.join("\n"));
+}

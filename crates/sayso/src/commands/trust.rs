@@ -1,0 +1,119 @@
+//! `sayso trust`: lets the settings of a project run what they name.
+
+use crate::config::{self, Runnable};
+use crate::context::Context;
+use crate::exit::{Failure, Result};
+use crate::out::Look;
+use crate::{trust, who};
+use sayso_core::text::harmless_line;
+use sayso_core::{Code, Exit};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Trust the settings of this project: what they name may be run.
+///
+/// `.sayso/config.yaml` can name programs: channels for notices, agents, checks. What came with a clone is not run
+/// before you have trusted the file; every change to it has to be trusted anew. Your own settings
+/// (~/.config/sayso/config.yaml) need no trust. What such a program then reads or runs in the project is not
+/// looked at. An agent cannot trust anything.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  sayso trust --show     what it would run, and whether it is trusted
+  sayso trust            trust it as it is now
+  sayso untrust          take it back")]
+pub(crate) struct Args {
+    /// Only show what it would run, and whether that is trusted.
+    #[arg(long)]
+    show: bool,
+}
+
+/// Trust the settings of this project no more.
+///
+/// What they name is not run from then on. What is running already goes on.
+#[derive(clap::Args)]
+pub(crate) struct UntrustArgs {}
+
+/// The output of `sayso trust --json`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct TrustReport {
+    /// The file with the settings.
+    file: String,
+    /// True if what is in it may be run.
+    trusted: bool,
+    /// The settings that run something or choose who is trusted.
+    settings: Vec<TrustedSetting>,
+}
+
+/// A setting that runs something.
+#[derive(Serialize, schemars::JsonSchema)]
+struct TrustedSetting {
+    /// Its name: `notify.bell`, `work.check`.
+    name: String,
+    /// Its value.
+    runs: String,
+}
+
+pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+    let (file, runnable) = settings(context)?;
+    if !args.show {
+        refuse_agents()?;
+        if !runnable.settings.is_empty() {
+            trust::trust(&file, &runnable.text)?;
+        }
+    }
+    let trusted = runnable.settings.is_empty() || trust::is_trusted(&file, &runnable.text);
+    if context.out.json {
+        let setting = |(name, runs): &(String, String)| TrustedSetting {
+            name: name.clone(),
+            runs: runs.clone(),
+        };
+        let settings = runnable.settings.iter().map(setting).collect();
+        context.out.json(&TrustReport { file: file.display().to_string(), trusted, settings });
+        return Ok(Exit::Ok);
+    }
+    for (name, runs) in &runnable.settings {
+        let name = context.out.paint(Look::Name, &harmless_line(name));
+        context.out.line(&format!("{name}  {}", harmless_line(runs)));
+    }
+    let file = harmless_line(&file.display().to_string());
+    let said = match (runnable.settings.is_empty(), trusted) {
+        (true, _) => format!("{file} runs nothing, and needs no trust"),
+        (false, true) => format!("{file} is trusted as it is now"),
+        (false, false) => format!("{file} is not trusted; nothing of this is run"),
+    };
+    context.out.remark(&said);
+    Ok(Exit::Ok)
+}
+
+pub(crate) fn untrust(_: UntrustArgs, context: &Context<'_>) -> Result<Exit> {
+    let (file, _) = settings(context)?;
+    refuse_agents()?;
+    let said = if trust::forget(&file)? { "is not trusted any more" } else { "was not trusted" };
+    context.out.remark(&format!("{} {said}", harmless_line(&file.display().to_string())));
+    Ok(Exit::Ok)
+}
+
+fn settings(context: &Context<'_>) -> Result<(PathBuf, Runnable)> {
+    let start = config::start(&context.globals)?;
+    let folder = config::folder_above(&start).ok_or_else(|| {
+        let message = format!("there is no space in {} or above it", start.display());
+        Failure::new(Code::NoSpace, message).hint("go to the project, or name it with -C")
+    })?;
+    let file = folder.join("config.yaml");
+    if !file.exists() {
+        return Err(Failure::new(Code::NotFound, format!("there is no {}", file.display()))
+            .hint("without settings nothing is run, and nothing needs trust"));
+    }
+    Ok((file, config::runnable(&folder)?))
+}
+
+/// An agent shall not have others run for it, outside of its limits, what it wrote.
+fn refuse_agents() -> Result<()> {
+    let Some(sign) = who::sign_here() else { return Ok(()) };
+    let message = format!(
+        "an agent ({}) is at work here, seen by {}: it may not trust",
+        sign.agent, sign.seen
+    );
+    Err(Failure::new(Code::NotHuman, message)
+        .hint("a person does it, at a terminal outside of any agent: sayso trust"))
+}

@@ -1,0 +1,101 @@
+//! Trust in the settings of a project. A file that came with a clone may name programs to run, so none of them
+//! is run before a person has trusted the file as it is, as direnv does it. Kept in the user's state folder.
+
+use crate::config::state_folder;
+use crate::exit::{Failure, Result};
+use sayso_core::{Code, Digest};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file of settings that was trusted, and what was in it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Trusted {
+    file: PathBuf,
+    digest: Digest,
+}
+
+/// Settings of a project that may run something, and that were not trusted as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Untrusted {
+    /// The file they stand in.
+    pub(crate) file: PathBuf,
+    /// Which of them: `notify.bell`, `work.check`.
+    pub(crate) settings: Vec<String>,
+}
+
+impl Untrusted {
+    /// The settings that are left out, in words.
+    pub(crate) fn in_words(&self) -> String {
+        format!("{} of {} is not trusted", self.settings.join(", "), self.file.display())
+    }
+
+    /// True if agents and what is run around them are among them.
+    pub(crate) fn concerns_work(&self) -> bool {
+        self.settings.iter().any(|name| name.starts_with("agents.") || name.starts_with("work."))
+    }
+
+    /// True if channels are among them.
+    pub(crate) fn concerns_notices(&self) -> bool {
+        self.settings.iter().any(|name| name.starts_with("notify."))
+    }
+
+    pub(crate) fn refused(&self) -> Failure {
+        Failure::new(Code::Untrusted, self.in_words()).hint(HINT)
+    }
+}
+
+/// The way to mend it.
+pub(crate) const HINT: &str = "read what it would run, and if you want that: sayso trust";
+
+/// The whole path of a file: the same file is trusted under one name.
+fn whole(file: &Path) -> std::io::Result<PathBuf> {
+    file.canonicalize()
+}
+
+fn place_of(file: &Path) -> Option<PathBuf> {
+    let name = Digest::of_bytes(file.as_os_str().as_encoded_bytes());
+    let name: String = name.as_str().chars().rev().take(32).collect();
+    Some(state_folder()?.join("trusted").join(format!("{name}.json")))
+}
+
+/// True if a file was trusted with this text in it. What cannot be read was not.
+pub(crate) fn is_trusted(file: &Path, text: &str) -> bool {
+    let Ok(file) = whole(file) else { return false };
+    let Some(place) = place_of(&file) else { return false };
+    let Ok(kept) = std::fs::read_to_string(place) else { return false };
+    let trusted: Option<Trusted> = serde_json::from_str(&kept).ok();
+    trusted.is_some_and(|t| t == Trusted { file, digest: Digest::of_bytes(text.as_bytes()) })
+}
+
+/// Trusts a file as it is now.
+pub(crate) fn trust(file: &Path, text: &str) -> Result<()> {
+    let file = whole(file)?;
+    let place = place_of(&file).ok_or_else(no_folder)?;
+    let digest = Digest::of_bytes(text.as_bytes());
+    let kept = serde_json::to_string(&Trusted { file, digest }).map_err(std::io::Error::other)?;
+    if let Some(folder) = place.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let draft = place.with_extension(format!("{}.new", std::process::id()));
+    let mut private = std::fs::OpenOptions::new();
+    let private = private.write(true).create(true).truncate(true).mode(0o600);
+    private.open(&draft)?.write_all(kept.as_bytes())?;
+    Ok(std::fs::rename(&draft, &place)?)
+}
+
+/// Forgets that a file was trusted. Whether it was.
+pub(crate) fn forget(file: &Path) -> Result<bool> {
+    let place = place_of(&whole(file)?).ok_or_else(no_folder)?;
+    match std::fs::remove_file(place) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn no_folder() -> Failure {
+    Failure::new(Code::BadConfig, "there is no folder to keep in what is trusted")
+        .hint("set HOME, or XDG_STATE_HOME")
+}
