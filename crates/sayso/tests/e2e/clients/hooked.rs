@@ -123,7 +123,13 @@ pub(super) fn found_past_its_hook(stage: &Stage<'_>) {
     }
     let variables = switch_off(stage);
     let mut worker = stage.worker(&["--once"]);
-    space.finish(worker.envs(variables.iter().copied())).says("waits for a person").ok();
+    let ran = space.finish(worker.envs(variables.iter().copied()));
+    if stage.client == Client::Codex {
+        // It says beforehand that it knows no hooks, and is not started.
+        ran.exits(2).refused("SAY064");
+        return assert_eq!(space.state(&task), "open");
+    }
+    ran.says("waits for a person").ok();
     let card = space.show(&space.gate(&task));
     assert!(card["question"].as_str().unwrap().contains("called tools without asking"), "{card}");
     assert_ne!(space.state(&task), "closed");
