@@ -150,7 +150,7 @@ mod system {
     /// number it has, outside of containers.
     pub fn check_view() -> Result<(), Unseen> {
         let kind = rustix::fs::statfs("/proc").map_err(unseen)?.f_type;
-        if i64::try_from(kind) != Ok(PROC_MAGIC) {
+        if kind != PROC_MAGIC {
             return Err(Unseen("/proc is hidden".into()));
         }
         let own = Entry::myself().map_err(unseen)?;

@@ -82,8 +82,8 @@ fn sign_in(process: &Process) -> Result<Option<Sign>, Unseen> {
 }
 
 /// The terminal that this process belongs to and that is on its input or error output. `device` is the
-/// number of the latter.
-pub fn judge_terminal(device: Option<(u32, u32)>) -> Result<(), Doubt> {
+/// number of the latter, `pane` says where in tmux it is: `TMUX` and `TMUX_PANE`.
+pub fn judge_terminal(device: Option<(u32, u32)>, pane: Option<(&str, &str)>) -> Result<(), Doubt> {
     let own = processes::of(std::process::id()).map_err(|unseen| Doubt::Blind(unseen.0))?;
     let number = own.terminal.ok_or(Doubt::NotOwn)?;
     // The second is the name by which every process finds its own terminal.
@@ -93,8 +93,7 @@ pub fn judge_terminal(device: Option<(u32, u32)>) -> Result<(), Doubt> {
     if !device.is_some_and(is_own) {
         return Err(Doubt::NotOwn);
     }
-    let pane = std::env::var("TMUX").ok().zip(std::env::var("TMUX_PANE").ok());
-    terminal_of(&own, pane.as_ref().map(|(at, pane)| (at.as_str(), pane.as_str())), 0).judge()
+    terminal_of(&own, pane, 0).judge()
 }
 
 /// The terminal of a process. `pane` says where in tmux it is.
@@ -160,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_process_that_types_at_no_terminal_is_in_doubt() {
-        assert_eq!(judge_terminal(None), Err(Doubt::NotOwn));
+        assert_eq!(judge_terminal(None, None), Err(Doubt::NotOwn));
         // A device that exists, and is nobody's terminal.
-        assert_eq!(judge_terminal(Some((1, 3))), Err(Doubt::NotOwn));
+        assert_eq!(judge_terminal(Some((1, 3)), None), Err(Doubt::NotOwn));
     }
 }

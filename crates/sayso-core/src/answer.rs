@@ -2,6 +2,7 @@
 
 mod refusing;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
 
 use crate::text::{harmless_line, shorten};

@@ -250,10 +250,10 @@ mod tests {
             of("code"),
             of("rustrover"),
             made_by("java", "/opt/idea/jbr/bin/java -Didea.vendor.name=JetBrains", &[]),
-            made_by("node", "/root/.vscode-server/node bootstrap-fork --type=ptyHost", &[]),
+            made_by("node", "/opt/vscode-server/node bootstrap-fork --type=ptyHost", &[]),
             made_by("tmux: server", "tmux", &[of("script"), ssh.clone()]),
-            made_by("screen", "SCREEN", &[kitty.clone()]),
-            made_by("sudo", "sudo -i", &[kitty.clone()]),
+            made_by("screen", "SCREEN", std::slice::from_ref(&kitty)),
+            made_by("sudo", "sudo -i", std::slice::from_ref(&kitty)),
             made_by("sudo", "sudo -i", &[made_by("tmux: server", "tmux", &[ssh])]),
             kitty,
         ] {

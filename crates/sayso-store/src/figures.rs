@@ -1,7 +1,8 @@
 //! Figures for those who watch a space from afar. Each is counted up to a limit.
 
 use crate::Result;
-use crate::read::{Query, Read, listed_gate, rows_max};
+use crate::query::Query;
+use crate::read::{Read, listed_gate, rows_max};
 use crate::tx::args;
 use sayso_core::gate::Gate;
 use sayso_core::{GateId, SpaceId, Timestamp};

@@ -1,6 +1,7 @@
 //! Flows, as lists show them.
 
-use crate::read::{Query, json};
+use crate::query::Query;
+use crate::read::json;
 use crate::tx::{Dialect, args};
 use crate::{FlowFilter, Page, Read, ReadyFilter, Result, ViewCells, Write};
 use sayso_core::flow::Flow;

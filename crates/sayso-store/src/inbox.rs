@@ -2,7 +2,8 @@
 
 use crate::Result;
 use crate::page::Page;
-use crate::read::{Query, Read, id, listed_gate, rows_max};
+use crate::query::Query;
+use crate::read::{Read, id, listed_gate, rows_max};
 use crate::tx::{Row, args};
 use sayso_core::gate::{Gate, Waiting};
 use sayso_core::{FlowId, GateId, Kind, SpaceId, Timestamp};

@@ -23,6 +23,7 @@ mod pipe;
 mod place;
 mod postgres;
 mod probe;
+mod query;
 mod read;
 mod read_tasks;
 mod replies;

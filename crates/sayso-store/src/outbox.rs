@@ -1,7 +1,8 @@
 //! The outbox: what the world is to be told or to do, kept until it is settled.
 
 use crate::Result;
-use crate::read::{Query, Read, rows_max};
+use crate::query::Query;
+use crate::read::{Read, rows_max};
 use crate::tx::{Dialect, Row, args};
 use crate::write::Write;
 use sayso_core::{SpaceId, Timestamp};

@@ -1,6 +1,7 @@
 //! Reading: gates, streams, messages, tokens, the audit. Every query has its index.
 
 use crate::page::{GateFilter, Page};
+use crate::query::Query;
 use crate::tx::{Arg, Conn, Dialect, Row, args};
 use crate::write::Handles;
 use crate::{Error, Result};
@@ -601,83 +602,6 @@ impl<'a> Read<'a> {
 
     pub(crate) fn one(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Option<Row>> {
         Ok(self.conn.query(sql, args)?.into_iter().next())
-    }
-}
-
-/// A SELECT that grows condition by condition; placeholders are numbered as they come.
-pub(crate) struct Query<'a> {
-    sql: String,
-    args: Vec<Arg<'a>>,
-}
-
-impl<'a> Query<'a> {
-    pub(crate) fn new(sql: &str, args: &[Arg<'a>]) -> Self {
-        Self { sql: sql.into(), args: args.to_vec() }
-    }
-
-    pub(crate) fn plain(&mut self, condition: &str) {
-        self.sql.push_str(" AND ");
-        self.sql.push_str(condition);
-    }
-
-    /// Adds a condition whose every `?` stands for the same value.
-    pub(crate) fn and(&mut self, condition: &str, arg: Arg<'a>) {
-        self.args.push(arg);
-        let number = format!("?{}", self.args.len());
-        self.plain(&condition.replace('?', &number));
-    }
-
-    /// Adds a condition with two values, in their order.
-    pub(crate) fn beyond(&mut self, condition: &str, values: [Arg<'a>; 2]) {
-        let mut condition = condition.to_owned();
-        for value in values {
-            self.args.push(value);
-            condition = condition.replacen("?", &format!("${}", self.args.len()), 1);
-        }
-        self.plain(&condition.replace('$', "?"));
-    }
-
-    /// Makes the query so far a part of another one.
-    pub(crate) fn within(&mut self, before: &str, behind: &str) {
-        self.sql = format!("{before}{}{behind}", self.sql);
-    }
-
-    /// Closes a bracket that a condition left open.
-    pub(crate) fn close(&mut self) {
-        self.sql.push(')');
-    }
-
-    /// Adds `column IN (…)`; an empty list adds nothing.
-    pub(crate) fn any(&mut self, column: &str, values: &[&'a str]) {
-        if values.is_empty() {
-            return;
-        }
-        let first = self.args.len() + 1;
-        self.args.extend(values.iter().map(|v| Arg::Text(v)));
-        let marks: Vec<_> = (first..=self.args.len()).map(|n| format!("?{n}")).collect();
-        self.plain(&format!("{column} IN ({})", marks.join(", ")));
-    }
-
-    /// Reads one row more than `limit`, which tells whether there is more.
-    pub(crate) fn run(self, conn: &mut dyn Conn, order: &str, limit: usize) -> Result<Vec<Row>> {
-        self.run_behind(conn, order, 0, limit)
-    }
-
-    /// The same behind the first `skip` rows.
-    pub(crate) fn run_behind(
-        mut self,
-        conn: &mut dyn Conn,
-        order: &str,
-        skip: usize,
-        limit: usize,
-    ) -> Result<Vec<Row>> {
-        self.args.push(Arg::Int(rows_max(limit).saturating_add(1)));
-        let mut sql = format!("{}{order} LIMIT ?{}", self.sql, self.args.len());
-        if skip > 0 {
-            self.args.push(Arg::Int(rows_max(skip)));
-            sql.push_str(&format!(" OFFSET ?{}", self.args.len()));
-        }
-        conn.query(&sql, &self.args)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::Result;
 use crate::page::{Page, TaskFilter, TaskRow};
-use crate::read::{Query, Read, id, json, rows_max};
+use crate::query::Query;
+use crate::read::{Read, id, json, rows_max};
 use crate::tx::{Row, args};
 use sayso_core::task::{Status, Task};
 use sayso_core::{SpaceId, TaskId};

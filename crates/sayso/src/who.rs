@@ -175,7 +175,7 @@ pub(crate) fn typist(desk: &Desk) -> Result<(Actor, Option<Doubt>)> {
     }
     let is_person = matches!(actor.role, Role::Human | Role::Admin);
     let seen = looked.and_then(|_| match token() {
-        Ok(None) => surroundings::judge_terminal(device()),
+        Ok(None) => judge_terminal(),
         _ => Ok(()),
     });
     Ok((actor, seen.err().filter(|_| is_person)))
@@ -191,7 +191,14 @@ pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
 
 /// The reason to doubt that a person types here, if there is one.
 pub(crate) fn doubt_here() -> Option<Doubt> {
-    surroundings::look_up().and_then(|_| surroundings::judge_terminal(device())).err()
+    surroundings::look_up().and_then(|_| judge_terminal()).err()
+}
+
+/// Finds out if a person sits at the terminal of this process.
+fn judge_terminal() -> std::result::Result<(), Doubt> {
+    let pane = std::env::var("TMUX").ok().zip(std::env::var("TMUX_PANE").ok());
+    let pane = pane.as_ref().map(|(server, pane)| (server.as_str(), pane.as_str()));
+    surroundings::judge_terminal(device(), pane)
 }
 
 /// Shows a passphrase at this terminal.

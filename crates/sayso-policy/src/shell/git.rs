@@ -217,7 +217,7 @@ fn why_unclear(words: &[Word]) -> Option<String> {
     let not_known = || Some("a word is only known when it runs".to_owned());
     let mut at = 0;
     let subcommand = loop {
-        let Some(word) = words.get(at) else { return None };
+        let word = words.get(at)?;
         let Some(text) = word.fixed() else { return not_known() };
         at += 1;
         let name = text.split('=').next().unwrap_or(text);

@@ -84,7 +84,7 @@ struct Feed {
 
 impl Feed {
     fn is_visible(&self) -> bool {
-        !self.is_piped && !(self.texts.is_empty() && self.heredocs.is_empty())
+        !self.is_piped && (!self.texts.is_empty() || !self.heredocs.is_empty())
     }
 }
 

@@ -394,7 +394,7 @@ impl Inner {
         }
         if wrapper.appends_arguments {
             let holds = |word: &Word| replaced.as_ref().is_some_and(|r| word.text.contains(r));
-            let runs_a_shell = inner.iter().any(|word| runs_a_shell(word));
+            let runs_a_shell = inner.iter().any(runs_a_shell);
             if holds(&inner[0]) || runs_a_shell {
                 line.is_unclear("which program it runs is only known when it runs");
             }
