@@ -132,7 +132,9 @@ fn check(
             let name = stage.named(about, state);
             let Some(said) = ask(stage, holder, &name) else { continue };
             let wrong = match wanted {
-                Expected::Hidden if Some(&said.without(&[name.clone()])) != none.as_ref() => {
+                Expected::Hidden
+                    if Some(&said.without(std::slice::from_ref(&name))) != none.as_ref() =>
+                {
                     Some("it is told from a missing one".to_owned())
                 }
                 Expected::Hidden => not_hidden(&said, need.is_met(holder.may)),
@@ -181,6 +183,7 @@ fn not_as_wanted(wanted: Expected, said: &Said) -> Option<String> {
     (!is_so).then(|| "it is another".to_owned())
 }
 
+#[allow(clippy::print_stdout)]
 fn run(backend: crate::harness::Backend) {
     let mut stage = Stage::new(backend);
     let counts = [
