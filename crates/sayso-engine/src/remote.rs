@@ -447,9 +447,8 @@ fn in_words(call: &str) -> String {
         "orders" | "stationed" | "take_order" | "put_off_order" | "admit_agent"
         | "settle_order" | "dismiss_agent" | "note_nudge" | "has_nudges" | "claim_nudges"
         | "nudge_held_back" | "end_nudge" => "look after agents",
-        "next_notice" | "claim_notices" | "settle_notice" | "fail_notice" | "fail_delivery" => {
-            "bring notices and answers"
-        }
+        "next_notice" | "claim_notices" | "settle_notice" | "fail_notice" | "fail_delivery"
+        | "give_up_delivery" => "bring notices and answers",
         other => return other.replace('_', " "),
     };
     words.to_owned()

@@ -59,14 +59,14 @@ impl<'a> Home<'a> {
         self.connect_typing(Who::Terminal, args, "")
     }
 
-    /// Every file of the project and the home, but those of the space.
+    /// Every file of the project and the home, but those of the space and of the user's own state.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut all = BTreeMap::new();
         let mut folders = vec![self.space.path().to_path_buf()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
                 match entry.is_dir() {
-                    true if entry.ends_with(".sayso") => {}
+                    true if entry.ends_with(".sayso") || entry.ends_with("state/sayso") => {}
                     true => folders.push(entry),
                     false => drop(all.insert(entry.clone(), fs::read_to_string(entry).unwrap())),
                 }

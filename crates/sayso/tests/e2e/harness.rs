@@ -192,17 +192,18 @@ impl Space {
     /// A new space, with tokens for the people `ann` and `bob` and the agents `coder` and `tester`.
     pub fn new(backend: Backend) -> Self {
         let space = Self::bare(backend);
-        let lines: Vec<_> =
-            [("human", "ann"), ("human", "bob"), ("agent", "coder"), ("agent", "tester")]
-                .map(|(role, name)| {
-                    let file = space.token(name);
-                    let file = quote(file.to_str().unwrap());
-                    format!(
-                        "{} token create --role {role} --name {name} --out {file}",
-                        quote(SAYSO)
-                    )
-                })
-                .into();
+        let mut all = vec![("agent", "coder"), ("agent", "tester")];
+        match backend {
+            // Who has let themselves in makes their own credentials.
+            Backend::Served => PEOPLE.iter().for_each(|name| space.mint("human", name)),
+            Backend::Sqlite | Backend::Postgres => all.extend(PEOPLE.map(|name| ("human", name))),
+        }
+        let line = |(role, name): (&str, &str)| {
+            let file = space.token(name);
+            let file = quote(file.to_str().unwrap());
+            format!("{} token create --role {role} --name {name} --out {file}", quote(SAYSO))
+        };
+        let lines: Vec<_> = all.into_iter().map(line).collect();
         // At one terminal, as a person would.
         space.finish(&mut space.line(&lines.join(" && "))).ok();
         space

@@ -278,7 +278,7 @@ fn everything_that_goes_wrong_blocks() {
     space
         .run_with_input(Who::Agent("coder"), &["hook", "codex", "PreToolUse", "--yes"], &good)
         .exits(2);
-    // A token that is none, a space that is none, a store that is held, a policy that cannot be read.
+    // A token that is none, a space that is none, a policy that was changed in the store.
     std::fs::write(space.path().join("bad.token"), "sayso_a_nonsense").unwrap();
     let bad = space.path().join("bad.token");
     space.run_with_input(Who::Holder(&bad), &["hook", "codex", "PreToolUse"], &good).exits(2);
@@ -292,7 +292,7 @@ fn everything_that_goes_wrong_blocks() {
     )
     .unwrap();
     let ran = hook(&space, "coder", "claude-code", "PreToolUse", &good, "0s").exits(2);
-    assert!(ran.stderr.contains("nothing is allowed"), "{ran:?}");
+    assert!(ran.stderr.contains("was changed outside of sayso"), "{ran:?}");
 }
 
 everywhere! {

@@ -41,6 +41,7 @@ const ROWS: &[Row] = &[
     ("deliver", One("T"), Gate, ACTS),
     ("acknowledge", One("T"), Gate, ACTS),
     ("fail_delivery", One("O"), Gate, ACTS),
+    ("give_up_delivery", One("O"), Gate, ACTS),
     ("gate_for", One("R"), Gate, LOOKS),
     ("gates", Any, Nothing, LOOKS),
     ("inbox", Any, Nothing, LOOKS),
@@ -276,7 +277,7 @@ fn with(stage: &Stage, call: &str, name: &str) -> Value {
         "task_names" => json!([[stage.task]]),
         "settings" => json!([null]),
         "explain" => json!([{"on": "tool", "tool": "Bash", "command": "ls"}]),
-        "fail_delivery" => json!([name, "why"]),
+        "fail_delivery" | "give_up_delivery" => json!([name, "why"]),
         "mint" => {
             json!([{"role": "agent", "name": "another", "task": null, "run": null, "expires_at": null, "scopes": null}])
         }

@@ -183,7 +183,7 @@ on_both! {
         server.ask("tester", json!({"question": "Not yours?"}));
         server.post("ann", "/messages", json!({"to": "coder", "text": "hello"})).is(201);
         server.post("ann", "/tasks", json!({"title": "Something"})).is(201);
-        server.answer("tester", &own, json!({"verdict": "approved"})).refused(403, "SAY010");
+        server.answer("tester", &own, json!({"verdict": "approved"})).refused(404, "SAY001");
         server.answer("ann", &own, json!({"verdict": "approved"})).is(200);
         let last = server.post("ann", "/messages", json!({"to": "tester", "text": "bye"})).is(201);
         let last_own = server.post("ann", "/messages", json!({"to": "coder", "text": "bye"})).is(201);

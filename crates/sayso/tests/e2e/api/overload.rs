@@ -345,7 +345,7 @@ fn an_agent_writes_at_a_pace_and_people_at_their_own() {
     let path = format!("/gates/{}/answer", text(&gate["id"]));
     for _ in 0..60 {
         let reply = server.post("coder", &path, answer.clone());
-        assert!([403, 429].contains(&reply.status), "{reply:?}");
+        assert!([404, 429].contains(&reply.status), "{reply:?}");
     }
     assert!(space.audit().len() < before + 20, "{} entries more", space.audit().len() - before);
     space.verify();
