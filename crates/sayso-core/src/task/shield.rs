@@ -1,7 +1,7 @@
 //! The shield of an answer: no agent moves a task away under an answer that its asker has not been handed.
 
 use super::{Command, Task};
-use crate::gate::{Delivery, Ending, Gate};
+use crate::gate::{Delivery, Ending, Gate, Held};
 use crate::{Actor, Code, Refusal, Role};
 
 /// Whether this actor may do this to a task on which these gates were asked. An answer that is on its way keeps its
@@ -29,8 +29,12 @@ pub fn check_is_heard(
     }))
 }
 
-/// A person answered an agent that was not handed it yet.
+/// A person answered an agent that was not handed it yet. A move of the task that was held is not meant: a yes has
+/// moved the task, and after a no the agent is to ask for its next move.
 fn is_unheard(gate: &Gate) -> bool {
+    if matches!(gate.opened.held, Some(Held::Move { .. })) {
+        return false;
+    }
     let is_answered = matches!(gate.ending, Some(Ending::Answered { .. }));
     let is_on_its_way = match gate.delivery {
         Delivery::Pending { .. } | Delivery::Failed { .. } => true,
