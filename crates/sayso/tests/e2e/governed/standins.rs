@@ -49,7 +49,7 @@ everywhere! {
         with_rules(space);
         let gate = review(space);
         cid(space, &["delegate", &gate, "--to", "cid"]).refused("SAY013");
-        space.coder(&["delegate", &gate, "--to", "coder"]).exits(5).refused("SAY010");
+        space.coder(&["delegate", &gate, "--to", "coder"]).exits(3).refused("SAY001");
         bob(space, &["delegate", &gate, "--to", "bob"]).refused("SAY038");
         let said = bob(space, &["delegate", &gate, "--to", "cid", "--reason", "she wrote it"]);
         said.exits(0).says("waits for cid in your place");

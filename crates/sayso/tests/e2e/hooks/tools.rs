@@ -24,7 +24,7 @@ everywhere! {
             ("mcp__sayso__request_gate", json!({"question": "May I git push?"}), ""),
         ] {
             let body = event("PreToolUse", tool, &input);
-            let ran = hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
+            let ran = hook(space, "coder", "claude-code", "PreToolUse", &body, "0s");
             assert_eq!(understood("claude-code", &ran).0, expected, "{tool} {input}");
         }
     }

@@ -81,6 +81,7 @@ everywhere! {
         policy(space, "space", ASKS);
         name_this_machine(space);
         let fleet = Fleet::new(space, &[("fixer", "host: here")]);
+        space.trust();
         approve_elsewhere(space, &held(space, "coder", "spawn", "fixer"));
         // What another agent has in its environment is nothing to start an agent with.
         space.run(Who::Agent("tester"), &["agent", "list"]).says("will be spawned").ok();
