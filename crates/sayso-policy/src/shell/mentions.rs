@@ -6,6 +6,12 @@ use super::{Line, Shape, Word};
 /// The most words that are kept of one command.
 const MENTIONS_MAX: usize = 4_096;
 
+/// The signs between an option and its value, and between values.
+const JOINTS: [char; 4] = ['=', ':', ',', '%'];
+
+/// So many options of options are looked into (`--checkpoint-action=exec=command`).
+const NESTED_MAX: usize = 8;
+
 /// True if a text has signs that a shell would expand or unquote, so that its words are not what they seem.
 pub(super) fn holds_shell_signs(text: &str) -> bool {
     text.contains(['\'', '"', '\\', '$', '`', '*', '?', '[', '{'])
@@ -24,12 +30,27 @@ pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
 pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
     let is_part = |c: char| c.is_alphanumeric() || "_-./+~@".contains(c);
     // As a shell has them (`of=/dev/sda`), and then apart (`--run=command`).
-    if text.contains(['=', ':', ',', '%']) {
-        of_parts(text, |c| is_part(c) || "=:,%".contains(c), found);
+    if text.contains(JOINTS) {
+        of_values(text, |c| is_part(c) || JOINTS.contains(&c), found);
     }
     of_parts(text, is_part, found);
     if text.contains('/') {
         of_parts(text, |c| is_part(c) && c != '/', found);
+    }
+}
+
+/// The words of a text as a shell has them, and of the value that it gives to an option: a command in it has values
+/// of its own (`--run=dd of=/dev/sda`).
+fn of_values(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
+    of_parts(text, &is_part, found);
+    let mut rest = text;
+    for _ in 0..NESTED_MAX {
+        let Some((option, value)) = rest.split_once(JOINTS) else { return };
+        if option.contains(char::is_whitespace) {
+            return;
+        }
+        of_parts(value, &is_part, found);
+        rest = value;
     }
 }
 
