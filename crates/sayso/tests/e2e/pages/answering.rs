@@ -91,8 +91,8 @@ in_places! {
         let desk = Desk::of(space);
         let page = &desk.browser;
         let body = event("PreToolUse", "Bash", &json!({"command": "git push --force"}));
-        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
-        call();
+        let call = || hook(space, "coder", "claude-code", "PreToolUse", &body, "0s");
+        call().exits(2);
         page.until("!!document.querySelector('.row')");
         let handle = page.eval("document.querySelector('.row').dataset.handle");
         page.click(".row a");
@@ -118,7 +118,7 @@ in_places! {
         // What became of it is told, with what was changed.
         page.says("approved with changed arguments by ann");
         page.until("document.querySelector('[aria-label=\"What the answer changed\"] .added')?.textContent.includes('--dry-run')");
-        let said: serde_json::Value = serde_json::from_str(&call().stdout).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&call().exits(0).stdout).unwrap();
         assert_eq!(said["hookSpecificOutput"]["updatedInput"], json!({"command": "git push --dry-run"}));
         desk.is_content();
     }

@@ -150,7 +150,7 @@ in_places! {
         let page = &desk.browser;
         let edit = json!({"file_path": "src/main.rs", "old_string": "let port = 80;\nrun(port);", "new_string": "let port = 8080;\nrun(port);", "replace_all": true});
         let body = event("PreToolUse", "Edit", &edit);
-        hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);
+        hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(2);
         page.until("!!document.querySelector('.row')");
         let handle = page.eval("document.querySelector('.row').dataset.handle");
         page.click(".row a");

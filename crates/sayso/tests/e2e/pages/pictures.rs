@@ -157,7 +157,7 @@ fn fill(space: &Space, desk: &Desk) -> Shown {
         "Bash",
         &json!({"command": "git push --force origin main", "description": "Push the fix"}),
     );
-    hook(space, "coder", "claude-code", "PreToolUse", &call, "0s").exits(0);
+    hook(space, "coder", "claude-code", "PreToolUse", &call, "0s").exits(2);
     let waiting = space.ann(&["inbox", "--json"]).json();
     let is_call = |card: &&Value| card["kind"] == "tool";
     let call = handle(waiting["items"].as_array().unwrap().iter().find(is_call).unwrap());

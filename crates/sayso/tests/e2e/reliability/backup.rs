@@ -80,7 +80,7 @@ fn holds(copy: &Desk, known: &Known) -> usize {
     for (question, answered) in known {
         let gate = gates.iter().find(|gate| gate.card.question == *question);
         let gate = gate.unwrap_or_else(|| panic!("{question} is not in the copy"));
-        assert!(!answered || gate.verdict() == Some(Verdict::Approved), "{question}");
+        assert!(!answered || gate.verdict() == Some(Verdict::Answered), "{question}");
     }
     gates.len()
 }
