@@ -141,7 +141,8 @@ fn who_is_sent_away_is_out() {
     assert_ne!(shared.handle(), alone.handle());
 
     join(desk, "bob", false);
-    mint(desk, &ann(), Role::Human, "bob").unwrap();
+    fails(mint(desk, &ann(), Role::Human, "bob"), Code::OthersCredential);
+    mint(desk, &bob_here, Role::Human, "bob").unwrap();
     assert_eq!(desk.alerts(&ann(), 10).unwrap(), []);
 }
 

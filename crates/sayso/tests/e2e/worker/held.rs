@@ -22,6 +22,7 @@ everywhere! {
         let path = space.path().join(".sayso/config.yaml");
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("    adapter: command\n", "    adapter: command\n    own_hook: true\n")).unwrap();
+        space.trust();
         doctor().never_says("cannot be held");
         project.work(&[]).says("1 turn:").ok();
         assert_eq!(space.state(&task), "closed");

@@ -591,7 +591,9 @@ impl<'a> Chaos<'a> {
             count(&self.counts.ended_before_they_listened);
             return;
         }
-        assert_eq!(status.code(), Some(0), "{status}: {}", self.said());
+        // With 143 it was ended while an agent was at work.
+        let code = status.code();
+        assert!([Some(0), Some(143)].contains(&code), "{status}: {}", self.said());
     }
 
     /// What the last workers said.

@@ -189,7 +189,7 @@ fn tasks_an_agent_makes_require_what_its_own_does() {
     )]);
     let project = Project::new(&space, &script, "  land: merge");
     space.create(&["Do it", "--requires", "review"]);
-    project.work(&["--max-turns", "2"]).says("2 turns: 0 completed, 2 asked").ok();
+    project.work(&["--max-turns", "2"]).exits(14).says("2 turns: 0 completed, 2 asked");
     assert_eq!(project.read("made"), None);
 }
 

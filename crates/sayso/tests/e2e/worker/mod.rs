@@ -60,7 +60,8 @@ impl<'a> Project<'a> {
             script.display(),
         );
         std::fs::write(path, text).unwrap();
-        self.space.trust();
+        // Settings that cannot be read cannot be trusted either; `work` says what is wrong with them.
+        self.space.run(Who::Script, &["trust"]);
     }
 
     pub fn write(&self, path: &str, text: &str) {
