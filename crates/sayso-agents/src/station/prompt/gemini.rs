@@ -8,12 +8,16 @@ const PLACEHOLDER: &str = "Type your message or @path/to/file";
 /// Above the prompt while a turn is at work.
 const WORKING: &str = "esc to cancel";
 
+/// The bars where it sees few colours.
+const LINE_BAR: char = '─';
+
 /// The prompt, and the one where every call runs without a question. That of its shell is another.
 const MARKS: [&str; 2] = [">", "*"];
 
 pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
-    let bottom = screen.last_row(screen.rows.len(), |row| is_all(row, '▀'))?;
-    let top = screen.last_row(bottom, |row| is_all(row, '▄'))?;
+    let is_bar = |row: &str, edge| is_all(row, edge) || is_all(row, LINE_BAR);
+    let bottom = screen.last_row(screen.rows.len(), |row| is_bar(row, '▀'))?;
+    let top = screen.last_row(bottom, |row| is_bar(row, '▄'))?;
     let (column, row) = screen.cursor;
     // What was said before stands between such bars, too.
     if row <= top || row >= bottom {

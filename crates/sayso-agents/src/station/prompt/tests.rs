@@ -164,3 +164,15 @@ fn a_kind_is_that_of_the_program_or_of_the_settings() {
         assert_eq!(serde_json::to_string(&kind).unwrap(), text);
     }
 }
+
+#[test]
+fn bars_of_gemini_are_lines_where_it_sees_few_colours() {
+    let mut seen = 0;
+    for (name, mut screen) in screens().into_iter().filter(|(name, _)| name.starts_with("gemini")) {
+        let state = PromptKind::Gemini.read(&screen);
+        screen.rows.iter_mut().for_each(|row| *row = row.replace(['▀', '▄'], "─"));
+        assert_eq!(PromptKind::Gemini.read(&screen), state, "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen}");
+}
