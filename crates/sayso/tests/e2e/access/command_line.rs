@@ -20,7 +20,7 @@ everywhere! {
                 let args: Vec<_> = verb.iter().map(|word| word.replace("ID", name)).collect();
                 let args: Vec<_> = args.iter().map(String::as_str).collect();
                 let ran = space.run(Who::Agent("tester"), &args);
-                let plain = |text: &str| text.replace(name, "NAME");
+                let plain = |text: &str| without_name(text, name);
                 Ran { stdout: plain(&ran.stdout), stderr: plain(&ran.stderr), ..ran }
             };
             let is_same = |one: &Ran, other: &Ran| {
@@ -44,4 +44,25 @@ everywhere! {
         let tried = audit.iter().filter(|it| it["outcome"] == "refused" && it["actor"] == "tester");
         assert!(tried.count() >= looked_at, "{audit:?}");
     }
+}
+
+/// The name as a word of its own, replaced: a handle may begin as a word of the message does (`ga`, `gate`).
+fn without_name(text: &str, name: &str) -> String {
+    let is_inside = |at: Option<char>| at.is_some_and(|it| it.is_ascii_alphanumeric());
+    let mut plain = String::new();
+    let mut rest = 0;
+    for (at, _) in text.match_indices(name) {
+        let (before, behind) = (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
+        if !is_inside(before) && !is_inside(behind) {
+            plain.push_str(&text[rest..at]);
+            plain.push_str("NAME");
+            rest = at + name.len();
+        }
+    }
+    plain + &text[rest..]
+}
+
+#[test]
+fn a_handle_that_begins_as_a_word_does_is_still_a_word() {
+    assert_eq!(without_name("no gate ga: is ga one?", "ga"), "no gate NAME: is NAME one?");
 }
