@@ -1,6 +1,6 @@
 //! Who acts, how they showed it, and what each role may do.
 
-use crate::gate::Absent;
+use crate::gate::{Absent, Introduction};
 use crate::{Code, Refusal, RunId, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -222,14 +222,29 @@ pub struct Actor {
     /// Those who are away and left their part to them. The desk knows; nobody says so of themselves.
     #[serde(skip)]
     pub stands_for: Vec<Absent>,
+    /// Who let them in, and who let those in. The desk knows this, too.
+    #[serde(skip)]
+    pub introductions: Vec<Introduction>,
 }
 
 impl Actor {
     /// An actor who is in no run, bound to no task and launched by nobody.
     pub fn new(role: Role, name: &str, proof: Proof, level: Level, door: Door) -> Self {
-        let (name, stands_for) = (name.into(), vec![]);
+        let (name, stands_for, introductions) = (name.into(), vec![], vec![]);
         let (run, task, launcher, scopes) = (None, None, None, None);
-        Self { role, name, run, task, launcher, proof, level, door, scopes, stands_for }
+        Self {
+            role,
+            name,
+            run,
+            task,
+            launcher,
+            proof,
+            level,
+            door,
+            scopes,
+            stands_for,
+            introductions,
+        }
     }
 
     /// Whether they may do this: their role may, and their credential is not limited to something else. Workers are run

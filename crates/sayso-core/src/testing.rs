@@ -41,6 +41,7 @@ pub(crate) fn who(name: &str) -> Actor {
     Actor {
         scopes: None,
         stands_for: vec![],
+        introductions: vec![],
         role,
         name: name.into(),
         run,

@@ -3,10 +3,11 @@
 use crate::batch::Batch;
 use crate::settings::Rules;
 use crate::{Change, LocalDesk, Result, SettingKind};
-use sayso_core::gate::{Absent, Command, Gate, check_deputy};
+use sayso_core::gate::{Absent, Command, Gate, Introduction, check_deputy};
 use sayso_core::{Actor, Code, Deed, GateId, Proof, Refusal, Role, Timestamp};
 use sayso_store::Read;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The longest somebody is away in one go; whoever is away for longer says so again.
 const AWAY_MICROS_MAX: i64 = 366 * 24 * 60 * 60 * 1_000_000;
@@ -97,6 +98,22 @@ impl Batch<'_, '_> {
     /// Who acts, with those they stand in for.
     pub(crate) fn speaking(&mut self) -> Result<Actor> {
         self.desk.speaking(self.write, self.actor, self.at)
+    }
+
+    /// Who let this person in, and who let those in, to the first.
+    pub(crate) fn introductions(&mut self, name: &str) -> Result<Vec<Introduction>> {
+        let mut all = vec![];
+        let mut known = BTreeSet::from([name.to_owned()]);
+        let mut names = vec![name.to_owned()];
+        while let Some(name) = names.pop() {
+            for (by, at) in self.write.introductions(self.space, &name)? {
+                if known.insert(by.clone()) {
+                    names.push(by.clone());
+                }
+                all.push(Introduction { name: name.clone(), by, at });
+            }
+        }
+        Ok(all)
     }
 
     /// Nobody stands in for this person any more. Whether somebody did, or could have.

@@ -175,10 +175,15 @@ impl<'w, 'c> Batch<'w, 'c> {
 
     /// Decides a command about a gate. Returns whether anything happened.
     pub(crate) fn on_gate(&mut self, id: GateId, command: &gate::Command) -> Result<bool> {
-        let actor = match command.takes_a_voice() {
+        let mut actor = match command.takes_a_voice() {
             true => self.speaking()?,
             false => self.actor.clone(),
         };
+        let is_answer = matches!(command, gate::Command::Answer { .. });
+        // Where one person is enough, nobody fills a quorum with a second name.
+        if is_answer && self.gate(id)?.is_some_and(|gate| gate.takes_others_than(&actor)) {
+            actor.introductions = self.introductions(&actor.name)?;
+        }
         let at = self.at;
         let events = gate::decide(self.gate(id)?, command, &actor, at)?;
         let mut versioned = self.gates.remove(&id).flatten();

@@ -207,6 +207,7 @@ impl LocalDesk {
             level: self.level(),
             door,
             stands_for: vec![],
+            introductions: vec![],
             scopes: token.scopes,
         };
         Ok((actor, id))

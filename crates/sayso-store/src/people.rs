@@ -88,6 +88,21 @@ impl Read<'_> {
         }))
     }
 
+    /// Who let this person in and when: whose invitations they used, and who made credentials for them.
+    pub fn introductions(
+        &mut self,
+        space: SpaceId,
+        name: &str,
+    ) -> Result<Vec<(String, Timestamp)>> {
+        let sql = "SELECT invited_by, used_at FROM invitations \
+                   WHERE space = ?1 AND name = ?2 AND used_at IS NOT NULL \
+                   UNION SELECT launcher, created_at FROM tokens \
+                   WHERE space = ?1 AND name = ?2 AND role = 'human' AND launcher <> ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), name])?;
+        let row = |row: &Row| (row.text(0).to_owned(), Timestamp::from_micros(row.int(1)));
+        Ok(rows.iter().map(row).collect())
+    }
+
     /// The wrong guesses under a key. It names a person, and where they were guessed.
     pub fn guesses(&mut self, space: SpaceId, key: &str) -> Result<Guesses> {
         let sql = "SELECT failures, until FROM guesses WHERE space = ?1 AND name = ?2";

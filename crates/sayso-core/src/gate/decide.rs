@@ -1,7 +1,7 @@
 //! What may happen to a gate: who may answer, when it is too late, what is the same again.
 
 use super::schedule::tick;
-use super::voices::{Absent, suffices};
+use super::voices::{Absent, let_in_since, people, suffices};
 use super::{Card, Delivery, Ending, Event, Gate, Held, Opened, Signature};
 use crate::{
     Actor, Answer, Approvers, Code, Deed, GateId, Proof, Refusal, Role, Timestamp, Verdict,
@@ -315,17 +315,41 @@ fn answer(
         return Ok(vec![Event::Answered { answer, by }]);
     }
     let said_before = gate.votes.iter().any(|v| v.by.name == actor.name && v.answer == answer);
-    Ok(if said_before { vec![] } else { vec![Event::Voted { answer, by }] })
+    if said_before {
+        return Ok(vec![]);
+    }
+    check_adds_a_person(gate, &answer, &by)?;
+    Ok(vec![Event::Voted { answer, by }])
+}
+
+/// A yes that completes nothing is kept for the next one, unless somebody who counts as the same person said it before.
+fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &Signature) -> Result<(), Refusal> {
+    let equal = gate.votes.iter().filter(|v| v.answer.content == answer.content);
+    let mut others = equal.map(|v| &v.by).filter(|other| other.name != by.name);
+    let Some(same) = others.find(|other| !other.names().is_disjoint(&by.names())) else {
+        return Ok(());
+    };
+    let (name, other, handle) = (&by.name, &same.name, gate.handle());
+    let message = format!(
+        "{name} and {other} count as one person for gate {handle}: who let one of them in did it after it was asked"
+    );
+    Err(Refusal::new(Code::NotAnApprover, message)
+        .hint("somebody else answers it as well, or the asker asks again"))
 }
 
 /// Who says it, and for whom. Whoever handed this gate to them is named in any case; somebody who is only away is
 /// where their voice is used. So the record names nobody who had no part in it.
 fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signature {
+    let let_in = let_in_since(actor, gate.opened_at);
     let with_voices = |stands_for: &[Absent]| {
         let voices = gate.voices(&actor.name, stands_for).into_iter();
         let others = voices.filter(|name| *name != actor.name);
         let counted = others.filter(|name| gate.admits(&BTreeSet::from([*name])));
-        Signature { stands_for: counted.map(str::to_owned).collect(), ..Signature::of(actor, at) }
+        Signature {
+            stands_for: counted.map(str::to_owned).collect(),
+            let_in_by: let_in.iter().map(|name| (*name).to_owned()).collect(),
+            ..Signature::of(actor, at)
+        }
     };
     let of_this_gate = with_voices(&[]);
     let is_theirs = gate.admits(&of_this_gate.voices());
@@ -340,7 +364,7 @@ fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signatu
 fn is_enough(gate: &Gate, answer: &Answer, by: &Signature) -> bool {
     let others = gate.votes.iter().filter(|v| v.by.name != by.name);
     let agreed = others.filter(|v| v.answer.content == answer.content).map(|v| &v.by);
-    let people: Vec<_> = agreed.chain([by]).map(Signature::voices).collect();
+    let people = people(agreed.chain([by]));
     gate.approvers().any(|approvers| suffices(approvers, &people))
 }
 

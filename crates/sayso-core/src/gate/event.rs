@@ -309,14 +309,22 @@ pub struct Signature {
     /// For whom they stood in, then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<String>,
+    /// Who let them in after the gate was asked: with each of these they count as one person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub let_in_by: Vec<String>,
 }
 
 impl Signature {
     /// The signature of an actor, now.
     pub fn of(actor: &Actor, at: Timestamp) -> Self {
         let Actor { name, proof, level, door, .. } = actor;
-        let (name, stands_for) = (name.clone(), vec![]);
-        Self { name, proof: *proof, level: *level, door: *door, at, stands_for }
+        let (name, stands_for, let_in_by) = (name.clone(), vec![], vec![]);
+        Self { name, proof: *proof, level: *level, door: *door, at, stands_for, let_in_by }
+    }
+
+    /// The names that may be theirs: their own, and of those who let them in since the gate was asked.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.let_in_by.iter().chain([&self.name]).map(String::as_str).collect()
     }
 
     /// Whose voice they had.

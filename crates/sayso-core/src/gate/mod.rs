@@ -26,7 +26,7 @@ pub use receipt::{Happened, NEVER_DELIVERED, Onward, Receipt, Stage, Step, WENT_
 pub use same::{InLine, Waiting, behind, folded, in_line, one_card};
 pub use schedule::{Due, Level, Schedule};
 pub use unblocks::{Behind, Unblocks};
-pub use voices::{Absent, Delegation, Whose};
+pub use voices::{Absent, Delegation, Introduction, Whose};
 
 use crate::{Answer, AtEnd, Content, Digest, GateId, Occasion, Outcome, Shape, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};

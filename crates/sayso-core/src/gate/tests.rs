@@ -48,13 +48,15 @@ struct Play {
     gate: Option<Gate>,
     now: i64,
     log: Vec<(Event, Timestamp)>,
+    /// Who let whom in.
+    introductions: Vec<Introduction>,
 }
 
 impl Play {
     fn with(change: impl FnOnce(&mut Opened)) -> Self {
         let mut rules = opened(&who("fixer"));
         change(&mut rules);
-        Self { rules, gate: None, now: 10, log: vec![] }
+        Self { rules, gate: None, now: 10, log: vec![], introductions: vec![] }
     }
 
     /// `ann yes`, `@100` or several of them with `|` between; gives what came of each.
@@ -84,7 +86,8 @@ impl Play {
         let mut names = name.split('+');
         let actor = who(names.next().unwrap());
         let stands_for = names.map(|name| Absent { name: name.into(), proof: actor.proof });
-        let actor = Actor { stands_for: stands_for.collect(), ..actor.clone() };
+        let introductions = self.introductions.clone();
+        let actor = Actor { stands_for: stands_for.collect(), introductions, ..actor.clone() };
         decide(self.gate.as_ref(), &self.command(verb, &actor), &actor, at(self.now))
     }
 

@@ -1,7 +1,7 @@
 //! Whose voice a person has: their own, and that of those they stand in for. However many voices somebody
 //! has, they are one person and speak with one of them: nobody is two people because another went away.
 
-use super::Gate;
+use super::{Gate, Signature};
 use crate::{Actor, Approvers, Proof, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -16,6 +16,51 @@ pub struct Absent {
     pub name: String,
     /// How they showed to be themselves when they said so: nobody hands on more than they have.
     pub proof: Proof,
+}
+
+/// That somebody let another in: by an invitation that was used, or by a credential made for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduction {
+    /// Who was let in.
+    pub name: String,
+    /// By whom.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Who let this person in after a moment, directly or through others. Whoever did had the chance to speak
+/// under that name.
+pub(super) fn let_in_since(actor: &Actor, since: Timestamp) -> BTreeSet<&str> {
+    let mut known = BTreeSet::new();
+    let mut open = vec![actor.name.as_str()];
+    while let Some(name) = open.pop() {
+        let later = actor.introductions.iter().filter(|it| it.name == name && it.at > since);
+        open.extend(later.map(|it| it.by.as_str()).filter(|by| known.insert(*by)));
+    }
+    known.remove(actor.name.as_str());
+    known
+}
+
+/// The voices of each person who signed. Signatures are one person's where one of them was let in by the other,
+/// or both by a third.
+pub(super) fn people<'a>(
+    signatures: impl Iterator<Item = &'a Signature>,
+) -> Vec<BTreeSet<&'a str>> {
+    let mut all: Vec<(BTreeSet<&str>, BTreeSet<&str>)> = vec![];
+    for signature in signatures {
+        let (mut names, mut voices) = (signature.names(), signature.voices());
+        all.retain(|(others, theirs)| {
+            let is_same = !names.is_disjoint(others);
+            if is_same {
+                names.extend(others);
+                voices.extend(theirs);
+            }
+            !is_same
+        });
+        all.push((names, voices));
+    }
+    all.into_iter().map(|(_, voices)| voices).collect()
 }
 
 /// A gate that was handed to somebody else.
@@ -70,6 +115,12 @@ impl Gate {
         let handed = self.delegations.iter().filter(|d| d.to == name).map(|d| d.from.as_str());
         let others = absent.chain(handed).filter(|other| !self.excludes(other));
         others.chain([name]).collect()
+    }
+
+    /// Whether it takes more people than this one, whoever they speak for.
+    pub fn takes_others_than(&self, actor: &Actor) -> bool {
+        let voices = [self.voices(&actor.name, &actor.stands_for)];
+        !self.approvers().any(|approvers| suffices(approvers, &voices))
     }
 
     /// Whether this person is left out since the asker is theirs.

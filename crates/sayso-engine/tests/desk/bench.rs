@@ -151,6 +151,7 @@ fn actor(role: Role, name: &str) -> Actor {
     Actor {
         scopes: None,
         stands_for: vec![],
+        introductions: vec![],
         role,
         name: name.into(),
         run: None,

@@ -1,7 +1,7 @@
 //! Those who answer in the place of others.
 
 use super::{Play, check, check_with, two_of_three};
-use crate::gate::{Absent, Command, Opened, decide, effects};
+use crate::gate::{Absent, Command, Introduction, Opened, decide, effects};
 use crate::testing::{at, who};
 use crate::{Actor, Approvers, Code, Occasion, Proof};
 
@@ -167,4 +167,33 @@ fn whom_it_is_handed_to_hears_of_it() {
     assert!(play.gate().claim.is_none());
     let told = format!("{:?}", effects(play.gate(), event));
     assert!(told.contains(&format!("{:?}", Occasion::Delegated)), "{told}");
+}
+
+/// Who was let in after a gate was asked counts as one person with whoever did it, in whatever order they speak.
+#[test]
+fn who_was_let_in_since_counts_with_whoever_did_it() {
+    // Ann let bob in, bob let cid in, and dan let eve in: at 20, after the gate was asked at 10, or before.
+    let chain = [("bob", "ann"), ("cid", "bob"), ("eve", "dan")];
+    type Case = (i64, &'static str, &'static [&'static str]);
+    let table: &[Case] = &[
+        (20, "ann yes | bob yes", &["voted", "SAY013"]),
+        (20, "bob yes | ann yes", &["voted", "SAY013"]),
+        (20, "ann yes | cid yes", &["voted", "SAY013"]),
+        (20, "bob yes | cid yes", &["voted", "SAY013"]),
+        (20, "ann yes | bob yes | bob yes but | bob no", &["voted", "SAY013", "voted", "answered"]),
+        (20, "ann yes | bob yes | dan yes", &["voted", "SAY013", "answered"]),
+        (20, "bob yes | eve yes", &["voted", "answered"]),
+        (20, "bob yes | bob yes", &["voted", "="]),
+        (5, "ann yes | bob yes", &["voted", "answered"]),
+        (5, "bob yes | cid yes", &["voted", "answered"]),
+    ];
+    for (since, script, expected) in table {
+        let two = Approvers::Some { least: 2, of: vec![Approvers::Anyone; 2] };
+        let mut play = Play::with(|rules| rules.approvers = two);
+        play.introductions = chain
+            .map(|(name, by)| Introduction { name: name.into(), by: by.into(), at: at(*since) })
+            .to_vec();
+        play.play("fixer open | @30");
+        assert_eq!(play.play(script), *expected, "{since}: {script}");
+    }
 }

@@ -79,6 +79,7 @@ pub(crate) fn ann() -> Actor {
     Actor {
         scopes: None,
         stands_for: vec![],
+        introductions: vec![],
         role: Role::Human,
         name: "ann".into(),
         run: None,

@@ -278,6 +278,43 @@ for_teams! {
 }
 
 for_teams! {
+    /// Whoever lets somebody in could speak as them: for what was asked before, the two are one person.
+    fn who_is_let_in_again_adds_no_voice(team: &Team) {
+        let ann = team.first("ann");
+        let bob = team.invited(&ann, "bob");
+        let cid = team.invited(&ann, "cid");
+        let to = ["--to", "ann", "--to", "bob", "--to", "cid", "--quorum", "2"];
+        let ask = |what: &str| ann.run(Who::Script, &[&["ask", what, "--verdict"], &to[..]].concat()).ok();
+        let (gate, other) = (ask("Ship it?"), ask("Delete it?"));
+        ann.run(Who::Terminal, &["approve", &gate]).ok();
+        // Ann lets bob in anew, and sits there herself.
+        let as_bob = team.invited(&ann, "bob");
+        as_bob.run(Who::Terminal, &["approve", &gate])
+            .exits(5).refused("SAY013").says("bob and ann count as one person").says("asked");
+        // The other way round it is the same.
+        as_bob.run(Who::Terminal, &["approve", &other]).ok();
+        ann.run(Who::Terminal, &["approve", &other]).refused("SAY013").says("count as one person");
+        for open in [&gate, &other] {
+            let shown = cid.run(Who::Terminal, &["show", open, "--json"]).json();
+            assert_eq!((&shown["state"], shown["votes"].as_array().unwrap().len()), (&"open".into(), 1), "{shown}");
+            cid.run(Who::Terminal, &["approve", open]).ok();
+            let shown = cid.run(Who::Terminal, &["show", open, "--json"]).json();
+            assert_eq!(shown["verdict"], "approved", "{shown}");
+        }
+        // What is asked from now on knows who is here, and a no was never a matter of numbers.
+        let gate = ask("Tag it?");
+        ann.run(Who::Terminal, &["approve", &gate]).ok();
+        as_bob.run(Who::Terminal, &["approve", &gate]).ok();
+        let shown = cid.run(Who::Terminal, &["show", &gate, "--json"]).json();
+        assert_eq!(shown["verdict"], "approved", "{shown}");
+        let audit = ann.run(Who::Terminal, &["audit", "list", "--json"]).json().to_string();
+        assert!(audit.contains("SAY013"), "{audit}");
+        ann.run(Who::Terminal, &["audit", "verify"]).ok();
+        drop(bob);
+    }
+}
+
+for_teams! {
     /// Who was sent away has no voice any more, also where they had raised it before.
     fn a_vote_goes_with_its_person(team: &Team) {
         let ann = team.first("ann");
