@@ -3,10 +3,11 @@
 
 import { Gone, base, call, part } from "./server.js";
 import { answer, forget, isGoing, markAgain, outdated, settled, wasTold } from "./answer.js";
-import { ask, element, say } from "./ask.js";
+import { ask, element, say, sayBriefly } from "./ask.js";
 import * as drafts from "./drafts.js";
 import * as fields from "./form.js";
 import { DEAD_TIME } from "./keys.js";
+import * as reading from "./read.js";
 import { isField } from "./typing.js";
 
 const pane = () => document.getElementById("pane");
@@ -22,6 +23,7 @@ function drawn() {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
       if (card !== current()) return;
+      reading.look(card);
       drawnAt = performance.now();
       seen(card);
     }),
@@ -31,6 +33,22 @@ function drawn() {
 export function mayHear() {
   return performance.now() - drawnAt >= DEAD_TIME && document.visibilityState === "visible";
 }
+
+// What is on the screen changes where something scrolls or changes its size, and when the page is looked at again.
+const look = () => reading.look(current());
+addEventListener("scroll", look, { capture: true, passive: true });
+document.addEventListener("visibilitychange", look);
+const sizes = new ResizeObserver(look);
+
+// Whether all that is asked was on the screen. A yes to the rest of it shows that first.
+function hasRead(card) {
+  const words = reading.showUnread(card, scroller);
+  if (words) sayBriefly(words);
+  return !words;
+}
+
+// Whether a card was read to its end.
+export const isRead = () => mayHear() && reading.isRead(current());
 
 // What was really on the screen was seen.
 function seen(card) {
@@ -97,6 +115,8 @@ export function begin() {
   drawn();
   markAgain();
   const card = current();
+  sizes.disconnect();
+  [card, pane(), document.getElementById("all")].forEach((place) => place && sizes.observe(place));
   card?.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-do]");
     if (button) dispatchEvent(new CustomEvent("do", { detail: button.dataset.do }));
@@ -210,8 +230,11 @@ function writeOn(card, { name, selectionStart, selectionEnd }) {
 function renew(card, fresh) {
   for (const now of fresh.querySelectorAll("[data-live]")) {
     const old = card.querySelector(`[data-live="${now.dataset.live}"]`);
-    if (old && old.innerHTML !== now.innerHTML) old.replaceChildren(...now.childNodes);
+    if (!old || old.innerHTML === now.innerHTML) continue;
+    old.replaceChildren(...now.childNodes);
+    reading.renewed(card, old);
   }
+  reading.look(card);
   if (card.dataset.open === "false") showWritten(card);
   card.dataset.claimed = fresh.dataset.claimed;
   card.dataset.same = fresh.dataset.same;
@@ -304,7 +327,7 @@ function ready() {
 export function approve() {
   const card = ready();
   const said = card && content(card);
-  if (!said) return;
+  if (!said || !hasRead(card)) return;
   problem("");
   const verdict = ["text", "picked", "other", "form"].some((part) => part in said) ? "answered" : "approved";
   const body = { verdict, ...shown(card), ...said, ...reason(card) };
@@ -402,9 +425,12 @@ export async function delegate() {
   await asked(card, `Hand ${card.dataset.handle} on`, { label: "To whom, by their name here", list: "people", check });
 }
 
+// What scrolls the card.
+const scroller = () => (pane().scrollHeight > pane().clientHeight ? pane() : document.getElementById("all"));
+
 // Reads on in a card that is longer than the screen.
 export function scroll(pages) {
-  const place = pane().scrollHeight > pane().clientHeight ? pane() : document.getElementById("all");
+  const place = scroller();
   place.scrollBy({ top: pages * place.clientHeight * 0.8 });
 }
 

@@ -39,7 +39,7 @@ export function changed(row) {
 function isShown(row) {
   const question = row.querySelector(".question");
   const isWhole = row.dataset.cut !== "true" && question.scrollHeight <= question.clientHeight + 1;
-  const isRead = card.current()?.dataset.id === row.dataset.id && card.mayHear();
+  const isRead = card.current()?.dataset.id === row.dataset.id && card.isRead();
   return isRead || (isWhole && isLong(row));
 }
 

@@ -69,16 +69,27 @@ fn is_looked_at(state: &mut State, at: Duration) -> bool {
     is_so
 }
 
-/// Whether all that is asked was on the screen. A yes to the rest of it would be one to nothing that was seen; who says
-/// so is told how to read on.
+/// Whether all that is asked was on the screen for a moment. A yes to the rest of it would be one to nothing that was
+/// seen; who says so is told how to read on, from the first line that was passed over.
 pub(super) fn has_read(state: &mut State) -> bool {
-    let unread = state.drawn.as_ref().map_or(0, |drawn| drawn.unread);
-    if unread > 0 {
-        let lines = if unread == 1 { "line is" } else { "lines are" };
-        let key = shown(Action::ReadOn);
-        state.complain(format!("{unread} {lines} below: {key} reads on, and then you can answer"));
+    let clock = state.clock;
+    let Some(drawn) = &mut state.drawn else { return true };
+    drawn.note(clock);
+    if drawn.unread == 0 {
+        return true;
     }
-    unread == 0
+    let (place, frame, key) = (drawn.place(), drawn.frame, shown(Action::ReadOn));
+    let below = frame.asked.saturating_sub(frame.end);
+    if place < frame.first {
+        state.scroll = place;
+        state.complain(format!("this was passed over: {key} reads on, and then you can answer"));
+    } else if below > 0 {
+        let lines = if below == 1 { "line is" } else { "lines are" };
+        state.complain(format!("{below} {lines} below: {key} reads on, and then you can answer"));
+    } else {
+        state.complain("the end of it has only just come: read it, and then you can answer");
+    }
+    false
 }
 
 /// Whether a card has been on the screen for a moment, as it is.

@@ -2,11 +2,12 @@
 //! There is nothing here that fetches, draws or tells the time.
 
 use super::keys::Pressed;
-use super::view::ShownCard;
+use super::view::{CardFrame, ShownCard};
 use crate::exit::Failure;
 use sayso_core::gate::{Gate, Receipt, Whose};
 use sayso_core::{Actor, Digest, GateId, Kind, Shape, Timestamp, text};
 use sayso_engine::{Asked, Say, SayOutcome};
+use sayso_server::keys::DEAD_TIME;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -360,8 +361,26 @@ pub(super) struct Drawn {
     pub(super) since: Duration,
     /// Whether the desk was told.
     pub(super) is_seen: bool,
-    /// So many lines of what is asked were not on the screen yet.
+    /// The part of it that is on the screen, and since when.
+    pub(super) frame: CardFrame,
+    pub(super) framed: Duration,
+    /// So many lines of what is asked, counted from its end, were not on the screen for a moment yet.
     pub(super) unread: usize,
+}
+
+impl Drawn {
+    /// Notes what was on the screen for a moment by now. What was passed over was not read.
+    pub(super) fn note(&mut self, at: Duration) {
+        let CardFrame { first, end, asked } = self.frame;
+        if at >= self.framed + DEAD_TIME && first <= self.place() {
+            self.unread = self.unread.min(asked.saturating_sub(end));
+        }
+    }
+
+    /// The first line that was not read.
+    pub(super) fn place(&self) -> usize {
+        self.frame.asked.saturating_sub(self.unread)
+    }
 }
 
 /// What keys are for.

@@ -6,8 +6,8 @@ use super::kept;
 use super::line;
 use super::press;
 use super::state::{
-    Effect, Event, Farewell, List, Mode, Page, Purpose, Refreshed, Row, Sort, Spoken, State, View,
-    What, Written,
+    Drawn, Effect, Event, Farewell, List, Mode, Page, Purpose, Refreshed, Row, Sort, Spoken, State,
+    View, What, Written,
 };
 use super::unsent;
 use super::view::{ShownCard, places};
@@ -169,6 +169,10 @@ pub(super) fn keep_in_sight(state: &mut State) {
 
 fn resized(state: &mut State, size: (u16, u16)) -> Vec<Effect> {
     state.size = size;
+    // Its lines are others now. One that was read to its end stays read.
+    if let Some(drawn) = state.drawn.as_mut().filter(|drawn| drawn.unread > 0) {
+        drawn.unread = usize::MAX;
+    }
     keep_in_sight(state);
     vec![]
 }
@@ -191,18 +195,22 @@ fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
 
 /// A card counts as drawn from the first frame it was in, as it was then.
 fn drawn(state: &mut State, card: Option<ShownCard>, at: Duration) -> Vec<Effect> {
-    let Some(ShownCard { gate, digest, is_open, unread }) = card else {
+    let Some(ShownCard { gate, digest, is_open, frame }) = card else {
         state.drawn = None;
         return vec![];
     };
     match &mut state.drawn {
         // What was read of it stays read.
         Some(drawn) if (drawn.gate, &drawn.digest, drawn.is_open) == (gate, &digest, is_open) => {
-            drawn.unread = drawn.unread.min(unread);
+            drawn.note(at);
+            if drawn.frame != frame {
+                (drawn.frame, drawn.framed) = (frame, at);
+            }
         }
         drawn => {
-            let (since, is_seen) = (at, false);
-            *drawn = Some(super::state::Drawn { gate, digest, is_open, since, is_seen, unread });
+            let (since, framed, is_seen, unread) = (at, at, false, usize::MAX);
+            let it = Drawn { gate, digest, is_open, since, is_seen, frame, framed, unread };
+            *drawn = Some(it);
         }
     }
     vec![]

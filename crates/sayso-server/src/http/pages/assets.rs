@@ -16,7 +16,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 /// Every file, by its name.
-const FILES: [(&str, &str, &str); 17] = [
+const FILES: [(&str, &str, &str); 18] = [
     ("style.css", CSS, include_str!("../../../assets/style.css")),
     ("app.js", JS, include_str!("../../../assets/app.js")),
     ("answer.js", JS, include_str!("../../../assets/answer.js")),
@@ -31,6 +31,7 @@ const FILES: [(&str, &str, &str); 17] = [
     ("live.js", JS, include_str!("../../../assets/live.js")),
     ("marks.js", JS, include_str!("../../../assets/marks.js")),
     ("passkey.js", JS, include_str!("../../../assets/passkey.js")),
+    ("read.js", JS, include_str!("../../../assets/read.js")),
     ("server.js", JS, include_str!("../../../assets/server.js")),
     ("typing.js", JS, include_str!("../../../assets/typing.js")),
     ("icon.svg", "image/svg+xml", include_str!("../../../assets/icon.svg")),

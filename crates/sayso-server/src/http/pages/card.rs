@@ -48,7 +48,7 @@ pub(super) struct Row {
     pub(super) digest: String,
     /// Whether an answer takes a touch of a passkey.
     pub(super) needs_presence: bool,
-    /// Whether a row shows less than the whole question.
+    /// Whether a row shows less than all that is asked.
     pub(super) is_cut: bool,
     pub(super) same: String,
     /// verdict, text, choice or form.
@@ -73,7 +73,7 @@ impl Row {
             handle: opened.handle.clone(),
             kind: opened.kind.as_str(),
             needs_presence: opened.least_proof == sayso_core::Proof::Presence,
-            is_cut: question.chars().count() > QUESTION_CHARS_MAX,
+            is_cut: is_cut(&gate.card, &question),
             question: shorten(&question, QUESTION_CHARS_MAX),
             asker: harmless_line(&opened.lineage.asker),
             askers: asked.askers.len(),
@@ -105,6 +105,12 @@ impl Row {
         let name = |card: &Asked| names.get(&card.gate.opened.task?).cloned();
         Ok(cards.iter().map(|card| Self::of(at, card, name(card))).collect())
     }
+}
+
+/// Whether there is more to a card than the part of its question that stands in a row.
+fn is_cut(card: &sayso_core::gate::Card, question: &str) -> bool {
+    let has_more = !card.facts.is_empty() || !card.narrative.trim().is_empty();
+    has_more || question.chars().count() > QUESTION_CHARS_MAX
 }
 
 /// The colour of an ending. What nobody said yes or no to has none.

@@ -92,10 +92,7 @@ fn pictures_of_it() {
 fn what_is_picked_is_what_was_written() {
     let mut stage = Stage::with((120, 40), hostile());
     // An answer is for what was read.
-    while stage.state.drawn.as_ref().is_some_and(|drawn| drawn.unread > 0) {
-        stage.keys(&["J"]);
-        stage.draw();
-    }
+    stage.read_on();
     stage.keys(&["1", "a"]);
     stage.prove();
     stage.pass(5_100);

@@ -152,6 +152,17 @@ impl Stage {
         self.settle();
     }
 
+    /// Reads the card to its end, as fast as counts.
+    fn read_on(&mut self) {
+        self.settle();
+        for _ in 0..20 {
+            self.keys(&["J"]);
+            self.settle();
+        }
+        self.draw();
+        assert_eq!(self.state.drawn.as_ref().map(|drawn| drawn.unread), Some(0), "there is an end");
+    }
+
     /// Marks the first cards of the list, one after the other.
     fn mark(&mut self, count: usize) {
         self.keys(&["x"]);

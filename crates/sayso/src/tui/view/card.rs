@@ -27,8 +27,18 @@ pub(crate) struct ShownCard {
     pub(crate) gate: GateId,
     pub(crate) digest: Digest,
     pub(crate) is_open: bool,
-    /// So many lines of what is asked are below the screen.
-    pub(crate) unread: usize,
+    pub(crate) frame: CardFrame,
+}
+
+/// The part of a card that is on the screen, in lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CardFrame {
+    /// The first line that is there.
+    pub(crate) first: usize,
+    /// The first line of what is asked that is below the screen.
+    pub(crate) end: usize,
+    /// So many lines there are of what is asked.
+    pub(crate) asked: usize,
 }
 
 /// Draws the card under the cursor and says which it is.
@@ -57,8 +67,9 @@ pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) -> 
         paint.line(Look::Warn, fit(&words, usize::from(area.width))).render(place, to);
     }
     let gate = row.gate();
-    let unread = asked.saturating_sub(first + shown_lines);
-    Some(ShownCard { gate: row.id(), digest: gate.digest.clone(), is_open: gate.is_open(), unread })
+    let end = asked.min(first + shown_lines);
+    let frame = CardFrame { first, end, asked };
+    Some(ShownCard { gate: row.id(), digest: gate.digest.clone(), is_open: gate.is_open(), frame })
 }
 
 /// How many lines the card has at this width.

@@ -17,8 +17,8 @@ use sayso_core::{Kind, Shape};
 use sayso_server::keys::Action;
 use unicode_width::UnicodeWidthStr;
 
-pub(crate) use card::ShownCard;
 pub(super) use card::height as card_height;
+pub(crate) use card::{CardFrame, ShownCard};
 pub(super) use over::help_height;
 
 /// The least there must be.

@@ -3,6 +3,7 @@
 use super::{GRACE, MOMENT, Terminal, ended, state};
 use crate::harness::{Ran, Who, everywhere, in_places};
 use serde_json::json;
+use std::time::Duration;
 
 everywhere! {
     /// An agent waits; a person approves; the agent goes on. Held first, and not done before the desk said so.
@@ -203,6 +204,37 @@ in_places! {
         terminal.press(&["h", "Enter"]);
         terminal.shows("is back");
         assert!(space.show(&gates[0])["snoozed_until"].is_null());
+        terminal.press(&["q"]);
+        terminal.ended(0);
+    }
+}
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A yes is for what was on the screen for a moment: neither what is below, nor what flew by under a held key.
+    fn a_long_card_is_read_before_it_is_approved(space: &Space) {
+        let context: String = (1..=30).map(|n| format!("Line {n}.\n\n")).collect();
+        let gate = space.ask("coder", &["Drop the table?", "--verdict", "--context", &context]);
+        let terminal = Terminal::of(space, Who::Script, (80, 24), "sayso inbox");
+        terminal.looks_at(&gate);
+        terminal.press(&["a"]);
+        terminal.shows("below: J reads on, and then you can answer");
+        for _ in 0..10 {
+            terminal.press(&["J"]);
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        std::thread::sleep(MOMENT);
+        terminal.press(&["a"]);
+        terminal.shows("passed over: J reads on");
+        assert_eq!(state(space, &gate), "open");
+        for _ in 0..10 {
+            std::thread::sleep(MOMENT);
+            terminal.press(&["J"]);
+        }
+        std::thread::sleep(MOMENT);
+        terminal.press(&["a"]);
+        terminal.shows(&format!("approving {gate}"));
+        assert_eq!(ended(space, &gate)["verdict"], "approved");
         terminal.press(&["q"]);
         terminal.ended(0);
     }

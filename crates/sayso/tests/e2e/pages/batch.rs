@@ -203,3 +203,28 @@ in_places! {
         desk.is_content();
     }
 }
+
+in_places! {
+    [sqlite: Sqlite]
+    /// A row has only the question: what a card says beyond it is read before it is marked.
+    fn what_a_row_leaves_out_is_read_before_it_is_marked(space: &Space) {
+        let desk = Desk::of(space);
+        let page = &desk.browser;
+        let long = "- one thing to know\n".repeat(60);
+        let context = json!({"question": "Deploy?", "kind": "approval", "form": "verdict", "context": long});
+        let facts = json!({"question": "Merge?", "kind": "approval", "form": "verdict", "facts": [{"name": "log", "value": long}]});
+        for body in [context, facts] {
+            let gate = desk.server.ask("coder", body);
+            desk.look_at(&gate);
+            page.press("x");
+            page.says(&format!("look at {} first", text(&gate["handle"])));
+            assert_eq!(page.eval(BAR), json!(""));
+            desk.read();
+            page.press("x");
+            page.until(&format!("{BAR}.includes('1 marked: {}')", text(&gate["handle"])));
+            page.press("x");
+            page.until(&format!("{BAR} === ''"));
+        }
+        desk.is_content();
+    }
+}

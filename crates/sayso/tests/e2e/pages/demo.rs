@@ -1,6 +1,6 @@
 //! The first command of the README: the terminal and the page side by side.
 
-use super::{Browser, drawn};
+use super::{Browser, drawn, read};
 use crate::harness::{Space, Who};
 use std::io::{BufRead, BufReader, Read};
 
@@ -41,6 +41,7 @@ fn the_demo_is_played_from_the_page() {
             }
             _ => page.says("+"),
         }
+        read(&page);
         page.press("a");
         page.until(&format!(
             "document.querySelector('.row[data-handle={}]').classList.contains('over')",

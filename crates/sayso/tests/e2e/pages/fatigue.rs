@@ -93,6 +93,7 @@ in_places! {
         }));
         let read = desk.server.ask("coder", approval("Ok?"));
         desk.look_at(&unread);
+        desk.read();
         page.press("a");
         desk.ended(&unread);
         page.says("too short to read it");

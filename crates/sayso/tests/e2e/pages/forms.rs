@@ -71,6 +71,7 @@ in_places! {
         page.says("host is needed");
         page.fill("[data-name=host] [data-field]", "proxy.example");
         page.press("Escape");
+        desk.read();
         page.press("a");
         // What only the server knows is told where it belongs, too.
         page.until(&format!("{PROBLEMS}.includes('wrong: ')"));
@@ -170,6 +171,7 @@ in_places! {
         page.press("e");
         page.fill("[name=arguments]", &other.to_string());
         page.press("Escape");
+        desk.read();
         page.press("a");
         page.until("document.querySelector('.row').classList.contains('over')");
         let again = hook(space, "coder", "claude-code", "PreToolUse", &body, "0s").exits(0);

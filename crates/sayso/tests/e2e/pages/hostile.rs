@@ -54,6 +54,7 @@ in_places! {
         // What is picked is what was written, whatever it looks like.
         desk.drawn(gate["handle"].as_str().unwrap());
         page.press("1");
+        desk.read();
         page.press("a");
         assert_eq!(desk.ended(&gate)["answer"]["picked"], json!([HOSTILE[7]]));
         desk.is_content();

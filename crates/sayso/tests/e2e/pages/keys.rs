@@ -140,6 +140,9 @@ in_places! {
             if is_said {
                 desk.drawn(text(&first["handle"]));
             }
+            if *key == "a" {
+                desk.read();
+            }
             page.press(key);
             let expected = expected
                 .replace("AT", "[...document.querySelectorAll('.row')].findIndex((row) => row.classList.contains('here'))")

@@ -19,13 +19,16 @@ mod measured;
 mod one_truth;
 mod pictures;
 mod races;
+mod reading;
 mod typing;
 mod ways;
 
 use crate::api::{Server, text};
 use crate::harness::Space;
 use browser::Browser;
+use sayso_server::keys::DEAD_TIME;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// What everybody's passphrase is here.
 const PASSPHRASE: &str = "correct horse battery";
@@ -118,6 +121,12 @@ impl Desk {
         drawn(&self.browser, handle);
     }
 
+    /// Reads the card on the screen to its end.
+    #[track_caller]
+    fn read(&self) {
+        read(&self.browser);
+    }
+
     fn gate(&self, gate: &Value) -> Value {
         self.server.get("ann", &format!("/gates/{}", text(&gate["id"]))).is(200)
     }
@@ -153,6 +162,22 @@ fn drawn(page: &Browser, handle: &str) {
         "import(document.querySelector('script').src.replace('app.js', 'card.js'))\
          .then((card) => card.mayHear())",
     );
+}
+
+/// Reads the card on the screen from its beginning to its end, as a person does who is in a hurry.
+#[track_caller]
+fn read(page: &Browser) {
+    page.eval("['pane', 'all'].forEach((place) => (document.getElementById(place).scrollTop = 0))");
+    let is_read = "import(document.querySelector('script').src.replace('app.js', 'card.js'))\
+                   .then((card) => card.isRead())";
+    for _ in 0..100 {
+        std::thread::sleep(DEAD_TIME + Duration::from_millis(100));
+        if page.eval(is_read) == json!(true) {
+            return;
+        }
+        page.press("J");
+    }
+    panic!("there is no end to it\n{}", page.text());
 }
 
 /// A yes or no that an agent wants.
