@@ -17,6 +17,12 @@ pub(super) fn holds_shell_signs(text: &str) -> bool {
     text.contains(['\'', '"', '\\', '$', '`', '*', '?', '[', '{'])
 }
 
+/// True if a shell that is given this text would run other words than those in it. A single quote is one of a
+/// sentence.
+pub(super) fn holds_signs(text: &str) -> bool {
+    text.contains(['\\', '$', '`']) || text.matches(['\'', '"']).count() > 1
+}
+
 /// The words of an argument. One that is not known stands for any.
 pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
     of_text(&word.text, found);
