@@ -72,6 +72,11 @@ fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
         if behind.len() > 1 && !part.starts_with("--") {
             found.push(Word::of(behind));
         }
+        // `@command` in a recipe of make.
+        let bare = part.trim_start_matches(['@', '+', '-']);
+        if bare.len() < part.len() && !bare.is_empty() && !part.starts_with("--") {
+            found.push(Word::of(bare));
+        }
         // The end of a sentence.
         let trimmed = part.trim_end_matches('.');
         if trimmed.len() < part.len() && !trimmed.is_empty() {
