@@ -198,10 +198,7 @@ fn candidates(word: &Word, found: &mut Vec<String>) {
         None if is_known => word.text.as_str(),
         None => return,
     };
-    let texts = match is_known {
-        true => vec![outline.to_owned()],
-        false => without_braces(outline),
-    };
+    let texts = if is_known { vec![outline.to_owned()] } else { without_braces(outline) };
     for text in texts {
         // What says nothing of a name may be anything, and would be asked about everywhere.
         let is_told = |text: &str| text.contains(|c: char| !"*?/".contains(c));
