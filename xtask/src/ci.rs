@@ -16,8 +16,28 @@ const STEPS: &[Step] = &[
         shell::run(&mut shell::cargo(&["run", "--locked", "-p", "sayso", "--", "demo", "--auto"]))
     }),
     ("docs", || docs::run(&[])),
+    ("shells", shells),
     ("test", || test::run(&[])),
 ];
+
+/// How many generated lines real shells run beside the reader of command lines: two to four minutes on two cores.
+const LINES: &str = "10000";
+
+/// The reader of command lines against real shells, by more lines than a run of the tests has.
+fn shells() -> Outcome {
+    let words = [
+        "test",
+        "--locked",
+        "-p",
+        "sayso-policy",
+        "--test",
+        "policy",
+        "shells::",
+        "--",
+        "--nocapture",
+    ];
+    shell::run(shell::cargo(&words).env("SAYSO_LINES", LINES))
+}
 
 pub(crate) fn run(words: &[String]) -> Outcome {
     no_words("ci", words)?;

@@ -28,8 +28,8 @@ const PATHS: [&str; 14] = [
 const PATH_KEYS: [&str; 6] =
     ["include", "include_pattern", "source", "destination", "target", "cwd"];
 
-/// What a tool's arguments call a command line.
-const COMMANDS: [&str; 12] = [
+/// What a tool's arguments call a command line, in small letters with `_` between the words.
+const COMMANDS: [&str; 18] = [
     "command",
     "cmd",
     "commands",
@@ -42,10 +42,22 @@ const COMMANDS: [&str; 12] = [
     "chars",
     "shell",
     "exec",
+    "cmdline",
+    "cmd_line",
+    "argv",
+    "shell_cmd",
+    "bash_cmd",
+    "bash",
 ];
 
+/// What they call a program whose arguments stand beside it.
+const PROGRAMS: [&str; 5] = ["program", "executable", "binary", "command", "cmd"];
+
+/// What they call those arguments.
+const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "arg"];
+
 /// What clients call their shell.
-const SHELLS: [&str; 8] = [
+const SHELLS: [&str; 9] = [
     "Bash",
     "bash",
     "shell",
@@ -54,11 +66,41 @@ const SHELLS: [&str; 8] = [
     "run_shell_command",
     "local_shell",
     "PowerShell",
+    "unified_exec",
 ];
 
 /// How deep arguments are searched, and how many texts are taken from them.
-const DEPTH_MAX: usize = 8;
-const TEXTS_MAX: usize = 256;
+const DEPTH_MAX: usize = 32;
+const TEXTS_MAX: usize = 1_000;
+
+/// What is found in arguments. Past a limit there may be more, and nothing is judged by half.
+#[derive(Default)]
+struct Gathered {
+    texts: Vec<String>,
+    is_cut: bool,
+}
+
+impl Gathered {
+    fn add(&mut self, text: impl Into<String>) {
+        if self.texts.len() < TEXTS_MAX {
+            self.texts.push(text.into());
+        } else {
+            self.is_cut = true;
+        }
+    }
+
+    /// The depth that is left within a value, or nothing where it is nested too deeply.
+    fn within(&mut self, depth: usize, value: &Value) -> Option<usize> {
+        let holds_more = match value {
+            Value::Object(fields) => !fields.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::String(_) => true,
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        };
+        self.is_cut |= depth == 0 && holds_more;
+        depth.checked_sub(1)
+    }
+}
 
 /// The call of a tool with these arguments, in a folder.
 pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<ToolCall> {
@@ -67,24 +109,37 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
         return Err(wrong("the input of the tool is no object").into());
     };
     let is_shell = SHELLS.contains(&tool);
-    let named = (line_of(fields.get("command")), line_of(fields.get("cmd")));
+    let input = if tool == "unified_exec" { line_of(fields.get("input")) } else { None };
+    let named = (line_of(fields.get("command")).or(input), line_of(fields.get("cmd")));
     // Which of them the client would run is its own affair, so neither can be judged.
     if is_shell && matches!(&named, (Some(one), Some(other)) if one != other) {
         return Err(wrong("it names two commands").into());
     }
+    let mut lines = Gathered::default();
     let command = match tool {
         _ if is_shell => named.0.or(named.1),
         // What it is given is a patch, whatever its argument is called.
         "apply_patch" | "patch" => None,
         // Whatever a tool is called: what looks like a command is read as one.
-        _ => commands(arguments),
+        _ => {
+            lines_in(arguments, DEPTH_MAX, &mut lines);
+            (!lines.texts.is_empty()).then(|| lines.texts.join("\n"))
+        }
     };
     if is_shell && command.is_none() {
         return Err(wrong("it runs a command and does not say which").into());
     }
-    let mut paths = vec![];
-    gather(arguments, DEPTH_MAX, &is_path_key, &mut paths);
-    patched(arguments, DEPTH_MAX, &mut paths);
+    let mut found = Gathered::default();
+    gather(arguments, DEPTH_MAX, &mut found);
+    patched(arguments, DEPTH_MAX, &mut found);
+    if found.is_cut || lines.is_cut {
+        return Err(wrong(&format!(
+            "its input has more than {TEXTS_MAX} files or commands, or is nested more than {DEPTH_MAX} deep: not all of it \
+             can be judged; make several smaller calls"
+        ))
+        .into());
+    }
+    let mut paths = found.texts;
     // The pattern of this tool is one of file names; that of others is looked for in files.
     if tool.eq_ignore_ascii_case("glob") {
         paths.extend(fields.get("pattern").and_then(Value::as_str).map(str::to_owned));
@@ -99,26 +154,26 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
 }
 
 /// The files that a patch in the arguments names.
-fn patched(value: &Value, depth: usize, found: &mut Vec<String>) {
+fn patched(value: &Value, depth: usize, found: &mut Gathered) {
     const MARKS: [&str; 6] = [
-        "*** Add File: ",
-        "*** Update File: ",
-        "*** Delete File: ",
-        "*** Move to: ",
+        "*** Add File:",
+        "*** Update File:",
+        "*** Delete File:",
+        "*** Move to:",
         "+++ b/",
         "--- a/",
     ];
-    if depth == 0 || found.len() >= TEXTS_MAX {
-        return;
-    }
+    let Some(depth) = found.within(depth, value) else { return };
     match value {
         Value::String(text) => {
-            let named =
-                text.lines().filter_map(|line| MARKS.iter().find_map(|m| line.strip_prefix(m)));
-            found.extend(named.map(|name| name.trim().to_owned()).take(TEXTS_MAX));
+            // Clients take marks with spaces around them, too.
+            let lines = text.lines().map(str::trim);
+            for name in lines.filter_map(|line| MARKS.iter().find_map(|m| line.strip_prefix(m))) {
+                found.add(name.trim());
+            }
         }
-        Value::Object(fields) => fields.values().for_each(|v| patched(v, depth - 1, found)),
-        Value::Array(items) => items.iter().for_each(|item| patched(item, depth - 1, found)),
+        Value::Object(fields) => fields.values().for_each(|v| patched(v, depth, found)),
+        Value::Array(items) => items.iter().for_each(|item| patched(item, depth, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -138,73 +193,84 @@ fn line_of(value: Option<&Value>) -> Option<String> {
 }
 
 /// Everything in the arguments that is named as a command is, a line each.
-fn commands(arguments: &Value) -> Option<String> {
-    let mut found = vec![];
-    let is_key = |key: &str| COMMANDS.contains(&key.to_ascii_lowercase().as_str());
-    lines_in(arguments, DEPTH_MAX, &is_key, &mut found);
-    (!found.is_empty()).then(|| found.join("\n"))
-}
-
-fn lines_in(value: &Value, depth: usize, is_key: &dyn Fn(&str) -> bool, found: &mut Vec<String>) {
-    if depth == 0 || found.len() >= TEXTS_MAX {
-        return;
-    }
+fn lines_in(value: &Value, depth: usize, found: &mut Gathered) {
+    let Some(depth) = found.within(depth, value) else { return };
     match value {
         Value::Object(fields) => {
+            if let Some(line) = with_arguments(fields) {
+                found.add(line);
+            }
             for (key, value) in fields {
-                match line_of(Some(value)).filter(|_| is_key(key)) {
-                    Some(line) => {
-                        found.push(line);
-                        // A list may be of lines, too.
-                        let lines =
-                            value.as_array().into_iter().flatten().filter_map(Value::as_str);
-                        found.extend(lines.map(str::to_owned));
-                    }
-                    None => lines_in(value, depth - 1, is_key, found),
-                }
+                let Some(line) =
+                    line_of(Some(value)).filter(|_| COMMANDS.contains(&snake(key).as_str()))
+                else {
+                    lines_in(value, depth, found);
+                    continue;
+                };
+                found.add(line);
+                // A list may be of lines, too.
+                let lines = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+                lines.for_each(|line| found.add(line));
             }
         }
-        Value::Array(items) => {
-            items.iter().for_each(|item| lines_in(item, depth - 1, is_key, found));
-        }
+        Value::Array(items) => items.iter().for_each(|item| lines_in(item, depth, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn is_path_key(key: &str) -> bool {
+/// `{program: "git", args: ["push"]}` as one line.
+fn with_arguments(fields: &Map<String, Value>) -> Option<String> {
+    let named = |names: &[&str]| {
+        fields.iter().find(|(key, _)| names.contains(&snake(key).as_str())).map(|(_, value)| value)
+    };
+    let arguments = match named(&ARGUMENTS) {
+        Some(Value::String(text)) => Some(text.clone()),
+        value => line_of(value),
+    };
+    match arguments {
+        Some(arguments) => Some(format!("{} {arguments}", named(&PROGRAMS)?.as_str()?)),
+        None => named(&PROGRAMS[..3])?.as_str().map(str::to_owned),
+    }
+}
+
+/// A name in small letters with `_` between its words: `filePath` is `file_path`.
+fn snake(key: &str) -> String {
     let mut small = String::new();
+    let mut follows_small = false;
     for letter in key.chars() {
-        // `filePath` is `file_path`.
-        if letter.is_ascii_uppercase() && !small.is_empty() {
+        if letter.is_ascii_uppercase() && follows_small {
             small.push('_');
         }
-        small.push(letter.to_ascii_lowercase());
+        follows_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        small.push(if letter == '-' { '_' } else { letter.to_ascii_lowercase() });
     }
-    let ends = |end: &str| {
-        small == end || small.strip_suffix(end).is_some_and(|rest| rest.ends_with(['_', '-']))
-    };
+    small
+}
+
+fn is_path_key(key: &str) -> bool {
+    let small = snake(key);
+    let ends =
+        |end: &str| small == end || small.strip_suffix(end).is_some_and(|rest| rest.ends_with('_'));
     PATHS.iter().any(|end| ends(end)) || PATH_KEYS.contains(&small.as_str())
 }
 
-/// The texts under keys like these, single or in lists, at any depth.
-fn gather(value: &Value, depth: usize, is_key: &dyn Fn(&str) -> bool, found: &mut Vec<String>) {
-    if depth == 0 || found.len() >= TEXTS_MAX {
-        return;
-    }
+/// The texts under names of files, single or in lists, at any depth.
+fn gather(value: &Value, depth: usize, found: &mut Gathered) {
+    let Some(depth) = found.within(depth, value) else { return };
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
                 match value {
-                    Value::String(text) if is_key(key) => found.push(text.clone()),
-                    Value::Array(items) if is_key(key) => {
-                        found.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
-                        gather(value, depth - 1, is_key, found);
+                    Value::String(text) if is_path_key(key) => found.add(text.as_str()),
+                    Value::Array(items) if is_path_key(key) => {
+                        items.iter().filter_map(Value::as_str).for_each(|text| found.add(text));
+                        gather(value, depth, found);
                     }
-                    _ => gather(value, depth - 1, is_key, found),
+                    _ => gather(value, depth, found),
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| gather(item, depth - 1, is_key, found)),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, depth, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -235,6 +301,19 @@ mod tests {
             ("mcp__x__run", json!({"input": {"cmd": "git push"}}), Some("git push")),
             ("Batch", json!({"calls": [{"args": {"command": "a"}}, {"cmd": "b"}]}), Some("a\nb")),
             ("Read", json!({"file_path": "a"}), None),
+            ("mcp__x__run", json!({"shellCommand": "git push"}), Some("git push")),
+            ("mcp__x__run", json!({"bashCommand": "git push"}), Some("git push")),
+            ("mcp__x__run", json!({"Shell-Command": "git push"}), Some("git push")),
+            ("mcp__x__run", json!({"cmdline": "git push"}), Some("git push")),
+            ("mcp__x__run", json!({"argv": ["git", "push"]}), Some("'git' 'push'\ngit\npush")),
+            ("mcp__x__run", json!({"program": "git", "args": ["push"]}), Some("git 'push'")),
+            ("mcp__x__run", json!({"command": "git", "args": ["push"]}), Some("git 'push'\ngit")),
+            (
+                "mcp__x__run",
+                json!({"command": {"program": "git", "args": ["push"]}}),
+                Some("git 'push'"),
+            ),
+            ("unified_exec", json!({"input": ["git", "push"]}), Some("'git' 'push'")),
             ("Grep", json!({"pattern": "git push", "path": "."}), None),
         ] {
             let call = captured(tool, &arguments, None).unwrap();
@@ -242,6 +321,30 @@ mod tests {
         }
         assert!(captured("Bash", &json!({"command": "a", "cmd": "b"}), None).is_err());
         assert!(captured("PowerShell", &json!({}), None).is_err());
+        assert!(captured("unified_exec", &json!({"input": 1}), None).is_err());
+    }
+
+    #[test]
+    fn what_is_too_much_to_be_judged_is_refused() {
+        let marks = |count: usize| {
+            let patch: String = (0..count).map(|n| format!("*** Add File: a{n}\n+x\n")).collect();
+            captured("apply_patch", &json!({"input": patch}), None)
+        };
+        assert_eq!(marks(1_000).unwrap().paths.len(), 1_000);
+        assert!(marks(1_001).unwrap_err().to_string().contains("smaller calls"));
+        let calls = |count: usize| {
+            let mut calls = vec![json!({"cmd": "true"}); count];
+            calls.push(json!({"cmd": "git push"}));
+            captured("mcp__x__batch", &json!({"calls": calls}), None)
+        };
+        assert!(calls(999).unwrap().command.unwrap().ends_with("git push"));
+        assert!(calls(1_000).is_err());
+        let nested = |depth: usize| {
+            let deep = (0..depth).fold(json!({"cmd": "git push"}), |value, _| json!({"a": value}));
+            captured("mcp__x__run", &deep, None)
+        };
+        assert_eq!(nested(30).unwrap().command.as_deref(), Some("git push"));
+        assert!(nested(33).is_err());
     }
 
     #[test]
@@ -253,6 +356,7 @@ mod tests {
             ("mcp__x__y", json!({"items": [{"filePath": "b"}]}), vec!["b"]),
             ("edit", json!({"filePath": "c", "file_text": "no path"}), vec!["c"]),
             ("apply_patch", json!({"input": "*** Begin Patch\n*** Update File: d\n"}), vec!["d"]),
+            ("apply_patch", json!({"input": "  *** Update File: .codex/x  \n"}), vec![".codex/x"]),
             ("read_many_files", json!({"include": ["*.env"]}), vec!["*.env"]),
         ] {
             let call = captured(tool, &arguments, None).unwrap();

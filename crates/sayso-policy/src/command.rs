@@ -276,6 +276,8 @@ impl Arguments<'_> {
             let text = word.text.as_str();
             match word.shape {
                 Shape::Fixed | Shape::Glob if text == "--" => break,
+                // A file that is called like an option is one.
+                Shape::Glob if may_name_option(text, &pattern.text) => fit = Fit::Maybe,
                 Shape::Fixed | Shape::Glob if pattern.fits(text, false) => return Fit::Yes,
                 Shape::Fixed | Shape::Glob if !is_option(text) => {}
                 Shape::Fixed | Shape::Glob => {
@@ -417,6 +419,22 @@ const FORMS: &[(char, &str)] = &[
     ('i', "in-place"),
 ];
 
+/// Whether a pattern for file names may stand for this option, or for a part of it.
+fn may_name_option(glob: &str, option: &str) -> bool {
+    if !glob.starts_with(['*', '?', '[', '-']) {
+        return false;
+    }
+    let letters = option.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or("");
+    let reversed = format!("-{}", letters.chars().rev().collect::<String>());
+    let parts = letters.chars().flat_map(|letter| {
+        let long = long_form(letter).map(|long| format!("--{long}"));
+        [Some(format!("-{letter}")), long]
+    });
+    let mut names =
+        parts.flatten().chain([option.to_owned(), reversed]).filter(|name| name.len() > 1);
+    Pattern::new(glob, For::Names).is_ok_and(|glob| names.any(|name| glob.fits(&name, false)))
+}
+
 fn long_form(letter: char) -> Option<&'static str> {
     FORMS.iter().find(|(short, _)| *short == letter).map(|(_, long)| *long)
 }
@@ -507,6 +525,11 @@ mod tests {
             ("rm -rf *", "rm -- -rf", No),
             ("rm -rf *", "rm \"dist/$X\"", No),
             ("rm -rf *", "rm $X", Maybe),
+            ("rm -rf *", "rm *", Maybe),
+            ("rm -rf *", "rm -r ?f x", Maybe),
+            ("rm -rf *", "rm -r [-]f x", Maybe),
+            ("rm -rf *", "rm -f *.o", No),
+            ("rm -rf *", "rm -r ./* src/*", No),
             ("rm *", "RM x", Yes),
             ("kubectl delete *", "kubectl -n prod delete pod x", Yes),
             ("npm publish", "npm --prefix d publish", Yes),

@@ -50,11 +50,20 @@ impl PathPattern {
 
     /// Whether a pattern of file names may stand for one of these. One that says nothing of a name is for what is
     /// in sight, which hidden files are not.
-    fn may_be_among(&self, text: &str) -> bool {
+    fn may_be_among(&self, path: &PathSeen) -> bool {
+        let text = path.text.as_str();
         let example = self.pattern.text.replace(['*', '?'], "x");
         let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
         let name = last(text);
         if !name.contains(|c: char| !"*?[]{},!^".contains(c)) {
+            // A variable in a folder that the pattern speaks of: `/dev/$disk`.
+            let is_folder = path.is_open && !self.is_name && !text.starts_with('*');
+            return is_folder
+                && Glob::new(text, For::Paths, false).is_ok_and(|glob| glob.fits(&example));
+        }
+        // In the folder where the line runs there are no disks.
+        let is_elsewhere = self.pattern.text.starts_with(['/', '~']);
+        if path.is_open && !text.contains('/') && is_elsewhere {
             return false;
         }
         let (name, example) = match self.is_name || !text.contains('/') {
@@ -71,7 +80,7 @@ impl PathPattern {
         let fits = self.pattern.fits(text, false)
             || above.clone().any(|above| !above.is_empty() && self.pattern.fits(above, false))
             || (self.is_name && text.split('/').any(|part| self.pattern.fits(part, false)));
-        if !fits && path.is_pattern && self.may_be_among(text) {
+        if !fits && path.is_pattern && self.may_be_among(path) {
             return Fit::Maybe;
         }
         match (fits, path.is_certain, path.source) {

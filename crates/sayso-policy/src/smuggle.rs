@@ -47,6 +47,10 @@ enum Purpose<'a> {
     Any,
     /// This command.
     Command(&'a str),
+    /// Files that rules speak of, or those of them that are no absolute path.
+    Path {
+        is_relative: bool,
+    },
     /// Ways that policies are known not to see.
     Beyond,
 }
@@ -68,6 +72,8 @@ impl<'a> Section<'a> {
         match self.title.split(':').next().unwrap_or_default() {
             "any" => Purpose::Any,
             "beyond" => Purpose::Beyond,
+            "path" => Purpose::Path { is_relative: false },
+            "relative path" => Purpose::Path { is_relative: true },
             command => Purpose::Command(command),
         }
     }
@@ -104,11 +110,36 @@ fn lines(target: &str, is_beyond: bool) -> Vec<SmuggledLine> {
         Purpose::Any => !is_beyond,
         Purpose::Command(command) => !is_beyond && target == command,
         Purpose::Beyond => is_beyond,
+        Purpose::Path { .. } => false,
     });
     let line = |title: &str, way: &str| SmuggledLine {
         target: target.into(),
         section: title.into(),
         line: filled(way, target),
+    };
+    meant.flat_map(|s| s.lines.iter().map(move |way| line(s.title, way))).collect()
+}
+
+/// The lines that do something with a file that a policy is to guard.
+fn path_lines(path: &str) -> Vec<SmuggledLine> {
+    let is_absolute = path.starts_with(['/', '~']);
+    // Where it is cut, the beginning says a part of its name.
+    let name = path.rfind('/').map_or(0, |at| at + 1);
+    let first = path[name..].chars().next().map_or(0, char::len_utf8);
+    let (head, tail) = path.split_at(name + first);
+    let fill = |way: &str| {
+        let line = way.replace("{f}", path).replace("{1}", head).replace("{2}", tail);
+        line.replace('⏎', "\n")
+    };
+    let sections = Section::all(WAYS);
+    let meant = sections.iter().filter(|section| match section.purpose() {
+        Purpose::Path { is_relative } => !is_relative || !is_absolute,
+        Purpose::Any | Purpose::Command(_) | Purpose::Beyond => false,
+    });
+    let line = |title: &str, way: &str| SmuggledLine {
+        target: path.into(),
+        section: title.into(),
+        line: fill(way),
     };
     meant.flat_map(|s| s.lines.iter().map(move |way| line(s.title, way))).collect()
 }
@@ -134,15 +165,36 @@ impl Policies {
                 Some(_) | None => smuggled.left_out.push(pattern.in_words()),
             }
         }
-        for target in &smuggled.targets {
-            for line in smuggling_lines(target) {
-                smuggled.tried += 1;
-                if !stops(&line.line) {
-                    smuggled.passed.push(line);
-                }
+        // Some rules about files are for other tools than a shell.
+        let mut paths: Vec<String> = vec![];
+        for path in self.guarded_paths() {
+            if !paths.contains(&path) && paths.len() < TARGETS_MAX && stops(&format!("cat {path}"))
+            {
+                paths.push(path);
             }
         }
+        let commands = smuggled.targets.iter().flat_map(|target| smuggling_lines(target));
+        for line in commands.chain(paths.iter().flat_map(|path| path_lines(path))) {
+            smuggled.tried += 1;
+            if !stops(&line.line) {
+                smuggled.passed.push(line);
+            }
+        }
+        smuggled.targets.extend(paths);
         smuggled
+    }
+
+    /// A path for each pattern of rules that ask about files or deny them, if it can be written as a plain word.
+    fn guarded_paths(&self) -> Vec<String> {
+        let rules = self.files().flat_map(|policy| &policy.rules);
+        let rules = rules.filter(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
+        let patterns = rules.flat_map(|rule| rule.matches.path.iter().flatten());
+        let examples = patterns.map(|pattern| {
+            let text = pattern.pattern.text.replace("**/", "");
+            text.trim_end_matches("/**").replace(['*', '?'], "x")
+        });
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./~+-".contains(c);
+        examples.filter(|path| !path.is_empty() && path.chars().all(is_plain)).collect()
     }
 
     /// The patterns of rules that ask about commands or deny them.

@@ -2,12 +2,12 @@
 
 use crate::expression::{Fact, Facts};
 use crate::request::{Counts, Request, Subject, ToolCall};
-use crate::shell::{Line, Shape, Simple};
+use crate::shell::{Line, Shape, Simple, Word};
 use crate::tools;
 use std::cell::{OnceCell, RefCell};
 
-/// The most arguments of commands that are looked at as paths.
-const ARGUMENTS_MAX: usize = 2_000;
+/// The most words that the braces of one word stand for; of what is beyond, all may be meant.
+const BRACES_MAX: usize = 64;
 
 pub(crate) struct View<'a> {
     pub(crate) request: &'a Request,
@@ -28,6 +28,8 @@ pub(crate) struct PathSeen {
     pub(crate) is_certain: bool,
     /// Whether it is a pattern of file names.
     pub(crate) is_pattern: bool,
+    /// Whether a part of it only shows when it runs.
+    pub(crate) is_open: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +89,7 @@ impl<'a> View<'a> {
             source,
             is_certain,
             is_pattern: text.contains(['*', '?', '[', '{']),
+            is_open: false,
         };
         let mut paths: Vec<_> =
             call.paths.iter().map(|path| seen(path, PathSource::Given, true)).collect();
@@ -97,19 +100,17 @@ impl<'a> View<'a> {
             paths.push(seen(&file.path.text, PathSource::Redirection(at), is_certain));
         }
         let words = line.commands.iter().flat_map(|command| command.words.iter().skip(1));
-        for word in words.take(ARGUMENTS_MAX) {
-            let value = match word.text.strip_prefix('-') {
-                Some(option) => option.split_once('=').map_or("", |(_, value)| value),
-                None => &word.text,
-            };
-            if !value.is_empty() && matches!(word.shape, Shape::Fixed | Shape::Glob) {
-                paths.push(seen(value, PathSource::Argument, false));
-            }
+        for word in words.chain(&line.values) {
+            let mut texts = vec![];
+            candidates(word, &mut texts);
+            let is_open = word.outline.is_some();
+            let named = texts.iter().map(|text| seen(text, PathSource::Argument, false));
+            paths.extend(named.map(|path| PathSeen { is_open, ..path }));
         }
         // Code that is not read may open what it names.
         let mentions = line.commands.iter().flat_map(|command| &command.mentions);
-        let named = mentions.filter(|word| word.text.contains(['.', '/']));
-        paths.extend(named.take(ARGUMENTS_MAX).map(|w| seen(&w.text, PathSource::Argument, false)));
+        let named = mentions.filter(|word| !word.text.is_empty());
+        paths.extend(named.map(|word| seen(&word.text, PathSource::Argument, false)));
         paths
     }
 
@@ -186,6 +187,70 @@ impl<'a> View<'a> {
             ("writes", List(written.map(|file| Owned(normal(&file.path.text, root))).collect())),
         ]
     }
+}
+
+/// The paths that a word may be or hold: the word, what an option or a setting in it gives (`if=file`, `@file`,
+/// `host:file`), and each word that its braces stand for. A part that is not known is a `*`.
+fn candidates(word: &Word, found: &mut Vec<String>) {
+    let is_known = matches!(word.shape, Shape::Fixed | Shape::Glob);
+    let outline = match &word.outline {
+        Some(outline) => outline.as_str(),
+        None if is_known => word.text.as_str(),
+        None => return,
+    };
+    let texts = if is_known { vec![outline.to_owned()] } else { without_braces(outline) };
+    for text in texts {
+        // What says nothing of a name may be anything, and would be asked about everywhere.
+        let is_told = |text: &str| text.contains(|c: char| !"*?/".contains(c));
+        let starts = text.match_indices(['=', '@', ':']).map(|(at, _)| at + 1);
+        let values = starts.filter_map(|at| text.get(at..));
+        let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..));
+        let all = [Some(text.as_str()).filter(|text| !text.starts_with('-')), attached];
+        let told = all.into_iter().flatten().chain(values).filter(|t| is_told(t) || is_known);
+        // An unknown part may be nothing: `$x.env`.
+        found.extend(told.filter(|text| !text.is_empty()).flat_map(|text| {
+            let bare = (!is_known && text.starts_with('*')).then(|| text.replacen('*', "", 1));
+            [Some(text.to_owned()), bare.filter(|text| !text.is_empty())].into_iter().flatten()
+        }));
+    }
+}
+
+/// The words that the braces of a word stand for.
+fn without_braces(text: &str) -> Vec<String> {
+    let mut left = vec![text.to_owned()];
+    let mut done = vec![];
+    while let Some(text) = left.pop() {
+        let Some((before, inside, behind)) = first_braces(&text) else {
+            done.push(text);
+            continue;
+        };
+        if left.len() + done.len() >= BRACES_MAX || inside.contains("..") {
+            left.push(format!("{before}*{behind}"));
+            continue;
+        }
+        left.extend(inside.split(',').map(|part| format!("{before}{part}{behind}")));
+    }
+    done
+}
+
+/// The first `{a,b}` without braces in it, and what is around it.
+fn first_braces(text: &str) -> Option<(&str, &str, &str)> {
+    let mut open = None;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => open = Some(at),
+            '}' => {
+                if let Some(start) = open.take() {
+                    let inside = &text[start + 1..at];
+                    if inside.contains(',') || inside.contains("..") {
+                        return Some((&text[..start], inside, &text[at + 1..]));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 fn counts(counts: Counts) -> Fact<'static> {

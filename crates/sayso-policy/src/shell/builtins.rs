@@ -1,6 +1,6 @@
 //! Builtins of shells: which of them evaluate nothing, and with which options.
 
-use super::{Line, Word, environment};
+use super::{Line, Shape, Word, environment};
 
 /// Builtins that run and evaluate nothing, whatever they are given.
 const PLAIN: &[&str] = &[
@@ -64,6 +64,9 @@ pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
     let arguments = &words[1..];
     match program {
         _ if PLAIN.contains(&program) => {
+            if ["break", "continue", "exit", "logout", "return", "shift"].contains(&program) {
+                computes(line, program, arguments);
+            }
             // zsh evaluates, or puts on its own command line, by an option.
             if program == "print" && arguments.iter().any(|word| word.text.starts_with('-')) {
                 line.is_unclear("it has a `print` with options");
@@ -86,6 +89,7 @@ pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
                 };
                 environment::look_at_name(line, name);
             }
+            prints(line, arguments);
             return false;
         }
         "test" | "[" => {
@@ -135,6 +139,11 @@ fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &
             Some(rest) if rest.starts_with(|c| valued.contains(c)) => {
                 // The name of an array is looked at like any other.
                 let is_array = rest.starts_with('a');
+                let attached = (rest.len() > 1).then(|| Word::of(&rest[1..]));
+                let value = attached.or_else(|| arguments.get(at).cloned());
+                if rest.starts_with(['t', 'n', 'N', 'u']) {
+                    computes(line, program, value.as_slice());
+                }
                 at += usize::from(rest.len() == 1 && !is_array);
                 if is_array && rest.len() > 1 {
                     environment::look_at_name(line, &rest[1..]);
@@ -144,6 +153,45 @@ fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &
         }
     }
     line.sets_odd_values = true;
+    line.values.push(Word::unknown(Shape::Many));
+}
+
+/// zsh computes these: a name stands for what its variable holds, and that is evaluated.
+fn computes(line: &mut Line, program: &str, words: &[Word]) {
+    for word in words {
+        if word.text.contains(['[', '$', '`']) {
+            line.is_unclear(format!("`{program}` computes what it is given"));
+        }
+        line.computes_with_names |= !word.is_number && !word.text.bytes().all(is_plain_digit);
+        line.computes_with_names |= word.fixed().is_none() && !word.is_number;
+    }
+}
+
+fn is_plain_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || byte == b'-' || byte == b'.'
+}
+
+/// `printf` computes what it prints as a number.
+fn prints(line: &mut Line, arguments: &[Word]) {
+    let mut words = arguments;
+    if words.first().is_some_and(|word| word.text.starts_with("-v")) {
+        words = words.get(if words[0].text == "-v" { 2 } else { 1 }..).unwrap_or_default();
+    }
+    if words.first().is_some_and(|word| word.text == "--") {
+        words = &words[1..];
+    }
+    let Some((format, values)) = words.split_first() else { return };
+    let is_text = |format: &str| {
+        let behind = format.replace("%%", "");
+        behind.split('%').skip(1).all(|part| {
+            let part =
+                part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0.".contains(c));
+            part.starts_with(['s', 'b', 'q'])
+        })
+    };
+    if !format.fixed().is_some_and(is_text) {
+        computes(line, "printf", values);
+    }
 }
 
 fn only_options(line: &mut Line, program: &str, letters: &str, arguments: &[Word]) {

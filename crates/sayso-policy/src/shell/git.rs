@@ -299,18 +299,71 @@ fn arguments_unclear(subcommand: &str, words: &[Word]) -> Option<String> {
     None
 }
 
-/// `git config` shows, or sets what git will do later.
+/// `git config` shows, or sets what git will do later. Its options come before the first word that is none.
 fn config_unclear(words: &[Word]) -> Option<String> {
-    const SHOWS: &[&str] =
-        &["--get", "--get-all", "--get-regexp", "-l", "--list", "list", "get", "--unset", "unset"];
-    let shows = words.iter().any(|word| word.fixed().is_some_and(|text| SHOWS.contains(&text)));
-    let edits = words.iter().any(|word| matches!(word.text.as_str(), "edit" | "--edit"));
-    if edits {
-        return Some("`git config --edit` opens an editor".into());
+    const SHOWS: &[&str] = &[
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--get-urlmatch",
+        "-l",
+        "--list",
+        "--unset",
+        "--unset-all",
+        "--get-color",
+        "--get-colorbool",
+        "--remove-section",
+    ];
+    const PLAIN: &[&str] = &[
+        "--global",
+        "--system",
+        "--local",
+        "--worktree",
+        "--show-origin",
+        "--show-scope",
+        "--null",
+        "-z",
+        "--name-only",
+        "--includes",
+        "--no-includes",
+        "--bool",
+        "--int",
+        "--bool-or-int",
+        "--path",
+        "--expiry-date",
+        "--no-type",
+        "--fixed-value",
+        "--add",
+        "--replace-all",
+        "--all",
+        "--append",
+    ];
+    const VALUED: &[&str] =
+        &["-f", "--file", "--blob", "--type", "--default", "--comment", "--value", "--url"];
+    let first = words.first()?.text.as_str();
+    let (at, mut shows) = match first {
+        "list" | "get" | "unset" | "remove-section" => return None,
+        "edit" | "rename-section" => {
+            return Some(format!("`git config {first}` changes any setting"));
+        }
+        "set" => (1, false),
+        _ => (0, false),
+    };
+    let mut at = at;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1;
+        let text = word.text.as_str();
+        let name = text.split('=').next().unwrap_or(text);
+        match () {
+            () if text == "--" => break,
+            () if SHOWS.contains(&text) => shows = true,
+            () if PLAIN.contains(&text) || (text.contains('=') && VALUED.contains(&name)) => {}
+            () if VALUED.contains(&text) => at += 1,
+            () => return Some(format!("`{text}` is no option of `git config` that is known")),
+        }
     }
-    let mut plain = words.iter().filter(|word| !word.text.starts_with('-') && word.text != "set");
-    let key = plain.next()?;
-    if shows || plain.next().is_none() {
+    let key = words.get(at)?;
+    if shows || (first != "set" && words.len() == at + 1) {
         return None;
     }
     setting_unclear(key)

@@ -17,6 +17,12 @@ pub(super) fn holds_shell_signs(text: &str) -> bool {
     text.contains(['\'', '"', '\\', '$', '`', '*', '?', '[', '{'])
 }
 
+/// True if a shell that is given this text would run other words than those in it. A single quote is one of a
+/// sentence.
+pub(super) fn holds_signs(text: &str) -> bool {
+    text.contains(['\\', '$', '`']) || text.matches(['\'', '"']).count() > 1
+}
+
 /// The words of an argument. One that is not known stands for any.
 pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
     of_text(&word.text, found);
@@ -65,6 +71,11 @@ fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
         let behind = part.strip_prefix('-').and_then(|rest| rest.get(1..)).unwrap_or_default();
         if behind.len() > 1 && !part.starts_with("--") {
             found.push(Word::of(behind));
+        }
+        // `@command` in a recipe of make.
+        let bare = part.trim_start_matches(['@', '+', '-']);
+        if bare.len() < part.len() && !bare.is_empty() && !part.starts_with("--") {
+            found.push(Word::of(bare));
         }
         // The end of a sentence.
         let trimmed = part.trim_end_matches('.');

@@ -15,18 +15,25 @@
 mod arithmetic;
 mod builtins;
 mod environment;
+mod evaluating;
 mod git;
 mod mentions;
 mod peel;
 mod programs;
 mod read;
+mod scripts;
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashSet;
 
 /// The longest line that is read at all.
 pub(crate) const BYTES_MAX: usize = 1024 * 1024;
 /// The most commands that are looked at in one line.
 pub(crate) const COMMANDS_MAX: usize = 1_000;
+/// The most words, and the most words of codes, that are looked at in one line.
+const WORDS_MAX: usize = 20_000;
+const MENTIONS_MAX: usize = 50_000;
 /// How deep `$(…)`, brackets, `sh -c` and wrappers may nest.
 const DEPTH_MAX: usize = 16;
 
@@ -48,12 +55,30 @@ pub(crate) struct Line {
     has_unknown_program: bool,
     has_group: bool,
     has_feed: bool,
-    /// Here-documents that a command waits for: their number, the command, and whether it is unknown.
-    awaited: Vec<(usize, usize, bool)>,
+    /// Here-documents that commands wait for.
+    awaited: Vec<Awaited>,
     heredocs: usize,
-    /// Names of files that it writes, and of those that it runs.
+    /// Texts that a variable or standard input hands on: values of assignments, the words of loops.
+    pub(crate) values: Vec<Word>,
+    /// Files that it writes, and those that it runs.
     written: Vec<String>,
     run: Vec<String>,
+    /// Whether it writes a file whose name is not in sight.
+    writes_any: bool,
+    /// Whether it runs git, or a program that runs what a file of the project says.
+    runs_git: bool,
+    runs_project: bool,
+    /// Whether a program takes a variable where an option may stand that runs a command.
+    takes_options: bool,
+}
+
+/// A here-document whose body comes later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Awaited {
+    number: usize,
+    /// The command that reads it, and its kind.
+    command: usize,
+    class: programs::Class,
 }
 
 /// One program with its arguments.
@@ -95,6 +120,12 @@ pub(crate) struct Word {
     pub(crate) text: String,
     /// How much that is.
     pub(crate) shape: Shape,
+    /// All of a word that is not known to its end, with a `*` for each part that only shows when it runs.
+    pub(crate) outline: Option<String>,
+    /// Whether it is a number that the shell keeps itself.
+    is_number: bool,
+    /// Whether it is what a command prints.
+    is_substituted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,8 +177,40 @@ impl Line {
         if self.has_unknown_program && self.has_group && self.has_feed {
             self.is_unclear("a program that nothing is known of may read from elsewhere");
         }
-        if self.run.iter().any(|file| self.written.contains(file)) {
+        let run: HashSet<&str> = self.run.iter().flat_map(|path| path.split('/')).collect();
+        if self.written.iter().any(|file| self.may_run(file, &run)) {
             self.is_unclear("it runs a file that it has written");
+        }
+        if self.writes_any && (self.runs_git || self.runs_project || !self.run.is_empty()) {
+            self.is_unclear("it runs a file, and writes one whose name is not in sight");
+        }
+        if self.takes_options && self.values.iter().any(Word::may_hold_option) {
+            self.is_unclear("a variable may hold an option that runs a command");
+        }
+        let words = self.commands.iter().map(|command| command.words.len()).sum::<usize>();
+        let mentions = self.commands.iter().map(|command| command.mentions.len()).sum::<usize>();
+        if words + self.values.len() > WORDS_MAX || mentions > MENTIONS_MAX {
+            self.is_unclear("it has more words than are looked at");
+        }
+    }
+
+    /// Whether it may run this file: by its name, from the folder of that name, or as a part of the project.
+    fn may_run(&self, file: &str, run: &HashSet<&str>) -> bool {
+        let is_part = |path: &str, name: &str| path.split('/').any(|part| part == name);
+        let name = base_name(file.trim_end_matches('/'));
+        run.contains(name)
+            || (self.runs_project && programs::is_of_projects(name))
+            || (self.runs_git
+                && (is_part(file, ".git")
+                    || (self.moves && (name == "config" || is_part(file, "hooks")))
+                    || [".gitconfig", ".gitattributes", ".gitmodules"].contains(&name)))
+    }
+
+    /// Notes a file that it writes.
+    fn writes(&mut self, file: &Word) {
+        match file.fixed() {
+            Some(path) => self.written.push(path.to_owned()),
+            None => self.writes_any = true,
         }
     }
 
@@ -205,12 +268,25 @@ impl Word {
         }
     }
 
+    /// Whether a variable with this value, or this assignment, may hold an option.
+    fn may_hold_option(&self) -> bool {
+        let text = self.outline.as_ref().unwrap_or(&self.text);
+        let value = match text.split_once('=') {
+            Some((name, value)) if environment::is_plain_name(name.trim_end_matches('+')) => value,
+            _ => text,
+        };
+        let is_known = matches!(self.shape, Shape::Fixed | Shape::Glob);
+        let is_open = !is_known && (value.is_empty() || value.starts_with('*'));
+        is_open || value.split_whitespace().any(|word| word.starts_with('-'))
+    }
+
     fn of(text: &str) -> Self {
-        Self { text: text.into(), shape: Shape::Fixed }
+        Self { text: text.into(), ..Self::unknown(Shape::Fixed) }
     }
 
     fn unknown(shape: Shape) -> Self {
-        Self { text: String::new(), shape }
+        let (text, outline) = (String::new(), None);
+        Self { text, shape, outline, is_number: false, is_substituted: false }
     }
 }
 

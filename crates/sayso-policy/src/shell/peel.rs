@@ -161,8 +161,14 @@ const SHELL_RUNNERS: &[&str] = &["su", "runuser", "script"];
 /// Programs whose arguments are files that they write.
 const WRITERS: &[&str] = &[
     "cp", "mv", "ln", "tee", "install", "curl", "wget", "dd", "rsync", "scp", "sed", "link",
-    "chmod", "touch",
+    "chmod", "touch", "sort", "shuf", "uniq", "xxd", "split", "csplit", "truncate", "sftp",
 ];
+
+/// Those of them that write what they are given, and nothing else.
+const PLAIN_WRITERS: &[&str] = &["cp", "mv", "ln", "tee", "install", "dd", "link"];
+
+/// Programs that write files whose names are in another file.
+const UNPACKERS: &[&str] = &["tar", "bsdtar", "unzip", "cpio", "patch", "7z", "unrar"];
 
 /// Builtins that set variables.
 const ASSIGNING: &[&str] = &[
@@ -223,17 +229,41 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
     let is_of_the_system = SYSTEM.contains(&directory);
     let is_known = is_of_the_system && words[0].text.ends_with(program);
     if !is_of_the_system {
-        line.run.push(base_name(&words[0].text).to_owned());
+        line.run.push(words[0].text.clone());
     }
-    if WRITERS.contains(&program) {
-        let named = words.iter().skip(1).map(|word| base_name(&word.text).to_owned());
-        line.written.extend(named.filter(|name| !name.is_empty()));
-    }
+    notes_writes(line, program, &words[1..]);
     let inner = Inner { setting: Setting { assigns, ..setting }, depth: depth + 1 };
     let is_transparent = inner.look(line, index, program, &words, is_of_the_system);
     // A variable set before it reaches what it runs, which carries the mark already.
     let is_there = matches!(directory, "" | "/bin/" | "/usr/bin/");
     line.commands[index].transparent = is_transparent && is_known && is_there && !assigns;
+}
+
+/// Notes the files that a program writes by its arguments.
+fn notes_writes(line: &mut Line, program: &str, words: &[Word]) {
+    let git_writes = || words.iter().any(|word| word.text.starts_with("--output"));
+    if UNPACKERS.contains(&program) {
+        let lists = words.first().is_some_and(|word| {
+            let letters = word.text.trim_start_matches('-');
+            program == "tar" && letters.starts_with(['c', 't', 'r', 'u'])
+        });
+        line.writes_any |= !lists;
+    } else if program == "find" {
+        line.writes_any |= words
+            .iter()
+            .any(|word| ["-fprint", "-fls"].iter().any(|option| word.text.starts_with(option)));
+    } else if WRITERS.contains(&program) || (program == "git" && git_writes()) {
+        if PLAIN_WRITERS.contains(&program) {
+            line.writes_any |= words.iter().any(|word| word.fixed().is_none());
+        }
+        for word in words.iter().filter(|word| !word.text.is_empty()) {
+            line.written.push(word.text.clone());
+            // `of=file`, `--output=file`, `-ofile`.
+            let value = word.text.split_once('=').map(|(_, value)| value);
+            let attached = word.text.strip_prefix('-').and_then(|rest| rest.get(1..));
+            line.written.extend(value.or(attached).map(str::to_owned));
+        }
+    }
 }
 
 /// Where programs of the system are.
@@ -298,7 +328,10 @@ impl Inner {
             return false;
         }
         match program {
-            "git" => git::look(line, words),
+            "git" => {
+                line.runs_git = true;
+                git::look(line, words);
+            }
             "find" | "gfind" | "fd" | "fdfind" => self.found(line, words),
             "ssh" => self.ssh(line, words),
             _ if builtins::look(line, program, words) => {}
@@ -315,18 +348,26 @@ impl Inner {
         words: &[Word],
         is_of_the_system: bool,
     ) {
-        let class = class(program, is_of_the_system);
+        let class = match class(program, is_of_the_system) {
+            Class::Tool if programs::runs_what_follows(program, words) => Class::Runner,
+            class => class,
+        };
         programs::look(line, index, class, &self.setting.feed);
-        if class == Class::Interpreter {
-            let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
-            line.run.extend(script.map(|word| base_name(&word.text).to_owned()));
-        }
-        if let Class::Runner | Class::Unknown = class {
-            let last = words.len() - 1;
-            let mut places = (1..words.len()).filter(|at| runs_commands(&words[*at], *at < last));
-            if let Some(at) = places.next() {
-                push(line, words[at..].to_vec(), self.setting.clone(), self.depth);
+        let last = words.len() - 1;
+        let place = match class {
+            Class::Runner | Class::Unknown => {
+                (1..words.len()).find(|at| runs_commands(&words[*at], *at < last))
             }
+            // `cargo xtask sh -c line`; `shellcheck -s sh file` runs nothing.
+            Class::Tool => (1..words.len()).find(|at| {
+                let takes_line =
+                    |word: &Word| word.text.starts_with('-') && word.text.contains('c');
+                runs_a_shell(&words[*at]) && words[at + 1..].iter().any(takes_line)
+            }),
+            Class::Plain | Class::Interpreter => None,
+        };
+        if let Some(at) = place {
+            push(line, words[at..].to_vec(), self.setting.clone(), self.depth);
         }
     }
 
@@ -358,15 +399,10 @@ impl Inner {
             if wrapper.appends_arguments {
                 replaced = replaced.or(replaced_by_xargs(text, words.get(at + 1)));
             }
+            wrapper.look_at_value(line, text, words.get(at + 1));
             match wrapper.option(text) {
                 Taken::Alone => at += 1,
-                Taken::WithNext => {
-                    // `strace -o '|command'`.
-                    if words.get(at + 1).is_some_and(|value| value.text.starts_with(['|', '!'])) {
-                        line.is_unclear(format!("an option of `{}` runs a command", words[0].text));
-                    }
-                    at += 2;
-                }
+                Taken::WithNext => at += 2,
                 Taken::NotKnown if text == "-v" || text == "-V" => return false,
                 Taken::NotKnown => {
                     line.is_unclear(format!("`{text}` is no known option of `{}`", words[0].text));
@@ -462,7 +498,7 @@ impl Inner {
             line.is_unclear("a shell reads its commands from elsewhere");
         }
         // A script, which is a program of its own: a rule that allows `sh script` allows the script.
-        line.run.push(base_name(&word.text).to_owned());
+        line.run.push(word.text.clone());
         let index = line.commands.len();
         push(line, words[at..].to_vec(), self.setting.clone(), self.depth);
         if let Some(script) = line.commands.get_mut(index) {
@@ -569,29 +605,6 @@ impl Inner {
 
     /// `ssh [options] host [options] command…`: it takes options on both sides of the host.
     fn ssh(&self, line: &mut Line, words: &[Word]) {
-        const SETTINGS: &[&str] = &[
-            "addressfamily",
-            "batchmode",
-            "compression",
-            "connectionattempts",
-            "connecttimeout",
-            "forwardagent",
-            "hostkeyalias",
-            "hostname",
-            "identitiesonly",
-            "identityfile",
-            "loglevel",
-            "numberofpasswordprompts",
-            "passwordauthentication",
-            "port",
-            "preferredauthentications",
-            "requesttty",
-            "serveralivecountmax",
-            "serveraliveinterval",
-            "stricthostkeychecking",
-            "user",
-            "userknownhostsfile",
-        ];
         const PLAIN: &str = "46AaCfGgKkMNnqsTtVvXxYy";
         const VALUED: &str = "BbcDeEiJLlmOopQRSWw";
         let mut at = 1;
@@ -639,9 +652,8 @@ impl Inner {
                 }
                 attached => attached,
             };
-            let key = value.split(['=', ' ']).next().unwrap_or_default().to_ascii_lowercase();
-            if letter == 'o' && !SETTINGS.contains(&key.as_str()) {
-                line.is_unclear(format!("the setting `{key}` of `ssh` may run a command"));
+            if letter == 'o' && !programs::is_harmless_for_ssh(value) {
+                line.is_unclear(format!("the setting `{value}` of `ssh` may run a command"));
             }
         }
         self.joined(line, "ssh", words.get(at..).unwrap_or_default());
@@ -682,7 +694,10 @@ const SHELL_SETTINGS: &[&str] = &[
 ];
 
 fn runs_a_shell(word: &Word) -> bool {
-    let name = base_name(&word.text);
+    is_shell(base_name(&word.text))
+}
+
+pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || FOREIGN_SHELLS.contains(&name) || SHELL_RUNNERS.contains(&name)
 }
 
@@ -712,6 +727,25 @@ enum Taken {
 }
 
 impl Wrapper {
+    /// `strace -o '|command'` and `-E NAME=value`, attached or not.
+    fn look_at_value(&self, line: &mut Line, option: &str, next: Option<&Word>) {
+        let next = next.filter(|_| matches!(self.option(option), Taken::WithNext));
+        let text = next.map_or(option, |word| &word.text);
+        let is_tracer = self.names.contains(&"strace") && !option.starts_with("--");
+        if text.starts_with(['|', '!']) || (is_tracer && option.contains(['|', '!'])) {
+            line.is_unclear("an option runs a command");
+        }
+        if !is_tracer || !option.contains('E') {
+            return;
+        }
+        let attached = option.split_once('E').map_or("", |(_, value)| value);
+        match next {
+            Some(word) => environment::look(line, word, true),
+            None if is_setting(attached) => environment::look(line, &Word::of(attached), true),
+            None => {}
+        }
+    }
+
     fn option(&self, text: &str) -> Taken {
         if let Some(long) = text.strip_prefix("--") {
             let (name, has_value) = match long.split_once('=') {

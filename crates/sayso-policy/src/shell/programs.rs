@@ -1,7 +1,7 @@
 //! Programs by what they do with their arguments. A program that is not named here is read as one that may
 //! run what it is given.
 
-use super::{Line, Shape, Simple, Word, base_name, mentions};
+use super::{Awaited, Line, Shape, Simple, Word, base_name, evaluating, mentions};
 
 /// The ways in which programs treat their arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +165,8 @@ const RUNNING_OPTIONS: &[(&str, &[&str])] =
 const TOOLS: &[&str] = &[
     "ar",
     "awk",
+    "nawk",
+    "gsed",
     "bc",
     "biome",
     "black",
@@ -240,6 +242,7 @@ const TOOLS: &[&str] = &[
     "shfmt",
     "sops",
     "sqlfluff",
+    "sftp",
     "stylelint",
     "swift",
     "tar",
@@ -335,6 +338,144 @@ const INTERPRETERS: &[&str] = &[
     "tsx",
 ];
 
+/// Tools that run what files of the project say.
+const BUILDERS: &[&str] = &[
+    "cargo",
+    "dotnet",
+    "go",
+    "gradle",
+    "mvn",
+    "composer",
+    "poetry",
+    "pip",
+    "pip3",
+    "pytest",
+    "jest",
+    "vite",
+    "vitest",
+    "webpack",
+    "cypress",
+    "playwright",
+    "mocha",
+    "next",
+    "flutter",
+    "swift",
+    "zig",
+    "xcodebuild",
+];
+
+/// Files of projects that builders and runners take their commands from, in small letters.
+const PROJECT_FILES: &[&str] = &[
+    "makefile",
+    "gnumakefile",
+    "package.json",
+    "justfile",
+    ".justfile",
+    "rakefile",
+    "gemfile",
+    "tox.ini",
+    "noxfile.py",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "conftest.py",
+    "build.rs",
+    "cargo.toml",
+    "config.toml",
+    "cmakelists.txt",
+    "build.ninja",
+    "meson.build",
+    "build.gradle",
+    "build.gradle.kts",
+    "pom.xml",
+    "build",
+    "workspace",
+    "build.bazel",
+    ".bazelrc",
+    ".pre-commit-config.yaml",
+    "taskfile.yml",
+    "taskfile.yaml",
+    "turbo.json",
+    "nx.json",
+    "mise.toml",
+    ".mise.toml",
+    ".envrc",
+    ".npmrc",
+    "composer.json",
+    "dockerfile",
+    "flake.nix",
+    "shell.nix",
+    "procfile",
+    "build.zig",
+    ".env",
+];
+
+/// True if builders and runners may do what a file of this name says.
+pub(super) fn is_of_projects(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_config = name.contains(".config.") || name.contains("compose.y");
+    PROJECT_FILES.contains(&name.as_str()) || is_config || name.ends_with(".mk")
+}
+
+/// Settings of `ssh` that run nothing, in small letters.
+const SSH_SETTINGS: &[&str] = &[
+    "addressfamily",
+    "batchmode",
+    "compression",
+    "connectionattempts",
+    "connecttimeout",
+    "forwardagent",
+    "hostkeyalias",
+    "hostname",
+    "identitiesonly",
+    "identityfile",
+    "loglevel",
+    "numberofpasswordprompts",
+    "passwordauthentication",
+    "port",
+    "preferredauthentications",
+    "requesttty",
+    "serveralivecountmax",
+    "serveraliveinterval",
+    "stricthostkeychecking",
+    "user",
+    "userknownhostsfile",
+];
+
+/// True if `Setting=value` of `ssh`, `scp` and `sftp` runs no command.
+pub(super) fn is_harmless_for_ssh(setting: &str) -> bool {
+    let key = setting.split(['=', ' ', '\t', '"']).next().unwrap_or_default();
+    SSH_SETTINGS.contains(&key.to_ascii_lowercase().as_str())
+}
+
+/// Words behind which a tool runs what follows.
+const RUN_WORDS: &[(&str, &[&str])] = &[
+    ("poetry", &["run"]),
+    ("rustup", &["run"]),
+    ("gh", &["alias"]),
+    ("composer", &["exec", "run", "run-script"]),
+    ("brew", &["sh"]),
+];
+
+/// True if this tool, given these words, runs a command of them.
+pub(super) fn runs_what_follows(program: &str, words: &[Word]) -> bool {
+    let Some((_, behind)) = RUN_WORDS.iter().find(|(name, _)| *name == program) else {
+        return false;
+    };
+    words.iter().skip(1).any(|word| match word.fixed() {
+        Some(text) => behind.contains(&text),
+        None => word.text.is_empty() && program != "gh",
+    })
+}
+
+/// The words before a shell or an interpreter, whose own words are looked at as such.
+fn before_a_language(words: &[Word]) -> impl Iterator<Item = &Word> {
+    words.iter().take_while(|word| {
+        let name = base_name(&word.text).to_ascii_lowercase();
+        !super::peel::is_shell(&name) && class(&name, true) != Class::Interpreter
+    })
+}
+
 /// The class of a program, by its name in small letters and the place it is in.
 pub(super) fn class(program: &str, is_of_the_system: bool) -> Class {
     let is_in = |list: &[&str]| list.contains(&program);
@@ -371,6 +512,7 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
         return;
     }
     let unknown = arguments.iter().find(|word| word.fixed().is_none() && word.shape != Shape::Glob);
+    let elsewhere = Some("it reads from elsewhere what it is to do");
     let mut doubt = None;
     match class {
         Class::Plain => {}
@@ -380,21 +522,30 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
                 doubt = Some("an option is only known when it runs");
             }
             if reads_standard_input(arguments) && !feed.is_visible() {
-                doubt = Some("it reads from elsewhere what it is to do");
+                doubt = elsewhere;
             }
+            line.runs_project |= BUILDERS.contains(&name.as_str());
+            doubt = doubt.or(evaluating::look_at_tool(line, &name, arguments));
         }
         Class::Runner => {
+            line.runs_project = true;
             if unknown.is_some() {
                 doubt = Some("what it runs is only known when it runs");
             } else if (feed.is_piped || reads_standard_input(arguments)) && !feed.is_visible() {
-                doubt = Some("it reads from elsewhere what it is to do");
+                doubt = elsewhere;
+            } else if before_a_language(arguments).any(|w| mentions::holds_signs(&w.text)) {
+                doubt = Some("it may give a shell what stands in its words");
             }
         }
         Class::Interpreter => {
+            let found = evaluating::look_at_interpreter(line, &name, arguments);
+            let is_visible = feed.is_visible();
             let has_code = arguments.iter().any(|word| !is_lone_option(&word.text));
-            if (!has_code || reads_standard_input(arguments)) && !feed.is_visible() {
-                doubt = Some("it reads from elsewhere what it is to do");
-            }
+            let reads = !has_code
+                || reads_standard_input(arguments)
+                || (feed.is_piped && found.may_read_code);
+            doubt = found.doubt.or(elsewhere.filter(|_| reads && !is_visible));
+            line.has_unknown_program |= found.may_read_code && !is_visible;
         }
         Class::Unknown => {
             if unknown.is_some() {
@@ -423,7 +574,11 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
     }
     mentions::add(line, at, found);
     // Their bodies come later.
-    line.awaited.extend(feed.heredocs.iter().map(|id| (*id, at, class == Class::Unknown)));
+    line.awaited.extend(feed.heredocs.iter().map(|number| Awaited {
+        number: *number,
+        command: at,
+        class,
+    }));
 }
 
 /// True if this option, cut short as one likes, may be given.
@@ -434,10 +589,7 @@ fn may_be_option(word: &Word, option: &str) -> bool {
 }
 
 fn reads_standard_input(words: &[Word]) -> bool {
-    words.iter().any(|word| {
-        matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
-            || word.text.ends_with("=-")
-    })
+    words.iter().any(|word| evaluating::is_standard_input(&word.text))
 }
 
 /// An option that gives an interpreter no code: `-u`, `--version`.

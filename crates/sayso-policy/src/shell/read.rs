@@ -1,8 +1,9 @@
 //! The reader: from bytes to simple commands, in one pass.
 
 use super::peel::{Setting, push};
+use super::programs::Class;
 use super::{
-    DEPTH_MAX, Feed, FileUse, Line, Shape, Word, arithmetic, base_name, environment, mentions,
+    Awaited, DEPTH_MAX, Feed, FileUse, Line, Shape, Word, arithmetic, environment, mentions,
 };
 
 /// Files that are no files, or lead nowhere.
@@ -24,6 +25,8 @@ pub(super) struct Reader<'a> {
     line: &'a mut Line,
     current: Building,
     heredocs: Vec<Heredoc>,
+    /// Whether here-documents from before a `$(` wait for a line to end.
+    is_awaited: bool,
 }
 
 /// The command being read.
@@ -52,6 +55,11 @@ struct Draft {
     text: Vec<u8>,
     /// How much of the text comes before the first unknown part.
     known: Option<usize>,
+    /// Where parts that are only known when it runs stand in the text.
+    gaps: Vec<usize>,
+    /// Whether all of them are numbers that a shell keeps (`$?`).
+    is_number: bool,
+    is_substituted: bool,
     shape: Option<Shape>,
     is_quoted: bool,
     is_assignment: bool,
@@ -75,20 +83,46 @@ impl Draft {
         });
     }
 
+    /// A part that is only known when it runs.
+    fn gap(&mut self, shape: Shape) {
+        self.gaps.push(self.text.len());
+        self.unknown(shape);
+    }
+
+    /// The whole word, with a `*` for each part that is not known.
+    fn outline(&self) -> String {
+        let mut outline = vec![];
+        let mut before = 0;
+        for gap in &self.gaps {
+            outline.extend_from_slice(&self.text[before..*gap]);
+            outline.push(b'*');
+            before = *gap;
+        }
+        outline.extend_from_slice(&self.text[before..]);
+        String::from_utf8_lossy(&outline).into_owned()
+    }
+
     fn finish(mut self) -> (Word, bool, bool) {
         let shape = self.shape.unwrap_or(Shape::Fixed);
+        let outline = match shape {
+            Shape::One | Shape::Many => Some(self.outline()),
+            Shape::Fixed | Shape::Glob => None,
+        };
+        let is_number = self.is_number && self.text.is_empty() && self.gaps.len() == 1;
         if let (Shape::One | Shape::Many, Some(known)) = (shape, self.known) {
             self.text.truncate(known);
         }
         let text = String::from_utf8_lossy(&self.text).into_owned();
-        (Word { text, shape }, self.is_quoted, self.is_assignment)
+        let is_substituted = self.is_substituted;
+        let word = Word { text, shape, outline, is_number, is_substituted };
+        (word, self.is_quoted, self.is_assignment)
     }
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], depth: usize, line: &'a mut Line) -> Self {
         let (current, heredocs) = (Building::default(), vec![]);
-        Self { bytes, at: 0, depth, line, current, heredocs }
+        Self { bytes, at: 0, depth, line, current, heredocs, is_awaited: false }
     }
 
     pub(super) fn read_all(mut self) {
@@ -118,6 +152,10 @@ impl<'a> Reader<'a> {
                 b'\n' => {
                     self.at += 1;
                     self.finish();
+                    if self.is_awaited {
+                        // Shells differ in which lines belong to the document.
+                        self.line.is_unclear("a here-document is cut in two");
+                    }
                     self.here_documents();
                 }
                 b';' => {
@@ -186,7 +224,7 @@ impl<'a> Reader<'a> {
             self.line.is_unclear("a bracket follows a word: a function, a list or a pattern");
         }
         self.at += 1;
-        self.substitution();
+        self.bracketed();
     }
 
     /// A comment, left out. Some shells do not know comments in some modes, so one that would be a
@@ -324,7 +362,7 @@ impl<'a> Reader<'a> {
                 if let Some(computed) = arithmetic::read(&self.bytes[self.at..]) {
                     self.at += computed.length;
                     self.line.computes_with_names |= computed.has_names;
-                    draft.unknown(Shape::One);
+                    draft.gap(Shape::One);
                     return;
                 }
                 if self.next_is("((") {
@@ -332,22 +370,23 @@ impl<'a> Reader<'a> {
                 }
                 self.at += 1;
                 self.substitution();
-                draft.unknown(alone);
+                draft.is_substituted = true;
+                draft.gap(alone);
             }
             Some(b'[') => {
                 self.line.is_unclear("it computes what is not plain");
-                draft.unknown(alone);
+                draft.gap(alone);
             }
             Some(b'{') => {
                 self.at += 1;
                 let shape = self.parameter(quoted);
-                draft.unknown(shape);
+                draft.gap(shape);
             }
             Some(b'\'') if !quoted => self.escaped_quote(draft),
             Some(b'"') if !quoted => {
                 // A translated text is whatever the translation says.
                 self.at += 1;
-                draft.unknown(Shape::One);
+                draft.gap(Shape::One);
                 self.double_quoted(draft);
             }
             Some(byte) if byte.is_ascii_alphanumeric() || byte == b'_' => {
@@ -358,24 +397,25 @@ impl<'a> Reader<'a> {
                 if self.peek() == Some(b'[') {
                     self.line.is_unclear("it computes what is not plain");
                 }
-                draft.unknown(alone);
+                draft.gap(alone);
             }
             Some(byte @ (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) => {
                 self.at += 1;
-                draft.unknown(if byte == b'@' { Shape::Many } else { alone });
+                draft.is_number = b"?#$!".contains(&byte);
+                draft.gap(if byte == b'@' { Shape::Many } else { alone });
             }
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>' | b'"') => {
                 draft.push(b'$');
             }
             // Other shells expand more than this one knows.
-            Some(_) => draft.unknown(alone),
+            Some(_) => draft.gap(alone),
         }
     }
 
     /// `$'…'`, whose escapes are not worked out: one word that is not known.
     fn escaped_quote(&mut self, draft: &mut Draft) {
         draft.is_quoted = true;
-        draft.unknown(Shape::One);
+        draft.gap(Shape::One);
         self.at += 1;
         while let Some(byte) = self.peek() {
             self.at += 1;
@@ -483,15 +523,31 @@ impl<'a> Reader<'a> {
         if !is_closed {
             self.line.is_unclear("a backtick is not closed");
         }
-        draft.unknown(if quoted { Shape::One } else { Shape::Many });
+        draft.is_substituted = true;
+        draft.gap(if quoted { Shape::One } else { Shape::Many });
         if self.may_go_deeper() {
             Reader::new(&inside, self.depth, self.line).read_all();
             self.depth -= 1;
         }
     }
 
-    /// Commands in brackets; the opening one is behind us.
+    /// Commands in `$(…)` or `<(…)`; the opening bracket is behind us. Here-documents of the outer line are no
+    /// part of it.
     fn substitution(&mut self) {
+        let outer = std::mem::take(&mut self.heredocs);
+        let was_awaited = self.is_awaited;
+        self.is_awaited |= !outer.is_empty();
+        self.bracketed();
+        self.is_awaited = was_awaited;
+        let inner = std::mem::replace(&mut self.heredocs, outer);
+        if !inner.is_empty() {
+            self.line.is_unclear("a here-document is not closed");
+            self.heredocs.extend(inner);
+        }
+    }
+
+    /// Commands in brackets; the opening one is behind us.
+    fn bracketed(&mut self) {
         if self.may_go_deeper() {
             let outer = std::mem::take(&mut self.current);
             self.list(true);
@@ -537,7 +593,10 @@ impl<'a> Reader<'a> {
             return;
         }
         match (operator, target.fixed()) {
-            ("<<<", Some(text)) => self.current.feed.texts.push(text.to_owned()),
+            ("<<<", Some(text)) => {
+                self.line.values.extend(text.split_whitespace().map(Word::of));
+                self.current.feed.texts.push(text.to_owned());
+            }
             _ => self.current.feed.is_piped |= operator.starts_with('<'),
         }
         let is_copy = operator.ends_with('&')
@@ -550,7 +609,7 @@ impl<'a> Reader<'a> {
         if operator != "<<<" && !is_copy && !leads_nowhere {
             let writes = operator.contains('>');
             if writes {
-                self.line.written.push(base_name(&target.text).to_owned());
+                self.line.writes(&target);
             }
             self.line.files.push(FileUse { path: target, writes });
         }
@@ -596,7 +655,8 @@ impl<'a> Reader<'a> {
                 self.line.is_unclear("a here-document is not closed");
             }
             let body = &self.bytes[start..end];
-            self.hand_over(heredoc.number, &String::from_utf8_lossy(body));
+            let is_whole = heredoc.is_literal || !body.iter().any(|b| b"$`".contains(b));
+            self.hand_over(heredoc.number, &String::from_utf8_lossy(body), is_whole);
             if !heredoc.is_literal && self.may_go_deeper() {
                 if body.windows(2).any(|pair| pair == b"\\\n") {
                     // Where such a document ends depends on the shell.
@@ -608,18 +668,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Gives a here-document to the commands that read it.
-    fn hand_over(&mut self, number: usize, body: &str) {
-        let (mine, left) =
-            std::mem::take(&mut self.line.awaited).into_iter().partition(|(id, ..)| *id == number);
+    /// Gives a here-document to the commands that read it; whether all of it is in sight.
+    fn hand_over(&mut self, number: usize, body: &str, is_whole: bool) {
+        let (mine, left): (Vec<Awaited>, Vec<Awaited>) =
+            std::mem::take(&mut self.line.awaited).into_iter().partition(|a| a.number == number);
         self.line.awaited = left;
-        let mine: Vec<(usize, usize, bool)> = mine;
-        for (_, at, is_unknown) in mine {
+        for Awaited { command: at, class, .. } in mine {
             let mut found = vec![];
             mentions::of_text(body, &mut found);
             mentions::add(self.line, at, found);
-            if is_unknown && mentions::holds_shell_signs(body) {
-                self.line.commands[at].doubt("it is given what a shell would read");
+            let command = &mut self.line.commands[at];
+            if class == Class::Unknown && mentions::holds_shell_signs(body) {
+                command.doubt("it is given what a shell would read");
+            } else if class == Class::Interpreter && !is_whole {
+                command.doubt("it is given code that is only known when it runs");
             }
         }
     }
@@ -674,6 +736,7 @@ impl<'a> Reader<'a> {
         for assignment in &assignments {
             environment::look(self.line, assignment, is_exported);
         }
+        self.line.values.extend(assignments.iter().cloned());
         assigns |= !assignments.is_empty();
         if !words.is_empty() || assigns {
             push(self.line, words, Setting { assigns, feed }, self.depth);
@@ -684,6 +747,7 @@ impl<'a> Reader<'a> {
     /// variable is more than the script's own business.
     fn looks_at_loop(&mut self, words: &[Word]) -> bool {
         self.line.has_group = true;
+        self.line.values.extend(words.iter().skip(3).cloned());
         let name = words.get(1).map_or("", |word| word.text.as_str());
         let was_odd = self.line.sets_odd_values;
         environment::look_at_name(self.line, name);

@@ -293,7 +293,7 @@ mod properties {
             // A bracket alone closes a group in zsh, quoted or not as far as is known here.
             prop_assume!(!words.iter().any(|word| word == "{" || word == "}"));
             let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
-            let text = format!("printf {}", quoted.collect::<Vec<_>>().join(" "));
+            let text = format!("echo {}", quoted.collect::<Vec<_>>().join(" "));
             let line = Line::read(&text);
             prop_assert_eq!(line.unclear(), None, "{}", text);
             let found: Vec<_> = line.commands[0].words[1..].iter().map(|w| w.text.clone()).collect();

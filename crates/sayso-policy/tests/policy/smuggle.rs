@@ -39,6 +39,20 @@ fn nothing_known_passes_but_what_the_guide_names() {
 }
 
 #[test]
+fn no_file_that_a_preset_guards_is_reached_by_a_known_way() {
+    for preset in [sayso_policy::Preset::Balanced, sayso_policy::Preset::Trusting] {
+        let smuggled = policies(preset.text()).smuggle();
+        let passed: Vec<_> =
+            smuggled.passed.iter().map(|p| format!("{}: {:?}", p.section, p.line)).collect();
+        assert!(passed.is_empty(), "{} pass:\n{}", passed.len(), passed.join("\n"));
+        assert!(smuggled.targets.iter().any(|target| target == "/dev/sdx"));
+    }
+    let words = format!("echo {}; cat .env", "a ".repeat(25_000));
+    let preset = policies(sayso_policy::Preset::Balanced.text());
+    assert_ne!(effect(&preset, &words), Effect::Allow, "what is not looked at is not allowed");
+}
+
+#[test]
 fn what_agents_run_all_day_is_not_asked_about() {
     let policies = policies(sayso_policy::Preset::Balanced.text());
     let lines = include_str!("ordinary.txt").lines().filter(|line| !line.starts_with('#'));
