@@ -66,8 +66,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 /// Whoever makes a space: the user, at a terminal or not, or an agent.
 fn founder() -> Actor {
     match who::sign_here() {
-        Some(sign) => who::agent(Level::S0, &sign),
-        None => who::local(Level::S0),
+        Ok(Some(sign)) => who::agent(Level::S0, &sign),
+        // Where nothing can be seen this is a script.
+        Ok(None) | Err(_) => who::local(Level::S0),
     }
 }
 

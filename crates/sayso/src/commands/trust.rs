@@ -109,7 +109,16 @@ fn settings(context: &Context<'_>) -> Result<(PathBuf, Runnable)> {
 
 /// An agent shall not have others run for it, outside of its limits, what it wrote.
 fn refuse_agents() -> Result<()> {
-    let Some(sign) = who::sign_here() else { return Ok(()) };
+    let sign = match who::sign_here() {
+        Ok(None) => return Ok(()),
+        Ok(Some(sign)) => sign,
+        Err(doubt) => {
+            let message = format!("nothing shows that no agent is at work here: {doubt}");
+            return Err(Failure::new(Code::PersonInDoubt, message).hint(
+                "trust it where processes can be seen; your own settings, ~/.config/sayso/config.yaml, need no trust",
+            ));
+        }
+    };
     let message = format!(
         "an agent ({}) is at work here, seen by {}: it may not trust",
         sign.agent, sign.seen
