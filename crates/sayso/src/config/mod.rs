@@ -285,11 +285,11 @@ fn check_store(folder: &Path, file: &File, space: Option<&str>) -> Result<()> {
     let Some((store, own)) = file.elsewhere(folder) else { return Ok(()) };
     let is_known =
         is_store_known(&store, &own) || space.is_some_and(|space| is_store_known(&store, space));
-    if is_known {
+    let (settings, file) = (vec![STORE.to_owned()], folder.join("config.yaml"));
+    if is_known || read_file(&file).is_ok_and(|text| trust::is_trusted(&file, &text)) {
         return Ok(());
     }
-    let settings = vec![STORE.to_owned()];
-    Err(Untrusted { file: folder.join("config.yaml"), settings }.refused())
+    Err(Untrusted { file, settings }.refused())
 }
 
 fn is_store_known(store: &str, space: &str) -> bool {
