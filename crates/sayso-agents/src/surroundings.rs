@@ -5,7 +5,9 @@
 
 use crate::marks::{self, Sign};
 use crate::processes::{self, Process, Unseen};
+use rustix::fs::{major, minor};
 use sayso_core::terminal::{Doubt, Terminal, TerminalEnd, TerminalProgram};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -113,44 +115,45 @@ fn terminal_of(process: &Process, pane: Option<(&str, &str)>, depth: usize) -> T
     let shown_in = match TerminalProgram::of(&maker.name, &command) {
         TerminalProgram::Seat | TerminalProgram::Other => vec![],
         TerminalProgram::Privilege => vec![terminal_of(&maker, pane, depth + 1)],
-        TerminalProgram::Multiplexer => {
-            clients_of(&maker, pane).iter().map(|c| terminal_of(c, None, depth + 1)).collect()
-        }
+        TerminalProgram::Multiplexer => clients_of(&maker, number, pane)
+            .iter()
+            .map(|c| terminal_of(c, None, depth + 1))
+            .collect(),
     };
     let end = TerminalEnd::Program { name: maker.name, command, shown_in };
     Terminal { end, age }
 }
 
-/// The processes that show the terminals of a multiplexer.
-fn clients_of(server: &Process, pane: Option<(&str, &str)>) -> Vec<Process> {
-    if server.name.starts_with("tmux") {
-        let found = pane.and_then(|(at, pane)| tmux_clients(server, at, pane));
-        return found.unwrap_or_default();
-    }
-    // The others do not tell who is attached; their clients have the server's name and a terminal.
-    let others = processes::all().into_iter().filter_map(|pid| processes::of(pid).ok());
-    let is_client = |process: &Process| {
-        process.name == server.name && process.pid != server.pid && process.terminal.is_some()
-    };
-    others.filter(is_client).filter(|process| processes::same_user(process.pid)).collect()
+/// The processes that show a terminal of a multiplexer. Only tmux tells who is attached to which of its terminals: a
+/// client of any other says nothing of the one at hand.
+fn clients_of(server: &Process, terminal: u64, pane: Option<(&str, &str)>) -> Vec<Process> {
+    let is_known = server.name.starts_with("tmux");
+    let found =
+        pane.filter(|_| is_known).and_then(|(at, pane)| tmux_clients(server, terminal, at, pane));
+    found.unwrap_or_default()
 }
 
 /// The clients attached to the session of a pane. The server's own program is asked, at the address that
-/// the environment names; an answer of another server does not count.
-fn tmux_clients(server: &Process, at: &str, pane: &str) -> Option<Vec<Process>> {
+/// the environment names. The environment is anybody's: an answer of another server does not count, nor one about
+/// a pane with another terminal.
+fn tmux_clients(server: &Process, terminal: u64, at: &str, pane: &str) -> Option<Vec<Process>> {
     let socket = Path::new(at.split(',').next()?);
     let program = PathBuf::from(format!("/proc/{}/exe", server.pid));
     let mut command = Command::new(program);
-    command.arg("-S").arg(socket).args(["list-clients", "-t", pane, "-F", "#{pid} #{client_pid}"]);
+    command.arg("-S").arg(socket).args(["display-message", "-p", "-t", pane, "#{pid} #{pane_tty}"]);
+    command.args([";", "list-clients", "-t", pane, "-F", "#{pid} #{client_pid}"]);
     command.stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let clients = text.lines().filter_map(|line| {
-        let (asked, client) = line.split_once(' ')?;
-        let client = client.trim().parse().ok()?;
-        (asked.parse() == Ok(server.pid)).then(|| processes::of(client).ok()).flatten()
+    let mut answers = text.lines().filter_map(|line| {
+        let (asked, answer) = line.split_once(' ')?;
+        (asked.parse() == Ok(server.pid)).then(|| answer.trim())
     });
-    Some(clients.collect())
+    let device = std::fs::metadata(answers.next()?).ok()?.rdev();
+    if processes::terminal_number(major(device), minor(device)) != terminal {
+        return None;
+    }
+    Some(answers.filter_map(|client| processes::of(client.parse().ok()?).ok()).collect())
 }
 
 #[cfg(test)]

@@ -290,6 +290,7 @@ impl Answer {
                 not_empty(text)
             }
             (Shape::Choice { .. }, Content::Choice { picked, other: words }) => {
+                words.iter().try_for_each(|words| shape.check_words(words))?;
                 check_choice(shape, picked, words.as_deref())
             }
             (Shape::Form { schema }, Content::Form(value)) => check_form(schema, value),

@@ -67,8 +67,10 @@ pub enum Doubt {
     Unseen,
     /// The other end is a program before which no person is known to sit.
     Program(String),
-    /// The multiplexer has no client at a person's terminal.
+    /// The multiplexer has no client at a person's terminal, or does not tell.
     Detached(String),
+    /// Another program reads what is typed at the terminal.
+    Taken,
 }
 
 impl fmt::Display for Doubt {
@@ -82,14 +84,15 @@ impl fmt::Display for Doubt {
                 write!(f, "this terminal was made by {name}, not by a terminal emulator or a login")
             }
             Doubt::Detached(name) => {
-                write!(f, "no person's terminal is attached to this {name}")
+                write!(f, "no person's terminal is known to be attached to this {name}")
             }
+            Doubt::Taken => f.write_str("another program reads what is typed at this terminal"),
         }
     }
 }
 
-/// Terminal emulators and logins by name, and a word of their command line where the name alone is
-/// that of many programs. Editors whose own agents type into the same terminals are left out.
+/// Terminal emulators and logins by name, and words of their command line where the name alone is
+/// that of many programs. Editors and terminals whose own agents type into the same terminals are left out.
 const SEATS: &[(&str, &str)] = &[
     ("Eterm", ""),
     ("alacritty", ""),
@@ -137,15 +140,13 @@ const SEATS: &[(&str, &str)] = &[
     ("tilix", ""),
     ("urxvt", ""),
     ("urxvtd", ""),
-    ("warp", ""),
-    ("warp-terminal", ""),
     ("wezterm-gui", ""),
     ("xfce4-terminal", ""),
     ("xterm", ""),
     ("yakuake", ""),
-    // VS Code on another machine.
-    ("node", "--type=ptyHost"),
-    ("MainThread", "--type=ptyHost"),
+    // VS Code on another machine. Other editors have the same host, and agents that type into it.
+    ("node", "code-server --type=ptyHost"),
+    ("MainThread", "code-server --type=ptyHost"),
     // JetBrains.
     ("clion", ""),
     ("datagrip", ""),
@@ -169,7 +170,9 @@ impl TerminalProgram {
     /// By the name of the process and its command line.
     pub fn of(name: &str, command: &str) -> Self {
         let is_name = |known: &str| name == cut(known);
-        let is_seat = |(known, word): &(&str, &str)| is_name(known) && command.contains(word);
+        let is_seat = |(known, word): &(&str, &str)| {
+            is_name(known) && word.split(' ').all(|word| command.contains(word))
+        };
         if SEATS.iter().any(is_seat) {
             return TerminalProgram::Seat;
         }
@@ -250,7 +253,8 @@ mod tests {
             of("code"),
             of("rustrover"),
             made_by("java", "/opt/idea/jbr/bin/java -Didea.vendor.name=JetBrains", &[]),
-            made_by("node", "/opt/vscode-server/node bootstrap-fork --type=ptyHost", &[]),
+            made_by("node", "/home/ann/.vscode-server/node bootstrap-fork --type=ptyHost", &[]),
+            made_by("MainThread", "/usr/lib/code-server/lib/node --type=ptyHost", &[]),
             made_by("tmux: server", "tmux", &[of("script"), ssh.clone()]),
             made_by("screen", "SCREEN", std::slice::from_ref(&kitty)),
             made_by("sudo", "sudo -i", std::slice::from_ref(&kitty)),
@@ -275,6 +279,21 @@ mod tests {
             (made_by("node", "node copilot", &[of("kitty")]), made("node")),
             (made_by("java", "java -jar agent.jar", &[]), made("java")),
             (of("systemd"), made("systemd")),
+            // Programs whose own agents type into the terminals they make.
+            (of("warp"), made("warp")),
+            (of("warp-terminal"), made("warp-terminal")),
+            (
+                made_by(
+                    "node",
+                    "/home/ann/.cursor-server/bin/x/node bootstrap-fork --type=ptyHost",
+                    &[],
+                ),
+                made("node"),
+            ),
+            (
+                made_by("MainThread", "/home/ann/.windsurf-server/node --type=ptyHost", &[]),
+                made("MainThread"),
+            ),
             (of("tmux: server"), detached("tmux")),
             (made_by("tmux: server", "tmux", &[of("script")]), detached("tmux")),
             (made_by("sudo", "sudo -n sh", &[]), detached("sudo")),

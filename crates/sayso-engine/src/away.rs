@@ -100,11 +100,11 @@ impl Batch<'_, '_> {
         self.desk.speaking(self.write, self.actor, self.at)
     }
 
-    /// Who let this person in, and who let those in, to the first.
-    pub(crate) fn introductions(&mut self, name: &str) -> Result<Vec<Introduction>> {
+    /// Who let these people in, and who let those in, to the first.
+    pub(crate) fn introductions(&mut self, people: BTreeSet<String>) -> Result<Vec<Introduction>> {
         let mut all = vec![];
-        let mut known = BTreeSet::from([name.to_owned()]);
-        let mut names = vec![name.to_owned()];
+        let mut names: Vec<_> = people.iter().cloned().collect();
+        let mut known = people;
         while let Some(name) = names.pop() {
             for (by, at) in self.write.introductions(self.space, &name)? {
                 if known.insert(by.clone()) {

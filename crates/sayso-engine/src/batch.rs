@@ -181,8 +181,11 @@ impl<'w, 'c> Batch<'w, 'c> {
         };
         let is_answer = matches!(command, gate::Command::Answer { .. });
         // Where one person is enough, nobody fills a quorum with a second name.
-        if is_answer && self.gate(id)?.is_some_and(|gate| gate.takes_others_than(&actor)) {
-            actor.introductions = self.introductions(&actor.name)?;
+        let several = self.gate(id)?.filter(|gate| is_answer && gate.takes_others_than(&actor));
+        let voices = several.map(|gate| gate.voices(&actor.name, &actor.stands_for));
+        let voices = voices.map(|voices| voices.into_iter().map(str::to_owned).collect());
+        if let Some(voices) = voices {
+            actor.introductions = self.introductions(voices)?;
         }
         let at = self.at;
         let events = gate::decide(self.gate(id)?, command, &actor, at)?;

@@ -1,13 +1,13 @@
 //! The commands and agents of a kept workflow, in words: for the cards of its questions, and for whoever resumes it.
 
 use sayso_core::flow::Flow;
-use sayso_core::text::shorten;
+use sayso_core::{Code, Refusal};
 use sayso_policy::yaml::{self, Node, Tree};
 use serde::Deserialize;
+use serde_json::Value;
 
-/// The most lines that are told, and the longest of them. Beyond that their number is told.
-const LINES_MAX: usize = 40;
-const LINE_CHARS_MAX: usize = 300;
+/// The most that a card shows of what a flow runs. A flow that runs more asks nothing: a yes to a part of it would be a yes to all.
+const SHOWN_BYTES_MAX: usize = 128 * 1024;
 
 /// A workflow as it is kept with a flow.
 #[derive(Deserialize)]
@@ -15,8 +15,8 @@ struct KeptText {
     text: String,
 }
 
-/// The commands and agents of a flow, phase by phase; none where a program leads it. A text that cannot be read is told as that: it is never
-/// left out.
+/// What a flow was begun with, and its commands and agents, phase by phase; none where a program leads it. Nothing is cut, and a text that
+/// cannot be read is told as that: what is left out here would run unseen.
 pub fn flow_commands(flow: &Flow) -> Option<Vec<String>> {
     let kept = flow.started.definition.as_deref()?;
     let text = serde_json::from_str::<KeptText>(kept).map(|kept| kept.text);
@@ -25,11 +25,33 @@ pub fn flow_commands(flow: &Flow) -> Option<Vec<String>> {
     if lines.is_empty() {
         lines.push("no command and no agent".to_owned());
     }
-    let more = lines.len().saturating_sub(LINES_MAX);
-    lines.truncate(LINES_MAX);
-    lines.iter_mut().for_each(|line| *line = shorten(line, LINE_CHARS_MAX));
-    lines.extend((more > 0).then(|| format!("and {more} more: see sayso flow show")));
+    lines.splice(0..0, inputs(&flow.started.state));
     Some(lines)
+}
+
+/// The same as one text for a card, which has to hold all of it.
+pub(crate) fn shown_commands(flow: &Flow) -> Result<String, Refusal> {
+    let text = flow_commands(flow).map(|lines| lines.join("\n")).unwrap_or_default();
+    if text.len() <= SHOWN_BYTES_MAX {
+        return Ok(text);
+    }
+    let (handle, size) = (&flow.started.handle, text.len());
+    let message = format!(
+        "what flow {handle} was begun with and runs has {size} bytes, and a card shows {SHOWN_BYTES_MAX}: it cannot ask"
+    );
+    Err(Refusal::new(Code::TooLarge, message).hint(
+        "put long scripts and values into files of the project, and name those in the workflow",
+    ))
+}
+
+/// The values a flow was begun with: a command that names one runs with it.
+fn inputs(state: &Value) -> Vec<String> {
+    let Some(values) = state.get("input").and_then(Value::as_object) else { return vec![] };
+    let in_words = |value: &Value| match value {
+        Value::String(text) => one_line(text),
+        other => other.to_string(),
+    };
+    values.iter().map(|(name, value)| format!("input {name} = {}", in_words(value))).collect()
 }
 
 fn lines(workflow: &Node) -> Option<Vec<String>> {
@@ -40,11 +62,12 @@ fn lines(workflow: &Node) -> Option<Vec<String>> {
         lines.extend(
             text(phase, "run").map(|command| format!("{name} runs: {}", one_line(&command))),
         );
-        if field(phase, "prompt").is_some() {
-            let agent = text(phase, "agent").or_else(|| text(phase, "role"));
+        if ["prompt", "prompt_file"].iter().any(|key| field(phase, key).is_some()) {
+            let own = text(phase, "agent").or_else(|| text(phase, "role"));
+            let agent = own.or_else(|| text(workflow, "agent")).or_else(|| text(workflow, "role"));
             lines.push(format!(
                 "{name} lets an agent work: {}",
-                agent.unwrap_or_else(|| "the usual one".into())
+                agent.map_or_else(|| "the usual one".into(), |agent| one_line(&agent))
             ));
         }
         let Some(Tree::List(checks)) = field(phase, "check") else { continue };
@@ -96,5 +119,27 @@ mod tests {
         ];
         assert_eq!(said(text), expected);
         assert!(said("workflow: w\nphases: [{name: a, ask: {text: What?}}]").is_empty());
+        let file = "workflow: w\nagent: fixer\nphases: [{name: a, prompt_file: a.md}]";
+        assert_eq!(said(file), ["a lets an agent work: fixer"]);
+    }
+
+    /// A command is told to its end, however long it is and however many there are.
+    #[test]
+    fn nothing_is_cut() {
+        let script = format!("{}echo hidden", "# a line of words that nobody reads\n".repeat(50));
+        let phases = (0..60).map(|n| {
+            format!("  - name: p{n}\n    run: |\n      {}\n", script.replace('\n', "\n      "))
+        });
+        let told = said(&format!("workflow: w\nphases:\n{}", phases.collect::<String>()));
+        assert_eq!(told.len(), 60);
+        assert!(told.iter().all(|line| line.ends_with("echo hidden")), "{told:?}");
+    }
+
+    #[test]
+    fn what_it_began_with_is_told() {
+        let state =
+            serde_json::json!({"input": {"a": "echo x\n> y", "n": 3}, "state": {"a": "other"}});
+        assert_eq!(inputs(&state), ["input a = echo x ⏎ > y", "input n = 3"]);
+        assert!(inputs(&serde_json::json!({"state": {}})).is_empty());
     }
 }

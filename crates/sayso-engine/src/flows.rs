@@ -1,7 +1,7 @@
 //! Flows: walks through workflows, each step of them written down before the next.
 
 use crate::batch::{Batch, not_found};
-use crate::flow_commands::flow_commands;
+use crate::flow_commands::shown_commands;
 use crate::gates::{self, Ask};
 use crate::load::{self, flow_stream};
 use crate::worker::{FLOW, holder, is_gone};
@@ -359,7 +359,7 @@ pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Resu
         match step {
             FlowStep::Ask { ask, .. } => {
                 batch.begin_entry();
-                gates::open_in(batch, &asked_by(&flow, ask), Some(id))?;
+                gates::open_in(batch, &asked_by(&flow, ask)?, Some(id))?;
             }
             FlowStep::Hear { gate, .. } => {
                 batch.begin_entry();
@@ -437,7 +437,7 @@ fn settle_answers(batch: &mut Batch<'_, '_>, task: TaskId, flow: &Flow) -> Resul
 
 /// A question of a flow, with what is known of the flow beside what it says itself: two flows of one workflow
 /// ask alike, and whoever answers must see which of them it is.
-fn asked_by(flow: &Flow, ask: &Ask) -> Ask {
+fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
     let started = &flow.started;
     let known = [
         ("workflow", started.workflow.as_str()),
@@ -445,7 +445,7 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Ask {
         ("about", started.title.as_str()),
     ];
     // Whoever answers sees what that lets run, where, and who began it.
-    let commands = flow_commands(flow).map(|lines| lines.join("\n")).unwrap_or_default();
+    let commands = shown_commands(flow)?;
     let home = match (&flow.home, &started.definition) {
         (Some(home), Some(_)) => home.in_words(),
         _ => String::new(),
@@ -464,7 +464,7 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Ask {
     let whole =
         whole.map(|(name, value)| Fact { name: name.into(), value: value.into(), verified: true });
     asked.card.facts = known.map(fact).chain(whole).chain(own).collect();
-    asked
+    Ok(asked)
 }
 
 /// A step as the machine takes it. What was said at a gate is the gate's to say, and nobody else's.

@@ -514,12 +514,12 @@ impl Batch<'_, '_> {
         Ok(found.map(|set| format!("{} {}", set.kind, set.name)).collect())
     }
 
-    /// What somebody said at gates that are still open counts no more.
+    /// What somebody said at gates that are still open counts no more, and neither does their voice where they handed it on.
     fn drop_votes_of(&mut self, name: &str) -> Result<()> {
         let mut filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
         loop {
             let page = self.write.gates(self.space, &filter)?;
-            for gate in page.items.iter().filter(|gate| gate.votes.iter().any(|v| v.is_of(name))) {
+            for gate in page.items.iter().filter(|gate| gate.holds_voice_of(name)) {
                 self.on_gate(gate.opened.id, &Command::DropVotes { of: name.to_owned() })?;
             }
             filter.after = page.items.last().map(|gate| gate.opened.id);

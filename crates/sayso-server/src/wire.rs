@@ -201,6 +201,9 @@ pub struct Answer {
     pub by: String,
     /// For whom they stood in, then.
     pub stands_for: Vec<String>,
+    /// Who let them in after the gate was asked: with each of these they count as one person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub let_in_by: Vec<String>,
     /// How they showed to be themselves.
     pub proof: String,
     /// How well the place was guarded.
@@ -554,6 +557,7 @@ impl Answer {
             interrupts: answer.interrupts,
             by: by.name.clone(),
             stands_for: by.stands_for.clone(),
+            let_in_by: by.let_in_by.clone(),
             proof: name(&by.proof),
             level: name(&by.level),
             door: name(&by.door),

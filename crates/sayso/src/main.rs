@@ -30,6 +30,7 @@ use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    who::note_terminal();
     let cli = match hook() {
         Some(cli) => cli,
         None => {

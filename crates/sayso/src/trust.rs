@@ -60,6 +60,40 @@ fn place_of(file: &Path) -> Option<PathBuf> {
     Some(state_folder()?.join("trusted").join(format!("{name}.json")))
 }
 
+/// Where it is kept that a person uses a space of a store. The address may hold a password, so only its digest is.
+fn place_of_store(store: &str, space: &str) -> Option<PathBuf> {
+    let name = Digest::of_bytes(format!("{}\n{space}", store.trim_end_matches('/')).as_bytes());
+    let name: String = name.as_str().chars().rev().take(32).collect();
+    Some(state_folder()?.join("trusted").join(format!("store-{name}")))
+}
+
+/// True if a person has set this space of a server or database, or trusted settings that name it.
+pub(crate) fn is_store_kept(store: &str, space: &str) -> bool {
+    place_of_store(store, space).is_some_and(|place| place.is_file())
+}
+
+/// Keeps that a person uses a space of a server or database.
+pub(crate) fn keep_store(store: &str, space: &str) -> Result<()> {
+    let place = place_of_store(store, space).ok_or_else(no_folder)?;
+    if let Some(folder) = place.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    Ok(std::fs::write(place, "")?)
+}
+
+/// Forgets it. Whether it was kept.
+pub(crate) fn forget_store(store: &str, space: &str) -> Result<bool> {
+    is_gone(&place_of_store(store, space).ok_or_else(no_folder)?)
+}
+
+fn is_gone(place: &Path) -> Result<bool> {
+    match std::fs::remove_file(place) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// True if a file was trusted with this text in it. What cannot be read was not.
 pub(crate) fn is_trusted(file: &Path, text: &str) -> bool {
     let Ok(file) = whole(file) else { return false };
@@ -87,12 +121,7 @@ pub(crate) fn trust(file: &Path, text: &str) -> Result<()> {
 
 /// Forgets that a file was trusted. Whether it was.
 pub(crate) fn forget(file: &Path) -> Result<bool> {
-    let place = place_of(&whole(file)?).ok_or_else(no_folder)?;
-    match std::fs::remove_file(place) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    is_gone(&place_of(&whole(file)?).ok_or_else(no_folder)?)
 }
 
 fn no_folder() -> Failure {

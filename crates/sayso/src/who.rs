@@ -10,6 +10,7 @@ use crate::exit::{Failure, Result};
 use crate::out::Out;
 use rustix::fs::{fstat, major, minor};
 use rustix::process::getuid;
+use rustix::termios::LocalModes;
 use sayso_core::terminal::Doubt;
 use sayso_core::{Actor, Code, Deed, Door, Level, Proof, Refusal, Role};
 use sayso_engine::Desk;
@@ -21,6 +22,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Another program read what is typed when this one began.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// A passphrase was shown to this very process.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
@@ -31,10 +35,18 @@ pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
     let sign = match (actor.role, actor.proof) {
         (Role::Human | Role::Admin, _) => sign_here(),
         // A script of an agent's is an agent's, too; its ancestors are asked when it matters.
-        (Role::Service, Proof::None) => sign_in_environment(),
-        _ => None,
+        (Role::Service, Proof::None) => Ok(sign_in_environment()),
+        _ => Ok(None),
     };
-    Ok(sign.map_or(actor, |sign| agent(desk.level(), &sign)))
+    Ok(match sign {
+        Ok(None) => actor,
+        Ok(Some(sign)) => agent(desk.level(), &sign),
+        // Where agents cannot be seen, a person's token shows no person; and only what they type unlocks it.
+        Err(_) if actor.role == Role::Human && !is_unlocked_here(desk, &actor)? => {
+            Actor::new(Role::Service, &actor.name, Proof::None, actor.level, Door::Cli)
+        }
+        Err(_) => actor,
+    })
 }
 
 /// The holder of the token in reach, else whoever is at the keyboard.
@@ -68,7 +80,8 @@ pub(crate) fn connected(desk: &Desk, named: Option<&Path>, door: Door) -> Result
 /// person's token is refused there: a program must not do what only a person may.
 pub(crate) fn calling_agent(desk: &Desk, named: Option<&Path>, door: Door) -> Result<Actor> {
     let Some(actor) = connected(desk, named, door)? else {
-        let sign = sign_here();
+        // Nothing depends on it but a name.
+        let sign = sign_here().ok().flatten();
         let name = sign.map_or_else(|| "agent".into(), |sign| sign.agent);
         let actor = Actor::new(Role::Agent, &name, Proof::None, desk.level(), door);
         return Ok(Actor { launcher: Some(user()), ..actor });
@@ -138,7 +151,7 @@ fn is_unlocked_here(desk: &Desk, actor: &Actor) -> Result<bool> {
 fn refuse_in_doubt(desk: &Desk, actor: &Actor, doubt: &Doubt) -> Failure {
     let hint = match doubt {
         Doubt::Young => "if you are a person, the same again in a moment will do",
-        Doubt::Program(_) | Doubt::Detached(_) | Doubt::NotOwn => {
+        Doubt::Program(_) | Doubt::Detached(_) | Doubt::NotOwn | Doubt::Taken => {
             "answer in the window of a terminal emulator, over SSH, in an attached tmux or at a console; \
              or set a passphrase there, which counts here, too: sayso unlock --set"
         }
@@ -163,7 +176,7 @@ pub(crate) fn typist(desk: &Desk) -> Result<(Actor, Option<Doubt>)> {
     if actor.role == Role::Agent {
         return Ok((actor, None));
     }
-    let looked = sign_in_environment().map_or_else(surroundings::look_up, |sign| Ok(Some(sign)));
+    let looked = sign_here();
     if let Ok(Some(sign)) = &looked {
         return Err(refuse_agent(desk, sign, ""));
     }
@@ -196,9 +209,41 @@ pub(crate) fn doubt_here() -> Option<Doubt> {
 
 /// Finds out if a person sits at the terminal of this process.
 fn judge_terminal() -> std::result::Result<(), Doubt> {
+    check_is_not_taken()?;
     let pane = std::env::var("TMUX").ok().zip(std::env::var("TMUX_PANE").ok());
     let pane = pane.as_ref().map(|(server, pane)| (server.as_str(), pane.as_str()));
     surroundings::judge_terminal(device(), pane)
+}
+
+/// How the terminal was when this program began, before it changed anything itself. A program that reads each key is
+/// not a shell that waits for a command: what runs meanwhile was started by that program.
+pub(crate) fn note_terminal() {
+    IS_TAKEN.store(is_read_by_key(), Ordering::SeqCst);
+}
+
+fn check_is_not_taken() -> std::result::Result<(), Doubt> {
+    if IS_TAKEN.load(Ordering::SeqCst) {
+        return Err(Doubt::Taken);
+    }
+    if is_reached_by_name_alone() { Err(Doubt::NotOwn) } else { Ok(()) }
+}
+
+fn is_read_by_key() -> bool {
+    let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
+    rustix::termios::tcgetattr(&terminal)
+        .is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON | LocalModes::ECHO))
+}
+
+/// The terminal was opened by the name under which every process finds its own, and none of the streams that were
+/// handed down leads to it: that is how a tool between pipes gets at the terminal of its agent.
+fn is_reached_by_name_alone() -> bool {
+    let by_name = |file: std::os::fd::BorrowedFd<'_>| {
+        fstat(file).is_ok_and(|stat| (major(stat.st_rdev), minor(stat.st_rdev)) == (5, 0))
+    };
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let is_handed_down = |file: std::os::fd::BorrowedFd<'_>| file.is_terminal() && !by_name(file);
+    let all = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+    all.into_iter().any(|file| file.is_terminal()) && !all.into_iter().any(is_handed_down)
 }
 
 /// Shows a passphrase at this terminal.
@@ -212,8 +257,9 @@ pub(crate) fn unlock(desk: &Desk, actor: &Actor, typed: &str) -> Result<sayso_co
 /// completes "it may not …".
 pub(crate) fn check_no_agent(desk: &Desk, what: &str) -> Result<()> {
     match sign_here() {
-        Some(sign) => Err(refuse_agent(desk, &sign, &format!(": it may not {what}"))),
-        None => Ok(()),
+        Ok(Some(sign)) => Err(refuse_agent(desk, &sign, &format!(": it may not {what}"))),
+        Ok(None) => Ok(()),
+        Err(doubt) => Err(refuse_in_doubt(desk, &at_keyboard(desk), &doubt)),
     }
 }
 
@@ -291,9 +337,9 @@ pub(crate) fn secret_in(file: &Path) -> Result<String> {
     Ok(read.trim().to_owned())
 }
 
-/// A sign of an agent here, or in a process that led here.
-pub(crate) fn sign_here() -> Option<Sign> {
-    sign_in_environment().or_else(|| surroundings::look_up().ok().flatten())
+/// A sign of an agent here, or in a process that led here. A look that fails has not found that there is none.
+pub(crate) fn sign_here() -> std::result::Result<Option<Sign>, Doubt> {
+    sign_in_environment().map_or_else(surroundings::look_up, |sign| Ok(Some(sign)))
 }
 
 fn sign_in_environment() -> Option<Sign> {

@@ -61,6 +61,32 @@ impl Shape {
         options.iter().map(|o| o.name.as_str()).filter(|name| self.declines(name)).collect()
     }
 
+    /// An option that reads as a no, where none declines and none reads as a yes: whoever reads only whether it was
+    /// answered would take it for a yes.
+    pub fn check_reads_clearly(&self) -> Result<(), Refusal> {
+        let Shape::Choice { options, .. } = self else { return Ok(()) };
+        let unclear = options.iter().find(|option| is_no(&option.name));
+        let Some(Choice { name, .. }) = unclear.filter(|_| self.declining().is_empty()) else {
+            return Ok(());
+        };
+        let message =
+            format!("the option {name:?} reads as a no, and nothing says that it means one");
+        Err(Refusal::new(Code::BadValue, message).hint(format!(
+            "if it means no: --declines {name:?}; if not, let it begin with another word"
+        )))
+    }
+
+    /// Words of one's own that read as a no, where an option means no: whoever wants to say no picks that.
+    pub(super) fn check_words(&self, words: &str) -> Result<(), Refusal> {
+        let Some(no) = self.declining().into_iter().next().filter(|_| is_no(words)) else {
+            return Ok(());
+        };
+        let message =
+            "these words read as a no, and as words of one's own they would not count as one";
+        Err(Refusal::new(Code::WrongAnswer, message)
+            .hint(format!("pick the no: sayso choose ID {no:?}; or begin with another word")))
+    }
+
     /// Where every option means no, nothing could be answered but that.
     pub(super) fn check_has_another_way(
         &self,
@@ -143,6 +169,48 @@ mod tests {
         ];
         for (options, expected) in table {
             assert_eq!(declining(options), expected, "{options:?}");
+        }
+    }
+
+    /// What reads as a no counts as one, or is not taken.
+    #[test]
+    fn a_no_is_never_just_an_answer() {
+        let shape = |options: &[&str]| {
+            let option = |typed: &&str| Choice {
+                declines: typed.starts_with('-'),
+                ..Choice::named(typed.trim_start_matches('-'))
+            };
+            Shape::Choice {
+                options: options.iter().map(option).collect(),
+                multi: false,
+                other: true,
+            }
+        };
+        for (options, is_clear) in [
+            (&["deploy", "cancel"][..], false),
+            (&["staging", "no"], false),
+            (&["stop", "restart"], false),
+            (&["deploy", "-cancel"], true),
+            (&["no", "-later"], true),
+            (&["yes", "no"], true),
+            (&["red", "blue"], true),
+            (&["notify", "nothing"], true),
+        ] {
+            assert_eq!(shape(options).check_reads_clearly().is_ok(), is_clear, "{options:?}");
+        }
+        for (options, words, is_taken) in [
+            (&["yes", "no"][..], "no, not today", false),
+            (&["yes", "no"], "No", false),
+            (&["deploy", "-wait"], "don't", false),
+            (&["yes", "no"], "tomorrow", true),
+            (&["yes", "no"], "nothing of this", true),
+            (&["red", "blue"], "no colour", true),
+        ] {
+            let answer = crate::Answer::choice(vec![], Some(words.into()));
+            let checked =
+                answer.check(crate::Kind::Decision, &shape(options)).map_err(|no| no.code);
+            let expected = if is_taken { Ok(()) } else { Err(Code::WrongAnswer) };
+            assert_eq!(checked, expected, "{options:?} {words}");
         }
     }
 

@@ -326,7 +326,7 @@ fn answer(
 fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &Signature) -> Result<(), Refusal> {
     let equal = gate.votes.iter().filter(|v| v.answer.content == answer.content);
     let mut others = equal.map(|v| &v.by).filter(|other| other.name != by.name);
-    let Some(same) = others.find(|other| !other.names().is_disjoint(&by.names())) else {
+    let Some(same) = others.find(|other| other.is_one_with(by)) else {
         return Ok(());
     };
     let (name, other, handle) = (&by.name, &same.name, gate.handle());
@@ -340,16 +340,15 @@ fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &Signature) -> Result<(
 /// Who says it, and for whom. Whoever handed this gate to them is named in any case; somebody who is only away is
 /// where their voice is used. So the record names nobody who had no part in it.
 fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signature {
-    let let_in = let_in_since(actor, gate.opened_at);
     let with_voices = |stands_for: &[Absent]| {
+        let mut signature = Signature::of(actor, at);
         let voices = gate.voices(&actor.name, stands_for).into_iter();
         let others = voices.filter(|name| *name != actor.name);
         let counted = others.filter(|name| gate.admits(&BTreeSet::from([*name])));
-        Signature {
-            stands_for: counted.map(str::to_owned).collect(),
-            let_in_by: let_in.iter().map(|name| (*name).to_owned()).collect(),
-            ..Signature::of(actor, at)
-        }
+        signature.stands_for = counted.map(str::to_owned).collect();
+        let let_in = let_in_since(actor, &signature.voices(), gate.opened_at);
+        signature.let_in_by = let_in.into_iter().map(str::to_owned).collect();
+        signature
     };
     let of_this_gate = with_voices(&[]);
     let is_theirs = gate.admits(&of_this_gate.voices());
@@ -531,11 +530,11 @@ fn delegate(
     Ok(vec![Event::Delegated { by, to, reason }])
 }
 
-/// Who sends a person away lets their voice fall as well: a quorum is of people who are here.
+/// Who sends a person away lets their voice fall as well, also where it was handed on: a quorum is of people who are here.
 fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     actor.check(Deed::Govern, "let votes fall")?;
-    let has_votes = gate.is_open() && gate.votes.iter().any(|vote| vote.is_of(of));
-    Ok(if has_votes { vec![Event::VotesDropped { of: of.into() }] } else { vec![] })
+    let has_voice = gate.is_open() && gate.holds_voice_of(of);
+    Ok(if has_voice { vec![Event::VotesDropped { of: of.into() }] } else { vec![] })
 }
 
 /// Whether somebody can stand in for this person.

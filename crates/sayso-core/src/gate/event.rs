@@ -309,7 +309,7 @@ pub struct Signature {
     /// For whom they stood in, then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<String>,
-    /// Who let them in after the gate was asked: with each of these they count as one person.
+    /// Who let them in after the gate was asked, or those they stood in for: with each of these they count as one person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub let_in_by: Vec<String>,
 }
@@ -325,6 +325,16 @@ impl Signature {
     /// The names that may be theirs: their own, and of those who let them in since the gate was asked.
     pub fn names(&self) -> BTreeSet<&str> {
         self.let_in_by.iter().chain([&self.name]).map(String::as_str).collect()
+    }
+
+    /// Whether this and another count as one person: one was let in by the other or both by a third, or one let in
+    /// the other and handed their own voice on.
+    pub fn is_one_with(&self, other: &Self) -> bool {
+        let handed_on =
+            |from: &Self, to: &Self| from.let_in_by.iter().any(|by| to.stands_for.contains(by));
+        !self.names().is_disjoint(&other.names())
+            || handed_on(self, other)
+            || handed_on(other, self)
     }
 
     /// Whose voice they had.

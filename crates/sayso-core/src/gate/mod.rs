@@ -426,7 +426,10 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
             gate.votes.retain(|v| v.by.name != by.name);
             gate.votes.push(Vote { by: by.clone(), answer: answer.clone() });
         }
-        Event::VotesDropped { of } => gate.votes.retain(|vote| !vote.is_of(of)),
+        Event::VotesDropped { of } => {
+            gate.votes.retain(|vote| !vote.is_of(of));
+            gate.delegations.retain(|handed| handed.from != *of);
+        }
         Event::Answered { answer, by } => {
             end(&mut gate, Ending::Answered { answer: answer.clone(), by: by.clone() }, at);
         }

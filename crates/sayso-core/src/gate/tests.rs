@@ -127,9 +127,12 @@ impl Play {
             "deliver" => Command::Deliver,
             "acknowledge" => Command::Acknowledge,
             "fail delivery" => Command::FailDelivery { why: "agent did not start".into() },
-            _ => match verb.strip_prefix("delegate ") {
-                Some(to) => Command::Delegate { to: to.into(), reason: String::new() },
-                None => panic!("{verb:?} is no verb"),
+            _ => match verb.split_once(' ') {
+                Some(("delegate", to)) => {
+                    Command::Delegate { to: to.into(), reason: String::new() }
+                }
+                Some(("drop", of)) => Command::DropVotes { of: of.into() },
+                _ => panic!("{verb:?} is no verb"),
             },
         }
     }

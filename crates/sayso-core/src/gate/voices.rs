@@ -29,11 +29,15 @@ pub struct Introduction {
     pub at: Timestamp,
 }
 
-/// Who let this person in after a moment, directly or through others. Whoever did had the chance to speak
-/// under that name.
-pub(super) fn let_in_since(actor: &Actor, since: Timestamp) -> BTreeSet<&str> {
+/// Who let the people of these voices in after a moment, directly or through others. Whoever did had the chance to
+/// speak under those names, and to hand them on.
+pub(super) fn let_in_since<'a>(
+    actor: &'a Actor,
+    voices: &BTreeSet<&'a str>,
+    since: Timestamp,
+) -> BTreeSet<&'a str> {
     let mut known = BTreeSet::new();
-    let mut open = vec![actor.name.as_str()];
+    let mut open: Vec<_> = voices.iter().copied().collect();
     while let Some(name) = open.pop() {
         let later = actor.introductions.iter().filter(|it| it.name == name && it.at > since);
         open.extend(later.map(|it| it.by.as_str()).filter(|by| known.insert(*by)));
@@ -42,25 +46,22 @@ pub(super) fn let_in_since(actor: &Actor, since: Timestamp) -> BTreeSet<&str> {
     known
 }
 
-/// The voices of each person who signed. Signatures are one person's where one of them was let in by the other,
-/// or both by a third.
+/// The voices of each person who signed. Signatures are one person's where [`Signature::is_one_with`] says so, also
+/// through a third.
 pub(super) fn people<'a>(
     signatures: impl Iterator<Item = &'a Signature>,
 ) -> Vec<BTreeSet<&'a str>> {
-    let mut all: Vec<(BTreeSet<&str>, BTreeSet<&str>)> = vec![];
+    let mut all: Vec<Vec<&Signature>> = vec![];
     for signature in signatures {
-        let (mut names, mut voices) = (signature.names(), signature.voices());
-        all.retain(|(others, theirs)| {
-            let is_same = !names.is_disjoint(others);
-            if is_same {
-                names.extend(others);
-                voices.extend(theirs);
-            }
-            !is_same
-        });
-        all.push((names, voices));
+        let is_same = |other: &&Signature| signature.is_one_with(other);
+        let (same, others): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|person| person.iter().any(is_same));
+        all = others;
+        all.push(same.into_iter().flatten().chain([signature]).collect());
     }
-    all.into_iter().map(|(_, voices)| voices).collect()
+    let voices =
+        |person: Vec<&'a Signature>| person.into_iter().flat_map(Signature::voices).collect();
+    all.into_iter().map(voices).collect()
 }
 
 /// A gate that was handed to somebody else.
@@ -115,6 +116,12 @@ impl Gate {
         let handed = self.delegations.iter().filter(|d| d.to == name).map(|d| d.from.as_str());
         let others = absent.chain(handed).filter(|other| !self.excludes(other));
         others.chain([name]).collect()
+    }
+
+    /// Whether something of this person's is kept here: what they said, or their voice, which they handed on.
+    pub fn holds_voice_of(&self, name: &str) -> bool {
+        self.votes.iter().any(|vote| vote.is_of(name))
+            || self.delegations.iter().any(|handed| handed.from == name)
     }
 
     /// Whether it takes more people than this one, whoever they speak for.

@@ -261,13 +261,14 @@ pub fn ending_in_words(gate: &Gate) -> String {
     }
 }
 
-/// Who answered, and in whose place.
+/// Who answered, in whose place, and with whom they count as one person.
 pub fn signed(by: &Signature) -> String {
-    let name = harmless_line(&by.name);
-    match by.stands_for.is_empty() {
-        true => name,
-        false => format!("{name} (in the place of {})", harmless_line(&by.stands_for.join(", "))),
-    }
+    let listed = |what: &str, names: &[String]| {
+        let names = (!names.is_empty()).then(|| harmless_line(&names.join(", ")));
+        names.map_or(String::new(), |names| format!(" ({what} {names})"))
+    };
+    let place = listed("in the place of", &by.stands_for);
+    format!("{}{place}{}", harmless_line(&by.name), listed("let in since by", &by.let_in_by))
 }
 
 /// Whose words stand beside a question.

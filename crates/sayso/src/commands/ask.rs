@@ -168,7 +168,11 @@ fn fact(typed: &str) -> Result<Fact> {
 fn shape(args: &Args, kind: Kind) -> Result<Shape> {
     if !args.option.is_empty() {
         let (multi, other) = (args.multi, args.other);
-        return Ok(Shape::Choice { options: options(args)?, multi, other });
+        let shape = Shape::Choice { options: options(args)?, multi, other };
+        shape.check()?;
+        // Scripts go on by the exit code of the answer.
+        shape.check_reads_clearly()?;
+        return Ok(shape);
     }
     if let Some(schema) = &args.schema {
         return Ok(Shape::Form { schema: read_schema(schema)? });

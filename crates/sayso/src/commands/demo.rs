@@ -111,10 +111,11 @@ fn pages(project: &Path, person: &Actor) -> Result<String> {
 /// Where nobody can type, the person is played, and that is said.
 fn is_played(context: &Context<'_>) -> bool {
     let why = match who::sign_here() {
-        Some(sign) => format!("an agent ({}) is at work here", sign.agent),
-        None if context.globals.no_input => "nothing may be asked".into(),
-        None if !who::has_terminal() => "there is no terminal here".into(),
-        None => return false,
+        Ok(Some(sign)) => format!("an agent ({}) is at work here", sign.agent),
+        _ if context.globals.no_input => "nothing may be asked".into(),
+        _ if !who::has_terminal() => "there is no terminal here".into(),
+        // What is played there is nobody's word.
+        Ok(None) | Err(_) => return false,
     };
     context.out.remark(&format!("{why}, so the person is played, too (--auto)"));
     true

@@ -345,7 +345,7 @@ fn audit(desk: &Desk, actor: &Actor) -> Check {
 
 /// Whether a verdict could be given from here.
 fn person_check() -> Check {
-    if let Some(sign) = who::sign_here() {
+    if let Ok(Some(sign)) = who::sign_here() {
         return Check::warning(
             "verdicts",
             &format!("refused here: an agent ({}) is at work, seen by {}", sign.agent, sign.seen),

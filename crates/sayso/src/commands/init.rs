@@ -4,7 +4,7 @@ use crate::config;
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::out::Look;
-use crate::{reach, who};
+use crate::{reach, trust, who};
 use sayso_core::{Actor, Code, Exit, Level};
 use sayso_engine::{Desk, Place, World, check_space_name};
 use sayso_server::client::check_address;
@@ -44,6 +44,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let given = args.name.or_else(|| context.globals.space.clone());
     let name = given.or_else(|| kept_space.clone());
     let name = name.unwrap_or_else(|| config::space_name(&folder));
+    if context.globals.store.is_none() {
+        config::check_settings_store(&folder)?;
+    }
     let store = context.globals.store.clone().or_else(|| kept_store.clone());
     if let Some(server) = store.as_deref().filter(|store| config::is_server(store)) {
         return at_server(context, &folder, &name, server);
@@ -52,6 +55,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, is_new) = Desk::create(place.clone(), &name, &founder(), World::real())?;
     guard(&desk);
     write_settings(&folder, &name, store.as_deref())?;
+    keep_store(context, &name)?;
     tell(context, &folder, &place.to_string(), &name, is_new);
     if let Some(other) = kept_space.filter(|kept| *kept != name) {
         let settings = folder.join("config.yaml");
@@ -66,8 +70,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 /// Whoever makes a space: the user, at a terminal or not, or an agent.
 fn founder() -> Actor {
     match who::sign_here() {
-        Some(sign) => who::agent(Level::S0, &sign),
-        None => who::local(Level::S0),
+        Ok(Some(sign)) => who::agent(Level::S0, &sign),
+        // Where nothing can be seen this is a script.
+        Ok(None) | Err(_) => who::local(Level::S0),
     }
 }
 
@@ -109,6 +114,17 @@ fn write_settings(folder: &Path, name: &str, store: Option<&str>) -> Result<()> 
     Ok(())
 }
 
+/// A store that was named here may be used from here. An agent that names one only names it.
+fn keep_store(context: &Context<'_>, name: &str) -> Result<()> {
+    let given = context.globals.store.as_deref().filter(|store| config::is_elsewhere(store));
+    let Some(store) = given else { return Ok(()) };
+    if matches!(who::sign_here(), Ok(None)) {
+        return trust::keep_store(store, name);
+    }
+    context.out.remark("  a person lets it be used, where processes can be seen: sayso trust");
+    Ok(())
+}
+
 /// A space of a server is made where its store is; here it is only named.
 fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> Result<Exit> {
     let server = server.trim_end_matches('/');
@@ -120,6 +136,7 @@ fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> 
         reach::open_server(server, name, authorities.as_deref())?;
     }
     write_settings(folder, name, Some(server))?;
+    keep_store(context, name)?;
     if is_known || context.out.json {
         tell(context, folder, server, name, false);
         return Ok(Exit::Ok);

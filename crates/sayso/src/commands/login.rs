@@ -87,7 +87,8 @@ fn tried(failure: Failure, server: &str, space: &str) -> Failure {
 
 /// A person types their passphrase. No agent does that for them.
 fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<String> {
-    if let Some(sign) = who::sign_here() {
+    let sign = who::sign_here();
+    if let Ok(Some(sign)) = &sign {
         let message = format!("an agent ({}) is at work here, seen by {}", sign.agent, sign.seen);
         return Err(Failure::new(Code::NotHuman, message)
             .hint("a person logs in at a terminal of their own, outside of any agent"));
@@ -101,6 +102,13 @@ fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<Stri
         let typed = rpassword::prompt_password(format!("Passphrase of {name}: "))?;
         return Ok(log_in(line, &name, &typed)?.secret);
     };
+    // A passphrase that is known speaks for its person everywhere; a new one is set where one is seen.
+    if let Err(doubt) = sign {
+        let message = format!("nothing shows that a person is here: {doubt}");
+        return Err(Failure::new(Code::PersonInDoubt, message).hint(
+            "use the code where processes can be seen, or on the server's pages; with the passphrase you can log in here",
+        ));
+    }
     let new = rpassword::prompt_password(format!("A passphrase for {name}: "))?;
     if rpassword::prompt_password("Once more: ")? != new {
         return Err(Failure::new(Code::Passphrase, "the two are not the same; nothing was set"));

@@ -179,7 +179,7 @@ impl First {
 /// admin's it is shown at a terminal and nowhere else: what is printed into a file is read by others.
 fn entry(desk: &LocalDesk, address: SocketAddr) -> Option<Invited> {
     let is_shown = who::has_terminal() && std::io::stderr().is_terminal();
-    let is_person = is_shown && who::sign_here().is_none() && address.ip().is_loopback();
+    let is_person = is_shown && matches!(who::sign_here(), Ok(None)) && address.ip().is_loopback();
     let person = is_person.then(|| who::seen_person(&Desk::from(desk.clone())).ok())??;
     desk.give_entry(&person).ok()
 }

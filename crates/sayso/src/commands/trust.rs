@@ -15,7 +15,9 @@ use std::path::PathBuf;
 /// `.sayso/config.yaml` can name programs: channels for notices, agents, checks. What came with a clone is not run
 /// before you have trusted the file; every change to it has to be trusted anew. Your own settings
 /// (~/.config/sayso/config.yaml) need no trust. What such a program then reads or runs in the project is not
-/// looked at. An agent cannot trust anything.
+/// looked at. A server or database that the file names gets your credentials and says what is allowed, so it needs
+/// trust, too, unless you have set or logged in to it. An agent cannot trust anything, and nothing is trusted where
+/// agents cannot be seen.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso trust --show     what it would run, and whether it is trusted
@@ -59,9 +61,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         refuse_agents()?;
         if !runnable.settings.is_empty() {
             trust::trust(&file, &runnable.text)?;
+            if let Some((store, space)) = &runnable.store {
+                trust::keep_store(store, space)?;
+            }
         }
     }
-    let trusted = runnable.settings.is_empty() || trust::is_trusted(&file, &runnable.text);
+    let is_same = trust::is_trusted(&file, &runnable.text);
+    let trusted = runnable
+        .settings
+        .iter()
+        .all(|(name, _)| is_same || name == config::STORE && runnable.is_store_known());
     if context.out.json {
         let setting = |(name, runs): &(String, String)| TrustedSetting {
             name: name.clone(),
@@ -86,9 +95,17 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 }
 
 pub(crate) fn untrust(_: UntrustArgs, context: &Context<'_>) -> Result<Exit> {
-    let (file, _) = settings(context)?;
+    let (file, runnable) = settings(context)?;
     refuse_agents()?;
-    let said = if trust::forget(&file)? { "is not trusted any more" } else { "was not trusted" };
+    let was_kept = match &runnable.store {
+        Some((store, space)) => trust::forget_store(store, space)?,
+        None => false,
+    };
+    let said = if trust::forget(&file)? || was_kept {
+        "is not trusted any more"
+    } else {
+        "was not trusted"
+    };
     context.out.remark(&format!("{} {said}", harmless_line(&file.display().to_string())));
     Ok(Exit::Ok)
 }
@@ -109,7 +126,16 @@ fn settings(context: &Context<'_>) -> Result<(PathBuf, Runnable)> {
 
 /// An agent shall not have others run for it, outside of its limits, what it wrote.
 fn refuse_agents() -> Result<()> {
-    let Some(sign) = who::sign_here() else { return Ok(()) };
+    let sign = match who::sign_here() {
+        Ok(None) => return Ok(()),
+        Ok(Some(sign)) => sign,
+        Err(doubt) => {
+            let message = format!("nothing shows that no agent is at work here: {doubt}");
+            return Err(Failure::new(Code::PersonInDoubt, message).hint(
+                "trust it where processes can be seen; your own settings, ~/.config/sayso/config.yaml, need no trust",
+            ));
+        }
+    };
     let message = format!(
         "an agent ({}) is at work here, seen by {}: it may not trust",
         sign.agent, sign.seen

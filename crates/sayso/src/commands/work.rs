@@ -18,8 +18,8 @@ use std::time::Duration;
 /// its worktree and its conversation stay as they are, and the next task is taken. When somebody has
 /// answered, the agent is resumed with the answer. The worker ends when nothing is ready any more.
 ///
-/// It ends with 0 when nothing is ready any more, whatever waits for people; with 14 when its budget is used up and tasks
-/// are left; and with 128 and the number of the signal when one ended it before.
+/// It ends with 0 when nothing is ready any more, whatever waits for people; with 14 when a task failed, got stuck or goes on
+/// at another machine, or when its budget is used up and tasks are left; and with 128 and the number of the signal when one ended it before.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso work                          work until nothing is ready
@@ -135,9 +135,14 @@ fn exit(tally: &Tally, stays: bool) -> Exit {
     let is_cut_short = tally.interrupted > 0 || !stays;
     match work::ended_by_signal().filter(|_| is_cut_short) {
         Some(exit) => exit,
-        None if tally.is_spent => Exit::Unfinished,
+        None if tally.is_spent || (!stays && is_left(tally)) => Exit::Unfinished,
         None => Exit::Ok,
     }
+}
+
+/// Whether tasks failed, got stuck or were left to another machine.
+const fn is_left(tally: &Tally) -> bool {
+    tally.failed > 0 || tally.elsewhere > 0
 }
 
 /// Agents start from the last commit; what is not committed they do not see.

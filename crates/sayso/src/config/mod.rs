@@ -106,6 +106,9 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     )?;
     let authorities =
         authorities([(&file.ca, found.as_deref()), (&own_ca, user_folder().as_deref())]);
+    if let (None, Some(folder)) = (&globals.store, found.as_deref()) {
+        check_store(folder, &file, globals.space.as_deref())?;
+    }
     let given = globals.store.clone().or(file.store);
     let space = globals.space.clone().or(file.space).or_else(|| found.as_deref().map(space_name));
     let (Some(space), true) = (space, found.is_some() || given.is_some()) else {
@@ -258,6 +261,46 @@ pub(crate) struct Runnable {
     pub(crate) text: String,
     /// The settings that run something or choose who is trusted, and what they say.
     pub(crate) settings: Vec<(String, String)>,
+    /// The server or database that is named, and the space of it.
+    pub(crate) store: Option<(String, String)>,
+}
+
+impl Runnable {
+    /// True if a person has set or logged in to the store.
+    pub(crate) fn is_store_known(&self) -> bool {
+        self.store.as_ref().is_none_or(|(store, space)| is_store_known(store, space))
+    }
+}
+
+/// The setting that names the store.
+pub(crate) const STORE: &str = "store";
+
+/// Whatever a project's file names as its store gets the user's credentials and says what is allowed. One that is
+/// elsewhere is used only if a person has set it, logged in to it or trusted it.
+pub(crate) fn check_settings_store(folder: &Path) -> Result<()> {
+    check_store(folder, &read(folder)?, None)
+}
+
+fn check_store(folder: &Path, file: &File, space: Option<&str>) -> Result<()> {
+    let Some((store, own)) = file.elsewhere(folder) else { return Ok(()) };
+    let is_known =
+        is_store_known(&store, &own) || space.is_some_and(|space| is_store_known(&store, space));
+    let (settings, file) = (vec![STORE.to_owned()], folder.join("config.yaml"));
+    if is_known || read_file(&file).is_ok_and(|text| trust::is_trusted(&file, &text)) {
+        return Ok(());
+    }
+    Err(Untrusted { file, settings }.refused())
+}
+
+fn is_store_known(store: &str, space: &str) -> bool {
+    let has_login =
+        || is_server(store) && reach::login(store, space).is_ok_and(|login| login.is_some());
+    trust::is_store_kept(store, space) || has_login()
+}
+
+/// Whether a store is on another machine: a server, or a database behind an address.
+pub(crate) fn is_elsewhere(store: &str) -> bool {
+    is_server(store) || matches!(place(Some(store), None), Place::Postgres(_))
 }
 
 /// What the settings in a folder may run.
@@ -265,8 +308,11 @@ pub(crate) fn runnable(folder: &Path) -> Result<Runnable> {
     let path = folder.join("config.yaml");
     let text = read_file(&path)
         .map_err(|e| Failure::new(Code::BadConfig, format!("{}: {e}", path.display())))?;
-    let settings = parse(&text, &path)?.runnable();
-    Ok(Runnable { text, settings })
+    let file = parse(&text, &path)?;
+    let store = file.elsewhere(folder);
+    let mut settings = file.runnable();
+    settings.extend(store.as_ref().map(|(store, _)| (STORE.to_owned(), without_password(store))));
+    Ok(Runnable { text, settings, store })
 }
 
 /// The settings of a project, without what they would run if they are not trusted.
@@ -289,7 +335,18 @@ fn read_trusted(folder: &Path) -> Result<(File, Option<Untrusted>)> {
     Ok((file, Some(Untrusted { file: path, settings })))
 }
 
+/// The address of a store as it is shown.
+fn without_password(store: &str) -> String {
+    if is_server(store) { store.to_owned() } else { place(Some(store), None).to_string() }
+}
+
 impl File {
+    /// The store that is elsewhere, and the space of it.
+    fn elsewhere(&self, folder: &Path) -> Option<(String, String)> {
+        let store = self.store.clone().filter(|store| is_elsewhere(store))?;
+        Some((store, self.space.clone().unwrap_or_else(|| space_name(folder))))
+    }
+
     /// The settings that run something or choose who is trusted.
     fn runnable(&self) -> Vec<(String, String)> {
         let channels = self.notify.iter();

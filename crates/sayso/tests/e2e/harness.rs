@@ -146,6 +146,13 @@ impl Server {
     pub fn at(folder: &Path, listen: &str, more: &[&str]) -> Self {
         let kept = TempDir::new().unwrap();
         let log = kept.path().join("log");
+        // Whoever serves a database trusts the settings that name it.
+        let _ = Command::new(SAYSO)
+            .arg("trust")
+            .current_dir(folder)
+            .env("XDG_STATE_HOME", kept.path())
+            .stdin(Stdio::null())
+            .output();
         let mut child = Command::new(SAYSO)
             .args(["serve", "--listen", listen])
             .args(more)

@@ -186,6 +186,23 @@ fn who_was_let_in_since_counts_with_whoever_did_it() {
         (20, "bob yes | bob yes", &["voted", "="]),
         (5, "ann yes | bob yes", &["voted", "answered"]),
         (5, "bob yes | cid yes", &["voted", "answered"]),
+        // A voice that was handed on, or left while its person is away, is one of those who let that person in.
+        (20, "ann yes | bob delegate fay | fay yes", &["voted", "delegated", "SAY013"]),
+        (20, "bob delegate fay | fay yes | ann yes", &["delegated", "voted", "SAY013"]),
+        (20, "ann delegate fay | bob yes | fay yes", &["delegated", "voted", "SAY013"]),
+        (20, "ann delegate fay | fay yes | bob yes", &["delegated", "voted", "SAY013"]),
+        (
+            20,
+            "ann delegate fay | bob delegate gus | fay yes | gus yes",
+            &["delegated", "delegated", "voted", "SAY013"],
+        ),
+        (
+            20,
+            "ann yes | bob delegate fay | fay yes | dan yes",
+            &["voted", "delegated", "SAY013", "answered"],
+        ),
+        (5, "ann yes | bob delegate fay | fay yes", &["voted", "delegated", "answered"]),
+        (5, "ann delegate fay | bob yes | fay yes", &["delegated", "voted", "answered"]),
     ];
     for (since, script, expected) in table {
         let two = Approvers::Some { least: 2, of: vec![Approvers::Anyone; 2] };
@@ -196,4 +213,30 @@ fn who_was_let_in_since_counts_with_whoever_did_it() {
         play.play("fixer open | @30");
         assert_eq!(play.play(script), *expected, "{since}: {script}");
     }
+}
+
+/// A voice that is left while its person is away counts like one that was handed on; and whoever is sent away leaves
+/// neither what they said nor their voice.
+#[test]
+fn a_voice_of_another_is_one_with_who_let_them_in() {
+    let for_two = |rules: &mut Opened| {
+        rules.approvers = Approvers::Some { least: 2, of: vec![person("ann"), person("bob")] };
+    };
+    let ann_let_bob_in = Introduction { name: "bob".into(), by: "ann".into(), at: at(20) };
+    for script in ["ann yes | cid+bob yes", "cid+bob yes | ann yes", "bob yes | cid+ann yes"] {
+        let mut play = Play::with(for_two);
+        play.introductions = vec![ann_let_bob_in.clone()];
+        play.play("fixer open | @30");
+        assert_eq!(play.play(script), ["voted", "SAY013"], "{script}");
+    }
+    check_with(
+        for_two,
+        "fixer open | bob delegate cid | cid yes | root drop bob | ann yes | cid yes",
+        &["opened", "delegated", "voted", "votes_dropped", "voted", "SAY013"],
+    );
+    check_with(
+        for_two,
+        "fixer open | bob delegate cid | root drop bob | root drop bob | cid yes",
+        &["opened", "delegated", "votes_dropped", "=", "SAY013"],
+    );
 }

@@ -144,6 +144,12 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     if round.count == 0 {
         context.out.remark("no flow can go on now; see: sayso flow list");
     }
+    if !round.elsewhere.is_empty() {
+        worst = worst.max(Exit::Unfinished);
+    }
+    if round.waits()? {
+        worst = worst.max(Exit::TimedOut);
+    }
     Ok(worst)
 }
 
@@ -226,6 +232,24 @@ impl<'a> Round<'a> {
             self.elsewhere.insert(flow.started.handle.clone());
         }
         is_home
+    }
+
+    /// Whether a flow of ours waits for a person.
+    fn waits(&self) -> Result<bool> {
+        let mut filter = FlowFilter { limit: READY_AT_A_TIME, ..FlowFilter::default() };
+        loop {
+            let page = self.desk.flows(&filter)?;
+            for flow in page.items.iter().filter(|flow| flow.started.definition.is_some()) {
+                let is_home = check_home(flow, self.actor, Some(&self.place)).is_ok();
+                if is_home && self.desk.stands(flow)?.is_waiting() {
+                    return Ok(true);
+                }
+            }
+            filter.after = page.items.last().map(|flow| flow.started.id);
+            if !page.more || filter.after.is_none() {
+                return Ok(false);
+            }
+        }
     }
 
     /// Names the flows that are left to others, and how one is taken over; each time there are more.

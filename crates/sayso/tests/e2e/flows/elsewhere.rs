@@ -36,7 +36,7 @@ everywhere! {
         assert!(!fact(&card, "version").is_empty());
         space.ann(&["approve", &asked]).ok();
         let tidied = || std::fs::read_to_string(space.path().join("tidied.txt")).ok();
-        space.run(Who::Script, &["flow", "resume", "--all"]).says("left out: 1 flow goes on elsewhere").exits(0);
+        space.run(Who::Script, &["flow", "resume", "--all"]).says("left out: 1 flow goes on elsewhere").exits(14);
         space.run(Who::Script, &["flow", "resume", &handle])
             .refused("SAY066").exits(6).says("tidy runs: echo").says("--adopt").says("by operator ops");
         space.ann(&["flow", "resume", &handle]).refused("SAY066");
@@ -53,6 +53,53 @@ everywhere! {
     }
 }
 
+everywhere! {
+    /// What a flow was begun with, the end of a long script, and agents whose prompt is in a file: all of it stands on the card,
+    /// and before it is resumed.
+    fn the_card_shows_all_that_runs(space: &Space) {
+        let ask = "  - name: look\n    ask: {approval: Shall I tidy the docs?}\n";
+        let comments = "      # a line of words that nobody reads to its end, however often it is shown\n".repeat(8);
+        let given = format!(
+            "workflow: given\ninput: {{tool: {{}}, target: {{}}}}\nphases:\n{ask}  - name: go\n    \
+             run: \"{{{{ input.tool }}}} -c {{{{ input.target }}}}\"\n"
+        );
+        let long = format!(
+            "workflow: long\nphases:\n{ask}  - name: go\n    run: |\n{comments}      echo hidden > hidden.txt\n"
+        );
+        let agent = format!("workflow: agent\nphases:\n{ask}  - name: go\n    prompt_file: go.md\n");
+        crate::worker::Project::new(space, &crate::worker::turns(&[]), "");
+        write(space, "go.md", "Tidy the docs.");
+        let sets = ["--set", "tool=sh", "--set", "target=echo pwned > pwned.txt"];
+        let table: [(&str, &str, &[&str], &[&str]); 3] = [
+            ("given", &given, &sets, &["input tool = sh", "input target = echo pwned > pwned.txt"]),
+            ("long", &long, &[], &["echo hidden > hidden.txt"]),
+            ("agent", &agent, &[], &["go lets an agent work: the usual one"]),
+        ];
+        for (name, text, more, expected) in table {
+            let file = format!("{name}.yaml");
+            write(space, &file, text);
+            space.run(Who::Script, &[&["flow", "run", &file], more].concat()).exits(7);
+            let asked = gate(space);
+            let runs = fact(&space.show(&asked), "runs");
+            let on_card = space.ann(&["show", &asked]).ok();
+            let handle = crate::flows::flows(space)[0]["handle"].as_str().unwrap().to_owned();
+            let shown = space.ann(&["flow", "show", &handle]).ok();
+            for words in expected {
+                assert!([&runs, &on_card, &shown].iter().all(|text| text.contains(words)), "{name}: {runs}\n{on_card}\n{shown}");
+            }
+            space.ann(&["reject", &asked]).ok();
+            space.run(Who::Script, &["flow", "resume", "--all"]);
+        }
+        // What no card can hold is not asked.
+        write(space, "given.yaml", &given);
+        let large = format!("target=echo {}", "x".repeat(120_000));
+        let args = ["flow", "run", "given.yaml", "--set", &large, "--set", &format!("tool={}", "y".repeat(20_000))];
+        space.run(Who::Script, &args).refused("SAY015").says("a card shows");
+        assert!(space.ann(&["inbox", "--json"]).json()["items"].as_array().unwrap().is_empty());
+        space.verify();
+    }
+}
+
 in_places! {
     // A file is in one folder.
     [postgres: Postgres, served: Served]
@@ -60,6 +107,8 @@ in_places! {
     fn another_clone_is_elsewhere(space: &Space) {
         write(space, "tidy.yaml", TIDY);
         space.run(Who::Script, &["flow", "run", "tidy.yaml", "--key", "k"]).exits(7);
+        // It waits for a person: that is not done.
+        space.run(Who::Script, &["flow", "resume", "--all"]).exits(7);
         space.ann(&["approve", &gate(space)]).ok();
         let handle = flow(space)["handle"].as_str().unwrap().to_owned();
         // A clone of the project, with the same space.
@@ -74,7 +123,7 @@ in_places! {
             space.finish(command.current_dir(clone.path()))
         };
         there(&["flow", "list"]).says(&handle).exits(0);
-        there(&["flow", "resume", "--all"]).says("left out: 1 flow").exits(0);
+        there(&["flow", "resume", "--all"]).says("left out: 1 flow").exits(14);
         there(&["flow", "resume", &handle]).refused("SAY066");
         there(&["flow", "run", "tidy.yaml", "--key", "k"]).refused("SAY066");
         let is_there = |folder: &std::path::Path| folder.join("tidied.txt").exists();

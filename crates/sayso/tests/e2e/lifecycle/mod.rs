@@ -155,6 +155,7 @@ pub fn machine(space: &Space, host: &str) -> PathBuf {
     let store = space.store.clone().unwrap_or_else(|| file.to_str().unwrap().to_owned());
     let settings = format!("space: {name}\nstore: {store}\nhost: {host}\n");
     std::fs::write(folder.join(".sayso/config.yaml"), settings).unwrap();
+    space.run(Who::Script, &["-C", folder.to_str().unwrap(), "trust"]).ok();
     folder
 }
 

@@ -2,6 +2,7 @@
 
 use super::set_channels;
 use crate::harness::{Backend, Ran, Space, Who};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A project whose settings run something, as it is after `git clone`.
 fn cloned() -> Space {
@@ -79,6 +80,66 @@ fn agents_and_checks_of_a_clone_are_not_run() {
         space.ann(&["create", "Paint the door"]).ok();
         space.run(Who::Script, &["trust"]).says(name).ok();
         space.run(Who::Script, &["work"]).never_says("not trusted");
+    }
+}
+
+/// A server or database that a clone names gets no credential, and says nothing about what is allowed.
+#[test]
+fn the_store_of_a_clone_gets_no_credential() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    std::thread::spawn(move || {
+        listener.incoming().for_each(|_| {
+            CALLS.fetch_add(1, Ordering::SeqCst);
+        })
+    });
+    let calls = || CALLS.swap(0, Ordering::SeqCst);
+    let space = Space::new(Backend::Sqlite);
+    let token = space.token("coder");
+    let clone = tempfile::tempdir().unwrap();
+    std::fs::create_dir(clone.path().join(".sayso")).unwrap();
+    let hook = "{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"ls\"}}";
+    let there = |args: &[&str]| -> Ran {
+        let args = [&["-C", clone.path().to_str().unwrap()], args].concat();
+        space.run_with_input(Who::Holder(&token), &args, hook)
+    };
+    for store in [format!("http://{address}"), format!("postgres://ann:secret@{address}/x")] {
+        let settings = format!("space: shop\nstore: {store}\n");
+        std::fs::write(clone.path().join(".sayso/config.yaml"), settings).unwrap();
+        there(&["list"]).exits(5).refused("SAY068").says("store of /").says("sayso trust");
+        there(&["init"]).exits(5).refused("SAY068");
+        let mut hooked = space.command(Who::Holder(&token), &["hook", "claude-code"]);
+        let hooked = hooked
+            .current_dir(clone.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped());
+        let mut hooked = hooked.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let _ = std::io::Write::write_all(&mut hooked.stdin.take().unwrap(), hook.as_bytes());
+        let hooked = Ran::of(&hooked.wait_with_output().unwrap());
+        assert!(!hooked.said().contains("\"allow\""), "{}", hooked.said());
+        assert_eq!(calls(), 0, "{store} was called");
+        // What it would use is shown, without the password.
+        let shown = there(&["trust", "--show", "--json"]).json();
+        assert_eq!(
+            (&shown["trusted"], &shown["settings"][0]["name"]),
+            (&false.into(), &"store".into())
+        );
+        assert!(!shown.to_string().contains("secret"), "{shown}");
+        // One that is named by hand is meant; one that is trusted is used, and other settings may change then.
+        there(&["--store", &store, "list"]).exits_not(0).never_says("SAY068");
+        assert!(calls() > 0, "{store}");
+        let trust = ["-C", clone.path().to_str().unwrap(), "trust"];
+        space.run(Who::Script, &trust).says("store").ok();
+        std::fs::write(
+            clone.path().join(".sayso/config.yaml"),
+            format!("space: shop\nstore: {store}\nhost: here\n"),
+        )
+        .unwrap();
+        there(&["list"]).exits_not(0).never_says("SAY068");
+        assert!(calls() > 0, "{store}");
+        space.run(Who::Script, &["-C", clone.path().to_str().unwrap(), "untrust"]).ok();
+        there(&["list"]).refused("SAY068");
     }
 }
 

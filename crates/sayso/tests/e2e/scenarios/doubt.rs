@@ -114,6 +114,25 @@ everywhere! {
     }
 }
 
+everywhere! {
+    /// A program that reads each key at its terminal, and lets a tool reach for it, has not become a person by that.
+    fn a_terminal_that_another_program_reads_is_no_person(space: &Space) {
+        let gate = &space.ask("coder", &["Ship?", "--verdict"]);
+        let approve = format!("'{SAYSO}' approve {gate} --no-input");
+        let raw = |line: &str| format!("stty raw -echo; {line}; code=$?; stty sane; exit $code");
+        let by_name = format!("{approve} </dev/tty >said.txt 2>&1; code=$?; cat said.txt; exit $code");
+        for (line, why) in [
+            (raw(&approve), "another program reads what is typed"),
+            (raw(&format!("sh -c \"{approve} </dev/tty\"")), "another program reads what is typed"),
+            (format!("sh -c \"{}\"", by_name.replace('$', "\\$")), "another terminal, or to none"),
+        ] {
+            is_refused(space, gate, space.finish(&mut space.line(&line)), why);
+        }
+        // A shell waits for whole lines, whatever is piped into its commands or read by them.
+        space.finish(&mut space.line(&format!("echo x | '{SAYSO}' approve {gate} </dev/tty"))).exits(0);
+    }
+}
+
 on_both! {
     /// A tmux that nobody looks at is nobody's; one that a person is attached to is theirs.
     fn tmux_is_a_person_when_one_is_attached(space: &Space) {
@@ -138,6 +157,15 @@ on_both! {
         enter();
         let text = until(|| std::fs::read_to_string(format!("{said}2")).ok().filter(|text| text.ends_with('\n') && text.lines().count() > 1));
         assert!(text.ends_with("\n0\n"), "{text}");
+        // A session of the same server that nobody looks at is not theirs, whatever pane it says it is.
+        let other = space.ask("coder", &["Delete?", "--verdict"]);
+        let line = format!("sleep 2.2; TMUX_PANE=%0 {SAYSO} approve {other} >{said}3 2>&1; echo $? >>{said}3; read -r x");
+        let mut tmux = dressed(space, Command::new("tmux"));
+        tmux.args(["-S", socket, "new-session", "-d", "-s", "agent", "sh", "-c", &line]);
+        assert!(tmux.status().unwrap().success());
+        let text = until(|| std::fs::read_to_string(format!("{said}3")).ok().filter(|text| text.ends_with('\n') && text.lines().count() > 1));
+        assert!(text.ends_with("\n5\n") && text.contains("attached to this tmux"), "{text}");
+        assert_eq!(space.show(&other)["state"], "open");
         let _ = Command::new("tmux").args(["-S", socket, "kill-server"]).status();
         person.kill().unwrap();
         person.wait().unwrap();
@@ -175,6 +203,14 @@ everywhere! {
             is_refused(space, gate, ran, "processes cannot be seen");
             let line = format!("SAYSO_TOKEN_FILE='{ann}' {blind} '{SAYSO}' approve {gate} --no-input");
             is_refused(space, gate, space.finish(&mut headless(space, &line)), "processes cannot be seen");
+            // Whoever cannot be told from an agent lets nothing run, either.
+            for verb in ["trust", "untrust"] {
+                let line = format!("{blind} '{SAYSO}' {verb}");
+                space.finish(&mut headless(space, &line)).exits(5).refused("SAY063").says("processes cannot be seen");
+            }
+            let line = format!("SAYSO_TOKEN_FILE='{ann}' {blind} '{SAYSO}' create 'By a script' --json");
+            let made = space.finish(&mut headless(space, &line));
+            made.exits(0);
             let line = format!("{blind} '{SAYSO}' doctor --quick");
             let said = space.finish(&mut space.line(&line));
             said.says("agents cannot be seen here").never_says("no agent is seen");

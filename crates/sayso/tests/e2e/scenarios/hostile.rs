@@ -98,7 +98,7 @@ everywhere! {
             let task = task.ok();
             let (option, fact) = (format!("{text}={text}"), format!("{short}={text}"));
             let question = [
-                &text, "--task", &task, "--context", &text, "-o", &option, "-o", "no", "--fact", &fact, "--to", "ann",
+                &text, "--task", &task, "--context", &text, "-o", &option, "-o", "no", "--declines", "no", "--fact", &fact, "--to", "ann",
             ];
             // Where people are known by name, nobody is called that, and that is said inertly.
             let asked = space.coder(&[&["ask"], &question[..], &["--to", &short]].concat());

@@ -46,6 +46,21 @@ everywhere! {
         space.coder(&["wait", &gate]).exits(0);
         space.coder(&["ask", "Which?", "-o", "a", "--declines", "c"]).exits(2).refused("SAY008");
         space.coder(&["ask", "Which?", "-o", "no", "--declines", "no"]).exits(2).refused("SAY038");
+        // What reads as a no is said to be one, or is worded otherwise.
+        for option in ["cancel", "no", "Stop it"] {
+            space.coder(&["ask", "Deploy?", "-o", "deploy", "-o", option]).exits(2).refused("SAY038").says("--declines");
+        }
+        let gate = space.ask("coder", &["Deploy?", "-o", "deploy", "-o", "cancel", "--declines", "cancel"]);
+        space.ann(&["choose", &gate, "cancel"]).ok();
+        space.coder(&["wait", &gate]).exits(8);
+        // Nor does a no in one's own words pass for an answer.
+        let gate = space.ask("coder", &["Deploy it?", "-o", "yes", "-o", "no", "--other"]);
+        for answer in [&["respond", &gate, "no, not today"][..], &["choose", &gate, "--other", "No"]] {
+            space.ann(answer).exits(2).refused("SAY006").says("pick the no");
+        }
+        assert_eq!(space.show(&gate)["state"], "open");
+        space.ann(&["respond", &gate, "tomorrow"]).ok();
+        space.coder(&["wait", &gate]).exits(0);
     }
 }
 

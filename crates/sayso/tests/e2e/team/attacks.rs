@@ -315,6 +315,43 @@ for_teams! {
 }
 
 for_teams! {
+    /// It is the same where the voice is handed on to a third, or left while its person is away.
+    fn a_voice_that_was_handed_on_adds_none_either(team: &Team) {
+        let root = team.first("root");
+        let gus = team.invited(&root, "gus");
+        let cid = team.invited(&root, "cid");
+        let to = ["--to", "root", "--to", "gus", "--quorum", "2"];
+        let ask = |what: &str| root.run(Who::Script, &[&["ask", what, "--verdict"], &to[..]].concat()).ok();
+        let (handed, left, own) = (ask("Ship it?"), ask("Delete it?"), ask("Move it?"));
+        let as_gus = team.invited(&root, "gus");
+        let is_one = |ran: crate::harness::Ran| {
+            ran.exits(5).refused("SAY013").says("count as one person");
+        };
+        // Gus, who may be root by now, hands on: the third speaks for root, whoever speaks first.
+        as_gus.run(Who::Terminal, &["delegate", &handed, "--to", "cid"]).ok();
+        root.run(Who::Terminal, &["approve", &handed]).ok();
+        is_one(cid.run(Who::Terminal, &["approve", &handed]));
+        // Root hands on and speaks as gus.
+        root.run(Who::Terminal, &["delegate", &own, "--to", "cid"]).ok();
+        as_gus.run(Who::Terminal, &["approve", &own]).ok();
+        is_one(cid.run(Who::Terminal, &["approve", &own]));
+        let votes = cid.run(Who::Terminal, &["show", &own, "--json"]).json()["votes"].clone();
+        assert_eq!(votes[0]["let_in_by"], serde_json::json!(["root"]), "{votes}");
+        cid.run(Who::Terminal, &["show", &own]).says("gus (let in since by root)");
+        // Away is a way of handing on.
+        as_gus.run(Who::Terminal, &["away", "--until", "2h", "--to", "cid"]).ok();
+        root.run(Who::Terminal, &["approve", &left]).ok();
+        is_one(cid.run(Who::Terminal, &["approve", &left]));
+        for open in [&handed, &left, &own] {
+            let shown = root.run(Who::Terminal, &["show", open, "--json"]).json();
+            assert_eq!(shown["state"], "open", "{shown}");
+        }
+        root.run(Who::Terminal, &["audit", "verify"]).ok();
+        drop(gus);
+    }
+}
+
+for_teams! {
     /// Who was sent away has no voice any more, also where they had raised it before.
     fn a_vote_goes_with_its_person(team: &Team) {
         let ann = team.first("ann");
@@ -332,6 +369,24 @@ for_teams! {
         cid.run(Who::Terminal, &["approve", &gate]).ok();
         let shown = ann.run(Who::Terminal, &["show", &gate, "--json"]).json();
         assert_eq!(shown["verdict"], "approved", "{shown}");
+        ann.run(Who::Terminal, &["audit", "verify"]).ok();
+    }
+}
+
+for_teams! {
+    /// Nor does a voice stay with the one to whom it was handed.
+    fn a_voice_that_was_handed_on_goes_with_its_person(team: &Team) {
+        let ann = team.first("ann");
+        let fay = team.invited(&ann, "fay");
+        let eve = team.invited(&ann, "eve");
+        let to = ["--to", "ann", "--to", "fay", "--quorum", "2"];
+        let gate = ann.run(Who::Script, &[&["ask", "Ship it?", "--verdict"], &to[..]].concat()).ok();
+        fay.run(Who::Terminal, &["delegate", &gate, "--to", "eve"]).ok();
+        ann.run(Who::Terminal, &["people", "dismiss", "fay"]).ok();
+        eve.run(Who::Terminal, &["approve", &gate]).exits(5).refused("SAY013");
+        ann.run(Who::Terminal, &["approve", &gate]).ok();
+        let shown = ann.run(Who::Terminal, &["show", &gate, "--json"]).json();
+        assert_eq!((&shown["state"], shown["votes"].as_array().unwrap().len()), (&"open".into(), 1), "{shown}");
         ann.run(Who::Terminal, &["audit", "verify"]).ok();
     }
 }

@@ -199,7 +199,7 @@ everywhere! {
         let task = space.create(&["Paint the door"]);
         project.work(&[]).ok();
         space.ann(&["respond", &task, "blue, of course"]).ok();
-        project.work(&[]).says("blocked").says("could not begin, 2 times").ok();
+        project.work(&[]).says("blocked").says("could not begin, 2 times").exits(14);
         assert_eq!(space.state(&task), "blocked");
         let gate = &space.show(&task)["questions"][0];
         assert_eq!(gate["delivery"]["state"], "failed", "{gate}");
@@ -267,7 +267,7 @@ fn another_copy_of_the_project_takes_over_only_when_told() {
         .unwrap();
     let there = copy.to_str().unwrap();
     space.run(Who::Script, &["-C", there, "trust"]).ok();
-    space.run(Who::Script, &["-C", there, "work"]).says("begun on another machine").exits(0);
+    space.run(Who::Script, &["-C", there, "work"]).says("begun on another machine").exits(14);
     assert_eq!(space.state(&task), "open");
     space.run(Who::Script, &["-C", there, "work", "--adopt"]).says("waits for a person").exits(0);
     let prompts = project.prompts(&task);

@@ -56,3 +56,14 @@ fn a_budget_that_leaves_tasks_is_no_success() {
     project.work(&["--max-turns", "1"]).exits(0);
     assert_eq!(tasks.map(|task| space.state(&task)), ["closed", "closed"]);
 }
+
+#[test]
+fn a_task_that_failed_is_no_success() {
+    let space = Space::new(Backend::Sqlite);
+    let project = Project::new(&space, &turns(&["- exit: 3"]), "");
+    let task = space.create(&["Fail"]);
+    project.work(&[]).exits(14);
+    assert_ne!(space.state(&task), "closed");
+    // What is left alone from then on is not failed again.
+    project.work(&[]).exits(0);
+}

@@ -100,7 +100,7 @@ fn a_branch_that_is_in_use_elsewhere_is_said_and_the_work_can_go_on_later() {
     let elsewhere = tempfile::tempdir().unwrap();
     let there = elsewhere.path().join("there");
     project.git(&["worktree", "add", "--quiet", "-b", &branch, there.to_str().unwrap()]);
-    project.work(&[]).says("blocked").ok();
+    project.work(&[]).says("blocked").exits(14);
     assert_eq!(space.state(&task), "blocked");
     project.git(&["worktree", "remove", there.to_str().unwrap()]);
     space.ann(&["reopen", &task]).ok();
@@ -133,7 +133,7 @@ fn a_task_that_asks_for_what_is_not_there_is_blocked() {
     ];
     let wrong = cases.map(|(label, says)| (space.create(&["Do it", "--label", label]), says));
     let right = space.create(&["Do it", "--label", "threshold:always", "--label", "role:test"]);
-    project.work(&[]).says("1 turn: 1 completed, 0 asked, 3 failed").ok();
+    project.work(&[]).says("1 turn: 1 completed, 0 asked, 3 failed").exits(14);
     for (task, says) in wrong {
         assert_eq!(space.state(&task), "blocked");
         let why = space.show(&task)["closed_because"].to_string();

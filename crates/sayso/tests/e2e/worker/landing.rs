@@ -18,7 +18,7 @@ fn failed_work_stays_on_its_branch() {
     );
     let project = Project::new(&space, &turns(&[&failed]), "  land: merge");
     let task = space.create(&["Build it"]);
-    project.work(&[]).says("failed").says("no compiler").ok();
+    project.work(&[]).says("failed").says("no compiler").exits(14);
     assert_eq!(space.state(&task), "failed");
     assert_eq!(project.read("half.txt"), None);
     assert_eq!(project.git(&["status", "--porcelain"]), "");

@@ -8,7 +8,9 @@ fn after(message: &str) -> (String, Vec<String>) {
     let space = Space::new(Backend::Sqlite);
     let project = Project::new(&space, &turns(&[&says(message)]), "");
     let task = space.create(&["Do it"]);
-    project.work(&["--once"]).ok();
+    let ran = project.work(&["--once"]);
+    let expected = if space.state(&task) == "failed" { 14 } else { 0 };
+    ran.exits(expected);
     let kinds = space.show(&task)["awaiting"]
         .as_array()
         .unwrap()
