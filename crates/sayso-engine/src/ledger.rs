@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// More credentials than this do not belong to one run, agent or person.
-const TOKENS_MAX: usize = 10_000;
-
 /// The event with which a credential was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Minting {
@@ -102,9 +99,8 @@ impl Batch<'_, '_> {
 
     /// Ends the credential of this id.
     pub(crate) fn revoke_token_of(&mut self, id: TokenId) -> Result<()> {
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        match all.iter().find(|token| token.id == id) {
-            Some(token) => self.revoke_token(token),
+        match self.write.token_by_id(self.space, id)? {
+            Some(token) => self.revoke_token(&token),
             None => Ok(()),
         }
     }
@@ -119,8 +115,8 @@ impl Batch<'_, '_> {
 
     /// Ends every credential of an agent.
     pub(crate) fn revoke_tokens_of_agent(&mut self, agent: &str) -> Result<()> {
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        for token in all.iter().filter(|token| token.role == Role::Agent && token.name == agent) {
+        let all = self.write.tokens_of(self.space, agent)?;
+        for token in all.iter().filter(|token| token.role == Role::Agent) {
             self.note_revocation(token)?;
         }
         Ok(self.write.revoke_tokens_for(self.space, agent, self.at)?)
@@ -152,8 +148,8 @@ impl Batch<'_, '_> {
     /// Lets a person in no more.
     pub(crate) fn drop_person(&mut self, name: &str) -> Result<bool> {
         self.record_next(&person_stream(self.space, name), &PersonEvent::Dismissed)?;
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        for token in all.iter().filter(|token| token.role != Role::Agent && token.name == name) {
+        let all = self.write.tokens_of(self.space, name)?;
+        for token in all.iter().filter(|token| token.role != Role::Agent) {
             self.note_revocation(token)?;
         }
         Ok(self.write.drop_person(self.space, name, self.at)?)
