@@ -64,6 +64,25 @@ impl LocalDesk {
         self.read(|read| Ok(read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?))
     }
 
+    /// Entries after this one with what the log says of each, by their numbers; none for one that cannot be read.
+    pub fn audit_listed(
+        &self,
+        actor: &Actor,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Option<ListedEntry>)>> {
+        self.check(actor, Deed::Audit, "read the audit")?;
+        self.read(|read| {
+            let rows = read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?;
+            let mut all = Vec::with_capacity(rows.len());
+            for row in &rows {
+                let entry = read_entry(row).ok().map(|entry| listed::listed(read, entry));
+                all.push((row.seq, entry.transpose()?));
+            }
+            Ok(all)
+        })
+    }
+
     /// Where the chain ends.
     pub fn audit_head(&self, actor: &Actor) -> Result<Head> {
         self.check(actor, Deed::Audit, "export the audit")?;
