@@ -7,7 +7,7 @@ use crate::{Desk, Error, LocalDesk, Result};
 pub use listed::ListedEntry;
 use made::Made;
 use sayso_core::audit::{Broken, Entry, Head, Mark, Outcome, Sealed, Verifier};
-use sayso_core::{Actor, Code, Deed, Refusal, SpaceId};
+use sayso_core::{Actor, Code, Deed, Refusal, SpaceId, Timestamp};
 use sayso_store::{EventRow, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -15,6 +15,9 @@ use std::io::{BufRead, Write};
 
 /// How many rows are read at a time.
 const ROWS_AT_ONCE: usize = 1_000;
+
+/// The events that the chain covers, and when each was written.
+type Marks = HashMap<Mark, Timestamp>;
 
 /// What a verification saw.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +83,17 @@ impl LocalDesk {
                 all.push((row.seq, entry.transpose()?));
             }
             Ok(all)
+        })
+    }
+
+    /// Writes down that a person took the chain for the right one, though it went on to this entry when it was seen
+    /// before.
+    pub fn accept_older(&self, actor: &Actor, seen: u64) -> Result<()> {
+        self.check(actor, Deed::Answer, "take an older copy for the right one")?;
+        self.submit(actor, move |batch| {
+            let reason = format!("it was seen up to entry {seen} before");
+            batch.about("audit.accepted", "an older copy", None, &reason);
+            Ok(())
         })
     }
 
@@ -213,9 +227,9 @@ fn verify_chain(
     name: &str,
     report: &mut Report,
     progress: &impl Fn(u64),
-) -> Result<(HashSet<Mark>, Older)> {
+) -> Result<(Marks, Older)> {
     let mut verifier = Verifier::new(space);
-    let (mut marks, mut older) = (HashSet::new(), Older::default());
+    let (mut marks, mut older) = (Marks::new(), Older::default());
     loop {
         let rows = read.audit_after(space, report.entries, ROWS_AT_ONCE)?;
         if rows.is_empty() {
@@ -224,7 +238,7 @@ fn verify_chain(
         for row in &rows {
             let entry = verifier.next(row).map_err(broken)?;
             older.note(&entry);
-            marks.extend(entry.events);
+            marks.extend(entry.events.into_iter().map(|mark| (mark, entry.at)));
             report.entries += 1;
         }
         progress(report.entries);
@@ -239,7 +253,7 @@ fn verify_chain(
 fn verify_events(
     read: &mut Read<'_>,
     space: SpaceId,
-    marks: &HashSet<Mark>,
+    marks: &Marks,
     older: &Older,
     report: &mut Report,
     progress: &impl Fn(u64),
@@ -252,7 +266,7 @@ fn verify_events(
         let Some(last) = rows.last() else { break };
         (stream, version) = (last.stream.clone(), last.version);
         for row in rows {
-            if !marks.contains(&Mark::of(&row.stream, row.version, &row.body)) {
+            if marks.get(&Mark::of(&row.stream, row.version, &row.body)) != Some(&row.at) {
                 let which = format!("{} event {}", row.stream, row.version);
                 return Err(tampered(&format!("{which} is not what the audit covers")).into());
             }

@@ -106,7 +106,7 @@ impl Batch<'_, '_> {
         let mut known = BTreeSet::from([name.to_owned()]);
         let mut names = vec![name.to_owned()];
         while let Some(name) = names.pop() {
-            for (by, at) in self.write.introductions(self.space, &name)? {
+            for (by, at) in crate::ledger::introductions(self.write, self.space, &name)? {
                 if known.insert(by.clone()) {
                     names.push(by.clone());
                 }

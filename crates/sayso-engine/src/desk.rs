@@ -299,6 +299,9 @@ desk! {
         fn audit_entries(limit: usize) -> Vec<ListedEntry>, Anyone;
         /// Entries of the audit as they were written, after this one.
         fn audit_rows(after: u64, limit: usize) -> Vec<Sealed>, Anyone;
+        /// Writes down that a person took the chain for the right one, though it went on to this entry when it was seen
+        /// before.
+        fn accept_older(seen: u64) -> (), Anyone;
         /// Entries after this one with what the log says of each, by their numbers; none for one that cannot be read.
         fn audit_listed(after: u64, limit: usize) -> Vec<(u64, Option<ListedEntry>)>, Anyone;
         /// Where the audit ends.

@@ -95,6 +95,13 @@ impl LocalDesk {
         self
     }
 
+    /// The same desk; nothing hears where the chain ends.
+    #[must_use]
+    pub fn without_head_keeper(mut self) -> Self {
+        self.head_keeper = None;
+        self
+    }
+
     /// Where the chain was at an entry; none if it does not reach that far.
     pub fn head_at(&self, seq: u64) -> Result<Option<Head>> {
         let found =

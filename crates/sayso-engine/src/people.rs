@@ -154,7 +154,7 @@ impl LocalDesk {
             };
             let whom = name.as_deref().unwrap_or("the first admin");
             batch.about("person.invited", whom, None, if is_admin { "admin" } else { "" });
-            batch.write.add_invitation(&invitation)?;
+            batch.add_invitation(&invitation)?;
             if let Some(name) = &name {
                 batch.welcome(name)?;
             }
@@ -211,13 +211,13 @@ impl LocalDesk {
         let login = self.new_login(&name, way);
         self.submit(&actor, move |batch| {
             let invitation = batch.desk.check_code(batch.write, &code, &name)?;
-            if !batch.write.use_invitation(&code, batch.at)? {
+            if !batch.use_invitation(&code)? {
                 return Err(bad_code().into());
             }
             batch.about("person.joined", &name, None, &format!("by {}", invitation.invited_by));
             let (is_admin, joined_at) = (invitation.is_admin, batch.at);
             let known = Known { name: name.clone(), is_admin, joined_at };
-            batch.put_person(&known)?;
+            batch.put_person(&known, &invitation.invited_by)?;
             batch.put_passphrase(&name, &hash)?;
             login.write(batch)
         })
@@ -233,6 +233,9 @@ impl LocalDesk {
             i.space == self.space && i.used_at.is_none() && now < i.expires_at && is_meant
         };
         let invitation = read.invitation(code)?.filter(is_good).ok_or_else(bad_code)?;
+        if !ledger::check_invitation(read, self.space, &invitation)? {
+            return Err(bad_code().into());
+        }
         self.check_person_name(read, name)?;
         // By a code that names nobody, nobody takes another's name, and nobody is the first after another.
         let is_known = read.passphrase(self.space, name)?.is_some();
@@ -377,6 +380,11 @@ impl LocalDesk {
         // What strangers call themselves is no news of this space.
         if stored.is_some() || !is_strangers {
             self.note_refusal(actor, &refusal);
+        } else {
+            // It takes as long as if it were written down, so that the time does not tell who is here.
+            self.store.write(move |write| write.lock(space).map(drop))?;
+            self.store
+                .write(move |write| write.forget_guesses(space, Timestamp::from_micros(0)))?;
         }
         Err(refusal.into())
     }

@@ -84,16 +84,14 @@ impl Read<'_> {
     pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
                    FROM invitations WHERE hash = ?1";
-        let Some(row) = self.one(sql, args![hash])? else { return Ok(None) };
-        Ok(Some(Invitation {
-            hash: row.text(0).into(),
-            space: crate::read::id(row.text(1))?,
-            name: row.maybe_text(2).map(str::to_owned),
-            is_admin: row.int(3) != 0,
-            invited_by: row.text(4).into(),
-            expires_at: Timestamp::from_micros(row.int(5)),
-            used_at: row.maybe_int(6).map(Timestamp::from_micros),
-        }))
+        self.one(sql, args![hash])?.as_ref().map(invitation).transpose()
+    }
+
+    /// All invitations of a space that are kept.
+    pub fn invitations(&mut self, space: SpaceId) -> Result<Vec<Invitation>> {
+        let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
+                   FROM invitations WHERE space = ?1";
+        self.conn.query(sql, args![&space.to_string()])?.iter().map(invitation).collect()
     }
 
     /// Who let this person in and when: whose invitations they used, and who made credentials for them.
@@ -189,6 +187,18 @@ impl Write<'_> {
         let (failures, until) = (i64::from(guesses.failures), guesses.until.as_micros());
         self.exec(sql, args![&space.to_string(), key, failures, until])
     }
+}
+
+fn invitation(row: &Row) -> Result<Invitation> {
+    Ok(Invitation {
+        hash: row.text(0).into(),
+        space: crate::read::id(row.text(1))?,
+        name: row.maybe_text(2).map(str::to_owned),
+        is_admin: row.int(3) != 0,
+        invited_by: row.text(4).into(),
+        expires_at: Timestamp::from_micros(row.int(5)),
+        used_at: row.maybe_int(6).map(Timestamp::from_micros),
+    })
 }
 
 fn known(row: &Row) -> Known {

@@ -115,6 +115,7 @@ impl Stage {
             "remember" => json!([gate, Scope::Space, at]),
             "request_lifecycle" => json!([Action::Spawn, "coder", "why"]),
             "audit_rows" | "audit_listed" => json!([0, 100]),
+            "accept_older" => json!([0]),
             "happened" => json!([0, 100]),
             "metrics" => json!([Timestamp::from_micros(0)]),
             // One letter fits several of them.
