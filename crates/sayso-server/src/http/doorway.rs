@@ -8,7 +8,7 @@ use super::lanes::{Lane, Memory, overloaded, unkept};
 use super::parking::Arrival;
 use super::problem::Failed;
 use super::session;
-use super::turnstile::{self, Turn};
+use super::turnstile::{self, LoginTurn};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -44,7 +44,7 @@ struct Entry {
     /// For its body, until it is answered.
     _memory: Option<Memory>,
     /// Of one who logs in.
-    _turn: Option<Turn>,
+    _turn: Option<LoginTurn>,
 }
 
 pub(super) async fn look(

@@ -21,32 +21,32 @@ const ADDRESSES_MAX: usize = 4_096;
 /// More addresses at once than people have are one to us.
 const ALL_OTHERS: &str = "";
 
-static GATE: LazyLock<Turnstile> = LazyLock::new(Turnstile::default);
+static GATE: LazyLock<LoginTurnstile> = LazyLock::new(LoginTurnstile::default);
 
-struct Turnstile {
+struct LoginTurnstile {
     began: Instant,
-    addresses: Mutex<HashMap<String, Coming>>,
+    addresses: Mutex<HashMap<String, LoginSource>>,
 }
 
-impl Default for Turnstile {
+impl Default for LoginTurnstile {
     fn default() -> Self {
         Self { began: Instant::now(), addresses: Mutex::default() }
     }
 }
 
 /// Those who come from one address.
-struct Coming {
+struct LoginSource {
     inside: usize,
     bucket: TokenBucket,
 }
 
 /// One who is inside, until this is dropped.
-pub(super) struct Turn {
-    turnstile: &'static Turnstile,
+pub(super) struct LoginTurn {
+    turnstile: &'static LoginTurnstile,
     address: String,
 }
 
-impl Drop for Turn {
+impl Drop for LoginTurn {
     fn drop(&mut self) {
         if let Some(coming) = self.turnstile.addresses().get_mut(&self.address) {
             coming.inside = coming.inside.saturating_sub(1);
@@ -55,12 +55,12 @@ impl Drop for Turn {
 }
 
 /// Lets a login in, or sheds it where its address has too many.
-pub(super) fn enter(extensions: &Extensions) -> Result<Turn, Refusal> {
+pub(super) fn enter(extensions: &Extensions) -> Result<LoginTurn, Refusal> {
     GATE.enter(&Peer::place_of(extensions), GATE.now())
 }
 
-impl Turnstile {
-    fn addresses(&self) -> MutexGuard<'_, HashMap<String, Coming>> {
+impl LoginTurnstile {
+    fn addresses(&self) -> MutexGuard<'_, HashMap<String, LoginSource>> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,14 +69,14 @@ impl Turnstile {
         Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     }
 
-    fn enter(&'static self, from: &str, now: Timestamp) -> Result<Turn, Refusal> {
+    fn enter(&'static self, from: &str, now: Timestamp) -> Result<LoginTurn, Refusal> {
         let mut addresses = self.addresses();
         if addresses.len() >= ADDRESSES_MAX {
             addresses.retain(|_, it| it.inside > 0 || !it.bucket.is_full(LIMIT, now));
         }
         let is_crowded = addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(from);
         let address = if is_crowded { ALL_OTHERS } else { from }.to_owned();
-        let new = || Coming { inside: 0, bucket: LIMIT.bucket(now) };
+        let new = || LoginSource { inside: 0, bucket: LIMIT.bucket(now) };
         let coming = addresses.entry(address.clone()).or_insert_with(new);
         if let Err(seconds) = coming.bucket.ready(LIMIT, now) {
             return Err(overloaded().wait(seconds));
@@ -87,7 +87,7 @@ impl Turnstile {
             return Err(overloaded());
         }
         coming.inside += 1;
-        Ok(Turn { turnstile: self, address })
+        Ok(LoginTurn { turnstile: self, address })
     }
 }
 
@@ -96,7 +96,7 @@ impl Turnstile {
 mod tests {
     use super::*;
 
-    fn turnstile() -> &'static Turnstile {
+    fn turnstile() -> &'static LoginTurnstile {
         Box::leak(Box::default())
     }
 

@@ -52,7 +52,8 @@ fn without_name(text: &str, name: &str) -> String {
     let mut plain = String::new();
     let mut rest = 0;
     for (at, _) in text.match_indices(name) {
-        let (before, behind) = (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
+        let (before, behind) =
+            (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
         if !is_inside(before) && !is_inside(behind) {
             plain.push_str(&text[rest..at]);
             plain.push_str("NAME");
