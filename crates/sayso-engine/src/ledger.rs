@@ -342,7 +342,12 @@ pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<
     for row in &rows {
         check_is_covered(read, space, row)?;
     }
-    (!rows.is_empty()).then(|| PersonLog::of(&rows)).transpose()
+    // A credential that another made for them says nothing of how they were let in.
+    let mut is_told = false;
+    for row in &rows {
+        is_told |= !matches!(event::<PersonEvent>(row)?, PersonEvent::Introduced { .. });
+    }
+    is_told.then(|| PersonLog::of(&rows)).transpose()
 }
 
 /// Checks that a person's row and their passphrase are those of the log.
