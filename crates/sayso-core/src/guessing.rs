@@ -19,6 +19,12 @@ const NAME_MICROS: i64 = 3_000_000;
 /// So many guesses of a name may come at once.
 const NAME_BURST: i64 = 50;
 
+/// An address may be guessed from once in this time, whatever the names.
+const ADDRESS_MICROS: i64 = 1_000_000;
+
+/// So many guesses from an address may come at once.
+const ADDRESS_BURST: i64 = 100;
+
 /// The pause after so many wrong guesses, one after the other.
 pub fn pause_micros(failures: u32) -> i64 {
     match failures.checked_sub(SLIPS + 1) {
@@ -40,11 +46,25 @@ pub fn forgotten_before(now: Timestamp) -> Timestamp {
 /// Takes one guess out of the limit of a name, of which guesses are used up until `used_until`. Returns until when they
 /// are then, or as an error the moment from which another guess is taken.
 pub fn guess_name(used_until: Timestamp, now: Timestamp) -> Result<Timestamp, Timestamp> {
-    let free_at = used_until.plus_micros(-(NAME_BURST - 1) * NAME_MICROS);
+    take(used_until, now, NAME_MICROS, NAME_BURST)
+}
+
+/// The same for an address: names that a stranger makes up are no way around it.
+pub fn guess_address(used_until: Timestamp, now: Timestamp) -> Result<Timestamp, Timestamp> {
+    take(used_until, now, ADDRESS_MICROS, ADDRESS_BURST)
+}
+
+fn take(
+    used_until: Timestamp,
+    now: Timestamp,
+    each_micros: i64,
+    burst: i64,
+) -> Result<Timestamp, Timestamp> {
+    let free_at = used_until.plus_micros(-(burst - 1) * each_micros);
     if now < free_at {
         return Err(free_at);
     }
-    Ok(used_until.max(now).plus_micros(NAME_MICROS))
+    Ok(used_until.max(now).plus_micros(each_micros))
 }
 
 #[cfg(test)]
@@ -60,6 +80,19 @@ mod tests {
         let seconds: Vec<_> = (0..14).map(|n| pause_micros(n) / 1_000_000).collect();
         assert_eq!(seconds, [0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
         assert_eq!(pause_micros(u32::MAX), 60_000_000);
+    }
+
+    #[test]
+    fn an_address_has_a_burst_and_then_one_each_second() {
+        let mut used = second(0);
+        let mut taken = |now| {
+            let guess = guess_address(used, second(now));
+            used = guess.unwrap_or(used);
+            guess.is_ok()
+        };
+        assert_eq!((0..300).filter(|_| taken(1_000)).count(), 100);
+        assert_eq!((0..300).filter(|at| taken(1_000 + at / 3)).count(), 99);
+        assert!(taken(1_000_000));
     }
 
     #[test]

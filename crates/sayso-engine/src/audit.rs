@@ -7,7 +7,7 @@ use crate::{Desk, Error, LocalDesk, Result};
 pub use listed::ListedEntry;
 use made::Made;
 use sayso_core::audit::{Broken, Entry, Head, Mark, Outcome, Sealed, Verifier};
-use sayso_core::{Actor, Code, Deed, Refusal, SpaceId};
+use sayso_core::{Actor, Code, Deed, Refusal, SpaceId, Timestamp};
 use sayso_store::{EventRow, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -15,6 +15,9 @@ use std::io::{BufRead, Write};
 
 /// How many rows are read at a time.
 const ROWS_AT_ONCE: usize = 1_000;
+
+/// The events that the chain covers, and when each was written.
+type Marks = HashMap<Mark, Timestamp>;
 
 /// What a verification saw.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +65,36 @@ impl LocalDesk {
     pub fn audit_rows(&self, actor: &Actor, after: u64, limit: usize) -> Result<Vec<Sealed>> {
         self.check(actor, Deed::Audit, "export the audit")?;
         self.read(|read| Ok(read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?))
+    }
+
+    /// Entries after this one with what the log says of each, by their numbers; none for one that cannot be read.
+    pub fn audit_listed(
+        &self,
+        actor: &Actor,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Option<ListedEntry>)>> {
+        self.check(actor, Deed::Audit, "read the audit")?;
+        self.read(|read| {
+            let rows = read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?;
+            let mut all = Vec::with_capacity(rows.len());
+            for row in &rows {
+                let entry = read_entry(row).ok().map(|entry| listed::listed(read, entry));
+                all.push((row.seq, entry.transpose()?));
+            }
+            Ok(all)
+        })
+    }
+
+    /// Writes down that a person took the chain for the right one, though it went on to this entry when it was seen
+    /// before.
+    pub fn accept_older(&self, actor: &Actor, seen: u64) -> Result<()> {
+        self.check(actor, Deed::Answer, "take an older copy for the right one")?;
+        self.submit(actor, move |batch| {
+            let reason = format!("it was seen up to entry {seen} before");
+            batch.about("audit.accepted", "an older copy", None, &reason);
+            Ok(())
+        })
     }
 
     /// Where the chain ends.
@@ -194,9 +227,9 @@ fn verify_chain(
     name: &str,
     report: &mut Report,
     progress: &impl Fn(u64),
-) -> Result<(HashSet<Mark>, Older)> {
+) -> Result<(Marks, Older)> {
     let mut verifier = Verifier::new(space);
-    let (mut marks, mut older) = (HashSet::new(), Older::default());
+    let (mut marks, mut older) = (Marks::new(), Older::default());
     loop {
         let rows = read.audit_after(space, report.entries, ROWS_AT_ONCE)?;
         if rows.is_empty() {
@@ -205,7 +238,7 @@ fn verify_chain(
         for row in &rows {
             let entry = verifier.next(row).map_err(broken)?;
             older.note(&entry);
-            marks.extend(entry.events);
+            marks.extend(entry.events.into_iter().map(|mark| (mark, entry.at)));
             report.entries += 1;
         }
         progress(report.entries);
@@ -220,7 +253,7 @@ fn verify_chain(
 fn verify_events(
     read: &mut Read<'_>,
     space: SpaceId,
-    marks: &HashSet<Mark>,
+    marks: &Marks,
     older: &Older,
     report: &mut Report,
     progress: &impl Fn(u64),
@@ -233,7 +266,7 @@ fn verify_events(
         let Some(last) = rows.last() else { break };
         (stream, version) = (last.stream.clone(), last.version);
         for row in rows {
-            if !marks.contains(&Mark::of(&row.stream, row.version, &row.body)) {
+            if marks.get(&Mark::of(&row.stream, row.version, &row.body)) != Some(&row.at) {
                 let which = format!("{} event {}", row.stream, row.version);
                 return Err(tampered(&format!("{which} is not what the audit covers")).into());
             }

@@ -106,7 +106,7 @@ impl Batch<'_, '_> {
         let mut names: Vec<_> = people.iter().cloned().collect();
         let mut known = people;
         while let Some(name) = names.pop() {
-            for (by, at) in self.write.introductions(self.space, &name)? {
+            for (by, at) in crate::ledger::introductions(self.write, self.space, &name)? {
                 if known.insert(by.clone()) {
                     names.push(by.clone());
                 }

@@ -12,7 +12,7 @@ use sayso_core::text::shorten;
 use sayso_core::{
     Actor, Code, FlowId, GateId, Refusal, Role, RunId, SpaceId, TaskId, Timestamp, Verdict,
 };
-use sayso_store::{Delivery, GateFilter, Handles, Notice, RequestRow, Setting, Write};
+use sayso_store::{Delivery, Handles, Notice, RequestRow, Setting, Write};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,7 @@ const HISTORY_BYTES_MAX: usize = 4 * 1024 * 1024;
 const LONG_TEXT_BYTES_MIN: usize = 1024;
 
 /// So much of a reason is in an entry of the audit. The whole of it is in the event.
-const REASON_CHARS_MAX: usize = 2_000;
-
-/// So many ended gates of a task are looked at for an answer on its way, the last ones first.
-const ENDED_MAX: usize = 200;
+pub(crate) const REASON_CHARS_MAX: usize = 2_000;
 
 /// What is being decided in one transaction. Nothing is written before [`Batch::commit`].
 pub(crate) struct Batch<'w, 'c> {
@@ -243,9 +240,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         if self.actor.role != Role::Agent || !command.moves_away() {
             return Ok(());
         }
-        let filter =
-            GateFilter { task: Some(id), ended: true, limit: ENDED_MAX, ..GateFilter::default() };
-        let gates = self.write.gates(self.space, &filter)?.items;
+        let gates = self.write.gates_undelivered(id)?;
         let actor = self.actor;
         match self.task(id)? {
             Some(task) => Ok(task::check_is_heard(task, command, actor, &gates)?),

@@ -299,6 +299,11 @@ desk! {
         fn audit_entries(limit: usize) -> Vec<ListedEntry>, Anyone;
         /// Entries of the audit as they were written, after this one.
         fn audit_rows(after: u64, limit: usize) -> Vec<Sealed>, Anyone;
+        /// Writes down that a person took the chain for the right one, though it went on to this entry when it was seen
+        /// before.
+        fn accept_older(seen: u64) -> (), Anyone;
+        /// Entries after this one with what the log says of each, by their numbers; none for one that cannot be read.
+        fn audit_listed(after: u64, limit: usize) -> Vec<(u64, Option<ListedEntry>)>, Anyone;
         /// Where the audit ends.
         fn audit_head() -> Head, Anyone;
         /// What happened after an entry, as far as the actor may know; without one, where it ends. An
@@ -658,6 +663,14 @@ impl Desk {
         match &self.side {
             Side::Local(desk) => desk.authenticate(secret, door),
             Side::Remote(desk) => desk.authenticate(secret, door),
+        }
+    }
+
+    /// Counts something that an agent does and that writes nothing as a write. A server counts for itself.
+    pub fn count_call(&self, actor: &Actor) -> Result<()> {
+        match &self.side {
+            Side::Local(desk) => desk.count_call(actor),
+            Side::Remote(_) => Ok(()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::ledger;
-use crate::people::{Guess, PEOPLE_MAX, TOKENS_MAX, is_good};
+use crate::people::{Guess, is_good};
 use crate::{Error, LocalDesk, NewRun, Page, Result, Token, World};
 use argon2::Argon2;
 use argon2::password_hash::PasswordHasher;
@@ -383,11 +383,10 @@ fn check_is_own_or_new(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
     if actor.name == name {
         return Ok(());
     }
-    let is_let_in = batch.write.people(batch.space, PEOPLE_MAX)?.iter().any(|it| it.name == name);
-    let tokens = batch.write.tokens(batch.space, None, TOKENS_MAX)?.items;
+    let is_let_in = batch.write.person(batch.space, name)?.is_some();
+    let tokens = batch.write.tokens_of(batch.space, name)?;
     let is_anothers = |token: &Token| {
-        let is_theirs = token.role == Role::Human && token.name == name;
-        is_theirs && token.launcher != actor.name && is_good(token, batch.at)
+        token.role == Role::Human && token.launcher != actor.name && is_good(token, batch.at)
     };
     if !is_let_in && !tokens.iter().any(is_anothers) {
         return Ok(());
@@ -403,8 +402,7 @@ fn check_is_own_or_new(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
 
 /// Lists show who asks by name: an agent of a person's name would be taken for them.
 fn check_is_no_persons_name(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
-    let people = batch.write.people(batch.space, PEOPLE_MAX)?;
-    if people.iter().all(|person| person.name != name) {
+    if batch.write.person(batch.space, name)?.is_none() {
         return Ok(());
     }
     Err(Refusal::new(Code::BadValue, format!("{name} is a person here, and no name for an agent"))

@@ -5,14 +5,12 @@ use crate::batch::Batch;
 use crate::load::{check_covers, check_is_covered, event, tampered};
 use crate::{Result, SettingKind, Token};
 use sayso_core::audit::{Outcome, Verifier};
-use sayso_core::{Digest, Role, RunId, SpaceId, TokenId};
-use sayso_store::{Credential, EventRow, Known, Read, Setting, SettingRows};
+use sayso_core::run::{self, Run, State};
+use sayso_core::{Digest, Role, RunId, SpaceId, Timestamp, TokenId};
+use sayso_store::{Credential, EventRow, Invitation, Known, Read, Setting, SettingRows};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-
-/// More credentials than this do not belong to one run, agent or person.
-const TOKENS_MAX: usize = 10_000;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The event with which a credential was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +29,11 @@ impl Minting {
 
     fn with_secret(token: &Token) -> Self {
         Self { secret: Digest::of_bytes(token.hash.as_bytes()), ..Self::of(token) }
+    }
+
+    /// The run whose agent it is for.
+    pub(crate) fn run(&self) -> Option<RunId> {
+        self.token.run
     }
 
     /// Whether a row is what was made, apart from its end.
@@ -52,8 +55,19 @@ pub(crate) struct PersonLog {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum PersonEvent {
-    Joined { is_admin: bool },
-    PassphraseSet { hash: Digest },
+    Joined {
+        is_admin: bool,
+        /// Who let them in. Older versions kept that with the invitation alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A credential was made for them by another.
+    Introduced {
+        by: String,
+    },
+    PassphraseSet {
+        hash: Digest,
+    },
     Dismissed,
 }
 
@@ -63,9 +77,10 @@ impl PersonLog {
         let mut log = Self::default();
         for row in rows {
             match event::<PersonEvent>(row)? {
-                PersonEvent::Joined { is_admin } => {
+                PersonEvent::Joined { is_admin, .. } => {
                     log.admin = Some(is_admin || log.admin.unwrap_or_default());
                 }
+                PersonEvent::Introduced { .. } => {}
                 PersonEvent::PassphraseSet { hash } => log.passphrase = Some(hash),
                 PersonEvent::Dismissed => log = Self::default(),
             }
@@ -91,6 +106,10 @@ impl Batch<'_, '_> {
     /// Writes a credential, and the event that says which it is.
     pub(crate) fn add_token(&mut self, token: &Token) -> Result<()> {
         self.record(&token_stream(token.id), 1, &Minting::with_secret(token))?;
+        if token.role == Role::Human && token.launcher != token.name {
+            let introduced = PersonEvent::Introduced { by: token.launcher.clone() };
+            self.record_next(&person_stream(self.space, &token.name), &introduced)?;
+        }
         Ok(self.write.add_token(token)?)
     }
 
@@ -102,9 +121,8 @@ impl Batch<'_, '_> {
 
     /// Ends the credential of this id.
     pub(crate) fn revoke_token_of(&mut self, id: TokenId) -> Result<()> {
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        match all.iter().find(|token| token.id == id) {
-            Some(token) => self.revoke_token(token),
+        match self.write.token_by_id(self.space, id)? {
+            Some(token) => self.revoke_token(&token),
             None => Ok(()),
         }
     }
@@ -119,8 +137,8 @@ impl Batch<'_, '_> {
 
     /// Ends every credential of an agent.
     pub(crate) fn revoke_tokens_of_agent(&mut self, agent: &str) -> Result<()> {
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        for token in all.iter().filter(|token| token.role == Role::Agent && token.name == agent) {
+        let all = self.write.tokens_of(self.space, agent)?;
+        for token in all.iter().filter(|token| token.role == Role::Agent) {
             self.note_revocation(token)?;
         }
         Ok(self.write.revoke_tokens_for(self.space, agent, self.at)?)
@@ -135,9 +153,22 @@ impl Batch<'_, '_> {
         self.record_next(&token_stream(token.id), &json!({"event": "revoked"}))
     }
 
+    /// Keeps an invitation, and the event that says which it is.
+    pub(crate) fn add_invitation(&mut self, invitation: &Invitation) -> Result<()> {
+        let stream = invitation_stream(&invitation.hash);
+        self.record(&stream, 1, &InvitationEvent::of(invitation))?;
+        Ok(self.write.add_invitation(invitation)?)
+    }
+
+    /// Uses an invitation up. Whether it was there to be used.
+    pub(crate) fn use_invitation(&mut self, hash: &str) -> Result<bool> {
+        self.record_next(&invitation_stream(hash), &InvitationEvent::Used)?;
+        Ok(self.write.use_invitation(hash, self.at)?)
+    }
+
     /// Lets a person in.
-    pub(crate) fn put_person(&mut self, known: &Known) -> Result<()> {
-        let joined = PersonEvent::Joined { is_admin: known.is_admin };
+    pub(crate) fn put_person(&mut self, known: &Known, by: &str) -> Result<()> {
+        let joined = PersonEvent::Joined { is_admin: known.is_admin, by: Some(by.to_owned()) };
         self.record_next(&person_stream(self.space, &known.name), &joined)?;
         Ok(self.write.put_person(self.space, known)?)
     }
@@ -152,11 +183,79 @@ impl Batch<'_, '_> {
     /// Lets a person in no more.
     pub(crate) fn drop_person(&mut self, name: &str) -> Result<bool> {
         self.record_next(&person_stream(self.space, name), &PersonEvent::Dismissed)?;
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        for token in all.iter().filter(|token| token.role != Role::Agent && token.name == name) {
+        let all = self.write.tokens_of(self.space, name)?;
+        for token in all.iter().filter(|token| token.role != Role::Agent) {
             self.note_revocation(token)?;
         }
         Ok(self.write.drop_person(self.space, name, self.at)?)
+    }
+}
+
+/// Who let a person in and when, by the log, and by the rows of older versions: what is changed of a row hides nothing.
+pub(crate) fn introductions(
+    read: &mut Read<'_>,
+    space: SpaceId,
+    name: &str,
+) -> Result<BTreeSet<(String, Timestamp)>> {
+    let mut all: BTreeSet<_> = read.introductions(space, name)?.into_iter().collect();
+    for row in read.events(&person_stream(space, name))? {
+        check_is_covered(read, space, &row)?;
+        let by = match event::<PersonEvent>(&row)? {
+            PersonEvent::Joined { by, .. } => by,
+            PersonEvent::Introduced { by } => Some(by).filter(|by| by != name),
+            PersonEvent::PassphraseSet { .. } | PersonEvent::Dismissed => None,
+        };
+        all.extend(by.map(|by| (by, row.at)));
+    }
+    Ok(all)
+}
+
+/// An event of an invitation.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum InvitationEvent {
+    Invited { name: Option<String>, is_admin: bool, by: String, expires_at: Timestamp },
+    Used,
+}
+
+impl InvitationEvent {
+    fn of(invitation: &Invitation) -> Self {
+        let Invitation { name, is_admin, invited_by, expires_at, .. } = invitation.clone();
+        Self::Invited { name, is_admin, by: invited_by, expires_at }
+    }
+}
+
+pub(crate) fn invitation_stream(hash: &str) -> String {
+    format!("invitation/{}", Digest::of_bytes(hash.as_bytes()))
+}
+
+/// Checks that an invitation is what its events made it. One without events lets nobody in.
+pub(crate) fn check_invitation(
+    read: &mut Read<'_>,
+    space: SpaceId,
+    invitation: &Invitation,
+) -> Result<bool> {
+    let stream = invitation_stream(&invitation.hash);
+    let rows = read.events(&stream)?;
+    for row in &rows {
+        check_is_covered(read, space, row)?;
+    }
+    match rows.as_slice() {
+        [] => Ok(false),
+        rows => check_invitation_rows(invitation, rows).map(|()| true),
+    }
+}
+
+/// The same with events that are covered.
+pub(crate) fn check_invitation_rows(invitation: &Invitation, rows: &[EventRow]) -> Result<()> {
+    let made = rows.first().map(event::<InvitationEvent>).transpose()?;
+    let was_used = rows.len() > 1;
+    match made == Some(InvitationEvent::of(invitation)) && was_used == invitation.used_at.is_some()
+    {
+        true => Ok(()),
+        false => {
+            Err(tampered(&invitation_stream(&invitation.hash), "its row is not what was made"))
+        }
     }
 }
 
@@ -184,11 +283,11 @@ pub(crate) fn credential(
     Ok(Some(found))
 }
 
-/// A credential without an event is one of an older version: its entry says for whom it was made. That of an
-/// agent may have none of its own; it is the weakest there is.
+/// A credential without an event is one of an older version: its entry says for whom it was made. That of an agent in a
+/// run had none of its own: it counts with the run.
 fn check_older(read: &mut Read<'_>, token: &Token) -> Result<()> {
     let stream = token_stream(token.id);
-    let mut is_made = token.role == Role::Agent;
+    let mut is_made = is_of_older_run(read, token)?;
     for sealed in read.entries_of_token(token)? {
         let Ok(entry) = Verifier::behind(token.space, &sealed).next(&sealed) else { continue };
         if entry.events.iter().any(|mark| mark.stream == stream) {
@@ -203,6 +302,34 @@ fn check_older(read: &mut Read<'_>, token: &Token) -> Result<()> {
     }
 }
 
+/// Whether a credential without an event is that of an agent whose run goes on. A run of this version has one with an
+/// event.
+fn is_of_older_run(read: &mut Read<'_>, token: &Token) -> Result<bool> {
+    let Some(id) = token.run else { return Ok(false) };
+    let mut run: Option<Run> = None;
+    for row in read.events(&format!("run/{id}"))? {
+        check_is_covered(read, token.space, &row)?;
+        run = run::apply(run, &event(&row)?, row.at);
+    }
+    if !run.is_some_and(|run| run.state == State::Running && is_for(token, &run)) {
+        return Ok(false);
+    }
+    for other in read.tokens_of_run(id)? {
+        if !read.events(&token_stream(other.id))?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a credential is one that a run gives its agent.
+pub(crate) fn is_for(token: &Token, run: &Run) -> bool {
+    let started = &run.started;
+    let is_run = token.run == Some(started.id) && token.task == Some(started.task);
+    let is_agent = token.role == Role::Agent && token.name == started.agent;
+    is_run && is_agent && token.launcher == started.launcher && token.scopes.is_none()
+}
+
 /// Whether the words of an entry are about a credential of this role and holder.
 pub(crate) fn names(reason: &str, token: &Token) -> bool {
     let words = format!("{} for {}", token.role.as_str(), token.name);
@@ -215,7 +342,12 @@ pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<
     for row in &rows {
         check_is_covered(read, space, row)?;
     }
-    (!rows.is_empty()).then(|| PersonLog::of(&rows)).transpose()
+    // A credential that another made for them says nothing of how they were let in.
+    let mut is_told = false;
+    for row in &rows {
+        is_told |= !matches!(event::<PersonEvent>(row)?, PersonEvent::Introduced { .. });
+    }
+    is_told.then(|| PersonLog::of(&rows)).transpose()
 }
 
 /// Checks that a person's row and their passphrase are those of the log.

@@ -126,7 +126,7 @@ pub(crate) fn check_covers(space: SpaceId, entry: Option<&Sealed>, row: &EventRo
         sealed.seq == row.audit
             && Verifier::behind(space, sealed)
                 .next(sealed)
-                .is_ok_and(|entry| entry.events.contains(&mark))
+                .is_ok_and(|entry| entry.at == row.at && entry.events.contains(&mark))
     };
     if entry.is_some_and(covers) {
         return Ok(());

@@ -1,6 +1,6 @@
 //! The desk of a store that is here: the only place that writes. Everything else asks it to.
 
-use crate::batch::{Batch, Trace};
+use crate::batch::{Batch, REASON_CHARS_MAX, Trace};
 use crate::deadline::{CallDeadline, settled};
 use crate::errand::{Errand, Part};
 use crate::pace::Pace;
@@ -9,6 +9,7 @@ use crate::shown::{Remembered, Shown};
 use crate::sight::Reader;
 use crate::{Error, Result, World};
 use sayso_core::audit::{Entry, Head, Outcome};
+use sayso_core::text::shorten;
 use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, Role, SpaceId, TokenId};
 use sayso_store::{Foresight, Place, Read, Store};
 use serde::Serialize;
@@ -19,6 +20,9 @@ use std::time::{Duration, Instant};
 
 /// How often the desk looks again after somebody else wrote first.
 const ATTEMPTS_MAX: u32 = 5;
+
+/// So much of a name is in the entry of a refusal. Names that are taken are no longer.
+const NAME_CHARS_MAX: usize = 200;
 
 /// Hears where a chain ended before a write and where it ends now.
 pub type HeadKeeper = Arc<dyn Fn(&LocalDesk, &Head, &Head) + Send + Sync>;
@@ -88,6 +92,13 @@ impl LocalDesk {
     #[must_use]
     pub fn with_head_keeper(mut self, keeper: HeadKeeper) -> Self {
         self.head_keeper = Some(keeper);
+        self
+    }
+
+    /// The same desk; nothing hears where the chain ends.
+    #[must_use]
+    pub fn without_head_keeper(mut self) -> Self {
+        self.head_keeper = None;
         self
     }
 
@@ -286,8 +297,10 @@ impl LocalDesk {
         if !refusal.is_about_authority() || is_to_come_again {
             return;
         }
-        let (world, space, actor) = (self.world.clone(), self.space, actor.clone());
-        let (code, reason) = (refusal.code.as_str(), refusal.message.clone());
+        // Both may be as long as the request they came with.
+        let actor = Actor { name: shorten(&actor.name, NAME_CHARS_MAX), ..actor.clone() };
+        let (world, space) = (self.world.clone(), self.space);
+        let (code, reason) = (refusal.code.as_str(), shorten(&refusal.message, REASON_CHARS_MAX));
         let desk = self.clone();
         let _ = self.store.write(move |write| {
             write.lock(space)?;

@@ -188,6 +188,16 @@ impl LocalDesk {
         Ok(may)
     }
 
+    /// Counts something that an agent does and that writes nothing as a write, or refuses it where it does too much.
+    pub fn count_call(&self, actor: &Actor) -> Result<()> {
+        self.read(|read| {
+            let taken = self.may_write(read, actor, self.now())?;
+            Ok(taken.map_err(|wait| too_many_writes(actor, wait))?)
+        })?;
+        self.spend_write(actor, 1);
+        Ok(())
+    }
+
     fn may_write(
         &self,
         read: &mut Read<'_>,
@@ -245,15 +255,7 @@ impl Batch<'_, '_> {
     pub(crate) fn check_write_pace(&mut self) -> sayso_store::Result<Answer> {
         let (desk, actor, now) = (self.desk, self.actor, self.at);
         let taken = desk.may_write(self.write, actor, now)?;
-        Ok(taken.map_err(|(secs, most)| {
-            let message = format!(
-                "agent {} writes more than {most} times a minute, a long text counting as several; the next write is taken in {secs} s",
-                actor.name
-            );
-            Refusal::new(Code::TooManyWrites, message)
-                .wait(secs)
-                .hint("wait that long and try again; put long texts into files of the project and name them")
-        }))
+        Ok(taken.map_err(|wait| too_many_writes(actor, wait)))
     }
 
     /// Counts what is about to be written, and how long it is.
@@ -263,6 +265,17 @@ impl Batch<'_, '_> {
             (_, bytes) => self.desk.spend_write(self.actor, write_cost(bytes)),
         }
     }
+}
+
+/// The refusal of an agent that does more than so much a minute, and after how many seconds it may go on.
+fn too_many_writes(actor: &Actor, (secs, most): (u32, u32)) -> Refusal {
+    let message = format!(
+        "agent {} writes more than {most} times a minute, a long text counting as several; the next write is taken in {secs} s",
+        actor.name
+    );
+    Refusal::new(Code::TooManyWrites, message).wait(secs).hint(
+        "wait that long and try again; put long texts into files of the project and name them",
+    )
 }
 
 #[cfg(test)]

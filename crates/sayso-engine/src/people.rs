@@ -10,7 +10,9 @@ use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Statione
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
 use sayso_core::gate::{Command, can_be_answered_by};
-use sayso_core::guessing::{forgotten_before, guess_name, is_forgotten, pause_micros};
+use sayso_core::guessing::{
+    forgotten_before, guess_address, guess_name, is_forgotten, pause_micros,
+};
 use sayso_core::run::State;
 use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
 use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey, Read};
@@ -29,17 +31,14 @@ const ENTRY: &str = "entry";
 /// How long a login counts.
 const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
-/// How many tokens are looked at for one's own.
-pub(crate) const TOKENS_MAX: usize = 10_000;
-
 /// How many names a refusal shows.
 const NAMES_SHOWN_MAX: usize = 10;
 
 /// How many open gates are looked at for whom they wait.
 const GATES_MAX: usize = 1_000;
 
-/// More people than this do not belong to one space.
-pub(crate) const PEOPLE_MAX: usize = 10_000;
+/// More people than this are in no list: names are asked for one by one where something rests on them.
+const PEOPLE_MAX: usize = 1_000_000;
 
 /// A hash of nothing anybody could type, so that a name that is not known takes as long as one that is.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2F5c28gaGFzIG5vIG9uZQ$\
@@ -155,7 +154,7 @@ impl LocalDesk {
             };
             let whom = name.as_deref().unwrap_or("the first admin");
             batch.about("person.invited", whom, None, if is_admin { "admin" } else { "" });
-            batch.write.add_invitation(&invitation)?;
+            batch.add_invitation(&invitation)?;
             if let Some(name) = &name {
                 batch.welcome(name)?;
             }
@@ -196,50 +195,54 @@ impl LocalDesk {
             others.remove(&gone);
         }
         let mut agents = self.names_set(read, SettingKind::Agent)?;
-        let now = self.now();
-        for token in read.tokens(self.space, None, TOKENS_MAX)?.items {
-            match token.role {
-                Role::Human if is_good(&token, now) => others.insert(token.name),
-                Role::Agent => agents.insert(token.name),
-                _ => false,
-            };
-        }
+        let good = read.tokens_good(self.space, Role::Human, self.now())?;
+        others.extend(good.into_iter().map(|token| token.name));
+        agents.extend(read.token_names(self.space, Role::Agent)?);
         Ok(Names { people, others, agents })
     }
 
     /// Lets somebody in by a code: they set their passphrase and are logged in. The code is used up.
     pub fn join(&self, code: &str, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
-        // Codes are long enough that nobody guesses one; trying takes as long as for a passphrase.
-        let hash = passphrase_hash(passphrase)?;
         let (code, name) = (digest_of(&normal(code)), name.to_owned());
+        // Codes are long enough that nobody guesses one. A wrong one costs no hash, and leaves nothing behind.
+        self.read(|read| self.check_code(read, &code, &name))?;
+        let hash = passphrase_hash(passphrase)?;
         let actor = self.person(&name, Proof::Passphrase);
         let login = self.new_login(&name, way);
         self.submit(&actor, move |batch| {
-            let invitation = batch.write.invitation(&code)?;
-            let is_good = |i: &Invitation| {
-                let is_meant = i.name.as_ref().is_none_or(|meant| *meant == name);
-                i.space == batch.space && i.used_at.is_none() && batch.at < i.expires_at && is_meant
-            };
-            let people = batch.write.people(batch.space, PEOPLE_MAX)?;
-            let is_settled = people.iter().any(|known| known.is_admin);
-            let bad_code = || if is_settled { bad_code() } else { bad_first_code() };
-            let invitation = invitation.filter(is_good).ok_or_else(bad_code)?;
-            batch.desk.check_person_name(batch.write, &name)?;
-            // By a code that names nobody, nobody takes another's name, and nobody is the first after another.
-            let is_known = batch.write.passphrase(batch.space, &name)?.is_some();
-            if (is_known || is_settled) && invitation.name.is_none() {
-                return Err(bad_code().into());
-            }
-            if !batch.write.use_invitation(&code, batch.at)? {
+            let invitation = batch.desk.check_code(batch.write, &code, &name)?;
+            if !batch.use_invitation(&code)? {
                 return Err(bad_code().into());
             }
             batch.about("person.joined", &name, None, &format!("by {}", invitation.invited_by));
             let (is_admin, joined_at) = (invitation.is_admin, batch.at);
             let known = Known { name: name.clone(), is_admin, joined_at };
-            batch.put_person(&known)?;
+            batch.put_person(&known, &invitation.invited_by)?;
             batch.put_passphrase(&name, &hash)?;
             login.write(batch)
         })
+    }
+
+    /// The invitation with this code, if it lets somebody in under this name now.
+    fn check_code(&self, read: &mut Read<'_>, code: &str, name: &str) -> Result<Invitation> {
+        let is_settled = !read.admins(self.space)?.is_empty();
+        let bad_code = || if is_settled { bad_code() } else { bad_first_code() };
+        let now = self.now();
+        let is_good = |i: &Invitation| {
+            let is_meant = i.name.as_deref().is_none_or(|meant| meant == name);
+            i.space == self.space && i.used_at.is_none() && now < i.expires_at && is_meant
+        };
+        let invitation = read.invitation(code)?.filter(is_good).ok_or_else(bad_code)?;
+        if !ledger::check_invitation(read, self.space, &invitation)? {
+            return Err(bad_code().into());
+        }
+        self.check_person_name(read, name)?;
+        // By a code that names nobody, nobody takes another's name, and nobody is the first after another.
+        let is_known = read.passphrase(self.space, name)?.is_some();
+        if (is_known || is_settled) && invitation.name.is_none() {
+            return Err(bad_code().into());
+        }
+        Ok(invitation)
     }
 
     /// Logs a person in by their passphrase. `from` names the place they come from, such as an address.
@@ -250,6 +253,8 @@ impl LocalDesk {
         from: &str,
         way: LoginFor,
     ) -> Result<Minted> {
+        // A name that no person can have is not counted, and not written anywhere.
+        check_token_name(name).map_err(|_| bad_passphrase())?;
         let actor = self.person(name, Proof::Passphrase);
         self.guess(&actor, passphrase, Guess::LogIn { from }).map_err(|refused| {
             match refused.code() {
@@ -311,8 +316,8 @@ impl LocalDesk {
     /// Ends a person's own login. A token that somebody made for them stays.
     pub fn end_login(&self, actor: &Actor, id: TokenId) -> Result<()> {
         self.submit(actor, move |batch| {
-            let mut all = batch.write.tokens(batch.space, None, TOKENS_MAX)?.items.into_iter();
-            let own = all.find(|token| token.id == id && token.launcher == token.name);
+            let found = batch.write.token_by_id(batch.space, id)?;
+            let own = found.filter(|token| token.launcher == token.name);
             let Some(token) = own else { return Ok(()) };
             batch.about("person.logged_out", &token.name, None, "");
             batch.revoke_token(&token)
@@ -324,9 +329,17 @@ impl LocalDesk {
     pub(crate) fn guess(&self, actor: &Actor, given: &str, guess: Guess<'_>) -> Result<()> {
         let (space, name) = (self.space, actor.name.clone());
         let (key, name_key) = guess.keys(&name);
+        let (address_key, is_strangers) = (guess.address_key(), guess.address_key().is_some());
         let (world, place_key) = (self.world.clone(), key.clone());
         let stored = self.store.write(move |write| {
             let now = world.now();
+            // Before anything is kept for a name that a stranger may have made up.
+            if let Some(key) = &address_key {
+                match guess_address(write.guesses(space, key)?.until, now) {
+                    Ok(until) => write.put_guesses(space, key, Guesses { failures: 0, until })?,
+                    Err(free_at) => return Ok(Err(too_many(now, free_at))),
+                }
+            }
             let before = |guesses: Guesses| match is_forgotten(guesses.until, now) {
                 true => Guesses::NONE,
                 false => guesses,
@@ -364,7 +377,15 @@ impl LocalDesk {
             None => Refusal::new(Code::Passphrase, format!("{} has set no passphrase", actor.name))
                 .hint("set one with: sayso unlock --set"),
         };
-        self.note_refusal(actor, &refusal);
+        // What strangers call themselves is no news of this space.
+        if stored.is_some() || !is_strangers {
+            self.note_refusal(actor, &refusal);
+        } else {
+            // It takes as long as if it were written down, so that the time does not tell who is here.
+            self.store.write(move |write| write.lock(space).map(drop))?;
+            self.store
+                .write(move |write| write.forget_guesses(space, Timestamp::from_micros(0)))?;
+        }
         Err(refusal.into())
     }
 
@@ -375,9 +396,8 @@ impl LocalDesk {
 
     /// Whether this person looks after the space.
     pub fn is_admin(&self, name: &str) -> Result<bool> {
-        let is_one = |known: &Known| known.name == name && known.is_admin;
         self.read(|read| {
-            let is_admin = read.people(self.space, PEOPLE_MAX)?.iter().any(is_one);
+            let is_admin = read.person(self.space, name)?.is_some_and(|known| known.is_admin);
             ledger::check_person(read, self.space, name, is_admin, None)?;
             Ok(is_admin)
         })
@@ -389,9 +409,9 @@ impl LocalDesk {
         self.read(|read| {
             let known = read.people(self.space, PEOPLE_MAX)?;
             let mut found: BTreeMap<String, Timestamp> = BTreeMap::new();
-            for token in read.tokens(self.space, None, TOKENS_MAX)?.items {
+            for token in read.tokens_good(self.space, Role::Human, now)? {
                 let is_known = known.iter().any(|known| known.name == token.name);
-                if token.role == Role::Human && is_good(&token, now) && !is_known {
+                if !is_known {
                     let since = found.entry(token.name).or_insert(token.created_at);
                     *since = token.created_at.min(*since);
                 }
@@ -407,9 +427,7 @@ impl LocalDesk {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Govern, "send people away")?;
-            let all = batch.write.people(batch.space, PEOPLE_MAX)?;
-            let mut admins = all.iter().filter(|known| known.is_admin);
-            if admins.clone().count() == 1 && admins.any(|admin| admin.name == name) {
+            if batch.write.admins(batch.space)? == [name.as_str()] {
                 let message = format!("{name} is the only one who looks after the space");
                 return Err(Refusal::new(Code::WrongState, message)
                     .hint("let somebody else do it first: sayso people invite NAME --admin")
@@ -469,16 +487,12 @@ impl Batch<'_, '_> {
 
     /// Ends what somebody made for others, and what was made with that in turn.
     fn end_tokens_made_by(&mut self, name: &str, came: &mut Dismissed) -> Result<()> {
-        let all = self.write.tokens(self.space, None, TOKENS_MAX)?.items;
-        let mut live: Vec<_> = all.into_iter().filter(|token| is_good(token, self.at)).collect();
         let rules = self.desk.rules(self.write)?;
         let stationed = rules.of::<Stationed>(SettingKind::Station);
         let mut makers = vec![name.to_owned()];
         while let Some(maker) = makers.pop() {
-            let (made, others): (Vec<_>, Vec<_>) =
-                live.into_iter().partition(|t| t.launcher == maker && t.name != maker);
-            live = others;
-            for token in made {
+            let (made, now) = (self.write.tokens_made_by(self.space, &maker)?, self.at);
+            for token in made.into_iter().filter(|token| is_good(token, now)) {
                 let words = format!("{} ({} {})", token.handle, token.role.as_str(), token.name);
                 let is_stationed = stationed.iter().any(|(_, at)| at.token == token.id);
                 if is_stationed || self.is_at_work(&token)? {
@@ -488,14 +502,17 @@ impl Batch<'_, '_> {
                 self.about("token.revoked", &token.handle, None, &format!("{name} was sent away"));
                 self.revoke_token(&token)?;
                 came.ended.push(words);
-                let has_another =
-                    live.iter().any(|t| t.role == Role::Admin && t.name == token.name);
-                if token.role == Role::Admin && !has_another {
+                if token.role == Role::Admin && !self.has_admin_token(&token.name)? {
                     makers.push(token.name);
                 }
             }
         }
         Ok(())
+    }
+
+    fn has_admin_token(&mut self, name: &str) -> Result<bool> {
+        let all = self.write.tokens_of(self.space, name)?;
+        Ok(all.iter().any(|token| token.role == Role::Admin && is_good(token, self.at)))
     }
 
     fn is_at_work(&mut self, token: &Token) -> Result<bool> {
@@ -670,6 +687,14 @@ pub(crate) enum Guess<'a> {
 }
 
 impl Guess<'_> {
+    /// The key under which guesses from this address count, whatever the names.
+    fn address_key(self) -> Option<String> {
+        match self {
+            Guess::LogIn { from } => Some(format!("address {from}")),
+            Guess::Unlock { .. } | Guess::Change => None,
+        }
+    }
+
     /// The key under which guesses of this person count at this place and, for strangers, at all places together. The
     /// word in front keeps one purpose from passing for another.
     fn keys(self, name: &str) -> (String, Option<String>) {
@@ -709,6 +734,9 @@ mod tests {
         let names: BTreeSet<_> = all.iter().filter_map(|(_, name)| name.as_ref()).collect();
         assert_eq!(names.len(), 2, "one for each name");
         assert!(places.is_disjoint(&names));
+        let address = Guess::LogIn { from: "10.0.0.1" }.address_key().unwrap_or_default();
+        assert!(!places.contains(&address) && !names.contains(&address));
+        assert_eq!(Guess::Unlock { place }.address_key(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use crate::identity::digest_of;
 use crate::{LocalDesk, Result};
 use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Code, Deed, Door, GateId, Proof, Refusal, Role, Timestamp};
+use sayso_core::{Actor, Code, Deed, GateId, Proof, Refusal, Timestamp};
 use sayso_store::Ceremony;
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,8 @@ const PASSKEYS_MAX: usize = 20;
 /// How long the name of a passkey may be.
 const LABEL_CHARS_MAX: usize = 80;
 
-/// So many people come in by a touch at one time.
+/// So many people come in by a touch from one address at one time.
 const ENTRIES_MAX: usize = 1_000;
-
-/// The name of whoever has not said yet who they are; nobody has it.
-const NOBODY: &str = "";
 
 /// What a touch is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,9 +91,26 @@ impl LocalDesk {
 
     /// Asks for a touch; `state` is what the answer is checked with.
     pub fn ask_for_touch(&self, actor: &Actor, about: &TouchFor, state: String) -> Result<Touch> {
+        self.ask_for(&actor.name, about, state, None)
+    }
+
+    /// Asks for the touch of one who comes in. Nobody is known yet, so what was asked for from this address first makes
+    /// room where too many do not come back.
+    pub fn ask_for_entry(&self, from: &str, state: String) -> Result<Touch> {
+        // No person has a name with a blank in it.
+        self.ask_for(&format!("from {from}"), &TouchFor::Entering, state, Some(ENTRIES_MAX))
+    }
+
+    fn ask_for(
+        &self,
+        name: &str,
+        about: &TouchFor,
+        state: String,
+        most: Option<usize>,
+    ) -> Result<Touch> {
         let about =
             serde_json::to_string(about).map_err(|e| sayso_store::Error::Other(e.to_string()))?;
-        let (world, space, name) = (self.world.clone(), self.space, actor.name.clone());
+        let (world, space, name) = (self.world.clone(), self.space, name.to_owned());
         let id = digest_of(&format!("{:032x}{:032x}", world.chance(), world.chance()));
         Ok(self.store.write(move |write| {
             let now = world.now();
@@ -105,24 +119,16 @@ impl LocalDesk {
             let (about, state) = (about.clone(), state.clone());
             let ceremony = Ceremony { id: id.clone(), name, about, state, expires_at };
             write.begin_ceremony(space, &ceremony, now)?;
+            if let Some(most) = most {
+                write.drop_older_ceremonies(space, &ceremony.name, most)?;
+            }
             Ok(Touch { id, expires_at })
         })?)
     }
 
-    /// Asks for the touch of whoever comes in. Nobody is known yet, so there is a bound on how many do.
-    pub fn ask_for_entry(&self, state: String) -> Result<Touch> {
-        let under_way =
-            self.read(|read| Ok(read.ceremonies(self.space, NOBODY, ENTRIES_MAX)?))?;
-        if under_way >= ENTRIES_MAX {
-            let refusal = Refusal::new(Code::TooManyGuesses, "too many people are coming in now");
-            return Err(refusal.hint("try again in a few minutes").into());
-        }
-        self.ask_for_touch(&self.somebody(), &TouchFor::Entering, state)
-    }
-
-    /// Takes up the touch of whoever comes in.
+    /// Takes up the touch of one who comes in, wherever it was asked for.
     pub fn take_entry(&self, id: &str) -> Result<String> {
-        match self.take_touch(&self.somebody(), id)? {
+        match self.take_touch_of(None, id)? {
             (TouchFor::Entering, state) => Ok(state),
             (TouchFor::Adding { .. } | TouchFor::Answering { .. }, _) => Err(no_touch().into()),
         }
@@ -133,17 +139,17 @@ impl LocalDesk {
         self.read(|read| Ok(read.passkey(self.space, id)?))
     }
 
-    /// Somebody who has not said yet who they are.
-    fn somebody(&self) -> Actor {
-        Actor::new(Role::Human, NOBODY, Proof::None, self.level(), Door::Web)
-    }
-
     /// Takes up a touch that was asked for: what it is for, and what the answer is checked with. It is used
     /// up by this, whatever comes of it.
     pub fn take_touch(&self, actor: &Actor, id: &str) -> Result<(TouchFor, String)> {
+        self.take_touch_of(Some(&actor.name), id)
+    }
+
+    fn take_touch_of(&self, name: Option<&str>, id: &str) -> Result<(TouchFor, String)> {
         let (space, wanted) = (self.space, id.to_owned());
         let found = self.store.write(move |write| write.take_ceremony(space, &wanted))?;
-        let is_good = |it: &Ceremony| it.name == actor.name && self.now() < it.expires_at;
+        let is_good =
+            |it: &Ceremony| name.is_none_or(|name| it.name == name) && self.now() < it.expires_at;
         let ceremony = found.filter(is_good).ok_or_else(no_touch)?;
         let about = serde_json::from_str(&ceremony.about).map_err(|_| no_touch())?;
         Ok((about, ceremony.state))

@@ -84,7 +84,7 @@ impl From<Unanswered> for Error {
 
 /// Whether a call only looks, so that it can be lost without a trace.
 fn only_looks(call: &str) -> bool {
-    const LOOKS: [&str; 17] = [
+    const LOOKS: [&str; 18] = [
         "gate_for",
         "gates",
         "inbox",
@@ -99,6 +99,7 @@ fn only_looks(call: &str) -> bool {
         "told",
         "audit_entries",
         "audit_rows",
+        "audit_listed",
         "audit_head",
         "happened",
         "metrics",
@@ -270,6 +271,10 @@ impl RemoteDesk {
             match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
                 Ok(answer) => return read(&answer),
                 Err(Unanswered::Refused(refusal)) if is_shed(&refusal, began) => pauses.next(),
+                // That it is not there now, or has no time, says nothing of the try before.
+                Err(Unanswered::Refused(refusal)) if is_open && is_no_word(&refusal) => {
+                    return Err(sayso_store::Error::OutcomeUnknown(refusal.message).into());
+                }
                 Err(Unanswered::Refused(refusal)) => return Err(refusal.into()),
                 Err(error) => {
                     is_open |= writes && matches!(error, Unanswered::Cut(_));
@@ -349,6 +354,11 @@ const SHED_MAX: Duration = Duration::from_secs(30);
 /// Whether a server had too much to do, and may be asked again. It has not begun what it was asked.
 fn is_shed(refusal: &Refusal, began: Instant) -> bool {
     refusal.code == Code::Overloaded && began.elapsed() < SHED_MAX
+}
+
+/// Whether a refusal says nothing about what was asked for.
+fn is_no_word(refusal: &Refusal) -> bool {
+    matches!(refusal.code, Code::Unreachable | Code::Overloaded)
 }
 
 /// The pauses between one try and the next.

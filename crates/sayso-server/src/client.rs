@@ -105,10 +105,14 @@ impl HttpLine {
         if is_problem && let Ok(problem) = serde_json::from_str::<Problem>(&text) {
             return Err(refused(problem.into_refusal()));
         }
-        match is_ours && status.is_success() {
-            true => Ok(text),
-            false => Err(Unanswered::Refused(self.not_ours(status.as_u16()))),
+        if is_ours && status.is_success() {
+            return Ok(text);
         }
+        // What stands before a server says this when it lost the answer: whether it counted, it does not know.
+        if !is_ours && status.is_server_error() {
+            return Err(Unanswered::Cut(self.not_ours(status.as_u16()).message));
+        }
+        Err(Unanswered::Refused(self.not_ours(status.as_u16())))
     }
 
     fn unanswered(&self, error: &Error) -> Unanswered {

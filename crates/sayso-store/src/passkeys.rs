@@ -54,13 +54,6 @@ impl Read<'_> {
                    WHERE space = ?1 AND id = ?2";
         Ok(self.one(sql, args![&space.to_string(), id])?.as_ref().map(passkey))
     }
-
-    /// How many touches of one person are under way, counted up to `most`.
-    pub fn ceremonies(&mut self, space: SpaceId, name: &str, most: usize) -> Result<usize> {
-        let sql = "SELECT id FROM ceremonies WHERE space = ?1 AND name = ?2 LIMIT ?3";
-        let rows = self.conn.query(sql, args![&space.to_string(), name, rows_max(most)])?;
-        Ok(rows.len())
-    }
 }
 
 fn passkey(row: &Row) -> Passkey {
@@ -115,6 +108,14 @@ impl Write<'_> {
         let Ceremony { id, name, about, state, expires_at } = ceremony;
         let until = expires_at.as_micros();
         self.exec(sql, args![id, &space.to_string(), name, about, state, until])
+    }
+
+    /// Takes away what was asked for under a name first, where more than so much is under way.
+    pub fn drop_older_ceremonies(&mut self, space: SpaceId, name: &str, most: usize) -> Result<()> {
+        let sql = "DELETE FROM ceremonies WHERE space = ?1 AND name = ?2 AND id NOT IN \
+                   (SELECT id FROM ceremonies WHERE space = ?1 AND name = ?2 \
+                   ORDER BY expires_at DESC, id LIMIT ?3)";
+        self.exec(sql, args![&space.to_string(), name, rows_max(most)])
     }
 
     /// Takes what is under way: nobody finds it again.

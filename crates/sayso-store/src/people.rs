@@ -57,12 +57,20 @@ impl Read<'_> {
         let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 \
                    ORDER BY name LIMIT ?2";
         let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
-        let known = |row: &Row| Known {
-            name: row.text(0).into(),
-            is_admin: row.int(1) != 0,
-            joined_at: Timestamp::from_micros(row.int(2)),
-        };
         Ok(rows.iter().map(known).collect())
+    }
+
+    /// One person, if they were let in.
+    pub fn person(&mut self, space: SpaceId, name: &str) -> Result<Option<Known>> {
+        let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 AND name = ?2";
+        Ok(self.one(sql, args![&space.to_string(), name])?.as_ref().map(known))
+    }
+
+    /// The people who look after the space, by name.
+    pub fn admins(&mut self, space: SpaceId) -> Result<Vec<String>> {
+        let sql = "SELECT name FROM people WHERE space = ?1 AND is_admin <> 0 ORDER BY name";
+        let rows = self.conn.query(sql, args![&space.to_string()])?;
+        Ok(rows.iter().map(|row| row.text(0).to_owned()).collect())
     }
 
     /// The hashes of all passphrases of a space, by name.
@@ -76,16 +84,14 @@ impl Read<'_> {
     pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
                    FROM invitations WHERE hash = ?1";
-        let Some(row) = self.one(sql, args![hash])? else { return Ok(None) };
-        Ok(Some(Invitation {
-            hash: row.text(0).into(),
-            space: crate::read::id(row.text(1))?,
-            name: row.maybe_text(2).map(str::to_owned),
-            is_admin: row.int(3) != 0,
-            invited_by: row.text(4).into(),
-            expires_at: Timestamp::from_micros(row.int(5)),
-            used_at: row.maybe_int(6).map(Timestamp::from_micros),
-        }))
+        self.one(sql, args![hash])?.as_ref().map(invitation).transpose()
+    }
+
+    /// All invitations of a space that are kept.
+    pub fn invitations(&mut self, space: SpaceId) -> Result<Vec<Invitation>> {
+        let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
+                   FROM invitations WHERE space = ?1";
+        self.conn.query(sql, args![&space.to_string()])?.iter().map(invitation).collect()
     }
 
     /// Who let this person in and when: whose invitations they used, and who made credentials for them.
@@ -180,5 +186,25 @@ impl Write<'_> {
                    failures = excluded.failures, until = excluded.until";
         let (failures, until) = (i64::from(guesses.failures), guesses.until.as_micros());
         self.exec(sql, args![&space.to_string(), key, failures, until])
+    }
+}
+
+fn invitation(row: &Row) -> Result<Invitation> {
+    Ok(Invitation {
+        hash: row.text(0).into(),
+        space: crate::read::id(row.text(1))?,
+        name: row.maybe_text(2).map(str::to_owned),
+        is_admin: row.int(3) != 0,
+        invited_by: row.text(4).into(),
+        expires_at: Timestamp::from_micros(row.int(5)),
+        used_at: row.maybe_int(6).map(Timestamp::from_micros),
+    })
+}
+
+fn known(row: &Row) -> Known {
+    Known {
+        name: row.text(0).into(),
+        is_admin: row.int(1) != 0,
+        joined_at: Timestamp::from_micros(row.int(2)),
     }
 }

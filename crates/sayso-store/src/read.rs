@@ -364,6 +364,14 @@ impl<'a> Read<'a> {
         Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, limit))
     }
 
+    /// Gates of a task whose answers their askers have not been handed, in the order in which they were asked.
+    pub fn gates_undelivered(&mut self, task: TaskId) -> Result<Vec<Gate>> {
+        let sql = "SELECT gates.body, gates.state FROM deliveries JOIN gates ON gates.id = deliveries.gate \
+                   WHERE gates.task = ?1 AND gates.state = 'answered' \
+                   AND deliveries.state IN ('pending', 'failed') ORDER BY gates.id";
+        self.conn.query(sql, args![&task.to_string()])?.iter().map(listed_gate).collect()
+    }
+
     /// A run with its version.
     pub fn run(&mut self, id: RunId) -> Result<Option<(Run, u64)>> {
         let row =
@@ -533,6 +541,56 @@ impl<'a> Read<'a> {
         }
         let rows = query.run(self.conn, " ORDER BY id DESC", limit)?;
         Ok(Page::of(rows.iter().map(token).collect::<Result<_>>()?, limit))
+    }
+
+    /// One token.
+    pub fn token_by_id(&mut self, space: SpaceId, id: TokenId) -> Result<Option<Token>> {
+        let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND id = ?2");
+        let row = self.one(&sql, args![&space.to_string(), &id.to_string()])?;
+        row.as_ref().map(token).transpose()
+    }
+
+    /// The tokens of one holder, the newest first.
+    pub fn tokens_of(&mut self, space: SpaceId, name: &str) -> Result<Vec<Token>> {
+        let sql = format!(
+            "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND name = ?2 ORDER BY id DESC"
+        );
+        self.conn.query(&sql, args![&space.to_string(), name])?.iter().map(token).collect()
+    }
+
+    /// The tokens that somebody made for others, the newest first.
+    pub fn tokens_made_by(&mut self, space: SpaceId, launcher: &str) -> Result<Vec<Token>> {
+        let sql = format!(
+            "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND launcher = ?2 AND name <> ?2 \
+             ORDER BY id DESC"
+        );
+        self.conn.query(&sql, args![&space.to_string(), launcher])?.iter().map(token).collect()
+    }
+
+    /// The tokens of a role that still count, the newest first.
+    pub fn tokens_good(
+        &mut self,
+        space: SpaceId,
+        role: Role,
+        now: Timestamp,
+    ) -> Result<Vec<Token>> {
+        let sql = format!(
+            "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND role = ?2 \
+             AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id DESC"
+        );
+        let space = space.to_string();
+        self.conn
+            .query(&sql, args![&space, role.as_str(), now.as_micros()])?
+            .iter()
+            .map(token)
+            .collect()
+    }
+
+    /// The names of all who hold, or held, a token of a role.
+    pub fn token_names(&mut self, space: SpaceId, role: Role) -> Result<Vec<String>> {
+        let sql = "SELECT DISTINCT name FROM tokens WHERE space = ?1 AND role = ?2";
+        let rows = self.conn.query(sql, args![&space.to_string(), role.as_str()])?;
+        Ok(rows.iter().map(|row| row.text(0).to_owned()).collect())
     }
 
     /// The tokens of a run.

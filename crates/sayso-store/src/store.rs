@@ -82,13 +82,21 @@ impl Store {
         match &self.place {
             Place::Memory => Ok(()),
             Place::Sqlite(path) => probe::sqlite(path),
-            Place::Postgres(_) => self.with_transaction(Intent::Note, |conn| {
-                let outcome = probe::touch(conn).and_then(|()| conn.commit());
-                if outcome.is_err() {
+            Place::Postgres(_) => {
+                self.with_transaction(Intent::Note, |conn| {
+                    let outcome = probe::touch(conn).and_then(|()| conn.commit());
+                    if outcome.is_err() {
+                        conn.rollback();
+                    }
+                    outcome
+                })?;
+                // In a transaction of its own: a write holds the schema first, and its turn second.
+                self.with_transaction(Intent::Note, |conn| {
+                    let outcome = probe::take_turn(conn);
                     conn.rollback();
-                }
-                outcome
-            }),
+                    outcome
+                })
+            }
         }
     }
 

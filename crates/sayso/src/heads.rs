@@ -9,7 +9,7 @@ use sayso_engine::{Desk, HeadKeeper, LocalDesk};
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// A process that stays writes it down this often at most.
@@ -51,27 +51,82 @@ pub(crate) fn keep(space: SpaceId, head: &Head) {
     }
 }
 
-/// Keeps the end of a chain after each write. A chain that does not lead on from what was seen is another one: what
-/// was seen stays, for whoever verifies.
+/// Keeps the end of a chain after each write. A process that stays writes it down when the pause is over, and when it
+/// ends.
 pub(crate) fn keeper(stays: bool) -> HeadKeeper {
-    let last: Mutex<Option<Instant>> = Mutex::default();
+    let ends = Arc::new(ChainEnds::default());
     Arc::new(move |desk: &LocalDesk, before: &Head, now: &Head| {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if stays && last.is_some_and(|at| at.elapsed() < PAUSE) {
-            return;
+        if !stays {
+            return keep_if_it_leads_on(desk, Some(before), now);
         }
-        *last = Some(Instant::now());
-        let space = desk.space();
-        let leads_on = match seen(space) {
-            None => true,
-            Some(head) if head.seq > now.seq => false,
-            Some(head) if head == *before => true,
-            Some(head) => desk.head_at(head.seq).is_ok_and(|there| there == Some(head)),
-        };
-        if leads_on {
-            keep(space, now);
+        let mut state = ends.state();
+        if state.last.is_none_or(|at| at.elapsed() >= PAUSE) {
+            state.last = Some(Instant::now());
+            state.later = None;
+            return keep_if_it_leads_on(desk, Some(before), now);
+        }
+        let is_first = state.later.is_none();
+        // Without its keeper, which would keep itself alive.
+        state.later = Some((desk.clone().without_head_keeper(), now.clone()));
+        if is_first {
+            let ends = Arc::downgrade(&ends);
+            std::thread::spawn(move || write_later(&ends));
         }
     })
+}
+
+/// What a process that stays has still to write down.
+#[derive(Default)]
+struct ChainEnds {
+    state: Mutex<EndState>,
+}
+
+#[derive(Default)]
+struct EndState {
+    last: Option<Instant>,
+    later: Option<(LocalDesk, Head)>,
+}
+
+impl ChainEnds {
+    fn state(&self) -> MutexGuard<'_, EndState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) {
+        let mut state = self.state();
+        if let Some((desk, head)) = state.later.take() {
+            state.last = Some(Instant::now());
+            keep_if_it_leads_on(&desk, None, &head);
+        }
+    }
+}
+
+impl Drop for ChainEnds {
+    fn drop(&mut self) {
+        self.write();
+    }
+}
+
+fn write_later(ends: &Weak<ChainEnds>) {
+    std::thread::sleep(PAUSE);
+    if let Some(ends) = ends.upgrade() {
+        ends.write();
+    }
+}
+
+/// Keeps where a chain ends. A chain that does not lead on from what was seen is another one: what was seen stays, for
+/// those who verify.
+fn keep_if_it_leads_on(desk: &LocalDesk, before: Option<&Head>, now: &Head) {
+    let space = desk.space();
+    let leads_on = match seen(space) {
+        None => true,
+        Some(head) if head.seq > now.seq => false,
+        Some(head) if Some(&head) == before => true,
+        Some(head) => desk.head_at(head.seq).is_ok_and(|there| there == Some(head)),
+    };
+    if leads_on {
+        keep(space, now);
+    }
 }
 
 /// Checks that a chain still has what was seen of it here, and keeps where it ends now.
@@ -96,8 +151,9 @@ pub(crate) fn check(desk: &Desk, actor: &Actor) -> Result<()> {
     ))
 }
 
-/// Takes a chain for the right one as it is now.
+/// Takes a chain for the right one as it is now. A person does that, and the audit says so.
 pub(crate) fn accept(desk: &Desk, actor: &Actor) -> Result<()> {
+    desk.accept_older(actor, seen(desk.space()).map_or(0, |head| head.seq))?;
     head_of(desk, actor, None)?.inspect(|now| keep(desk.space(), now));
     Ok(())
 }

@@ -96,8 +96,9 @@ impl Around<'_> {
         runs.into_iter().flatten().any(|run| run.state == State::Running && now < run.lease_until)
     }
 
-    /// Whether the task says why nobody comes: somebody has taken it up, it waits for another answer, or this very
-    /// answer ended it. That it is put off, stuck or over is no reason for an answer to be lost.
+    /// Whether the task says why nobody comes: it waits for another answer, or this very answer ended it. That it is
+    /// put off, stuck or over is no reason for an answer to be lost, and neither is that it was taken up: a run that
+    /// is at work is seen as one.
     fn is_explained(&self, gate: &Gate) -> bool {
         let is_ended_by = |task: &Task| {
             let ended = task.closure.as_ref().map(|closure| closure.at);
@@ -105,8 +106,7 @@ impl Around<'_> {
         };
         self.task.is_some_and(|task| match task.status {
             Status::Open => task.is_waiting(),
-            Status::InProgress => true,
-            Status::Deferred | Status::Failed | Status::Blocked => false,
+            Status::InProgress | Status::Deferred | Status::Failed | Status::Blocked => false,
             Status::Closed | Status::Deleted => is_ended_by(task),
         })
     }

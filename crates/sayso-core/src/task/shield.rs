@@ -5,8 +5,9 @@ use crate::gate::{Delivery, Ending, Gate, Held};
 use crate::{Actor, Code, Refusal, Role};
 
 /// Whether this actor may do this to a task on which these gates were asked. An answer that is on its way keeps its
-/// task from being closed, deleted, failed, blocked or deferred by an agent: nobody would hear it. The run that has
-/// the task is at work on it and hears what is new; a person knows what they do.
+/// task from being closed, deleted, failed, blocked, deferred, taken, or put behind or below another by an agent: its
+/// asker would not hear it. The run that has the task is at work on it and hears what is new; a person knows what
+/// they do.
 pub fn check_is_heard(
     task: &Task,
     command: &Command,
@@ -46,19 +47,20 @@ fn is_unheard(gate: &Gate) -> bool {
     gate.opened.lineage.role == Role::Agent && is_answered && is_on_its_way
 }
 
-/// The commands after which no worker takes the task, in a word.
-const fn verb(command: &Command) -> Option<&'static str> {
+/// The commands after which no worker takes the task for its asker, in words.
+fn verb(command: &Command) -> Option<&'static str> {
     match command {
         Command::Close { .. } => Some("close"),
         Command::Delete { .. } => Some("delete"),
         Command::Defer { .. } => Some("defer"),
         Command::Fail { .. } => Some("fail"),
         Command::Block { .. } => Some("block"),
+        Command::Start { .. } => Some("take"),
+        Command::AddDependency { .. } => Some("add a dependency to"),
+        // An epic can be closed or put off, and its parts with it.
+        Command::Edit(edit) => edit.parent.as_ref().map(|_| "change the epic of"),
         Command::Create(_)
-        | Command::Edit(_)
-        | Command::AddDependency { .. }
         | Command::RemoveDependency { .. }
-        | Command::Start { .. }
         | Command::Note { .. }
         | Command::Ask { .. }
         | Command::Settle { .. }
@@ -68,7 +70,43 @@ const fn verb(command: &Command) -> Option<&'static str> {
 
 impl Command {
     /// Whether it takes a task out of the hands of those who would hear an answer on it.
-    pub const fn moves_away(&self) -> bool {
+    pub fn moves_away(&self) -> bool {
         verb(self).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TaskId;
+    use crate::task::Edit;
+    use crate::testing::{run_id, task_id};
+
+    fn edit(parent: Option<Option<TaskId>>) -> Command {
+        Command::Edit(Box::new(Edit { parent, title: Some("Other".into()), ..Edit::default() }))
+    }
+
+    #[test]
+    fn which_commands_move_a_task_away() {
+        let reason = String::new;
+        for (command, expected) in [
+            (Command::Close { reason: reason(), open_children: 0 }, Some("close")),
+            (Command::Delete { reason: reason(), open_children: 0 }, Some("delete")),
+            (Command::Defer { until: None }, Some("defer")),
+            (Command::Fail { reason: reason() }, Some("fail")),
+            (Command::Block { reason: reason() }, Some("block")),
+            (Command::Start { run: None }, Some("take")),
+            (Command::Start { run: Some(run_id(2)) }, Some("take")),
+            (Command::AddDependency { on: task_id(9) }, Some("add a dependency to")),
+            (edit(Some(Some(task_id(9)))), Some("change the epic of")),
+            (edit(Some(None)), Some("change the epic of")),
+            (edit(None), None),
+            (Command::RemoveDependency { on: task_id(7) }, None),
+            (Command::Note { text: "hm".into(), as_agent: false }, None),
+            (Command::Reopen { reason: reason() }, None),
+        ] {
+            assert_eq!(verb(&command), expected, "{command:?}");
+            assert_eq!(command.moves_away(), expected.is_some(), "{command:?}");
+        }
     }
 }

@@ -1,15 +1,18 @@
 //! What the log makes: every row that decisions and lists rest on, made anew from the events and compared.
 
 use super::{Older, tampered};
-use crate::ledger::{Minting, PersonLog, body_set, names};
+use crate::ledger::{Minting, PersonLog, body_set, check_invitation_rows, is_for, names};
 use crate::load::event;
 use crate::{Result, Token};
+use sayso_core::audit::Entry;
 use sayso_core::flow::{self, Flow};
 use sayso_core::gate::{self, Gate};
+use sayso_core::message::Message;
 use sayso_core::run::{self, Run};
 use sayso_core::task::{self, Task};
-use sayso_core::{SpaceId, Timestamp};
+use sayso_core::{RunId, SpaceId, Timestamp};
 use sayso_store::{EventRow, Read, ViewCells, ViewTable};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -22,13 +25,20 @@ const ALL_MAX: usize = 1_000_000;
 /// A credential as its events make it, and whether it was revoked.
 type MintedToken = (Minting, bool);
 
+/// What an event set, when, and the entry it came with.
+type MadeSetting = (Option<String>, Timestamp, u64);
+
 /// Everything that was compared so far, or is to be compared at the end.
 pub(super) struct Made {
     space: SpaceId,
     /// How many rows were compared.
     count: u64,
     rows: BTreeMap<ViewTable, Rows>,
-    settings: BTreeMap<String, (Option<String>, Timestamp)>,
+    settings: BTreeMap<String, MadeSetting>,
+    messages: BTreeMap<String, Message>,
+    /// The events of invitations, by what their streams are called.
+    invitations: BTreeMap<String, Vec<EventRow>>,
+    runs: BTreeMap<RunId, Run>,
     tokens: BTreeMap<String, MintedToken>,
     people: BTreeMap<String, PersonLog>,
     /// What tasks are labelled with and depend on.
@@ -69,6 +79,9 @@ impl Made {
             count: 0,
             rows: BTreeMap::new(),
             settings: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            invitations: BTreeMap::new(),
+            runs: BTreeMap::new(),
             tokens: BTreeMap::new(),
             people: BTreeMap::new(),
             links: HashSet::new(),
@@ -107,11 +120,14 @@ impl Made {
             "run" => {
                 let Some(run) = fold::<Run, _>(rows, run::apply)? else { return Ok(()) };
                 let expected = ViewCells::of_run(&run, version)?;
-                self.compare::<Run>(read, ViewTable::Runs, id, &expected)
+                self.compare::<Run>(read, ViewTable::Runs, id, &expected)?;
+                self.runs.insert(run.started.id, run);
+                Ok(())
             }
             "setting" => {
                 if let Some(last) = rows.last() {
-                    self.settings.insert(first.stream.clone(), (body_set(last)?, last.at));
+                    let set = (body_set(last)?, last.at, last.audit);
+                    self.settings.insert(first.stream.clone(), set);
                 }
                 Ok(())
             }
@@ -126,6 +142,16 @@ impl Made {
             "person" => {
                 let name = id.split_once('/').map_or(id, |(_, name)| name);
                 self.people.insert(name.to_owned(), PersonLog::of(rows)?);
+                Ok(())
+            }
+            "message" => {
+                let sent: Sent = event(first)?;
+                let read_at = rows.get(1).map(|row| row.at);
+                self.messages.insert(id.to_owned(), Message { read_at, ..sent.message });
+                Ok(())
+            }
+            "invitation" => {
+                self.invitations.insert(first.stream.clone(), rows.to_vec());
                 Ok(())
             }
             _ => Ok(()),
@@ -164,6 +190,8 @@ impl Made {
             }
         }
         self.check_settings(read)?;
+        self.check_messages(read)?;
+        self.check_invitations(read)?;
         self.check_tokens(read, older)?;
         self.check_people(read, older)?;
         self.check_links(read)?;
@@ -177,8 +205,18 @@ impl Made {
         for setting in read.setting_rows(self.space)?.settings {
             self.count += 1;
             let stream = crate::ledger::setting_stream(self.space, &setting.kind, &setting.name);
-            let set = self.settings.remove(&stream);
-            if set != Some((setting.body, setting.set_at)) {
+            let is_right = match self.settings.remove(&stream) {
+                Some((body, at, entry)) => {
+                    let is_by = is_in_entry(read, self.space, entry, &setting.set_by, at)?;
+                    let is_set = (&body, at) == (&setting.body, setting.set_at);
+                    // Several entries of one moment are named by the last of them.
+                    let is_there = setting.seq == entry
+                        || is_in_entry(read, self.space, setting.seq, &setting.set_by, at)?;
+                    is_set && is_by && is_there
+                }
+                None => false,
+            };
+            if !is_right {
                 let what = format!("{} {}", setting.kind, setting.name);
                 return Err(wrong(&format!("the row of {what} is not what was set")));
             }
@@ -189,14 +227,54 @@ impl Made {
         }
     }
 
+    fn check_messages(&mut self, read: &mut Read<'_>) -> Result<()> {
+        for message in read.messages(self.space, None, false, None, ALL_MAX)?.items {
+            self.count += 1;
+            if self.messages.remove(&message.id.to_string()).as_ref() != Some(&message) {
+                let handle = &message.handle;
+                return Err(wrong(&format!("message {handle} is not what was sent, or was read")));
+            }
+        }
+        match self.messages.keys().next() {
+            Some(id) => Err(wrong(&format!("the row of message/{id} is missing"))),
+            None => Ok(()),
+        }
+    }
+
+    /// A code that is taken away lets nobody in, and one without events does not, either.
+    fn check_invitations(&mut self, read: &mut Read<'_>) -> Result<()> {
+        for invitation in read.invitations(self.space)? {
+            let stream = crate::ledger::invitation_stream(&invitation.hash);
+            if let Some(rows) = self.invitations.get(&stream) {
+                self.count += 1;
+                check_invitation_rows(&invitation, rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a credential without events is one of an older version: its entry says for whom it was made, or it is
+    /// that of a run. Logins had none.
+    fn is_older(&self, token: &Token, older: &Older, runs: &BTreeSet<RunId>) -> bool {
+        if let Some(reason) = older.minted.get(&token.handle) {
+            return names(reason, token);
+        }
+        let run = token.run.filter(|run| !runs.contains(run)).and_then(|run| self.runs.get(&run));
+        let is_of_run = run.is_some_and(|run| {
+            is_for(token, run) && (run.state == run::State::Running || token.revoked_at.is_some())
+        });
+        is_of_run || token.launcher == token.name && older.people.contains(&token.name)
+    }
+
     fn check_tokens(&mut self, read: &mut Read<'_>, older: &Older) -> Result<()> {
+        let runs = self.tokens.values().filter_map(|(made, _)| made.run()).collect();
         for token in read.tokens(self.space, None, ALL_MAX)?.items {
             self.count += 1;
             let is_right = match self.tokens.remove(&token.id.to_string()) {
                 Some((made, was_revoked)) => {
                     made.is_of(&token) && was_revoked == token.revoked_at.is_some()
                 }
-                None => is_older(&token, older),
+                None => self.is_older(&token, older, &runs),
             };
             if !is_right {
                 let what = format!("{} ({} {})", token.handle, token.role.as_str(), token.name);
@@ -253,13 +331,23 @@ impl Made {
     }
 }
 
-/// A credential of an older version: its entry says for whom it was made. Logins and agents of runs had none.
-fn is_older(token: &Token, older: &Older) -> bool {
-    let is_login = token.launcher == token.name && older.people.contains(&token.name);
-    match older.minted.get(&token.handle) {
-        Some(reason) => names(reason, token),
-        None => token.role == sayso_core::Role::Agent || is_login,
-    }
+/// The event with which a message was sent.
+#[derive(Deserialize)]
+struct Sent {
+    message: Message,
+}
+
+/// Whether an entry is by this person or program, and of this moment. The chain holds.
+fn is_in_entry(
+    read: &mut Read<'_>,
+    space: SpaceId,
+    seq: u64,
+    by: &str,
+    at: Timestamp,
+) -> Result<bool> {
+    let row = read.audit_after(space, seq.saturating_sub(1), 1)?.pop().filter(|row| row.seq == seq);
+    let entry = row.and_then(|row| serde_json::from_str::<Entry>(&row.body).ok());
+    Ok(entry.is_some_and(|entry| entry.actor == by && entry.at == at))
 }
 
 fn without_events(view: ViewTable, id: &str) -> crate::Error {

@@ -114,7 +114,8 @@ impl Stage {
             "requests" => json!([Timestamp::from_micros(0), null, 100]),
             "remember" => json!([gate, Scope::Space, at]),
             "request_lifecycle" => json!([Action::Spawn, "coder", "why"]),
-            "audit_rows" => json!([0, 100]),
+            "audit_rows" | "audit_listed" => json!([0, 100]),
+            "accept_older" => json!([0]),
             "happened" => json!([0, 100]),
             "metrics" => json!([Timestamp::from_micros(0)]),
             // One letter fits several of them.

@@ -14,6 +14,7 @@ mod outbox;
 mod people;
 mod runs;
 mod shared;
+mod shielded;
 mod shown;
 mod step;
 mod worktree;

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, ann, bob, coder, fails, question};
 use sayso_core::gate::Trouble;
-use sayso_core::{Actor, Approvers, Code, Door, Level, Proof, Role};
+use sayso_core::{Actor, Approvers, Code, Door, Level, Proof, Refusal, Role};
 use sayso_engine::{Change, Desk, LoginFor, Minted, NewToken, Result, SettingKind};
 
 const PASSPHRASE: &str = "correct horse battery";
@@ -215,4 +215,90 @@ fn wrong_passphrases_lock_out_the_place_they_come_from() {
     assert!((40..=50).contains(&taken), "{taken}");
     fails(log_in(PASSPHRASE, "10.0.0.1"), Code::TooManyGuesses);
     unlock(PASSPHRASE, "pts/1").unwrap();
+}
+
+/// Credentials are found one by one, however many there are that are newer: each run of an agent makes one.
+#[test]
+fn very_many_credentials_hide_nobody() {
+    let bench = Bench::memory();
+    let desk = &bench.desk;
+    join(desk, "ann", true);
+    let bob = mint(desk, &ann(), Role::Human, "bob").unwrap();
+    let cleo = join(desk, "cleo", false);
+    let dora = join(desk, "dora", false);
+    let spec = Some(r#"{"program": "bot"}"#.to_owned());
+    let spec = Change { kind: SettingKind::Agent, name: "bot".into(), body: spec };
+    desk.set(&ann(), vec![spec]).unwrap();
+    let bot = mint(desk, &ann(), Role::Agent, "bot").unwrap();
+    let ours = mint(desk, &Actor { name: "dora".into(), ..ann() }, Role::Operator, "ops").unwrap();
+    for _ in 0..10_001 {
+        mint(desk, &ann(), Role::Agent, "crowd").unwrap();
+    }
+    let names: Vec<_> = desk.people_by_token().unwrap().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["bob"]);
+    // Nobody takes over the name of somebody whom others brought in.
+    let eve = Actor { name: "eve".into(), ..ann() };
+    fails(mint(desk, &eve, Role::Human, "bob"), Code::OthersCredential);
+    desk.dismiss_person(&ann(), "bob").unwrap();
+    assert_eq!(desk.dismiss_person(&ann(), "dora").unwrap().ended.len(), 1);
+    let local = desk.local().unwrap();
+    let actor = who(desk, &cleo.secret).unwrap();
+    local.end_login(&actor, cleo.token.id).unwrap();
+    desk.delete_agent(&ann(), "bot", "not needed", true).unwrap();
+    for secret in [&bob.secret, &cleo.secret, &dora.secret, &bot.secret, &ours.secret] {
+        fails(who(desk, secret), Code::BadToken);
+    }
+    bench.entries();
+}
+
+/// What strangers call themselves is not written down, and costs nobody else a login.
+#[test]
+fn made_up_names_leave_nothing_behind() {
+    let bench = Bench::memory();
+    join(&bench.desk, "ann", true);
+    let desk = bench.desk.local().unwrap();
+    let before = bench.entries();
+    let long = "x".repeat(60_000);
+    let log_in = |name: &str, from: &str| {
+        desk.log_in(name, "wrong horse", from, LoginFor::Program).map(drop)
+    };
+    fails(log_in(&long, "10.0.0.9"), Code::Passphrase);
+    fails(log_in("a b", "10.0.0.9"), Code::Passphrase);
+    let guesses: Vec<_> =
+        (0..150).map(|n| log_in(&format!("made-up-{n}"), "10.0.0.9").unwrap_err().code()).collect();
+    assert!(guesses[..100].iter().all(|code| *code == Code::Passphrase), "{guesses:?}");
+    assert!(guesses[100..].iter().all(|code| *code == Code::TooManyGuesses), "{guesses:?}");
+    let join =
+        |name: &str, code: &str| desk.join(code, name, PASSPHRASE, LoginFor::Program).map(drop);
+    for name in [long.as_str(), "made-up", "ann"] {
+        fails(join(name, "AAAA-BBBB-CCCC-DDDD"), Code::BadCode);
+    }
+    let code = bench.desk.invite(&ann(), "eve", false).unwrap().code;
+    fails(join(&long, &code), Code::BadCode);
+    assert_eq!(bench.entries(), before + 1, "the invitation");
+    // A wrong one for somebody who is here is written down, in short.
+    fails(log_in("ann", "10.0.0.8"), Code::Passphrase);
+    assert_eq!(bench.entries(), before + 2);
+    desk.log_in("ann", PASSPHRASE, "10.0.0.1", LoginFor::Program).unwrap();
+    let stranger = Actor { name: long.clone(), ..ann() };
+    desk.note_refusal(&stranger, &Refusal::new(Code::NotAllowed, long));
+    let entry = &desk.audit_entries(&ann(), 1).unwrap()[0].entry;
+    assert!(entry.actor.chars().count() <= 200 && entry.reason.chars().count() <= 2_000);
+}
+
+/// Those who begin to come in by a passkey and do not go on keep out nobody from elsewhere.
+#[test]
+fn unanswered_touches_make_room_for_the_next() {
+    let bench = Bench::memory();
+    let desk = bench.desk.local().unwrap();
+    let first = desk.ask_for_entry("10.0.0.9", "first".into()).unwrap();
+    let other = desk.ask_for_entry("10.0.0.1", "other".into()).unwrap();
+    let mut last = None;
+    for number in 0..1_100 {
+        last = Some(desk.ask_for_entry("10.0.0.9", number.to_string()).unwrap());
+    }
+    fails(desk.take_entry(&first.id), Code::NoTouch);
+    assert_eq!(desk.take_entry(&other.id).unwrap(), "other");
+    assert_eq!(desk.take_entry(&last.unwrap().id).unwrap(), "1099");
+    fails(desk.take_entry(&other.id), Code::NoTouch);
 }

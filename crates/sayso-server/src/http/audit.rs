@@ -1,14 +1,13 @@
 //! The audit: what happened, and that it is still what happened.
 
 use super::gates::bad;
-use super::paging::limit;
+use super::paging::{limit, try_page};
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
 use super::when::rfc3339;
 use crate::wire;
-use sayso_core::audit::Sealed;
 use sayso_core::{Code, Refusal};
-use sayso_engine::Result;
+use sayso_engine::{ListedEntry, Page, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -58,27 +57,23 @@ fn list(at: &Visitor, asked: Asked<0, ListAudit, Nothing>) -> Result<wire::Page<
         }
     };
     let count = until.saturating_sub(behind);
-    let rows = match count {
+    let mut items = match count {
         0 => vec![],
-        count => at.desk.audit_rows(&at.actor, behind, count as usize)?,
+        count => at.desk.audit_listed(&at.actor, behind, count as usize)?,
     };
-    let mut items: Vec<_> = rows.iter().map(entry).collect::<Result<_>>()?;
-    let next = match newest {
-        true => Some(behind + 1).filter(|_| behind > 0),
-        false => Some(until).filter(|until| *until < head),
-    };
+    let more = if newest { behind > 0 } else { until < head };
     if newest {
         items.reverse();
     }
-    Ok(wire::Page { items, next: next.map(|seq| seq.to_string()) })
+    try_page(&Page { items, more }, entry, |(seq, _)| seq.to_string())
 }
 
-fn entry(row: &Sealed) -> Result<wire::AuditEntry> {
-    let entry = serde_json::from_str(&row.body).map_err(|_| {
-        let message = format!("entry {} of the audit cannot be read", row.seq);
+fn entry((seq, listed): &(u64, Option<ListedEntry>)) -> Result<wire::AuditEntry> {
+    let unread = || {
+        let message = format!("entry {seq} of the audit cannot be read");
         Refusal::new(Code::AuditBroken, message).hint("look at it with: sayso audit verify")
-    })?;
-    Ok(wire::AuditEntry::of(&entry, &rfc3339))
+    };
+    Ok(wire::AuditEntry::listed(listed.as_ref().ok_or_else(unread)?, &rfc3339))
 }
 
 fn verify(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<wire::Verified> {

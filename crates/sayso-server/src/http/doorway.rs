@@ -8,6 +8,7 @@ use super::lanes::{Lane, Memory, overloaded, unkept};
 use super::parking::Arrival;
 use super::problem::Failed;
 use super::session;
+use super::turnstile::{self, LoginTurn};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -42,6 +43,8 @@ struct Entry {
     arrival: Option<Arrival>,
     /// For its body, until it is answered.
     _memory: Option<Memory>,
+    /// Of one who logs in.
+    _turn: Option<LoginTurn>,
 }
 
 pub(super) async fn look(
@@ -50,7 +53,7 @@ pub(super) async fn look(
     next: Next,
 ) -> Response {
     match enter(&hall, request).await {
-        Ok(Entry { request, lane, may_repeat, arrival, _memory }) => {
+        Ok(Entry { request, lane, may_repeat, arrival, _memory, _turn }) => {
             let response = lane.scope(next.run(request)).await;
             within_memory(response, lane, may_repeat, arrival.as_ref())
         }
@@ -67,6 +70,10 @@ async fn enter(hall: &Arc<Hall>, request: Request<Body>) -> Result<Entry, Failed
     let (mut parts, body) = request.into_parts();
     let arrival = parts.extensions.get::<Arrival>().cloned();
     let lane = lane(hall, &mut parts).await?;
+    let _turn = match lane {
+        Lane::Logins => Some(turnstile::enter(&parts.extensions)?),
+        Lane::People | Lane::Agents | Lane::Programs | Lane::Strangers | Lane::Streams => None,
+    };
     // One that was parked came in before; it goes on waiting, or has its answer.
     let is_back = arrival.as_ref().and_then(Arrival::came).is_some();
     if !is_back {
@@ -86,7 +93,7 @@ async fn enter(hall: &Arc<Hall>, request: Request<Body>) -> Result<Entry, Failed
     // What a program of sayso asks for over its line has a name, and is done once.
     let may_repeat = parts.method.is_safe() || template(&parts).starts_with("/line/");
     let request = Request::from_parts(parts, body);
-    Ok(Entry { request, lane, may_repeat, arrival, _memory })
+    Ok(Entry { request, lane, may_repeat, arrival, _memory, _turn })
 }
 
 /// Which lane a request takes. Where it has a body, its credential is judged here, and refused if it is wrong.

@@ -37,6 +37,7 @@ mod tasks;
 mod tls;
 mod tokens;
 mod traces;
+mod turnstile;
 mod visit;
 mod visitor;
 mod when;

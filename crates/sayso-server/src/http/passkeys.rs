@@ -142,10 +142,10 @@ fn add(at: &Visitor, asked: Asked<0, Nothing, Touched>) -> Result<wire::Passkey>
 }
 
 /// Asks for a touch of whoever comes in.
-pub(super) fn begin_entry(desk: &LocalDesk, relying: &Webauthn) -> Result<AskedTouch> {
+pub(super) fn begin_entry(desk: &LocalDesk, relying: &Webauthn, from: &str) -> Result<AskedTouch> {
     let started = relying.start_discoverable_authentication();
     let (options, state) = started.map_err(|e| not_right(&e))?;
-    let touch = desk.ask_for_entry(write(&state)?)?;
+    let touch = desk.ask_for_entry(from, write(&state)?)?;
     let mut options = value(&options)?;
     // Asked for by a button, not offered while somebody types.
     if let Some(options) = options.as_object_mut() {

@@ -131,10 +131,11 @@ async fn by_code(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answe
 }
 
 async fn begin_touch(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+    let from = Peer::place_of(request.extensions());
     let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
     let begun = blocking(move || {
         let room = known(knock.hall.room(&knock.space), bad_passkey)?;
-        passkeys::begin_entry(&room.desk, knock.hall.relying())
+        passkeys::begin_entry(&room.desk, knock.hall.relying(), &from)
     });
     said(&json!(begun.await?))
 }

@@ -1,5 +1,6 @@
 //! MCP over HTTP: streamable, on loopback unless said otherwise, and only with an agent's token.
 
+use super::sessions::Sessions;
 use super::{Agents, Setup, Who, at_work, cannot_start, known, runtime};
 use crate::http::Failed;
 use axum::Router;
@@ -10,11 +11,11 @@ use axum::http::{HeaderMap, Method, StatusCode, request::Parts};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::Extensions;
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use sayso_core::Digest;
+use sayso_core::{Actor, Digest};
 use sayso_engine::{Desk, Result, Waits};
-use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -82,32 +83,60 @@ pub(crate) fn door(setup: Setup, waits: Waits) -> (Router, impl FnOnce() + Send 
 fn app(setup: Setup, waits: Waits, config: StreamableHttpServerConfig) -> Router {
     let desk = setup.desk.clone();
     let door = Agents { setup, waits, who: Who::Bearer, handed: super::Handed::default() };
-    let service = StreamableHttpService::new(
-        move || Ok(door.clone()),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
-    Router::new()
-        .nest_service(PATH, service)
-        .layer(middleware::from_fn_with_state(Porter { desk, sessions: Arc::default() }, let_in))
+    let manager = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(door.clone()), manager.clone(), config);
+    let porter = Porter { desk, manager, sessions: Arc::default() };
+    Router::new().nest_service(PATH, service).layer(middleware::from_fn_with_state(porter, let_in))
 }
 
 /// Who lets agents in, and knows whose the conversations are that older revisions have.
 #[derive(Clone)]
 struct Porter {
     desk: Desk,
-    /// By their ids, the hash of the token they were begun with.
-    sessions: Arc<Mutex<HashMap<String, Digest>>>,
+    manager: Arc<LocalSessionManager>,
+    sessions: Arc<Mutex<Sessions>>,
 }
 
 impl Porter {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Digest>> {
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a request may be part of the conversation it names: only of one's own.
     fn owns(&self, token: &Digest, session: Option<&str>) -> bool {
-        session.is_none_or(|session| self.sessions().get(session) == Some(token))
+        session.is_none_or(|session| self.sessions().is_of(session, token))
+    }
+
+    /// Takes up a conversation that was begun, which counts as a write of the agent. It may end an older one.
+    async fn take_up(&self, begun: String, token: Digest, actor: Actor) -> Result<()> {
+        let desk = self.desk.clone();
+        let paced = at_work(move || desk.count_call(&actor)).await;
+        if let Ok(Err(error)) = paced {
+            self.end(&begun).await;
+            return Err(error);
+        }
+        let known = self.sessions().ids();
+        let mut over = vec![];
+        for id in known {
+            // It may have ended by itself, for nothing was said in it.
+            if !self.manager.has_session(&id.as_str().into()).await.unwrap_or_default() {
+                over.push(id);
+            }
+        }
+        let crowded = {
+            let mut sessions = self.sessions();
+            over.iter().for_each(|id| sessions.end(id));
+            sessions.begin(begun, token)
+        };
+        for id in crowded {
+            self.end(&id).await;
+        }
+        Ok(())
+    }
+
+    async fn end(&self, session: &str) {
+        // One that cannot be told to end has ended.
+        let _ = self.manager.close_session(&session.into()).await;
     }
 }
 
@@ -116,22 +145,24 @@ async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next
     let secret = secret(request.headers().get(AUTHORIZATION)).unwrap_or_default();
     let token = Digest::of_bytes(secret.as_bytes());
     let desk = porter.desk.clone();
-    match at_work(move || known(&desk, &secret)).await {
-        Ok(Ok(_)) => {}
+    let actor = match at_work(move || known(&desk, &secret)).await {
+        Ok(Ok(actor)) => actor,
         Ok(Err(error)) => return Failed(error).into_response(),
         Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+    };
     let session = named(request.headers());
     if !porter.owns(&token, session.as_deref()) {
         return (StatusCode::NOT_FOUND, "there is no such session of yours").into_response();
     }
     let is_over = request.method() == Method::DELETE;
     let response = next.run(request).await;
-    if let Some(begun) = named(response.headers()).filter(|_| session.is_none()) {
-        porter.sessions().insert(begun, token);
+    if let Some(begun) = named(response.headers()).filter(|_| session.is_none())
+        && let Err(error) = porter.take_up(begun, token, actor).await
+    {
+        return Failed(error).into_response();
     }
     if let Some(over) = session.filter(|_| is_over) {
-        porter.sessions().remove(&over);
+        porter.sessions().end(&over);
     }
     response
 }

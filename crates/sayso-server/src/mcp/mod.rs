@@ -11,6 +11,7 @@ mod messages;
 mod permission;
 mod resources;
 mod said;
+mod sessions;
 mod tasks;
 mod tools;
 mod wait;

@@ -6,13 +6,16 @@ use super::frame::Frame;
 use super::{Html, Onlooker};
 use askama::Template;
 use sayso_core::audit::Entry;
-use sayso_core::text::harmless_line;
-use sayso_engine::Result;
+use sayso_core::text::{harmless_line, shorten};
+use sayso_engine::{ListedEntry, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// So many entries are on a page.
 const ENTRIES: u64 = 100;
+
+/// So much of an answer is shown; the whole of it is on the page of its gate.
+const ANSWER_CHARS_MAX: usize = 200;
 
 /// From where on.
 #[derive(Deserialize, JsonSchema)]
@@ -52,6 +55,10 @@ pub(super) struct EntryView {
     pub(super) place: Option<String>,
     pub(super) object: String,
     pub(super) reason: String,
+    /// What was answered, or voted.
+    pub(super) answer: Option<String>,
+    /// What else happened with it.
+    pub(super) also: Vec<String>,
     pub(super) is_refused: bool,
 }
 
@@ -69,8 +76,19 @@ impl EntryView {
             place: place(entry),
             object: harmless_line(&entry.object),
             reason: harmless_line(&entry.reason),
+            answer: None,
+            also: vec![],
             is_refused: crate::wire::name(&entry.outcome) == "refused",
         }
+    }
+}
+
+impl EntryView {
+    /// The same with what the log says of it.
+    fn listed(listed: &ListedEntry, now: sayso_core::Timestamp) -> Self {
+        let shown = |answer: &String| shorten(&harmless_line(answer), ANSWER_CHARS_MAX);
+        let also = listed.also.iter().map(|what| harmless_line(what)).collect();
+        Self { answer: listed.answer.as_ref().map(shown), also, ..Self::of(&listed.entry, now) }
     }
 }
 
@@ -117,12 +135,12 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     let behind = until.saturating_sub(ENTRIES);
     let rows = match until - behind {
         0 => vec![],
-        count => at.desk.audit_rows(&at.actor, behind, count as usize)?,
+        count => at.desk.audit_listed(&at.actor, behind, count as usize)?,
     };
     let now = at.desk.now();
     // What cannot be read is for the verification to name.
-    let read = rows.iter().rev().filter_map(|row| serde_json::from_str::<Entry>(&row.body).ok());
-    let entries = read.map(|entry| EntryView::of(&entry, now)).collect();
+    let read = rows.iter().rev().filter_map(|(_, listed)| listed.as_ref());
+    let entries = read.map(|listed| EntryView::listed(listed, now)).collect();
     let frame = at.frame("audit")?;
     let earlier = (behind > 0).then_some(behind + 1);
     let list = AuditPart { base: frame.base.clone(), entries, earlier };

@@ -14,6 +14,7 @@ mod passkeys;
 mod races;
 mod refusals;
 mod routes;
+mod strangers;
 mod traces;
 mod waiting;
 
@@ -162,6 +163,30 @@ impl Server {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
+    }
+
+    /// A connection from an address of this machine, such as 127.0.0.2.
+    pub fn connect_from(&self, from: &str) -> TcpStream {
+        let to = self.address.parse().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let connected = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4()?;
+            socket.bind(format!("{from}:0").parse().unwrap())?;
+            socket.connect(to).await
+        });
+        let stream = connected.and_then(tokio::net::TcpStream::into_std).unwrap();
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends bytes from an address of this machine and reads the response; none if it was not taken.
+    pub fn raw_from(&self, from: &str, bytes: &[u8]) -> Option<Reply> {
+        let mut stream = self.connect_from(from);
+        let _ = stream.write_all(bytes);
+        let mut all = vec![];
+        let _ = stream.read_to_end(&mut all);
+        Reply::read(&all)
     }
 
     /// Asks as an agent and returns the gate.

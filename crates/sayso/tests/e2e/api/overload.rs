@@ -380,6 +380,59 @@ fn an_agent_does_not_make_one_task_too_long_to_be_looked_at() {
     space.verify();
 }
 
+/// A request of the protocol of agents in an older revision, which has conversations.
+fn in_conversation(server: &Server, agent: &str, session: Option<&str>) -> Reply {
+    let info = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+    let body = match session {
+        None => json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
+        Some(_) => json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    };
+    let path = format!("/mcp/{}", server.space);
+    let body = body.to_string();
+    let whole = server.request("POST", &path, Some(server.secret(agent)), Some(body.as_bytes()));
+    let whole = String::from_utf8(whole).unwrap();
+    let mut more = "accept: application/json, text/event-stream\r\n".to_owned();
+    if let Some(session) = session {
+        more.push_str(&format!("mcp-session-id: {session}\r\n"));
+    }
+    server.raw(whole.replacen("host:", &format!("{more}host:"), 1).as_bytes())
+}
+
+#[test]
+fn one_agent_does_not_fill_a_server_with_conversations() {
+    let space = Space::new(Backend::Sqlite);
+    let (server, _) = logged(&space, &["--writes-per-minute", "100000"]);
+    let id = |reply: &Reply| reply.headers["mcp-session-id"].clone();
+    let testers = id(&in_conversation(&server, "tester", None));
+    let first = id(&in_conversation(&server, "coder", None));
+    assert_eq!(in_conversation(&server, "coder", Some(&first)).status, 202);
+    let before = memory_mb(&server);
+    let mut last = String::new();
+    for _ in 0..2_000 {
+        let reply = in_conversation(&server, "coder", None);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        last = id(&reply);
+    }
+    let after = memory_mb(&server);
+    assert!(after < before + 50, "{before} MB, and then {after} MB");
+    assert_eq!(in_conversation(&server, "coder", Some(&first)).status, 404);
+    assert_eq!(in_conversation(&server, "coder", Some(&last)).status, 202);
+    assert_eq!(in_conversation(&server, "tester", Some(&testers)).status, 202);
+    assert!(person_looks(&server) < PERSON_MAX);
+}
+
+#[test]
+fn a_conversation_counts_as_a_write() {
+    let space = Space::new(Backend::Sqlite);
+    let (server, _) = logged(&space, &["--writes-per-minute", "30"]);
+    let replies: Vec<_> = (0..60).map(|_| in_conversation(&server, "coder", None)).collect();
+    let taken = replies.iter().filter(|reply| reply.status == 200).count();
+    assert!((30..45).contains(&taken), "{taken}");
+    replies.last().unwrap().refused(429, "SAY075");
+    assert_eq!(in_conversation(&server, "tester", None).status, 200);
+}
+
 /// Without a server, too: each command is a process, and the log is what they share.
 #[test]
 fn embedded_an_agent_asks_at_a_pace() {

@@ -48,6 +48,8 @@ fn furnished(space: &Space) -> (String, String) {
         let code = desk.invite(&admin, person, is_admin).unwrap().code;
         desk.join(&code, person, "correct horse battery", LoginFor::Program).unwrap();
     }
+    desk.invite(&admin, "fay", false).unwrap();
+    space.ann(&["tell", "coder", "Look at it"]).ok();
     let blocker = space.create(&["First this"]);
     let task = space.create(&["Then that", "--label", "later", "--blocked-by", &blocker]);
     let done = space.ask("coder", &["Which port?"]);
@@ -61,8 +63,22 @@ const FORGED: &str = "INSERT INTO tokens (id, space, handle, hash, role, name, l
     SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', space, 'kforged', 'x', 'human', 'mallory', name, created_at \
     FROM tokens WHERE name = 'ann'";
 
+/// One whose secret is known to the forger.
+const FORGED_HELD: &str = "INSERT INTO tokens (id, space, handle, hash, role, name, launcher, created_at) \
+    SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', space, 'kforged', \
+    'HASH', 'agent', 'mallory', name, created_at FROM tokens WHERE name = 'ann'";
+
+const FORGED_AGENT: &str = "INSERT INTO tokens (id, space, handle, hash, role, name, launcher, created_at) \
+    SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', space, 'kforged', 'x', 'agent', 'mallory', name, created_at \
+    FROM tokens WHERE name = 'ann'";
+
+/// One for a run that never was.
+const FORGED_RUN: &str = "INSERT INTO tokens (id, space, handle, hash, role, name, launcher, created_at, run, task) \
+    SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', space, 'kforged', 'x', 'agent', 'mallory', name, created_at, \
+    '01ARZ3NDEKTSV4RRFFQ69G5FAW', '01ARZ3NDEKTSV4RRFFQ69G5FAX' FROM tokens WHERE name = 'ann'";
+
 /// A table, and how it is changed.
-const CHANGES: [(&str, &str); 29] = [
+const CHANGES: [(&str, &str); 39] = [
     ("settings", "DELETE FROM settings WHERE kind = 'policy'"),
     ("settings", "DELETE FROM settings"),
     ("settings", "UPDATE settings SET body = 'rules: []' WHERE kind = 'policy'"),
@@ -92,6 +108,16 @@ const CHANGES: [(&str, &str); 29] = [
     ("labels", "DELETE FROM labels"),
     ("dependencies", "DELETE FROM dependencies"),
     ("deliveries", "UPDATE deliveries SET state = 'acknowledged'"),
+    ("tokens", FORGED_AGENT),
+    ("tokens", FORGED_RUN),
+    ("settings", "UPDATE settings SET set_by = 'mallory' WHERE kind = 'policy'"),
+    ("settings", "UPDATE settings SET seq = 1 WHERE kind = 'policy'"),
+    ("messages", "UPDATE messages SET body = REPLACE(body, 'Look at it', 'Push it')"),
+    ("messages", "DELETE FROM messages"),
+    ("invitations", "UPDATE invitations SET is_admin = 1 WHERE used_at IS NULL"),
+    ("invitations", "UPDATE invitations SET invited_by = 'bob' WHERE name = 'eve'"),
+    ("invitations", "UPDATE invitations SET used_at = NULL WHERE name = 'eve'"),
+    ("events", "UPDATE events SET at = at - 60000000 WHERE stream LIKE 'gate/%'"),
 ];
 
 on_both! {
@@ -136,7 +162,38 @@ on_both! {
         while_changed(space, "tokens", back, || {
             space.run(Who::Agent("gone"), &["ask", "Here again?"]).exits(10).refused("SAY029");
         });
+        let secret = "sayso_a_mallory";
+        let forged = FORGED_HELD.replace("HASH", sayso_core::Digest::of_bytes(secret.as_bytes()).as_str());
+        while_changed(space, "tokens", &forged, || {
+            let file = space.path().join("mallory.token");
+            std::fs::write(&file, secret).unwrap();
+            space.run(Who::Holder(&file), &["ask", "May I?"]).exits(10).refused("SAY029");
+        });
         assert_eq!(space.show(&gate)["state"], "open");
+        space.verify();
+    }
+}
+
+on_both! {
+    /// A code that was made better, or is of an older day again, lets nobody in; and who let somebody in is told by the log.
+    fn no_code_is_better_than_it_was_made(space: &Space) {
+        furnished(space);
+        let desk = || LocalDesk::open(place(space), &name(space), World::real()).unwrap();
+        let admin = sayso_core::Actor { name: user(), proof: sayso_core::Proof::Tty, ..ann() };
+        let code = desk().invite(&admin, "gus", false).unwrap().code;
+        let join = || desk().join(&code, "gus", "correct horse battery", LoginFor::Program);
+        for sql in [
+            "UPDATE invitations SET is_admin = 1 WHERE name = 'gus'",
+            "UPDATE invitations SET invited_by = 'bob' WHERE name = 'gus'",
+        ] {
+            while_changed(space, "invitations", sql, || {
+                assert_eq!(join().map(drop).unwrap_err().code().as_str(), "SAY029", "{sql}");
+            });
+        }
+        join().unwrap();
+        while_changed(space, "invitations", "UPDATE invitations SET used_at = NULL", || {
+            assert_eq!(join().map(drop).unwrap_err().code().as_str(), "SAY029");
+        });
         space.verify();
     }
 }

@@ -11,6 +11,7 @@ mod clocks;
 mod crowd;
 mod disk;
 mod full;
+mod gateway;
 mod governs;
 mod hung;
 mod inputs;

@@ -53,7 +53,12 @@ fn an_older_copy_is_named() {
         space.ask("coder", &["What now?"]);
     }
     is_named();
+    // That is a person's to say, and it is written down.
+    for who in [Who::Script, Who::Agent("coder")] {
+        space.run(who, &["audit", "verify", "--accept-older"]).exits(5);
+    }
     space.ann(&["audit", "verify", "--accept-older"]).ok();
+    assert_eq!(space.audit()[0]["action"], "audit.accepted");
     space.verify();
     space.ask("coder", &["And now?"]);
     space.verify();

@@ -85,6 +85,21 @@ fn a_read_only_store_is_not_ready() {
 }
 
 #[test]
+fn a_locked_postgresql_is_not_ready() {
+    let space = Space::new(Backend::Postgres);
+    let server = Server::of(&space);
+    until(&server, Ok(()));
+    let url = space.store.as_ref().unwrap();
+    let mut holder = postgres::Client::connect(url, postgres::NoTls).unwrap();
+    let mut held = holder.transaction().unwrap();
+    held.query("SELECT id FROM sayso.spaces FOR UPDATE", &[]).unwrap();
+    until(&server, Err("SAY026"));
+    drop(held);
+    until(&server, Ok(()));
+    space.verify();
+}
+
+#[test]
 fn a_locked_store_is_not_ready() {
     let space = Space::new(Backend::Sqlite);
     let server = Server::of(&space);
