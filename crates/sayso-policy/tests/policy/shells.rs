@@ -303,6 +303,7 @@ fn number(name: &str, usual: usize) -> usize {
 }
 
 #[test]
+#[allow(clippy::print_stderr)]
 fn no_shell_runs_what_the_reader_does_not_see() {
     let (lines, seed) = (number("SAYSO_LINES", LINES), number("SAYSO_SEED", 1));
     let home = tempfile::tempdir().unwrap();
