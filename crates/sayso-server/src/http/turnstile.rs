@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn many_one_after_the_other_are_slowed_down() {
-        let (all, second) = (turnstile(), |at| Timestamp::from_micros(at * 1_000_000));
+        let (all, second) = (turnstile(), |at: i64| Timestamp::from_micros(at * 1_000_000));
         let taken = |at| (0..1_000).filter(|_| all.enter("10.0.0.1", second(at)).is_ok()).count();
         assert_eq!((taken(0), taken(1), taken(2)), (600, 10, 10));
         assert!(all.enter("10.0.0.2", second(2)).is_ok());
