@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: figures, taken beside floors and peers in the same run.
+//! `cargo xtask bench`: benchmarks beside floors and peers in the same run.
 //!
-//! Machines are noisy, so only ratios count, and only between things measured in turns. The peers'
-//! programs are not part of this repository; `SAYSO_PEERS` names their folder.
+//! Machines are noisy, so only ratios count, and only between programs measured interleaved. The peers' programs are
+//! not part of this repository; `SAYSO_PEERS` names their folder.
 
 mod flows;
 mod growth;
@@ -22,10 +22,10 @@ use crate::stop::{Outcome, Stop};
 
 pub(crate) const BENCH: &str = "bench";
 
-/// Where the pages go.
+/// The folder of the result pages.
 const PAGES: &str = "docs/benchmarks";
 
-/// What can be measured: its name, and what it takes.
+/// A benchmark: its name and its function.
 type Bench = (&'static str, fn(&Built) -> Outcome<String>);
 
 const BENCHES: &[Bench] = &[
@@ -59,7 +59,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             names.join(", ")
         )));
     }
-    // The filler takes as long to build as the program, and not everything needs a full space.
+    // The filler takes as long to build as the program, and not every benchmark needs a full space.
     let fills = words.is_empty()
         || words.iter().any(|word| {
             !["hook", "waiters", "served", "overload", "flows"].contains(&word.as_str())
@@ -79,15 +79,15 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     fs::remove_dir_all(&built.dir).map_err(|e| format!("{}: {e}", built.dir.display()).into())
 }
 
-/// Where a program that is linked statically and stays where it is put starts in half the time: nothing is
-/// looked up and nothing is moved before `main`.
+/// On these targets a program that is linked statically and not position-independent starts in half the time: before
+/// `main` there is no symbol lookup and no relocation.
 const STATIC: Option<&str> = match (cfg!(target_env = "gnu"), cfg!(target_arch = "x86_64")) {
     (true, true) => Some("x86_64-unknown-linux-gnu"),
     (true, false) if cfg!(target_arch = "aarch64") => Some("aarch64-unknown-linux-gnu"),
     _ => None,
 };
 
-/// Names a folder with the programs as they were built before, for a run that builds nothing.
+/// The variable with a folder of programs that were built before, for a run that builds nothing.
 const BUILT: &str = "SAYSO_BENCH_BUILT";
 
 fn build(fills: bool, serves: bool, flows: bool) -> Outcome<Built> {

@@ -1,18 +1,18 @@
 //! The checksums of migrations: written once for each file, never changed.
 //!
-//! A migration that ran somewhere must stay as it was, or two databases of the same version differ.
+//! A migration that was run on any database must stay as it was, or two databases of the same version differ.
 //! `CHECKSUMS` holds one line per file in the form of `sha256sum`, so that tool can check it too.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-/// Where migrations live.
+/// The folder of migrations, from the root.
 pub(crate) const FOLDER: &str = "crates/sayso-store/migrations/";
 /// The name of the list inside that folder.
 pub(crate) const LIST: &str = "CHECKSUMS";
 
-/// How a migration differs from its line.
+/// A difference between a migration and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Difference {
     /// A file without a line.
@@ -53,7 +53,7 @@ pub(crate) fn compare(list: &str, files: &BTreeMap<String, Vec<u8>>) -> Vec<Diff
     differences
 }
 
-/// The list with lines for new files put at its end. What was there stays as it is.
+/// Returns the list with lines for new files appended. Existing lines stay as they are.
 pub(crate) fn extended(list: &str, differences: &[Difference]) -> String {
     let mut text = list.to_owned();
     for difference in differences {

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything a change must pass, the quick checks first.
+//! `cargo xtask ci`: all checks that a change must pass, the quick ones first.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::{docs, generate, lint, shell, test, tidy};
 
 type Step = (&'static str, fn() -> Outcome);
 
-// Seconds, then a check build, then a build of the program, then all tests: what fails, fails early.
+// Seconds, then a check build, then a build of the program, then all tests: failures come early.
 const STEPS: &[Step] = &[
     ("tidy", || tidy::run(&[])),
     ("lint", || lint::run(&[])),

@@ -1,7 +1,7 @@
-//! `cargo xtask clients [NAME…]`: real clients as agents of the real program, against a scripted model.
+//! `cargo xtask clients [NAME…]`: tests of real clients as agents of the real program, against a scripted model.
 //!
-//! Not part of `test` and `ci`, since the clients come from npm's registry. They are kept in a folder
-//! of the user's cache. A client that cannot be had, or does not start, is a failure and no skip.
+//! Not part of `test` and `ci`, since the clients come from npm's registry. They are kept in a folder of the user's
+//! cache. A client that cannot be installed, or does not start, is a failure and no skip.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) const CLIENTS: &str = "clients";
 
 /// A package of npm's registry, in the version the adapters were measured with.
 struct Package {
-    /// What people call it, and the module its tests are in.
+    /// The name of the client, and of the module with its tests.
     name: &'static str,
     package: &'static str,
     version: &'static str,
@@ -27,7 +27,7 @@ struct Package {
     program: &'static str,
 }
 
-/// Newer than what systems bring; Gemini CLI needs it.
+/// Newer than most systems have; Gemini CLI needs it.
 const NODE: Package = Package {
     name: "node",
     package: "node-{system}",
@@ -60,7 +60,7 @@ const PACKAGES: &[Package] = &[
         version: "1.18.33",
         program: "opencode-{system}/bin/opencode",
     },
-    // No client, but what clients expect of a server.
+    // No client, but a test suite for servers.
     Package {
         name: "conformance",
         package: "@modelcontextprotocol/conformance",
@@ -75,7 +75,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     detach::unless_alone(CLIENTS, words)
 }
 
-/// Runs the tests in this process's own surroundings.
+/// Runs the tests in this process's own environment.
 pub(crate) fn here(words: &[String]) -> Outcome {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
@@ -101,7 +101,7 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     sh(&mut tests)
 }
 
-/// The clients of these names; all of them when none is named.
+/// Returns the clients of these names; all of them when none is named.
 fn choose(words: &[String]) -> Outcome<Vec<&'static Package>> {
     let known: Vec<_> = PACKAGES.iter().map(|package| package.name).collect();
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
@@ -115,7 +115,7 @@ fn choose(words: &[String]) -> Outcome<Vec<&'static Package>> {
 
 type Missing = Vec<(&'static str, Stop)>;
 
-/// The programs of these clients, and those that cannot be had with the reason.
+/// Returns the programs of these clients, and those that cannot be installed with the reason.
 fn ensure(chosen: &[&'static Package], nodes: &Path) -> (Vec<PathBuf>, Missing) {
     let (mut programs, mut missing) = (vec![], vec![]);
     for package in chosen {
@@ -127,7 +127,7 @@ fn ensure(chosen: &[&'static Package], nodes: &Path) -> (Vec<PathBuf>, Missing) 
     (programs, missing)
 }
 
-/// That nothing was tested, and why.
+/// Builds the error that nothing was tested, and why.
 fn untested(missing: &[(&str, Stop)]) -> Stop {
     let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
     let whys: Vec<_> = missing.iter().map(|(_, stop)| stop.text.as_str()).collect();
@@ -135,12 +135,12 @@ fn untested(missing: &[(&str, Stop)]) -> Stop {
 }
 
 impl Package {
-    /// The variable that tells the tests where it is.
+    /// Returns the variable that tells the tests where it is.
     fn variable(&self) -> String {
         format!("SAYSO_TEST_{}", self.name.to_uppercase().replace('-', "_"))
     }
 
-    /// Its program, installed unless it is there, and seen to start.
+    /// Returns its program, installed unless it exists, and checked to start.
     fn ensure(&self, nodes: Option<&Path>) -> Outcome<PathBuf> {
         let (package, file) = (in_full(self.package)?, in_full(self.program)?);
         let folder = npm::ensure(self.name, &package, self.version, &file)?;
@@ -155,7 +155,7 @@ impl Package {
     }
 
     fn check(&self, program: &Path, nodes: Option<&Path>) -> Outcome {
-        // Some make a home for themselves even when only asked for their version.
+        // Some create a home folder even when only asked for their version.
         let home = Scratch::below(&env::temp_dir())?;
         let path = nodes.map(Path::to_path_buf).into_iter().chain(path_folders());
         let mut command = Command::new(program);
@@ -173,7 +173,7 @@ impl Package {
     }
 }
 
-/// A name or path with this machine's system in it.
+/// Returns a name or path with this machine's system in it.
 fn in_full(text: &str) -> Outcome<String> {
     let (system, target) = match (env::consts::OS, env::consts::ARCH) {
         ("linux", "x86_64") => ("linux-x64", "x86_64-unknown-linux-musl"),
@@ -183,7 +183,7 @@ fn in_full(text: &str) -> Outcome<String> {
     Ok(text.replace("{system}", system).replace("{target}", target))
 }
 
-/// nextest, or cargo's own runner where nextest is not installed.
+/// Returns nextest, or cargo's own runner where nextest is not installed.
 fn runner(chosen: &[&Package]) -> Command {
     let is_nextest = works(&mut cargo(&["nextest", "--version"]));
     let mut command = cargo(if is_nextest { &["nextest", "run"] } else { &["test"] });

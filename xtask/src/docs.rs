@@ -1,11 +1,11 @@
-//! `cargo xtask docs [PAGE…]`: runs every command line the pages show, and compares what it prints.
+//! `cargo xtask docs [PAGE…]`: runs every command line in the pages, and compares its output.
 //!
 //! A page is a session: its `console` blocks run in order, in a folder of the page's own, each line
-//! that begins with `$ ` at a terminal. Below a line stands what it prints, all of it, and:
+//! that begins with `$ ` at a terminal. Below a line stands its output, all of it, and:
 //!
-//! - `…` stands for anything in its line, and alone on a line for any number of lines;
+//! - `…` stands for any text in its line, and alone on a line for any number of lines;
 //! - a handle such as `g7k2m` stands for the one that was really made, from where it is first printed;
-//! - `ann` is whoever runs this, and `db.example` the PostgreSQL started for it;
+//! - `ann` is the user who runs this, and `db.example` the PostgreSQL started for it;
 //! - `just now` may have been a little longer ago on a busy machine;
 //! - a line that ends with `&` runs on without a terminal; `$ wait` shows what it printed;
 //! - a line that fails is followed by `$ echo $?`.
@@ -28,7 +28,7 @@ pub(crate) const DOCS: &str = "docs";
 /// The page that newcomers see first, and the folders of the others.
 const FRONT: &str = "README.md";
 const FOLDERS: &[&str] = &["docs/guide", "docs/concepts"];
-/// What stands in the pages for what differs from machine to machine.
+/// Placeholders in the pages for values that differ from machine to machine.
 const PERSON: &str = "ann";
 const DATABASE: &str = "postgres://ann@db.example/sayso";
 
@@ -36,7 +36,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     detach::unless_alone(DOCS, words)
 }
 
-/// Runs the pages in this process's own surroundings.
+/// Runs the pages in this process's own environment.
 pub(crate) fn here(words: &[String]) -> Outcome {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
@@ -75,13 +75,13 @@ fn pages() -> Outcome<Vec<String>> {
     Ok(pages)
 }
 
-/// A page and what it says happens.
+/// A page with its command lines.
 struct Page {
     path: String,
     steps: Vec<Step>,
 }
 
-/// One command line, where it stands, and what is said to be printed.
+/// One command line, its line number, and its expected output.
 #[derive(Debug, PartialEq)]
 struct Step {
     number: usize,
@@ -102,7 +102,7 @@ impl Page {
     }
 }
 
-/// The steps of a page, or the line that belongs to none.
+/// Returns the steps of a page, or the line that belongs to none.
 fn steps(text: &str) -> Result<Vec<Step>, usize> {
     let mut steps: Vec<Step> = Vec::new();
     let mut inside = false;
@@ -121,7 +121,7 @@ fn steps(text: &str) -> Result<Vec<Step>, usize> {
     Ok(steps)
 }
 
-/// A page under way.
+/// The execution of a page.
 struct Session {
     stage: Stage,
     stand_ins: StandIns,
@@ -178,7 +178,7 @@ fn astray(page: &Page, step: &Step, what: &str) -> Stop {
     format!("{}:{number}: `{line}` {what}\n--- the page says:\n{said}", page.path).into()
 }
 
-/// What stands in the pages for the real thing.
+/// The placeholders of the pages and the real values.
 struct StandIns {
     url: Option<String>,
     user: String,
@@ -187,7 +187,7 @@ struct StandIns {
 }
 
 impl StandIns {
-    /// A line of a page as it is really typed.
+    /// Returns a line of a page with the real values.
     fn as_typed(&self, line: &str) -> String {
         let line = match &self.url {
             Some(url) => line.replace(DATABASE, url),
@@ -199,7 +199,7 @@ impl StandIns {
         })
     }
 
-    /// What was printed as a page shows it, handles aside.
+    /// Returns the real output with placeholders, except for handles.
     fn as_shown(&self, text: &str) -> String {
         let text = match &self.url {
             Some(url) => text.replace(url, DATABASE),
@@ -208,7 +208,7 @@ impl StandIns {
         by_word(&text, |word| if word == self.user { PERSON.into() } else { word.into() })
     }
 
-    /// Whether this was printed; if so, its handles are known from now on.
+    /// Returns true if the output is as expected; then its handles are known from now on.
     fn take(&mut self, says: &[String], printed: &str) -> bool {
         let says = says.join("\n");
         let exactly = self.compare(&says, printed);
@@ -224,14 +224,14 @@ impl StandIns {
     }
 }
 
-/// What was a little longer ago, as if it had been just now.
+/// Replaces recent times by "just now".
 fn recent(printed: &str) -> String {
     let seconds = (10..60).map(|n| format!("{n} seconds ago"));
     let minutes = (2..10).map(|n| format!("{n} minutes ago")).chain(["1 minute ago".into()]);
     seconds.chain(minutes).fold(printed.to_owned(), |text, time| text.replace(&time, "just now"))
 }
 
-/// A text in which columns do not matter.
+/// Returns a text in which columns do not matter.
 fn squeezed(text: &str) -> String {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     text.lines().map(words).collect::<Vec<_>>().join("\n")
@@ -275,7 +275,7 @@ fn line_fits(says: &str, printed: &str, handles: &Handles) -> Option<Handles> {
     }
 }
 
-/// A handle as the pages write them: a letter, four characters, at least one of them a digit.
+/// True if the word is a handle as the pages write them: a letter, four characters, at least one of them a digit.
 fn is_stand_in(word: &str) -> bool {
     word.len() == 5
         && word.starts_with(['g', 't', 'm', 'k', 'f'])
@@ -283,13 +283,13 @@ fn is_stand_in(word: &str) -> bool {
         && word.bytes().any(|b| b.is_ascii_digit())
 }
 
-/// The letters and digits a text begins with.
+/// Returns the letters and digits a text begins with.
 fn first_word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     &text[..end]
 }
 
-/// Replaces word by word, keeping what is between them.
+/// Replaces word by word, keeping the text between them.
 fn by_word(text: &str, with: impl Fn(&str) -> String) -> String {
     let mut rest = text;
     let mut made = String::with_capacity(text.len());

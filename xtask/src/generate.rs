@@ -1,7 +1,7 @@
-//! `cargo xtask generate [--check]`: the files that are made from the program itself.
+//! `cargo xtask generate [--check]`: writes the files that are generated from the program itself.
 //!
-//! The reference is written into a fresh folder first and then compared, so that a page whose
-//! command is gone disappears, and `--check` and the real thing cannot disagree.
+//! The reference is written into a fresh folder first and then compared, so that a page whose command is gone
+//! disappears, and `--check` and the real run cannot disagree.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,7 +15,7 @@ use crate::stop::{Outcome, Stop};
 
 const REFERENCE: &str = "docs/reference/";
 
-/// What is for programs of others lies where they look for it, not among the pages.
+/// Files for other programs lie where those look for them, not among the pages.
 const API: &str = "api/";
 
 /// Files by path, relative to the folder they were read from.
@@ -46,7 +46,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     Err("generated files are not up to date: run `cargo xtask generate`".into())
 }
 
-/// What is to be done to one file. No content means the file goes.
+/// A change to one file. No content means that the file is removed.
 #[derive(Debug, PartialEq)]
 struct Change {
     path: String,
@@ -54,7 +54,7 @@ struct Change {
     content: Option<Vec<u8>>,
 }
 
-/// The reference as the program writes it today.
+/// Returns the reference as the program writes it today.
 fn reference() -> Outcome<Files> {
     let scratch = Scratch::below(&env::temp_dir())?;
     let generator = ["run", "--quiet", "--locked", "--package", "sayso", "--", "__generate"];
@@ -83,7 +83,7 @@ fn compare(made: &Files, kept: &Files) -> Vec<Change> {
     wanted.chain(stale).collect()
 }
 
-/// Where a file that the program wrote belongs.
+/// Returns the path of a file that the program wrote.
 fn place(name: &str) -> String {
     match name.starts_with(API) {
         true => name.to_owned(),
@@ -107,7 +107,7 @@ fn first_difference(old: &[u8], new: &[u8]) -> String {
     }
 }
 
-/// Only new files get a line. A changed migration is `tidy`'s to refuse, never ours to accept.
+/// Adds lines for new files only. A changed migration is refused by `tidy`, and never accepted here.
 fn checksum_changes() -> Outcome<Option<Change>> {
     let mut files = read(Path::new(checksums::FOLDER))?;
     let list = files.remove(checksums::LIST).unwrap_or_default();
@@ -149,7 +149,7 @@ fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     fs::write(path, content)
 }
 
-/// All files below a folder; none when there is no such folder.
+/// Reads all files below a folder; none when there is no such folder.
 fn read(folder: &Path) -> Outcome<Files> {
     let mut files = Files::new();
     let mut left = vec![folder.to_path_buf()];

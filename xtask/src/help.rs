@@ -8,7 +8,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The list `help` prints, also shown when a verb is unknown.
+/// Returns the list that `help` prints, also shown when a verb is unknown.
 pub(crate) fn text() -> String {
     let lines = VERBS.iter().map(|verb| format!("  {:<9} {}", verb.name, verb.line));
     ["usage: cargo xtask VERB".to_owned()].into_iter().chain(lines).collect::<Vec<_>>().join("\n")

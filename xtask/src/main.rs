@@ -1,4 +1,4 @@
-//! The only door for automation: `cargo xtask VERB`. One file per verb.
+//! The entry point of all automation: `cargo xtask VERB`. One file per verb.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use stop::{Outcome, Stop};
 
-/// A verb: its name, the line `help` shows, and what it does with the words after it.
+/// A verb: its name, the line `help` shows, and its function of the remaining words.
 struct Verb {
     name: &'static str,
     line: &'static str,
@@ -71,7 +71,7 @@ const VERBS: &[Verb] = &[
     Verb { name: "help", line: "this list", run: help::run },
 ];
 
-/// Steps of other verbs that need a process of their own. Nobody types them.
+/// Internal verbs: steps of other verbs that need a process of their own.
 const INNER: &[Verb] = &[
     Verb { name: test::detach::FORK, line: "", run: test::detach::fork },
     Verb { name: test::detach::DETACHED, line: "", run: test::detach::detached },
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Before we go anywhere: the line runs in the folder it was typed in.
+/// Before the change to the root: the line runs in the folder it was typed in.
 fn at_terminal(words: &[String]) -> ExitCode {
     match test::terminals::at_terminal(words) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),

@@ -1,4 +1,4 @@
-//! Packages of npm's registry, in the version that is named, kept in a folder of the user's cache.
+//! Installs packages of npm's registry in a fixed version, in a folder of the user's cache.
 
 use std::env;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::scratch::Scratch;
 use crate::shell::output;
 use crate::stop::Outcome;
 
-/// The folder of a package, installed unless `file` is there below its `node_modules`.
+/// Returns the folder of a package, installed unless `file` exists below its `node_modules`.
 pub(crate) fn ensure(name: &str, package: &str, version: &str, file: &str) -> Outcome<PathBuf> {
     let folder = cache()?.join(format!("{name}-{version}"));
     if !folder.join("node_modules").join(file).is_file() {
@@ -18,7 +18,7 @@ pub(crate) fn ensure(name: &str, package: &str, version: &str, file: &str) -> Ou
     Ok(folder)
 }
 
-/// Installs it somewhere else first: what is in the cache is whole.
+/// Installs it in a scratch folder first: a package in the cache is always complete.
 fn install(folder: &Path, what: &str) -> Outcome {
     let cache = cache()?;
     fs::create_dir_all(&cache)?;
@@ -28,7 +28,7 @@ fn install(folder: &Path, what: &str) -> Outcome {
     fs::write(new.join("package.json"), "{\"private\": true}\n")?;
     eprintln!("npm: installs {what} in {}", folder.display());
     let mut npm = Command::new("npm");
-    // Their scripts would run with the rights of whoever tests; none of them is needed.
+    // Their scripts would run with the rights of the user; none of them is needed.
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", what]);
     output(npm.current_dir(&new))?;
     if folder.exists() {
@@ -37,7 +37,7 @@ fn install(folder: &Path, what: &str) -> Outcome {
     Ok(fs::rename(new, folder)?)
 }
 
-/// Where packages are kept between runs.
+/// Returns the cache folder for packages.
 fn cache() -> Outcome<PathBuf> {
     let given = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || given("HOME").map(|home| home.join(".cache"));

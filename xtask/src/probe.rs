@@ -1,4 +1,4 @@
-//! What a verb sees when it runs detached; for the tests of exactly that.
+//! A probe for the tests of detached verbs: prints the environment that a detached process sees.
 
 use std::io::Write;
 use std::process;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::stop::{Outcome, Stop};
 use crate::test::{agents, detach};
 
-/// `__probe CODE SECONDS`: says who it is, waits, and leaves with the code.
+/// `__probe CODE SECONDS`: prints its process and marker, waits, and exits with the code.
 pub(crate) const PROBE: &str = "__probe";
 
 pub(crate) fn run(words: &[String]) -> Outcome {

@@ -1,4 +1,4 @@
-//! A private folder that goes away with its owner.
+//! A private temporary folder that is removed with its owner.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -24,7 +24,6 @@ impl Scratch {
         Ok(Scratch(path))
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Starting other programs, and where they are.
+//! Starts other programs, and finds them on the PATH.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::process::{Command, Stdio};
 
 use crate::stop::{Outcome, Stop};
 
-/// Goes to the repository's root, so that every path in xtask can be relative to it.
+/// Changes to the repository's root, so that every path in xtask can be relative to it.
 pub(crate) fn enter_root() -> Outcome {
-    // Cargo's value of this run comes first: a binary in a shared target folder may have been built
-    // from another clone.
+    // Cargo's value of this run comes first: a binary in a shared target folder may have been built from another
+    // clone.
     let xtask = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     let root = xtask.parent().unwrap_or(Path::new("."));
     env::set_current_dir(root).map_err(|e| format!("{}: {e}", root.display()).into())
 }
 
-/// The cargo that started us.
+/// Returns the cargo that started us.
 pub(crate) fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(words);
-    // What cargo told us of ourselves; the build of some crates would begin anew wherever it differs.
+    // Cargo's variables about xtask itself; some crates would be rebuilt wherever they differ.
     let is_ours = |name: &str| {
         ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
             .iter()
@@ -34,10 +34,10 @@ pub(crate) fn cargo(words: &[&str]) -> Command {
     command
 }
 
-/// Runs a command, shows it first, and passes its exit code on.
+/// Shows a command, runs it, and passes its exit code on.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     eprintln!("$ {}", spell(command));
-    // No stdin: nothing may wait for a key, and a detached run keeps its lifeline there.
+    // No stdin: no command may wait for a key, and a detached run keeps its lifeline there.
     let status = command.stdin(Stdio::null()).status().map_err(|e| failed(command, &e))?;
     if status.success() {
         return Ok(());
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     Err(Stop { code, text: format!("`{}` failed: {status}", spell(command)) })
 }
 
-/// Runs a command and returns its stdout; what it said comes with the error.
+/// Runs a command and returns its stdout; its output comes with the error.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let output = command.stdin(Stdio::null()).output().map_err(|e| failed(command, &e))?;
     if output.status.success() {
@@ -57,17 +57,17 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     Err(format!("`{}` failed: {}\n{}", spell(command), output.status, said.trim_end()).into())
 }
 
-/// Whether a command can be run and succeeds, whatever it prints.
+/// True if a command can be run and succeeds.
 pub(crate) fn works(command: &mut Command) -> bool {
     output(command).is_ok()
 }
 
-/// The folders of `PATH`, in order.
+/// Returns the folders of `PATH`, in order.
 pub(crate) fn path_folders() -> Vec<PathBuf> {
     env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// Whether a program of this name is in `PATH`.
+/// True if a program of this name is in `PATH`.
 pub(crate) fn has(program: &str) -> bool {
     path_folders().iter().any(|folder| folder.join(program).is_file())
 }

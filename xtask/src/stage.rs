@@ -1,7 +1,7 @@
-//! The program as people and agents use it: built, on the path, in a folder of its own.
+//! A test environment for the program as people and agents use it: built, on the path, in a folder of its own.
 //!
-//! sayso takes no verdict without a person at a terminal. People are played at one of our own stock,
-//! see `test/terminals.rs`; agents have pipes and a token.
+//! sayso takes no verdict without a person at a terminal. People are simulated at a terminal of our own pool, see
+//! `test/terminals.rs`; agents have pipes and a token.
 
 use std::env;
 use std::fs;
@@ -17,26 +17,26 @@ use crate::shell::{cargo, output, run as sh};
 use crate::stop::{Outcome, Stop};
 use crate::test::terminals;
 
-/// The folder everything happens in; a space made there has its name.
+/// The working folder; a space made there has its name.
 const FOLDER: &str = "shop";
-/// What the program is called here: its own name, and those of the trackers it stands in for.
+/// The names of the program: its own, and those of the trackers it emulates.
 const NAMES: &[&str] = &["sayso", "bh", "tk"];
-/// The passphrase of everybody who is asked for one.
+/// The passphrase of all simulated people.
 const PASSPHRASE: &str = "correct horse battery";
 /// Between printing its prompt and reading, a program switches the echo off.
 const TYPING: Duration = Duration::from_millis(200);
-/// What a person "writes" when an editor opens.
+/// The editor of a simulated person: it appends a line.
 const EDITOR: &str = "#!/bin/sh\necho 'Use JWT tokens.' >> \"$1\"\n";
-/// The longest a program in the background may take to end, once it is waited for.
+/// The maximum time for the end of a program in the background, once it is waited for.
 const END_MAX: Duration = Duration::from_secs(20);
 
-/// A folder with the program on its path; gone on drop.
+/// A folder with the program on its path; removed on drop.
 pub(crate) struct Stage {
     scratch: Scratch,
     colour: bool,
 }
 
-/// What a command line left behind.
+/// The exit code and output of a command line.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -44,7 +44,7 @@ pub(crate) struct Ran {
     pub(crate) text: String,
 }
 
-/// Builds the program and says where it is.
+/// Builds the program and returns its path.
 pub(crate) fn build() -> Outcome<PathBuf> {
     sh(&mut cargo(&["build", "--quiet", "--locked", "--package", "sayso"]))?;
     let words = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
@@ -55,7 +55,7 @@ pub(crate) fn build() -> Outcome<PathBuf> {
 }
 
 impl Stage {
-    /// A fresh folder with the program on its path.
+    /// Makes a fresh folder with the program on its path.
     pub(crate) fn new(program: &Path, colour: bool) -> Outcome<Stage> {
         let scratch = Scratch::below(&env::temp_dir())?;
         let stage = Stage { scratch, colour };
@@ -83,10 +83,9 @@ impl Stage {
         self.scratch.path().join("home")
     }
 
-    /// Runs a command line at a terminal of its own, as a person types it. Prompts for a
-    /// passphrase are answered.
+    /// Runs a command line at a terminal of its own, as a person types it. Prompts for a passphrase are answered.
     pub(crate) fn at_terminal(&self, line: &str) -> Outcome<Ran> {
-        // A terminal that nobody looks at has no width.
+        // A terminal without an emulator window has no width.
         let mut command = terminals::command(&format!("stty cols 100 rows 40; {line}"))?;
         let mut child = self
             .dressed(&mut command, None)
@@ -114,7 +113,7 @@ impl Stage {
         Ok(Ran { code: code(child.wait()?), text })
     }
 
-    /// Starts a command line without a terminal, and returns once it has said something.
+    /// Starts a command line without a terminal, and returns after its first line of output.
     pub(crate) fn start(&self, token: Option<&str>, line: &str) -> Outcome<Running> {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("exec 2>&1; {line}")]);
@@ -129,7 +128,7 @@ impl Stage {
         Ok(running)
     }
 
-    /// Sets the scene: our folder, our path, and nothing else of who started us.
+    /// Sets the environment of a command: our folder, our path, and no other variables of ours.
     fn dressed<'a>(&self, command: &'a mut Command, token: Option<&str>) -> &'a mut Command {
         command.current_dir(self.folder()).env_clear();
         let mut path = vec![self.programs()];

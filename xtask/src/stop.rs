@@ -1,8 +1,8 @@
-//! Why a verb ended early: a text for the person and a code for the shell.
+//! The error type of verbs: a text for the person and a code for the shell.
 
 use std::process::ExitCode;
 
-/// What every verb returns.
+/// The result of every verb.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
 /// The end of a verb that did not succeed.
@@ -10,17 +10,17 @@ pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 pub(crate) struct Stop {
     /// The exit code of this process.
     pub(crate) code: u8,
-    /// What to tell the person; empty when it has been told already.
+    /// The message for the person; empty when it has been printed already.
     pub(crate) text: String,
 }
 
 impl Stop {
-    /// The command line was wrong.
+    /// Builds the error for a wrong command line.
     pub(crate) fn usage(text: impl Into<String>) -> Stop {
         Stop { code: 2, text: text.into() }
     }
 
-    /// Says why on stderr and gives the code to leave with.
+    /// Prints the message on stderr and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
         if !self.text.is_empty() {
             eprintln!("xtask: {}", self.text);

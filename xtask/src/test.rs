@@ -17,11 +17,11 @@ use cluster::Cluster;
 pub(crate) const TEST: &str = "test";
 
 pub(crate) fn run(words: &[String]) -> Outcome {
-    // The tests play people, and sayso takes no verdict from below an agent.
+    // The tests simulate people, and sayso takes no verdict from below an agent.
     detach::unless_alone(TEST, words)
 }
 
-/// Runs the tests in this process's own surroundings.
+/// Runs the tests in this process's own environment.
 pub(crate) fn here(words: &[String]) -> Outcome {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
@@ -38,7 +38,7 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     sh(with(&mut tests, &cluster))
 }
 
-/// nextest, or cargo's own runner where nextest is not installed.
+/// Returns nextest, or cargo's own runner where nextest is not installed.
 fn runner(words: &[String]) -> Command {
     let mut command = if works(&mut cargo(&["nextest", "--version"])) {
         let mut command = cargo(&["nextest", "run", "--locked"]);
@@ -48,7 +48,7 @@ fn runner(words: &[String]) -> Command {
         }
         command
     } else {
-        // Everything but doc tests, which run on their own.
+        // All but doc tests, which run on their own.
         cargo(&["test", "--locked", "--tests"])
     };
     // `--workspace` would win over a chosen package.

@@ -1,8 +1,9 @@
-//! `cargo xtask tidy`: the rules about the tree that the compiler does not know.
+//! `cargo xtask tidy`: checks the rules about the source tree that the compiler does not know.
 //!
-//! Each check is a plain function from the tree to its findings, so each is tested on small made-up
-//! trees. A check that found nothing to look at fails: it would pass whatever the tree held.
+//! Each check is a plain function from the tree to its findings, so each is tested on small made-up trees. A check
+//! that found nothing to look at fails: it would pass on every tree.
 
+mod commits;
 mod databases;
 mod doors;
 mod edges;
@@ -15,6 +16,7 @@ mod places;
 mod purity;
 mod source;
 mod tree;
+mod words;
 
 use std::fmt;
 
@@ -34,6 +36,8 @@ const CHECKS: &[Check] = &[
     ("map equals tree", map::check),
     ("length of files", length::check),
     ("no place of one machine", places::check),
+    ("names and prose", words::check),
+    ("commits with a scope", commits::check),
 ];
 
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -55,7 +59,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// What a check has found, and how much it looked at.
+/// The problems that a check has found, and the number of places it looked at.
 #[derive(Debug, Default)]
 struct Findings {
     seen: usize,
@@ -83,7 +87,7 @@ impl Findings {
     }
 }
 
-/// One thing that is wrong, where, and what to do about it.
+/// A problem: its place, what is wrong, and the fix.
 #[derive(Debug)]
 struct Problem {
     path: String,

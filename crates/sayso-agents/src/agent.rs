@@ -1,31 +1,26 @@
-//! The agents that can be started, and how each is started.
+//! The adapters for agent clients, and the start of an agent for one turn.
 
 use crate::live::{self, Live};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The clients sayso knows how to start.
+/// A client that sayso can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Adapter {
-    /// Claude Code.
     ClaudeCode,
-    /// Codex.
     Codex,
-    /// Gemini CLI.
     Gemini,
-    /// opencode.
     Opencode,
     /// Any program that reads the prompt on stdin and writes text.
     Command,
 }
 
 impl Adapter {
-    /// Every adapter.
     pub const ALL: [Adapter; 5] =
         [Adapter::ClaudeCode, Adapter::Codex, Adapter::Gemini, Adapter::Opencode, Adapter::Command];
 
-    /// Its name in settings.
+    /// Returns its name in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Adapter::ClaudeCode => "claude-code",
@@ -36,7 +31,7 @@ impl Adapter {
         }
     }
 
-    /// The program it usually is. A `command` has none of its own: settings must name it.
+    /// Returns the name of its usual program. A `command` has none: settings must name it.
     pub const fn program(self) -> &'static str {
         match self {
             Adapter::ClaudeCode => "claude",
@@ -54,7 +49,7 @@ impl fmt::Display for Adapter {
     }
 }
 
-/// There is no such adapter.
+/// The error for an unknown adapter name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no adapter {0:?}: use claude-code, codex, gemini, opencode, or command for any other program"
@@ -70,54 +65,50 @@ impl FromStr for Adapter {
     }
 }
 
-/// One configured agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// What people call it.
     pub name: String,
-    /// How it is spoken to.
     pub adapter: Adapter,
     /// The program, by name or path.
     pub program: String,
     /// The user's additional arguments, put where the client takes them.
     pub args: Vec<String>,
-    /// For `command` only: what follows `args` to resume a session, `{session}` standing for it.
-    /// Without them it cannot be resumed.
+    /// For `command` only: the arguments after `args` that resume a session, with `{session}` as placeholder. Without
+    /// them it cannot be resumed.
     pub resume_args: Vec<String>,
-    /// The model, where the client takes one.
+    /// The model, where the client accepts one.
     pub model: Option<String>,
 }
 
-/// One turn of an agent.
+/// One turn of an agent: the input of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    /// Where it works.
+    /// The working directory.
     pub folder: &'a Path,
-    /// Where else it must be able to write, such as where its questions are kept. Only a client that
-    /// has a sandbox of its own has to be told.
+    /// Further folders that it must be able to write, such as the one of the store. Only a client with a sandbox of
+    /// its own needs them.
     pub writable: &'a [&'a Path],
-    /// What it is told.
     pub prompt: &'a str,
-    /// The session to resume; none begins a new one.
+    /// The session to resume; none starts a new one.
     pub session: Option<&'a str>,
-    /// The whole environment of the process; nothing of ours is passed on.
+    /// The whole environment of the process; no variable of ours is inherited.
     pub variables: &'a [(String, String)],
-    /// Where everything it writes is kept.
+    /// The file that receives all its output.
     pub log: &'a Path,
-    /// Put in its environment as `SAYSO_RUN`, so that everything it starts can be found again.
+    /// The value of `SAYSO_RUN` in its environment, by which its descendants are found.
     pub mark: &'a str,
 }
 
 impl Agent {
-    /// Starts it for one turn, and tells it what to do.
+    /// Starts the agent for one turn and sends it the prompt.
     pub fn start(&self, turn: &Turn<'_>) -> Result<Live, StartError> {
         let mut live = self.stand_by(turn)?;
         live.tell(turn.prompt);
         Ok(live)
     }
 
-    /// Starts its process, which can be found by its mark from now on and does nothing before it is
-    /// [told](Live::tell) what.
+    /// Starts the agent's process without a prompt. From now on it can be found by its mark; it does nothing before
+    /// it is [told](Live::tell) the prompt.
     pub fn stand_by(&self, turn: &Turn<'_>) -> Result<Live, StartError> {
         if turn.session.is_some() && !self.can_resume() {
             return Err(StartError::CannotResume { agent: self.name.clone() });
@@ -125,7 +116,7 @@ impl Agent {
         live::start(self, turn)
     }
 
-    /// Whether a session of it can be resumed.
+    /// True if its sessions can be resumed.
     pub fn can_resume(&self) -> bool {
         match self.adapter {
             Adapter::ClaudeCode | Adapter::Codex | Adapter::Gemini | Adapter::Opencode => true,
@@ -134,43 +125,27 @@ impl Agent {
     }
 }
 
-/// Why an agent could not be started.
+/// An error of starting an agent.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The program is not there.
+    /// The program was not found.
     #[error(
         "{program} is not installed or not on the PATH: install it, or name it in the settings of this agent"
     )]
     NotInstalled {
-        /// The program as it was looked for.
+        /// The program as it was looked up.
         program: String,
     },
-    /// The folder to work in is not there.
+    /// The working directory does not exist.
     #[error("the folder {folder} is not there: the agent has nowhere to work")]
-    NoFolder {
-        /// The folder.
-        folder: String,
-    },
-    /// This agent has no way to resume a session.
+    NoFolder { folder: String },
+    /// This agent cannot resume a session.
     #[error("{agent} cannot resume a session: give it resume_args, or begin a new session")]
-    CannotResume {
-        /// The agent's name.
-        agent: String,
-    },
+    CannotResume { agent: String },
     /// The log cannot be written.
     #[error("cannot write the log {path}: {source}")]
-    Log {
-        /// The log's path.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Log { path: String, source: std::io::Error },
     /// The system refused to start it.
     #[error("cannot start {program}: {source}")]
-    Refused {
-        /// The program.
-        program: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Refused { program: String, source: std::io::Error },
 }

@@ -1,37 +1,37 @@
-//! Listens to the lines of one client and gathers what they amount to.
+//! The output parser: turns the lines of one client into events and collects the result of the turn.
 
 use crate::agent::Adapter;
 use crate::clients;
 use crate::heard::{Heard, Limit, Spent};
 use crate::limit::{self, Now};
 
-/// How much of what an agent says or does is passed on at once.
+/// The most bytes of an agent's text that one event holds.
 const TEXT_MAX: usize = 16 * 1024;
 
-/// How long a session's name may be.
+/// The longest session ID.
 const SESSION_MAX: usize = 256;
 
-/// How long the line for a tool may be.
+/// The longest line for a tool call.
 const TOOL_MAX: usize = 200;
 
-/// What was gathered from the lines of one turn.
+/// The output parser of one turn.
 #[derive(Debug)]
 pub(crate) struct Ear {
     adapter: Adapter,
-    /// Heard, and not yet passed on.
+    /// Events that were not passed on yet.
     heard: Vec<Heard>,
     pub(crate) began: bool,
     pub(crate) session: Option<String>,
-    /// The last thing said that nothing was done after.
+    /// The last text that no action followed.
     pub(crate) message: Option<String>,
     pub(crate) spent: Spent,
-    /// What the client counts from the start of the session, before this turn.
+    /// The usage before this turn, which the client includes in its figures.
     pub(crate) spent_before: Spent,
     pub(crate) limited: Option<Limit>,
     pub(crate) problem: Option<String>,
     pub(crate) session_gone: bool,
     pub(crate) deferred: bool,
-    /// What one client must remember between lines.
+    /// The parser state of the client.
     pub(crate) memory: clients::Memory,
 }
 
@@ -53,18 +53,18 @@ impl Ear {
         }
     }
 
-    /// Takes in a line of stdout.
+    /// Parses a line of stdout and returns its events.
     pub(crate) fn line(&mut self, line: &str) -> Vec<Heard> {
         clients::hear(self.adapter, line, self);
         std::mem::take(&mut self.heard)
     }
 
-    /// Takes in that so much of a line was too long to be read.
+    /// Records the bytes that were cut off an overlong line.
     pub(crate) fn misses(&mut self, bytes: usize) {
         clients::miss(self.adapter, bytes, self);
     }
 
-    /// Takes in that there will be no more lines.
+    /// Ends the parsing and returns the last events.
     pub(crate) fn end(&mut self, is_clean: bool) -> Vec<Heard> {
         clients::end(self.adapter, is_clean, self);
         std::mem::take(&mut self.heard)
@@ -77,7 +77,7 @@ impl Ear {
         }
     }
 
-    /// A session is put on a command line later, so what could be taken for an option is none.
+    /// Sets the session ID. It is put on a command line later, so one that looks like an option is ignored.
     pub(crate) fn has_session(&mut self, session: &str) {
         let is_fit = !session.is_empty()
             && session.len() <= SESSION_MAX
@@ -89,32 +89,31 @@ impl Ear {
         }
     }
 
-    /// Something said; until something is done after it, it is the final message.
+    /// Records text of the agent; it is the final message unless an action follows.
     pub(crate) fn says(&mut self, text: &str) {
         self.message = Some(text.to_owned());
         self.mentions(text);
     }
 
-    /// Something said that is not to become the final message.
+    /// Records text that is not to become the final message.
     pub(crate) fn mentions(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.heard.push(Heard::Says(cut(text).to_owned()));
         }
     }
 
-    /// Something done. What was said before it was not the end.
+    /// Records an action of the agent. The text before it was not the final message.
     pub(crate) fn does(&mut self, text: &str) {
         self.message = None;
         self.uses(text);
     }
 
-    /// Something done that does not touch the final message.
+    /// Records an action that leaves the final message.
     pub(crate) fn uses(&mut self, text: &str) {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.heard.push(Heard::Does(sayso_core::text::shorten(&line, TOOL_MAX)));
     }
 
-    /// Uses a little more.
     pub(crate) fn spends(&mut self, more: Spent) {
         if more != Spent::default() {
             self.spent += more;
@@ -122,7 +121,7 @@ impl Ear {
         }
     }
 
-    /// Has used this much in this turn, of which some may have been counted already.
+    /// Sets the total usage of this turn, part of which may have been counted already.
     pub(crate) fn has_spent(&mut self, total: Spent) {
         self.spends(total - self.spent);
     }
@@ -134,19 +133,19 @@ impl Ear {
         }
     }
 
-    /// The client says in its own words what went wrong. It may get over it.
+    /// Records an error message of the client. It may recover from it.
     pub(crate) fn has_problem(&mut self, text: &str) {
         self.problem = Some(cut(text).to_owned());
     }
 
-    /// The client says in its own words what ended the turn.
+    /// Records the error message that ended the turn.
     pub(crate) fn fails(&mut self, text: &str) {
         self.message = None;
         self.has_problem(text);
         self.limit_in_problem();
     }
 
-    /// Takes the last problem for what ended the turn, since nothing better came.
+    /// Treats the last error as the one that ended the turn, since there is no better one.
     pub(crate) fn judge_problem(&mut self) -> Vec<Heard> {
         if self.limited.is_none() {
             self.limit_in_problem();
@@ -161,7 +160,7 @@ impl Ear {
         }
     }
 
-    /// The turn ended well, whatever had to be retried on the way.
+    /// Records that the turn ended well, after any retries.
     pub(crate) fn ends_well(&mut self) {
         self.limited = None;
         self.problem = None;
@@ -172,8 +171,8 @@ fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(TEXT_MAX)).unwrap_or(text)
 }
 
-/// A raw line of a log as a line for people; none if it says nothing to them. What the agent does
-/// begins with a star, what the client wrote on stderr or complained about with an exclamation mark.
+/// Formats a raw line of a log for people; none if it has no content for them. Actions of the agent begin with a
+/// star, stderr and errors of the client with an exclamation mark.
 pub fn readable(adapter: Adapter, line: &str) -> Option<String> {
     if let Some(text) = line.strip_prefix(crate::log::STDERR) {
         return Some(format!("! {text}"));

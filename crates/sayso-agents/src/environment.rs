@@ -1,9 +1,9 @@
-//! Which of our variables an agent may have.
+//! The environment of agents: an allow-list of variables.
 
 use crate::agent::Adapter;
 use crate::marks::MARKERS;
 
-/// What every program gets: enough to run, to find its home and to reach the network.
+/// The variables of every program: enough to run, to find its home and to reach the network.
 const COMMON: &[&str] = &[
     "PATH",
     "HOME",
@@ -32,8 +32,8 @@ const COMMON: &[&str] = &[
 ];
 
 impl Adapter {
-    /// Patterns of the variables this client needs, besides those every program gets. Credentials
-    /// of clouds are not among them: who uses a client through one names them in the settings.
+    /// Returns the patterns of the variables that this client needs besides the common ones. Cloud credentials are
+    /// not included: a user of a client that needs them names them in the settings.
     pub const fn lets_through(&self) -> &'static [&'static str] {
         match self {
             Adapter::ClaudeCode => &[
@@ -60,9 +60,9 @@ impl Adapter {
     }
 }
 
-/// Whether a variable of ours may reach an agent of this adapter. `extra` are patterns from the
-/// settings; a pattern may end with `*`. The marks of an outer agent and whatever is sayso's own
-/// never pass, whatever the settings say: the agent is to be known by its own credential.
+/// True if a variable of ours may be passed to an agent of this adapter. `extra` are patterns from the settings; a
+/// pattern may end with `*`. The markers of an outer agent and the variables of sayso are never passed, even if the
+/// settings say so: the agent must be known by its own credential.
 pub fn allowed(name: &str, adapter: Adapter, extra: &[String]) -> bool {
     let is_mark = MARKERS.iter().any(|(marker, _)| *marker == name);
     if is_mark || name.starts_with("SAYSO_") {

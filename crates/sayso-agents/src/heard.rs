@@ -1,66 +1,67 @@
-//! What is heard of an agent while it works, and what is left when it has finished.
+//! The events of a running agent, and the result of a turn.
 
 use sayso_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Sub};
 
-/// One thing heard of an agent at work.
+/// An event of a running agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// The agent has begun its turn. Heard once, and never before the prompt was taken.
+    /// The agent has started its turn. Sent once, and never before the prompt was read.
     Began,
-    /// The session, by which this conversation can be resumed.
+    /// The session ID, by which this conversation can be resumed.
     Session(String),
-    /// What the agent says.
+    /// A text of the agent.
     Says(String),
-    /// What the agent does: a tool it uses, in a line.
+    /// An action of the agent: a tool call, in one line.
     Does(String),
-    /// What this much of the work has used; the amounts of one turn are to be added up.
+    /// The usage of a part of the work; the amounts of one turn are to be added up.
     Spent(Spent),
     /// A rate or usage limit was reached.
     Limited(Limit),
 }
 
-/// What is left when an agent has ended.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Finished {
-    /// The exit code; none if a signal ended it.
+    /// The exit code; none if a signal ended the process.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the process.
     pub signal: Option<i32>,
     /// The agent's own final message.
     pub message: Option<String>,
-    /// The session, by which this conversation can be resumed.
+    /// The session ID, by which this conversation can be resumed.
     pub session: Option<String>,
-    /// Everything used in this turn.
+    /// The total usage of this turn.
     pub spent: Spent,
     /// The limit that stopped it.
     pub limited: Option<Limit>,
-    /// The client's own words on what went wrong, or the end of its stderr.
+    /// The client's error message, or the end of its stderr.
     pub problem: Option<String>,
-    /// The session to be resumed is not known to the client.
+    /// True if the client does not know the session to be resumed.
     pub session_gone: bool,
-    /// It ended at a call that waits for a person: resumed without a word, it goes on with that call.
+    /// True if it ended at a tool call that waits for a person: resumed without a prompt, it continues with that
+    /// call.
     pub deferred: bool,
-    /// The log was cut: there was more output than is kept.
+    /// True if the log was cut, because there was more output than is kept.
     pub capped: bool,
 }
 
-/// Tokens and money.
+/// The usage of a model: tokens and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Tokens read by the model, cached ones included.
     pub input_tokens: u64,
     /// Tokens written by the model.
     pub output_tokens: u64,
-    /// Cost in millionths of a dollar; zero where the client does not say.
+    /// Cost in millionths of a dollar; zero where the client does not report it.
     pub cost_micros: u64,
 }
 
 impl Spent {
-    /// Dollars as a client writes them.
+    /// Converts dollars, as clients report them.
     pub(crate) fn micros(dollars: f64) -> u64 {
-        // A cast from a float stops at the ends, and what is no number becomes zero.
+        // The cast from a float saturates, and NaN becomes zero.
         (dollars * 1_000_000.0).round() as u64
     }
 }
@@ -77,7 +78,7 @@ impl Add for Spent {
     }
 }
 
-/// What is left above `other`; never less than nothing.
+/// Returns the excess over `other`; never less than zero.
 impl Sub for Spent {
     type Output = Self;
 
@@ -99,8 +100,7 @@ impl AddAssign for Spent {
 /// A rate or usage limit of the model's provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// When it is lifted, if the client said so.
+    /// The time at which it ends, if the client said so.
     pub until: Option<Timestamp>,
-    /// The client's words.
     pub text: String,
 }

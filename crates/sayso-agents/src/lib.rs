@@ -1,8 +1,7 @@
-//! Who asks: how sayso recognises agents, starts them, and reads what they say.
+//! The agents: detecting them, starting them, and parsing their output.
 //!
-//! It knows no store, no HTTP and no person. An [`Agent`] is started for one [`Turn`]; the
-//! [`Live`] process is listened to until it has [`Finished`]; [`signal::read`] says what its final
-//! message amounts to.
+//! This crate knows no store, no HTTP and no person. An [`Agent`] is started for one [`Turn`]; the [`Live`] process
+//! emits events until it has [`Finished`]; [`signal::read`] parses its final message.
 
 pub mod agent;
 mod clients;

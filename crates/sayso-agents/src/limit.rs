@@ -1,7 +1,6 @@
-//! Recognising that a client was stopped by a rate or usage limit, and until when.
+//! Detection of rate and usage limits in a client's error messages, and of the time at which they end.
 //!
-//! Only the client's own words are looked at, never the agent's: an agent may well write about
-//! limits.
+//! Only texts of the client are searched, never those of the agent: an agent may well write about limits.
 
 use crate::heard::Limit;
 use jiff::civil::{DateTime, Time};
@@ -9,7 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp as Moment, Zoned};
 use sayso_core::Timestamp;
 
-/// Words that mean a limit, in lower case, as the clients write them.
+/// Phrases of clients that mean a limit, in lower case.
 const WORDS: &[&str] = &[
     "usage limit",
     "rate limit",
@@ -32,13 +31,13 @@ const WORDS: &[&str] = &[
     "increase your limits",
 ];
 
-/// How long ago a time of day may be that means today.
+/// The age up to which a time of day still means today.
 const JUST_PAST: SignedDuration = SignedDuration::from_mins(5);
 
-/// How much of the client's words is kept.
+/// The most characters of the client's message that are kept.
 const TEXT_MAX: usize = 500;
 
-/// The moment it is, and the clock on the wall, by which clients name times of day.
+/// The current time with its time zone, by which clients name times of day.
 #[derive(Debug, Clone)]
 pub(crate) struct Now {
     at: Zoned,
@@ -55,7 +54,7 @@ impl Now {
     }
 }
 
-/// The limit these words speak of, if they do.
+/// Returns the limit that a message reports, if it does.
 pub(crate) fn read(text: &str, now: &Now) -> Option<Limit> {
     let lower = text.to_ascii_lowercase();
     let is_hit = lower.contains("hit your") && lower.contains("limit");
@@ -65,24 +64,24 @@ pub(crate) fn read(text: &str, now: &Now) -> Option<Limit> {
     Some(known(text, until(&lower, now)))
 }
 
-/// A limit the client has marked as one.
+/// Builds a limit that the client has marked as one.
 pub(crate) fn known(text: &str, until: Option<Timestamp>) -> Limit {
     Limit { until, text: text.trim().chars().take(TEXT_MAX).collect() }
 }
 
-/// When these words, in lower case, say that the limit is lifted.
+/// Returns the end of the limit that a message in lower case names.
 pub(crate) fn until(lower: &str, now: &Now) -> Option<Timestamp> {
     epoch(lower)
         .or_else(|| behind(lower, SPANS).and_then(|words| now.after(seconds(words)?)))
         .or_else(|| behind(lower, CLOCKS).and_then(|words| on_the_clock(words, now)))
 }
 
-/// A moment as RFC 3339 has it.
+/// Parses a time in RFC 3339 format.
 pub(crate) fn rfc3339(text: &str) -> Option<Timestamp> {
     text.trim().parse().ok().map(stamp)
 }
 
-/// A moment as seconds since the epoch.
+/// Converts seconds since the epoch.
 pub(crate) fn from_seconds(seconds: i64) -> Option<Timestamp> {
     seconds.checked_mul(1_000_000).map(Timestamp::from_micros)
 }
@@ -91,7 +90,7 @@ fn stamp(moment: Moment) -> Timestamp {
     Timestamp::from_micros(moment.as_microsecond())
 }
 
-/// What stands before a span of time, and before a time of day.
+/// Phrases before a duration, and before a time of day.
 const SPANS: &[&str] =
     &["try again in ", "retry in ", "reset after ", "resets in ", "retry after "];
 const CLOCKS: &[&str] = &["try again at ", "resets at ", "resets on ", "resets ", "reset at "];
@@ -100,14 +99,14 @@ fn behind<'t>(lower: &'t str, phrases: &[&str]) -> Option<&'t str> {
     phrases.iter().find_map(|phrase| lower.split_once(phrase)).map(|(_, words)| words)
 }
 
-/// `usage limit reached|1760000000`, as Claude Code once wrote it.
+/// Parses `usage limit reached|1760000000`, an earlier format of Claude Code.
 fn epoch(lower: &str) -> Option<Timestamp> {
     let (_, rest) = lower.split_once("limit reached|")?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     from_seconds(digits.parse().ok()?)
 }
 
-/// `1.5s`, `18h22m7s`, `20ms`, `3 days 4 hours 5 minutes`.
+/// Parses `1.5s`, `18h22m7s`, `20ms`, `3 days 4 hours 5 minutes`.
 fn seconds(words: &str) -> Option<f64> {
     let mut rest = words.trim_start();
     let mut total = None;
@@ -136,8 +135,8 @@ fn number_and_unit(words: &str) -> Option<(f64, f64, &str)> {
     Some((number, seconds, rest))
 }
 
-/// `3:04 pm.`, `3pm (europe/berlin)`, `oct 9 at 3pm`, `oct 9th, 2026 3:04 pm`: the next such moment
-/// in the zone named, else in ours.
+/// Parses `3:04 pm.`, `3pm (europe/berlin)`, `oct 9 at 3pm`, `oct 9th, 2026 3:04 pm`: the next such time in the named
+/// zone, or else in ours.
 fn on_the_clock(words: &str, now: &Now) -> Option<Timestamp> {
     let zone = zone(words).unwrap_or_else(|| now.at.time_zone().clone());
     let here = now.at.with_time_zone(zone.clone());
@@ -168,7 +167,7 @@ fn month(word: &str) -> Option<i8> {
 
 type DateAndRest<'w, 't> = (Option<jiff::civil::Date>, &'w [&'t str]);
 
-/// A day, perhaps a year; without one it is the next such day.
+/// Parses a day with an optional year; without one the next such day is meant.
 fn date<'w, 't>(month: i8, words: &'w [&'t str], here: &Zoned) -> Option<DateAndRest<'w, 't>> {
     let (day, rest) = words.split_first()?;
     let day = day.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
@@ -184,8 +183,8 @@ fn date<'w, 't>(month: i8, words: &'w [&'t str], here: &Zoned) -> Option<DateAnd
     Some((Some(date), rest))
 }
 
-/// Clients leave out the seconds, so the minute that is named may have begun: then it is a minute more,
-/// and not a day.
+/// Returns today or tomorrow at this time. Clients leave out the seconds, so the named minute may have begun: then
+/// one minute is added, and not a day.
 fn today_or_tomorrow(time: Time, here: &Zoned) -> Option<DateTime> {
     let (today, now) = (here.date().to_datetime(time), here.datetime());
     if today > now {
@@ -197,7 +196,7 @@ fn today_or_tomorrow(time: Time, here: &Zoned) -> Option<DateTime> {
     }
 }
 
-/// `3pm`, `3:04 pm`, `15:04`, perhaps behind `at`.
+/// Parses `3pm`, `3:04 pm`, `15:04`, with an optional `at` before it.
 fn time(words: &[&str]) -> Option<Time> {
     let words = if words.first() == Some(&"at") { words.get(1..)? } else { words };
     let first = words.first()?.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -251,7 +250,7 @@ mod tests {
             "You've hit your usage limit. Upgrade to Pro or try again at 3:04 PM.",
             Some("2026-10-08T15:04:00Z"),
         );
-        // The minute it is: a little more of it, and not a day.
+        // The current minute: the end is one minute later, and not a day.
         check("You've hit your usage limit. Try again at 2:00 PM.", Some("2026-10-08T14:01:00Z"));
         check("You've hit your usage limit. Try again at 1:54 PM.", Some("2026-10-09T13:54:00Z"));
         check(

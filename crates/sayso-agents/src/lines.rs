@@ -1,4 +1,4 @@
-//! Lines of a pipe, bounded: a line of any length costs no more than its beginning.
+//! Bounded line reader of a pipe: an overlong line is cut, so memory stays bounded.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -6,13 +6,13 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How much of a line is kept.
+/// The most bytes of a line that are kept.
 pub(crate) const LINE_MAX: usize = 4 * 1024 * 1024;
 
-/// How often a reader looks whether it is still wanted.
+/// The interval at which a reader checks if it should stop.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Splits what comes in pieces into lines.
+/// Splits a byte stream into lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     line: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes in a piece; every whole line is handed to `each`, with the bytes it lacks.
+    /// Adds bytes; every complete line is passed to `each`, with the number of bytes cut off.
     pub(crate) fn push(&mut self, mut piece: &[u8], mut each: impl FnMut(&[u8], usize)) {
         while let Some(end) = piece.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = piece.split_at(end);
@@ -31,7 +31,7 @@ impl Lines {
         self.add(piece);
     }
 
-    /// Hands out what is left without an end of line.
+    /// Passes on the rest without a line end.
     pub(crate) fn end(&mut self, mut each: impl FnMut(&[u8], usize)) {
         if !self.line.is_empty() {
             self.hand_out(&mut each);
@@ -54,8 +54,7 @@ impl Lines {
     }
 }
 
-/// Reads a pipe to its end, or until nobody wants it any more: a process that got away may keep it
-/// open for ever.
+/// Reads a pipe to its end, or until `unwanted` is set: a process that escaped may keep it open for ever.
 pub(crate) fn read_pipe(pipe: &mut File, unwanted: &AtomicBool, mut each: impl FnMut(&[u8])) {
     let mut buffer = vec![0; 64 * 1024];
     while !unwanted.load(Ordering::SeqCst) {
@@ -71,7 +70,7 @@ pub(crate) fn read_pipe(pipe: &mut File, unwanted: &AtomicBool, mut each: impl F
     }
 }
 
-/// Whether a pipe can be read or written, or is closed, within the time we are ready to wait.
+/// Waits a short time until a pipe can be read or written, or is closed. Returns false on timeout.
 pub(crate) fn is_ready(pipe: &impl AsFd, flags: PollFlags) -> bool {
     let mut polled = [PollFd::new(pipe, flags)];
     poll(&mut polled, Some(&LOOK_EVERY)).is_ok_and(|ready| ready > 0)

@@ -1,7 +1,7 @@
-//! A running agent: listened to, stopped, and never left behind.
+//! A running agent process: its events, its stop, and the cleanup of its process tree.
 //!
-//! Threads read what it writes and take it in at once, so an agent never waits for us. A last one
-//! waits for its end, ends whatever it left behind, and puts together what there is to know.
+//! Threads read its output at once, so an agent never blocks on us. The last thread waits for the exit, kills the
+//! processes left behind, and builds the result.
 
 use crate::agent::{Agent, StartError, Turn};
 use crate::clients;
@@ -24,27 +24,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How many things heard are kept for somebody who does not listen.
+/// The most events that are kept for a caller that does not read them.
 const HEARD_MAX: usize = 1024;
 
-/// How much of the end of stderr is kept.
+/// The most bytes at the end of stderr that are kept.
 const STDERR_KEPT: usize = 4 * 1024;
 
-/// How long what an agent left running gets to end by itself.
+/// The grace period of processes that an agent left running.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
-/// How long we read on when all processes we could find have ended.
+/// The time for which the pipes are still read after all known processes have ended.
 const READ_ON: Duration = Duration::from_secs(2);
 
-/// How long it may take the system to end what was killed.
+/// The longest wait for killed processes to end.
 const DYING_MAX: Duration = Duration::from_secs(20);
 
-/// An agent at work. Dropping it ends its whole tree of processes.
+/// A running agent. Dropping it kills its whole process tree.
 #[derive(Debug)]
 pub struct Live {
     tree: Tree,
     shared: Arc<Shared>,
-    /// Where it waits for its prompt.
+    /// The pipe for its prompt, until it is sent.
     stdin: Option<ChildStdin>,
 }
 
@@ -53,20 +53,20 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     log: Mutex<Log>,
-    /// Nobody wants the pipes any more.
+    /// Set when the reader threads should stop.
     unwanted: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     heard: VecDeque<Heard>,
-    /// The process has ended; its number may no longer be used.
+    /// True if the process was reaped; its PID may no longer be used.
     is_reaped: bool,
     finished: Option<Finished>,
 }
 
 impl Live {
-    /// Tells it what to do. It hears this once.
+    /// Sends the prompt, once.
     pub fn tell(&mut self, prompt: &str) {
         let Some(stdin) = self.stdin.take() else { return };
         let (pipe, prompt) = (File::from(OwnedFd::from(stdin)), prompt.as_bytes().to_vec());
@@ -74,42 +74,42 @@ impl Live {
         std::thread::spawn(move || write_prompt(pipe, &prompt, &shared.unwanted));
     }
 
-    /// The next thing heard; none if nothing came within `wait`, or if it [is over](Self::is_over).
+    /// Returns the next event; none if there was none within `wait`, or if it [is over](Self::is_over).
     pub fn next(&mut self, wait: Duration) -> Option<Heard> {
         let is_quiet = |state: &State| state.heard.is_empty() && state.finished.is_none();
         self.shared.wait_while(wait, is_quiet).heard.pop_front()
     }
 
-    /// Whether the process has ended and everything it said was handed out.
+    /// True if the process has ended and all its events were returned.
     pub fn is_over(&self) -> bool {
         let state = self.shared.state();
         state.finished.is_some() && state.heard.is_empty()
     }
 
-    /// Ends it: politely, and after `grace` for good, with everything it started.
+    /// Stops it and everything it started: with SIGTERM, and after `grace` with SIGKILL.
     pub fn stop(&mut self, grace: Duration) {
         let is_running = |state: &State| state.finished.is_none();
         if self.signal(Tree::ask_to_end) {
             drop(self.shared.wait_while(grace, is_running));
         }
-        // The rest of the tree is what the thread that waits for the end looks after.
+        // The thread that waits for the exit kills the rest of the tree.
         if self.signal(|tree| tree.end(Duration::ZERO)) {
             drop(self.shared.wait_while(DYING_MAX, is_running));
         }
     }
 
-    /// Does something to the tree while its leader's number is surely still its own.
+    /// Runs an action on the process tree while the PID of its leader cannot be reused.
     fn signal(&self, action: impl Fn(&Tree)) -> bool {
         let state = self.shared.state();
         if state.is_reaped {
             return state.finished.is_none();
         }
-        // Held, so that the leader is not waited for in between.
+        // The lock is held, so that the leader is not reaped in between.
         action(&self.tree);
         true
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the turn and returns its result.
     pub fn finish(self) -> Finished {
         let mut state = self.shared.state();
         loop {
@@ -120,7 +120,7 @@ impl Live {
         }
     }
 
-    /// Its process, which is also the process group.
+    /// Returns the PID, which is also the process group.
     pub fn pid(&self) -> u32 {
         self.tree.leader
     }
@@ -133,7 +133,7 @@ impl Drop for Live {
 }
 
 impl Shared {
-    /// A thread that panicked has changed nothing half: each change is one step.
+    /// A thread that panicked leaves a consistent state: each change is one step.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,7 +151,7 @@ impl Shared {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Passes on what was heard. Who does not listen loses talk, and nothing else.
+    /// Queues events. A caller that does not read them loses text and actions, and no other events.
     fn pass_on(&self, heard: Vec<Heard>) {
         if heard.is_empty() {
             return;
@@ -210,7 +210,7 @@ fn spawn(agent: &Agent, turn: &Turn<'_>) -> Result<Child, StartError> {
     let mut command = Command::new(&agent.program);
     command.args(clients::arguments(agent, turn.session, turn.writable)).current_dir(turn.folder);
     command.env_clear().envs(turn.variables.iter().map(|(name, value)| (name, value)));
-    // Some clients believe this rather than the folder they are in.
+    // Some clients trust this variable rather than the working directory.
     command.env("PWD", turn.folder).env(MARK, turn.mark);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0).spawn().map_err(|source| match source.kind() {
@@ -219,7 +219,7 @@ fn spawn(agent: &Agent, turn: &Turn<'_>) -> Result<Child, StartError> {
     })
 }
 
-/// Writes the prompt for as long as somebody could read it.
+/// Writes the prompt until it is sent or the reader is gone.
 fn write_prompt(mut pipe: File, prompt: &[u8], unwanted: &AtomicBool) {
     if rustix::io::ioctl_fionbio(&pipe, true).is_err() {
         return;
@@ -238,7 +238,7 @@ fn write_prompt(mut pipe: File, prompt: &[u8], unwanted: &AtomicBool) {
     }
 }
 
-/// Reads stdout to its end.
+/// Parses stdout to its end.
 fn listen(mut pipe: File, mut ear: Ear, shared: &Shared) -> Ear {
     let mut lines = Lines::default();
     let mut heard = vec![];
@@ -260,7 +260,7 @@ fn listen(mut pipe: File, mut ear: Ear, shared: &Shared) -> Ear {
     ear
 }
 
-/// Reads stderr to its end, and keeps the end of it.
+/// Reads stderr to its end, and returns the last part of it.
 fn keep_stderr(mut pipe: File, shared: &Shared) -> String {
     let mut lines = Lines::default();
     let mut kept = String::new();
@@ -276,7 +276,7 @@ fn keep_stderr(mut pipe: File, shared: &Shared) -> String {
     kept
 }
 
-/// What is needed to bring a turn to its end.
+/// The thread that ends a turn: it waits for the exit, kills leftovers and builds the result.
 struct End {
     agent: Agent,
     is_resumed: bool,
@@ -318,7 +318,7 @@ impl End {
         self.shared.changed.notify_all();
     }
 
-    /// The leader stays a zombie for now, so that nobody else gets its number while we use it.
+    /// Waits for the exit and leaves the leader a zombie, so that its PID is not reused while we need it.
     fn wait_without_reaping(&self) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let Some(pid) = i32::try_from(self.tree.leader).ok().and_then(Pid::from_raw) else {
@@ -339,7 +339,7 @@ impl End {
         if !is_clean && ear.problem.is_none() && !stderr.trim().is_empty() {
             ear.has_problem(stderr.trim());
         }
-        // One that was killed may have complained about limits it was still trying to get over.
+        // A killed client may have reported limits that it was still retrying.
         if code.is_some() && !is_clean {
             heard.extend(ear.judge_problem());
         }

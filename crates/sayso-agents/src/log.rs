@@ -1,7 +1,7 @@
-//! The log of a turn: everything the process wrote, up to a limit, and the end of it.
+//! The log of a turn: the output of the process up to a size limit, and the end of it.
 //!
-//! Lines of stdout are kept as they came, those of stderr behind [`STDERR`]. When the file is full
-//! the end is kept in memory and written when the agent has ended.
+//! Lines of stdout are written as they are, those of stderr with the prefix [`STDERR`]. When the file is full, the
+//! end is kept in memory and written when the agent has ended.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -9,17 +9,17 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What stands before a line of stderr.
+/// The prefix of a line of stderr.
 pub(crate) const STDERR: &str = "stderr: ";
 
-/// What stands before a line of ours.
+/// The prefix of a line of ours.
 pub(crate) const OURS: &str = "[sayso] ";
 
-/// How long a log may become, and how much of its end is kept beyond that.
+/// The largest size of a log, and of the end that is kept beyond it.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
 const TAIL_MAX: usize = 1024 * 1024;
 
-/// A log being written. Several turns may share one file.
+/// An open log. Several turns may share one file.
 #[derive(Debug)]
 pub(crate) struct Log {
     file: File,
@@ -30,7 +30,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens a log, readable by this user only: agents print what they read.
+    /// Opens a log, readable by this user only: agents print the files they read.
     pub(crate) fn open(path: &Path) -> std::io::Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -48,13 +48,13 @@ impl Log {
         self.write(STDERR.as_bytes(), line);
     }
 
-    /// Whether there was more than is kept in the file.
+    /// True if there was more output than the file holds.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// A log that cannot be written must not stop the agent: what it did is done, and its final
-    /// message is passed on without it.
+    /// Writes a line. An error is ignored: a log that cannot be written must not stop the agent, whose work is done
+    /// and whose final message is passed on without it.
     fn write(&mut self, prefix: &[u8], line: &[u8]) {
         let length = (prefix.len() + line.len() + 1) as u64;
         if !self.is_full && self.size + length <= LOG_MAX {
@@ -70,7 +70,7 @@ impl Log {
         for piece in [prefix, line, b"\n"] {
             self.tail.extend(piece);
         }
-        // Cut seldom, so that the cost stays in proportion.
+        // Cut rarely, so that the cost stays linear.
         if self.tail.len() > 2 * TAIL_MAX {
             self.cut_tail();
         }

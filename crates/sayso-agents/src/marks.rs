@@ -1,14 +1,14 @@
-//! The marks agents leave on the processes they start.
+//! Agent detection: the environment variables and programs by which a coding agent is recognised.
 //!
-//! Coding agents set variables in the environment of what they run. Seeing one, here or in an
-//! ancestor, means that an agent is at work and not a person. This stops accidents and makes intent
-//! visible; a program of the same user that wants to hide can hide.
+//! Coding agents set variables in the environment of their child processes. One of these, here or in an ancestor,
+//! means that an agent runs this program and not a person. This stops accidents and makes intent visible; a program
+//! of the same user that wants to hide can hide.
 
 use std::io::Read;
 use std::path::Path;
 
-/// Variables that an agent sets, and the agent's name. Variables that people set for themselves,
-/// such as `CODEX_HOME`, are not among them.
+/// The variables that agents set, with the agent's name. Variables that people set for themselves, such as
+/// `CODEX_HOME`, are not among them.
 pub const MARKERS: &[(&str, &str)] = &[
     ("CLAUDECODE", "claude-code"),
     ("CLAUDE_CODE_ENTRYPOINT", "claude-code"),
@@ -36,8 +36,8 @@ pub const MARKERS: &[(&str, &str)] = &[
     ("AI_AGENT", "agent"),
 ];
 
-/// The variable in which several agents give their name. Other programs use it, too, so that only these
-/// values are signs.
+/// The variable in which several agents give their name. Other programs use it, too, so only these values count as
+/// evidence.
 const AGENT: &str = "AGENT";
 const AGENT_NAMES: &[&str] =
     &["amp", "claude", "claude-code", "codex", "crush", "cursor", "goose", "opencode", "pi"];
@@ -45,7 +45,7 @@ const AGENT_NAMES: &[&str] =
 /// The prefix of agents' tokens.
 pub const AGENT_TOKEN_PREFIX: &str = "sayso_a_";
 
-/// Programs that are agents, by the name of their process.
+/// Process names of agents.
 const PROGRAMS: &[(&str, &str)] = &[
     ("claude", "claude-code"),
     ("codex", "codex"),
@@ -70,10 +70,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("kiro-cli", "kiro"),
 ];
 
-/// Programs that run others, whose name says nothing.
+/// Process names of interpreters, which do not tell the agent.
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3", "MainThread"];
 
-/// Parts of the path of a program that an interpreter runs.
+/// Parts of the path of a script that an interpreter runs.
 const PACKAGES: &[(&str, &str)] = &[
     ("/@anthropic-ai/claude-code", "claude-code"),
     ("/@openai/codex", "codex"),
@@ -92,27 +92,27 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/pi-coding-agent/", "pi"),
 ];
 
-/// How many words of a command line are looked at: the interpreter, its options, the program.
+/// The most words of a command line that are checked: the interpreter, its options, the script.
 const WORDS_MAX: usize = 4;
 
-/// How much of a token file is looked at.
+/// The most bytes of a token file that are read.
 const TOKEN_BYTES_READ_MAX: u64 = 64;
 
-/// What gave an agent away.
+/// The evidence that an agent runs this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sign {
-    /// Which agent it is.
     pub agent: String,
-    /// What was seen, for a person to read.
+    /// The description of the evidence, for people.
     pub seen: String,
 }
 
-/// A sign of an agent among variables.
+/// Returns the evidence of an agent in environment variables.
 pub fn in_variables<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Sign> {
     in_variables_at(variables, Path::new(""))
 }
 
-/// The same for a process that works in `folder`, on which its relative paths stand.
+/// Returns the evidence in the variables of a process with this working directory, against which relative paths are
+/// resolved.
 pub(crate) fn in_variables_at<'a>(
     variables: impl Iterator<Item = (&'a str, &'a str)>,
     folder: &Path,
@@ -141,10 +141,10 @@ pub(crate) fn in_variables_at<'a>(
     None
 }
 
-/// Whether this file begins like an agent's token. What cannot be read says nothing.
+/// True if this file begins like an agent's token. An unreadable file is no evidence.
 fn holds_agent_token(path: &Path) -> bool {
     let mut start = vec![];
-    // A pipe could be read once only, and not by us.
+    // A pipe can be read only once, and not by us.
     if !path.is_file() {
         return false;
     }
@@ -153,7 +153,7 @@ fn holds_agent_token(path: &Path) -> bool {
     is_read && String::from_utf8_lossy(&start).trim_start().starts_with(AGENT_TOKEN_PREFIX)
 }
 
-/// A sign of an agent in the name of process `pid` or in the words it was started with.
+/// Returns the evidence of an agent in the name or command line of process `pid`.
 pub(crate) fn in_program(name: &str, words: &[String], pid: u32) -> Option<Sign> {
     let by_name = PROGRAMS.iter().find(|(program, _)| *program == name);
     let by_package = || {

@@ -1,8 +1,8 @@
-//! Finding and ending everything an agent has started, however it hid.
+//! Finding and killing all processes that an agent has started, even detached ones.
 //!
-//! A child may leave the group, the session and its parent, but what it was started with stays
-//! readable: the mark in its environment. Whoever also clears that can hide only from us by leaving
-//! its parents too; this stops accidents, not an attacker.
+//! A child may leave the process group, the session and its parent, but the environment it was started with stays
+//! readable, with the mark in it. A process that clears the mark and leaves its parents, too, can hide from us;
+//! this stops accidents, not an attacker.
 
 use crate::processes::{self, Process};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 /// The variable that carries the mark.
 pub const MARK: &str = "SAYSO_RUN";
 
-/// How often we look whether processes have gone.
+/// The polling interval for processes to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How long we go on killing: what forks as fast as we kill must not hold us for ever.
+/// The longest time of killing: a process that forks as fast as we kill must not hold us for ever.
 const KILLING_MAX: Duration = Duration::from_secs(5);
 
-/// Processes of this user that carry the mark, this one not among them.
+/// Returns the processes of this user that carry the mark, without this one.
 pub fn marked(mark: &str) -> Vec<u32> {
     let carries = |pid: &u32| *pid != std::process::id() && is_marked(*pid, mark);
     processes::all().into_iter().filter(carries).collect()
 }
 
-/// Whether something that carries the mark is `sayso ask` or `sayso wait`, held up until a person has
-/// answered. An agent that has asked and works on is not held up.
+/// True if a process with the mark is `sayso ask` or `sayso wait`, which blocks until a person has answered. An agent
+/// that has asked and continues is not blocked.
 pub fn is_held_up(mark: &str) -> bool {
     let asks = |pid: &u32| {
         let line = processes::command_line(*pid).unwrap_or_default();
@@ -36,12 +36,12 @@ pub fn is_held_up(mark: &str) -> bool {
     marked(mark).iter().any(asks)
 }
 
-/// Ends everything that carries the mark, and says how many there were.
+/// Kills all processes that carry the mark, and returns their number.
 pub fn end_marked(mark: &str, grace: Duration) -> usize {
     end(&|| marked(mark), grace)
 }
 
-/// A process with its group, its mark and its descendants.
+/// A process tree: a process with its group, its mark and its descendants.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(crate) leader: u32,
@@ -49,20 +49,20 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Ends all of it.
+    /// Kills all of it.
     pub(crate) fn end(&self, grace: Duration) {
         self.signal_group(Signal::TERM);
         end(&|| self.members(), grace);
     }
 
-    /// Asks the leader and its group to end.
+    /// Sends SIGTERM to the process group of the leader.
     pub(crate) fn ask_to_end(&self) {
         self.signal_group(Signal::TERM);
-        // One that was stopped could not hear it.
+        // A stopped process could not handle the signal.
         self.signal_group(Signal::CONT);
     }
 
-    /// Only to be called while the leader was not waited for: until then its number is not reused.
+    /// Signals the process group. Only to be called before the leader is reaped: until then its PID is not reused.
     fn signal_group(&self, signal: Signal) {
         if let Some(pid) = pid(self.leader) {
             let _ = kill_process_group(pid, signal);
@@ -73,7 +73,7 @@ impl Tree {
         let listed = processes::all().into_iter().filter_map(|pid| processes::of(pid).ok());
         let all: HashMap<u32, Process> = listed.map(|process| (process.pid, process)).collect();
         let mut below = HashSet::from([self.leader]);
-        // Parents may have higher numbers than their children, so once more until nothing is new.
+        // A parent may have a higher PID than its child, so this repeats until there is no new one.
         loop {
             let known = below.len();
             for (pid, process) in &all {
@@ -93,7 +93,7 @@ impl Tree {
     }
 }
 
-/// Politely first, then for good, until none is left or there is no point in going on.
+/// Sends SIGTERM first and SIGKILL after `grace`, until no process is left or the time is over.
 fn end(find: &dyn Fn() -> Vec<u32>, grace: Duration) -> usize {
     let mut seen = HashSet::new();
     let started = Instant::now();
@@ -126,12 +126,12 @@ fn signal(process: u32, signal: Signal) {
     }
 }
 
-/// Never zero or one: those would mean everybody, or the system itself.
+/// Converts a PID. Zero and one are refused: signals to them would reach our own group, init, or all processes.
 fn pid(process: u32) -> Option<Pid> {
     i32::try_from(process).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw)
 }
 
-/// What is not ours cannot be read, and what is dead has no environment.
+/// True if a process carries the mark. The environment of other users' processes and of zombies cannot be read.
 fn is_marked(pid: u32, mark: &str) -> bool {
     let variables = processes::environment(pid).unwrap_or_default();
     variables.iter().any(|(name, value)| name == MARK && value == mark)

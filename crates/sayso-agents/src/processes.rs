@@ -1,8 +1,8 @@
 //! The processes of this machine, read through one crate and one interface.
 //!
-//! Nothing here decides anything. A process that cannot be read is an [`Unseen`] with its reason,
-//! never a process without properties: callers must be able to tell "no" from "not known". On systems
-//! without `/proc` everything is unseen.
+//! This module decides nothing. A process that cannot be read is an [`Unseen`] with its reason, never a process
+//! without properties: callers must be able to tell "no" from "not known". On systems without `/proc` everything is
+//! unseen.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,25 +10,22 @@ use std::time::Duration;
 /// A process as the system lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
-    /// The number of its parent; zero for the first one.
+    /// The PID of its parent; zero for the first process.
     pub parent: u32,
-    /// Its process group.
     pub group: u32,
-    /// Its session.
     pub session: u32,
-    /// The number of the terminal it belongs to, if it belongs to one.
+    /// The device number of its controlling terminal, if it has one.
     pub terminal: Option<u64>,
-    /// The time of its start, in the system's ticks since boot.
+    /// The start time in clock ticks since boot.
     pub started: u64,
     /// The name of its program, as far as the system keeps it.
     pub name: String,
-    /// It has not ended.
+    /// True if it has not ended.
     pub is_alive: bool,
 }
 
-/// The reason why something cannot be seen.
+/// The reason why a process cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unseen(pub String);
 
@@ -42,15 +39,15 @@ pub use system::{
     all, boot, check_view, command_line, environment, folder, namespace, of, process_age, same_user,
 };
 
-/// The major numbers of terminals that a program holds the other end of.
+/// The major device numbers of pseudo terminals.
 const PSEUDO_TERMINALS: std::ops::RangeInclusive<u64> = 136..=143;
 
-/// The major number of a terminal, as processes name it.
+/// True if this device number is that of a pseudo terminal.
 pub fn is_pseudo_terminal(terminal: u64) -> bool {
     PSEUDO_TERMINALS.contains(&((terminal >> 8) & 0xff))
 }
 
-/// A terminal's number as processes name it, from the number of its device.
+/// Encodes a device number as `/proc` lists controlling terminals.
 pub fn terminal_number(major: u32, minor: u32) -> u64 {
     let (major, minor) = (u64::from(major), u64::from(minor));
     ((minor & 0xfff00) << 12) | (major << 8) | (minor & 0xff)
@@ -63,11 +60,11 @@ mod system {
     use procfs::process::Process as Entry;
     use std::path::PathBuf;
 
-    /// The numbers of the first namespaces, which the kernel has fixed.
+    /// The IDs of the initial namespaces, which the kernel has fixed.
     const FIRST_PIDS: &str = "pid:[4026531836]";
     const FIRST_USERS: &str = "user:[4026531837]";
 
-    /// The kind of file system `/proc` has to be.
+    /// The type of file system that `/proc` has to be.
     const PROC_MAGIC: i64 = 0x9fa0;
 
     fn unseen(error: impl ToString) -> Unseen {
@@ -83,7 +80,7 @@ mod system {
         u32::try_from(raw).unwrap_or(0)
     }
 
-    /// A process by its number.
+    /// Reads a process by its PID.
     pub fn of(pid: u32) -> Result<Process, Unseen> {
         let stat = entry(pid)?.stat().map_err(unseen)?;
         Ok(Process {
@@ -98,36 +95,36 @@ mod system {
         })
     }
 
-    /// The numbers of all processes that are listed.
+    /// Returns the PIDs of all listed processes.
     pub fn all() -> Vec<u32> {
         let entries = procfs::process::all_processes().into_iter().flatten().flatten();
         entries.map(|entry| number(entry.pid())).collect()
     }
 
-    /// The variables a process was started with.
+    /// Returns the initial environment of a process.
     pub fn environment(pid: u32) -> Result<Vec<(String, String)>, Unseen> {
         let pairs = entry(pid)?.environ().map_err(unseen)?;
         let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
         Ok(pairs.into_iter().map(|(name, value)| (text(name), text(value))).collect())
     }
 
-    /// The words a process was started with.
+    /// Returns the command line of a process.
     pub fn command_line(pid: u32) -> Result<Vec<String>, Unseen> {
         entry(pid)?.cmdline().map_err(unseen)
     }
 
-    /// The folder a process works in, as a path that leads there.
+    /// Returns a path that leads to the working directory of a process.
     pub fn folder(pid: u32) -> PathBuf {
         PathBuf::from(format!("/proc/{pid}/cwd"))
     }
 
-    /// The process belongs to the user of this one. Unknown counts as yes.
+    /// True if the process belongs to the user of this one, or if that is not known.
     pub fn same_user(pid: u32) -> bool {
         let owner = entry(pid).and_then(|entry| entry.status().map_err(unseen)).map(|s| s.ruid);
         owner.map_or(true, |owner| owner == rustix::process::getuid().as_raw())
     }
 
-    /// How long a process has existed.
+    /// Returns the time since a process was started.
     pub fn process_age(process: &Process) -> Result<Duration, Unseen> {
         let up = procfs::Uptime::current().map_err(unseen)?.uptime_duration();
         let ticks = procfs::ticks_per_second().max(1);
@@ -135,19 +132,19 @@ mod system {
         Ok(up.saturating_sub(started))
     }
 
-    /// Names this start of the system.
+    /// Returns the boot ID.
     pub fn boot() -> Option<String> {
         procfs::sys::kernel::random::boot_id().ok()
     }
 
-    /// Names the view of processes this one has.
+    /// Returns the PID namespace of this process.
     pub fn namespace() -> String {
         let name = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         name.display().to_string()
     }
 
-    /// That every process above this one can be listed: a real `/proc`, which knows this process by the
-    /// number it has, outside of containers.
+    /// Checks that every ancestor of this process can be listed: a real `/proc`, which lists this process under its
+    /// own PID, outside of containers.
     pub fn check_view() -> Result<(), Unseen> {
         let kind = rustix::fs::statfs("/proc").map_err(unseen)?.f_type;
         if kind != PROC_MAGIC {
@@ -176,52 +173,52 @@ mod system {
         Err(Unseen(format!("sayso does not read the processes of {}", std::env::consts::OS)))
     }
 
-    /// A process by its number.
+    /// Reads a process by its PID.
     pub fn of(_: u32) -> Result<Process, Unseen> {
         unseen()
     }
 
-    /// The numbers of all processes that are listed.
+    /// Returns the PIDs of all listed processes.
     pub fn all() -> Vec<u32> {
         vec![]
     }
 
-    /// The variables a process was started with.
+    /// Returns the initial environment of a process.
     pub fn environment(_: u32) -> Result<Vec<(String, String)>, Unseen> {
         unseen()
     }
 
-    /// The words a process was started with.
+    /// Returns the command line of a process.
     pub fn command_line(_: u32) -> Result<Vec<String>, Unseen> {
         unseen()
     }
 
-    /// The folder a process works in.
+    /// Returns the working directory of a process.
     pub fn folder(_: u32) -> PathBuf {
         PathBuf::new()
     }
 
-    /// The process belongs to the user of this one. Unknown counts as yes.
+    /// True if the process belongs to the user of this one, or if that is not known.
     pub fn same_user(_: u32) -> bool {
         true
     }
 
-    /// How long a process has existed.
+    /// Returns the time since a process was started.
     pub fn process_age(_: &Process) -> Result<Duration, Unseen> {
         unseen()
     }
 
-    /// Names this start of the system.
+    /// Returns the boot ID.
     pub fn boot() -> Option<String> {
         None
     }
 
-    /// Names the view of processes this one has.
+    /// Returns the PID namespace of this process.
     pub fn namespace() -> String {
         String::new()
     }
 
-    /// That every process above this one can be listed.
+    /// Checks that every ancestor of this process can be listed.
     pub fn check_view() -> Result<(), Unseen> {
         unseen()
     }

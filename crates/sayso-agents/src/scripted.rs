@@ -1,8 +1,8 @@
-//! The scripted agent: plays a small YAML file instead of asking a model. For tests and
-//! demonstrations; a real process that speaks the protocol of the `command` adapter.
+//! The scripted agent, a fake for tests and demonstrations: plays a small YAML file instead of calling a
+//! model. It is a real process that speaks the protocol of the `command` adapter.
 //!
 //! ```yaml
-//! state: .scripted           # where sessions are kept; beside the script if not said
+//! state: .scripted           # the folder of sessions; default: beside the script
 //! scenes:
 //!   - match: login page      # for first prompts that contain this; without it, for all others
 //!     turns:                 # one list of steps per turn of the session; the last repeats
@@ -14,31 +14,31 @@
 //!         - final: "<promise>COMPLETE</promise>"
 //! ```
 //!
-//! | step | does |
+//! | step | effect |
 //! |---|---|
-//! | `say: text`, `does: text` | says or does something |
-//! | `write: {path: text}`, `append: {path: text}` | changes files of the folder it works in |
-//! | `run: command` | runs a shell command and says its output; a failure ends the turn with 1; `$SAYSO_PROMPT` names a file with the prompt |
-//! | `ask: [argument, …]` | runs `sayso ask`, waits, and says what it printed |
+//! | `say: text`, `does: text` | reports a text or an action |
+//! | `write: {path: text}`, `append: {path: text}` | changes files in its working directory |
+//! | `run: command` | runs a shell command and reports its output; a failure ends the turn with 1; `$SAYSO_PROMPT` names a file with the prompt |
+//! | `ask: [argument, …]` | runs `sayso ask`, waits, and reports its output |
 //! | `expect: text` | ends the turn with 3 unless the prompt contains it |
 //! | `sleep: seconds` | waits |
-//! | `spend: {input: 1, output: 2, cost: 0.01}` | uses tokens and dollars |
+//! | `spend: {input: 1, output: 2, cost: 0.01}` | reports usage in tokens and dollars |
 //! | `limit: {seconds: 60, text: …}`, `limit: {until: 2026-10-09T15:00:00Z}` | reports a limit |
-//! | `print: {bytes: 1000000}` | prints lines that mean nothing |
-//! | `final: text` | its final message |
+//! | `print: {bytes: 1000000}` | prints meaningless lines |
+//! | `final: text` | reports its final message |
 //! | `exit: code` | ends at once |
 //! | `crash: true` | kills itself |
 //! | `hang: true` | does nothing until it is killed |
-//! | `ignore_term: true` | from here on it does not hear SIGTERM |
-//! | `fork: {seconds: 300}` | leaves a process behind that hides in a session of its own |
-//! | `session_gone: true` | says that it does not know the session |
+//! | `ignore_term: true` | ignores SIGTERM from here on |
+//! | `fork: {seconds: 300}` | leaves a process behind in a session of its own |
+//! | `session_gone: true` | reports that it does not know the session |
 //!
-//! In texts `{answer}` stands for what the last `ask` printed.
+//! In texts `{answer}` stands for the output of the last `ask`.
 //!
 //! A session is a folder of the state: `0.prompt`, `1.prompt`, … are the exact prompts of its turns,
-//! `0.began` and `0.ended` say when and by which process, `scene` which scene it plays. `<task>.live`
+//! `0.began` and `0.ended` hold the process ID and the time, `scene` the number of the scene. `<task>.live`
 //! has a line `begin <pid> <nanoseconds>` and one `end …` for each turn of a task, so that a test can
-//! see whether two ever overlapped.
+//! check that no two overlapped.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -50,26 +50,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-/// One start of the scripted agent.
+/// The input of one start of the scripted agent.
 #[derive(Debug, Clone)]
 pub struct Start<'a> {
-    /// The script.
     pub script: &'a Path,
-    /// The session to play; none begins a new one.
+    /// The session to play; none starts a new one.
     pub session: Option<&'a str>,
-    /// Where to go on, for a process that was started anew within its turn: turn and step.
+    /// The turn and step at which to continue, for a process that was restarted within its turn.
     pub at: Option<(usize, usize)>,
-    /// What it is told.
     pub prompt: &'a str,
-    /// Where sessions are kept, if the script does not say.
+    /// The folder of sessions, if the script names none.
     pub state: Option<&'a Path>,
     /// The task it works on, if there is one.
     pub task: Option<&'a str>,
-    /// The program whose `ask` is run, and that starts the scripted agent anew.
+    /// The program whose `ask` is run, and that restarts the scripted agent.
     pub program: &'a Path,
 }
 
-/// Plays one turn, and says with which code the process is to end.
+/// Plays one turn, and returns the exit code of the process.
 pub fn play(start: &Start<'_>, out: &mut dyn Write) -> Result<u8, String> {
     let script = Script::load(start.script)?;
     let session = start.session.map_or_else(new_session, str::to_owned);
@@ -110,7 +108,7 @@ fn state_folder(script: &Script, start: &Start<'_>) -> PathBuf {
     }
 }
 
-/// The first number without a prompt is this turn's; two that start at once get two.
+/// Takes the first number without a prompt for this turn; of two concurrent starts each gets its own.
 fn take_turn(folder: &Path, prompt: &str) -> Result<usize, String> {
     let wrong = |e: std::io::Error| format!("cannot keep the prompt in {}: {e}", folder.display());
     let mut turn = 0;
@@ -206,11 +204,11 @@ impl Script {
         }
     }
 
-    /// The scene of a session, chosen by its first prompt and kept, even if the script changes.
+    /// Returns the scene of a session, chosen by its first prompt and kept, even if the script changes.
     fn scene(&self, folder: &Path) -> Result<&Scene, String> {
         let kept = folder.join("scene");
         let number = match std::fs::read_to_string(&kept) {
-            // One that was killed while it wrote has left nothing.
+            // A process that was killed while writing it has left it empty.
             Ok(number) if !number.is_empty() => {
                 number.trim().parse().map_err(|e| format!("{}: {e}", kept.display()))?
             }
@@ -245,7 +243,7 @@ struct Player<'a> {
     answer: String,
 }
 
-/// Why a turn ends before its last step.
+/// The reason why a turn ends before its last step.
 enum Stop {
     Exit(u8),
     Wrong(String),
@@ -281,7 +279,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Writes down when this process began or ended its turn.
+    /// Records the time at which this process began or ended its turn.
     fn note(&self, file: &str, word: &str) -> Result<(), String> {
         let (pid, nanos) = (std::process::id(), nanos());
         let path = self.folder.join(format!("{}.{file}", self.turn));
@@ -411,8 +409,8 @@ impl Player<'_> {
         Ok(self.out.flush()?)
     }
 
-    /// What a shell ignores stays ignored in what it becomes, so the turn goes on as the same
-    /// process, which no longer hears the signal.
+    /// Restarts through a shell that ignores SIGTERM. An ignored signal stays ignored after `exec`, so the turn
+    /// continues in the same process, which no longer receives it.
     fn start_anew_deaf(&self, step: usize) -> Stop {
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' TERM; exec \"$@\"", "sh"]).arg(self.start.program);
@@ -428,7 +426,7 @@ fn sleep(seconds: f64) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Leaves a process behind that has left our group and our session, and soon its parent.
+/// Leaves a process behind that has left our process group and session, and soon its parent.
 fn fork(seconds: u64) -> Result<(), Stop> {
     let mut command = Command::new("setsid");
     command.args(["sh", "-c", &format!("sleep {seconds}")]);
@@ -458,7 +456,7 @@ mod tests {
             Self { folder }
         }
 
-        /// The code, and what was printed; or what is wrong.
+        /// Returns the exit code and the output, or the error.
         fn play(&self, session: &str, prompt: &str) -> Result<(u8, String), String> {
             let script = self.folder.path().join("script.yaml");
             let start = Start {
@@ -501,7 +499,7 @@ mod tests {
             "{\"sayso\":\"session\",\"id\":\"s1\"}\n{\"sayso\":\"says\",\"text\":\"first\"}\n\
              {\"sayso\":\"final\",\"text\":\"<promise>INPUT_NEEDED: Which?</promise>\"}\n"
         );
-        // The scene stays, whatever later prompts contain.
+        // The scene stays, even if later prompts match another.
         let (code, said) = theatre.play("s1", "other: blue").unwrap();
         assert_eq!(code, 0);
         assert!(said.contains("COMPLETE"), "{said}");

@@ -1,7 +1,7 @@
-//! The surroundings of this process: the processes above it, and the terminal it belongs to.
+//! The surroundings of this process: its ancestors, and the terminal it belongs to.
 //!
-//! What they amount to is ruled on in [`sayso_core::terminal`]. Whatever cannot be seen is said to be
-//! unseen: a look that fails is no look that found nothing.
+//! The decision about them is made in [`sayso_core::terminal`]. A part that cannot be read is reported as unseen: a
+//! failed lookup is not the same as one that found nothing.
 
 use crate::marks::{self, Sign};
 use crate::processes::{self, Process, Unseen};
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How far up the ancestors are followed. A longer chain hides what is above it.
+/// The most ancestors that are followed. A longer chain hides those above.
 const ANCESTORS_MAX: usize = 256;
 
-/// How often a look begins anew because an ancestor ended meanwhile.
+/// The most attempts when an ancestor ends during the walk.
 const LOOKS_MAX: usize = 3;
 
-/// How many terminals are looked through: that of a tmux in a terminal of sudo in a tmux, and so on.
+/// The most nested terminals: that of a tmux in a terminal of sudo in a tmux, and so on.
 const NESTED_MAX: usize = 4;
 
-/// The user's own service manager. The kernel keeps its environment from the user where it has rights
-/// that the user does not have.
+/// The user's own service manager. Where it has more privileges than the user, the kernel hides its environment from
+/// them.
 const SERVICE_MANAGER: &str = "systemd";
 
-/// A sign of an agent among the ancestors of this process.
+/// Returns the evidence of an agent among the ancestors of this process.
 pub fn look_up() -> Result<Option<Sign>, Doubt> {
     let blind = |unseen: Unseen| Doubt::Blind(unseen.0);
     processes::check_view().map_err(blind)?;
@@ -45,7 +45,7 @@ fn look_up_once() -> Result<Option<Sign>, Unseen> {
         if pid == 0 {
             return Ok(None);
         }
-        // The first process is the system's own, and may be hidden from users.
+        // The first process belongs to the system, and may be hidden from users.
         let Some(process) = visible(pid)? else { return Ok(None) };
         if let Some(sign) = sign_in(&process)? {
             return Ok(Some(sign));
@@ -76,15 +76,15 @@ fn sign_in(process: &Process) -> Result<Option<Sign>, Unseen> {
             let seen = |sign: Sign| format!("{} of its ancestor, process {pid}", sign.seen);
             Ok(sign.map(|sign| Sign { seen: seen(sign.clone()), ..sign }))
         }
-        // Nobody reads the environment of other users.
+        // The environment of other users' processes cannot be read.
         Err(_) if process.name == SERVICE_MANAGER || pid == 1 => Ok(None),
         Err(_) if !processes::same_user(pid) => Ok(None),
         Err(unseen) => Err(unseen),
     }
 }
 
-/// The terminal that this process belongs to and that is on its input or error output. `device` is the
-/// number of the latter, `pane` says where in tmux it is: `TMUX` and `TMUX_PANE`.
+/// Checks that the terminal of this process is the one on its input or error output. `device` is the device number of
+/// the latter, `pane` the position in tmux: `TMUX` and `TMUX_PANE`.
 pub fn judge_terminal(device: Option<(u32, u32)>, pane: Option<(&str, &str)>) -> Result<(), Doubt> {
     let own = processes::of(std::process::id()).map_err(|unseen| Doubt::Blind(unseen.0))?;
     let number = own.terminal.ok_or(Doubt::NotOwn)?;
@@ -98,7 +98,7 @@ pub fn judge_terminal(device: Option<(u32, u32)>, pane: Option<(&str, &str)>) ->
     terminal_of(&own, pane, 0).judge()
 }
 
-/// The terminal of a process. `pane` says where in tmux it is.
+/// Returns the terminal of a process. `pane` is its position in tmux.
 fn terminal_of(process: &Process, pane: Option<(&str, &str)>, depth: usize) -> Terminal {
     let unseen = Terminal { end: TerminalEnd::Unseen, age: Duration::ZERO };
     let (Some(number), true) = (process.terminal, depth < NESTED_MAX) else { return unseen };
@@ -109,7 +109,7 @@ fn terminal_of(process: &Process, pane: Option<(&str, &str)>, depth: usize) -> T
     if !processes::is_pseudo_terminal(number) {
         return Terminal { end: TerminalEnd::Device, age };
     }
-    // Who makes a terminal starts the first process in it.
+    // The program that creates a terminal starts the first process in it.
     let Ok(maker) = processes::of(leader.parent) else { return Terminal { age, ..unseen } };
     let command = processes::command_line(maker.pid).unwrap_or_default().join(" ");
     let shown_in = match TerminalProgram::of(&maker.name, &command) {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_process_that_types_at_no_terminal_is_in_doubt() {
         assert_eq!(judge_terminal(None, None), Err(Doubt::NotOwn));
-        // A device that exists, and is nobody's terminal.
+        // A device that exists and is not a terminal.
         assert_eq!(judge_terminal(Some((1, 3)), None), Err(Doubt::NotOwn));
     }
 }

@@ -1,34 +1,34 @@
-//! Who acts, how they showed it, and what each role may do.
+//! Actors: roles, permissions (scopes), proof of identity, and the rule for acting under another name.
 
 use crate::gate::{Absent, Introduction};
 use crate::{Code, Refusal, RunId, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The part a caller plays. One credential has one role.
+/// The role of a caller. One credential has one role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A program that works on its own; it may ask and may never answer.
     Agent,
-    /// A person.
+    /// A person, who may answer.
     Human,
     /// Runs workers and agents.
     Operator,
-    /// Looks after people, policies and tokens.
+    /// Manages people, policies and tokens.
     Admin,
-    /// Reads and verifies the audit.
+    /// Reads and verifies the audit log.
     Auditor,
     /// A program that relays or scripts, such as a cron job.
     Service,
 }
 
 impl Role {
-    /// Every role.
+    /// All roles, in the order of declaration.
     pub const ALL: [Role; 6] =
         [Role::Agent, Role::Human, Role::Operator, Role::Admin, Role::Auditor, Role::Service];
 
-    /// Its name in every door.
+    /// Returns the name used in the CLI, the API and policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Role::Agent => "agent",
@@ -40,7 +40,7 @@ impl Role {
         }
     }
 
-    /// The beginning of every token of this role, so that a leaked one can be recognised.
+    /// Returns the prefix of every token of this role, so that a leaked one can be recognised.
     pub const fn token_prefix(self) -> &'static str {
         match self {
             Role::Agent => "sayso_a_",
@@ -52,7 +52,7 @@ impl Role {
         }
     }
 
-    /// What this role may do.
+    /// True if this role has a permission. A credential's scopes can only narrow it.
     pub const fn may(self, deed: Deed) -> bool {
         match deed {
             Deed::Answer => matches!(self, Role::Human),
@@ -68,33 +68,33 @@ impl Role {
     }
 }
 
-/// What a role may or may not do.
+/// A permission: a role has a fixed set of them, and the scopes of a credential are a subset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
     /// Give a verdict, or do anything that amounts to one.
     Answer,
-    /// Open a gate.
+    /// Open a gate with a question.
     Ask,
     /// Create, change and close tasks, and write notes.
     Track,
-    /// See gates that are not one's own.
+    /// See gates that other callers opened.
     Read,
-    /// Make and revoke tokens.
+    /// Create and revoke tokens.
     Mint,
-    /// Read the audit.
+    /// Read the audit log.
     Audit,
     /// Set policies, agents, people and groups.
     Govern,
-    /// Run workers, and carry out what they are for.
+    /// Run workers, and start what workers need.
     Operate,
-    /// See how many gates wait and how long answers take, and not one of them.
+    /// See counts of open gates and response times, but no single gate.
     #[serde(rename = "metrics")]
     Measure,
 }
 
 impl Deed {
-    /// Every deed.
+    /// All permissions, in the order of declaration.
     pub const ALL: [Deed; 9] = [
         Deed::Answer,
         Deed::Ask,
@@ -107,7 +107,7 @@ impl Deed {
         Deed::Measure,
     ];
 
-    /// Its name in every door.
+    /// Returns the name used in the CLI, the API and policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Deed::Answer => "answer",
@@ -123,26 +123,26 @@ impl Deed {
     }
 }
 
-/// How a caller showed to be who they say, from weak to strong.
+/// The proof of identity a caller gave, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Not at all.
+    /// No proof was given.
     None,
-    /// Holds a token.
+    /// The caller holds a token.
     Token,
-    /// Sits at a terminal that no agent is seen to control.
+    /// The caller sits at a terminal that no agent appears to control.
     Tty,
-    /// Typed the passphrase at this terminal lately.
+    /// The caller typed the passphrase at this terminal recently.
     Passphrase,
-    /// Touched a passkey.
+    /// The caller touched a passkey.
     Presence,
-    /// Two people.
+    /// Two people proved their presence.
     TwoPeople,
 }
 
 impl Proof {
-    /// Its name in every door.
+    /// Returns the name used in the CLI, the API and policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Proof::None => "none",
@@ -155,51 +155,51 @@ impl Proof {
     }
 }
 
-/// How well the place is guarded where the verdict was given; `doctor` explains it.
+/// The assurance level: the protection of the place where the verdict was given. `doctor` explains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// Agents and people share one operating-system user: accidents are stopped, intent is not.
     S0,
-    /// A presence key is asked for.
+    /// A presence key (passkey) is required.
     S1,
-    /// The store is under another user or on another host.
+    /// The store belongs to another user or is on another host.
     S2,
     /// Verdicts are signed on another device.
     S3,
-    /// Two people, and a log that others witness.
+    /// Two people, and a log with external witnesses.
     S4,
 }
 
-/// The way a command came in.
+/// The interface through which a command came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Door {
-    /// The command line.
+    /// The command line program.
     Cli,
-    /// The terminal inbox.
+    /// The inbox in the terminal.
     Tui,
-    /// The pages.
+    /// The server's web pages.
     Web,
-    /// The HTTP API.
+    /// The server's HTTP API.
     Http,
     /// The Model Context Protocol.
     Mcp,
-    /// An agent's hook.
+    /// The hook of an agent's client.
     Hook,
     /// The worker, on a signal in an agent's output.
     Worker,
-    /// The workflow library.
+    /// The library `sayso-workflow`.
     Workflow,
-    /// A reply that came in through a channel.
+    /// A reply that came in through a notification channel.
     Channel,
 }
 
-/// Who hands in a command. It comes from the credential, never from an argument.
+/// The actor of a command. It comes from the credential, never from an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
-    /// The part they play.
+    /// The role of the credential.
     pub role: Role,
-    /// Their name: a person's, an agent's, a service's.
+    /// The name of the person, the agent or the service.
     pub name: String,
     /// The run this agent is, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,16 +210,16 @@ pub struct Actor {
     /// The person who launched this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
-    /// How they showed it.
+    /// The proof of identity given.
     pub proof: Proof,
-    /// How well the place is guarded.
+    /// The assurance level of the place.
     pub level: Level,
-    /// The way in.
+    /// The interface that was used.
     pub door: Door,
-    /// What their credential is limited to, of what their role may do.
+    /// The scopes: permissions to which the credential is limited, within those of its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<BTreeSet<Deed>>,
-    /// Those who are away and left their part to them. The desk knows; nobody says so of themselves.
+    /// The absent people whose deputy this actor is. The desk fills it in; a caller cannot claim it.
     #[serde(skip)]
     pub stands_for: Vec<Absent>,
     /// Who let them in, and who let those in. The desk knows this, too.
@@ -228,7 +228,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// An actor who is in no run, bound to no task and launched by nobody.
+    /// Returns an actor without a run, a task and a launcher.
     pub fn new(role: Role, name: &str, proof: Proof, level: Level, door: Door) -> Self {
         let (name, stands_for, introductions) = (name.into(), vec![], vec![]);
         let (run, task, launcher, scopes) = (None, None, None, None);
@@ -247,26 +247,26 @@ impl Actor {
         }
     }
 
-    /// Whether they may do this: their role may, and their credential is not limited to something else. Workers are run
-    /// by scripts of the user at hand, too; the credential of a service is for relaying and for asking.
+    /// True if the role has the permission and the credential's scopes do not exclude it. Scripts of the local user
+    /// may run workers, too; a service's credential is for relaying and asking only.
     pub fn may(&self, deed: Deed) -> bool {
         let runs_workers = deed == Deed::Operate && self.is_own_script();
         let is_in_scope = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&deed));
         (self.role.may(deed) || runs_workers) && is_in_scope
     }
 
-    /// Whether this is a script of the user at hand, who showed no credential and needs none here.
+    /// True if this is a script of the local user, which showed no credential and needs none on this machine.
     pub fn is_own_script(&self) -> bool {
         (self.role, self.proof) == (Role::Service, Proof::None)
     }
 
-    /// Whether they may verify the audit: whoever may read it, and a script of the user at hand. That the record
-    /// holds tells nothing of what is in it.
+    /// True if the actor may verify the audit chain: those who may read it, and a script of the local user. That the
+    /// chain is intact discloses nothing of its entries.
     pub fn may_verify(&self) -> bool {
         self.may(Deed::Audit) || self.is_own_script()
     }
 
-    /// Checks the role and the credential against a deed; `what` completes "may not …".
+    /// Checks that the role and the credential grant a permission; `what` completes "may not …".
     pub fn check(&self, deed: Deed, what: &str) -> Result<(), Refusal> {
         if self.may(deed) {
             return Ok(());
@@ -297,8 +297,8 @@ impl Actor {
         })
     }
 
-    /// Whether this actor is the one who asked. A run is one asker; without runs the name decides,
-    /// and no agent passes for a person or a person's script of the same name.
+    /// True if this actor opened the gate. A run counts as one asker; without runs the name decides, and an agent is
+    /// not taken for a person or a person's script of the same name.
     pub fn is_asker(&self, lineage: &Lineage) -> bool {
         match (self.run, lineage.run) {
             (Some(mine), Some(theirs)) => mine == theirs,
@@ -311,8 +311,8 @@ impl Actor {
         }
     }
 
-    /// Whether this is the same agent, at work on the same task in a later run: what was asked in the run
-    /// before is its own to hear and to use.
+    /// True if this is the same agent on the same task in a later run: the gates of the previous run are its own to
+    /// read and to use.
     pub fn follows(&self, lineage: &Lineage, task: Option<TaskId>) -> bool {
         let are_agents = self.role == Role::Agent && lineage.role == Role::Agent;
         let are_runs = self.run.is_some() && lineage.run.is_some();
@@ -323,7 +323,7 @@ impl Actor {
             && self.task == task
     }
 
-    /// Where a gate opened by this actor comes from.
+    /// Returns the origin of a gate that this actor opens.
     pub fn lineage(&self) -> Lineage {
         Lineage {
             asker: self.name.clone(),
@@ -335,26 +335,26 @@ impl Actor {
     }
 }
 
-/// Who asked, who launched them, and through which door.
+/// The origin of a gate: the asker, the person who launched it, and the interface used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The name of the asker.
     pub asker: String,
-    /// The asker's role.
+    /// The role of the asker.
     pub role: Role,
-    /// The asker's run.
+    /// The run of the asker, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// The person who launched that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
-    /// The way the question came in.
+    /// The interface through which the question came in.
     pub door: Door,
 }
 
-/// As whom somebody acts who came with a credential and claims to be somebody. A claim counts as far as it
-/// is less: a person's script, an agent at work with a person's credential, or the agent of a run that this
-/// caller launched (`launched`). Proof and level are never a matter of claims.
+/// Returns the actor for a caller whose credential is `credential` and who claims to be `claimed`. A claim is
+/// accepted only if it has fewer privileges: a person's script, an agent that works with a person's credential, or
+/// the agent of a run that this caller launched (`launched`). Proof and level never come from the claim.
 pub fn admit(
     credential: &Actor,
     claimed: &Actor,
@@ -372,7 +372,7 @@ pub fn admit(
         ..Actor::new(role, name, Proof::None, *level, door)
     };
     match (role, claimed.role, launched) {
-        // What its agent said, a worker writes down as the agent's.
+        // A worker records the words of its agent under the agent's name.
         (Role::Human | Role::Operator | Role::Service, Role::Agent, Some(agent))
             if agent.launcher.as_ref() == Some(name) && agent.run == claimed.run =>
         {
@@ -423,7 +423,7 @@ mod tests {
         ");
     }
 
-    /// A script of the user at hand runs workers; the credential of a service does not.
+    /// A script of the local user runs workers; the credential of a service does not.
     #[test]
     fn only_an_own_script_runs_workers_as_a_service() {
         for (role, proof, may) in [
@@ -444,13 +444,13 @@ mod tests {
         let may: Vec<_> = Deed::ALL.into_iter().filter(|deed| ann.may(*deed)).collect();
         assert_eq!(may, [Deed::Read, Deed::Operate]);
         assert_eq!(ann.check(Deed::Answer, "answer").unwrap_err().code, Code::NotAllowed);
-        // What a role may not do, no scope lets it do.
+        // A scope never grants a permission that the role does not have.
         let mut fixer = Actor::new(Role::Agent, "fixer", Proof::Token, Level::S0, Door::Http);
         fixer.scopes = Some(BTreeSet::from(Deed::ALL));
         assert!(!fixer.may(Deed::Answer) && fixer.may(Deed::Ask));
     }
 
-    /// Every role claiming to be every other, by the same name and by another.
+    /// Every role claims to be every other, by the same name and by another.
     #[test]
     fn what_a_caller_may_claim_to_be() {
         let actor =
@@ -481,7 +481,7 @@ mod tests {
         ");
     }
 
-    /// The agent of a run is who it is only for whoever launched that run.
+    /// The claim to be the agent of a run is accepted only from the launcher of that run.
     #[test]
     fn the_agent_of_a_run() {
         let run = Some(crate::testing::run_id(1));

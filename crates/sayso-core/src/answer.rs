@@ -1,4 +1,4 @@
-//! What a person may answer, and whether an answer fits what was asked.
+//! Answers and answer forms (verdict, text, choice, JSON Schema form), and the validation of one against the other.
 
 mod refusing;
 #[cfg(test)]
@@ -11,52 +11,52 @@ use jsonschema::error::ValidationErrorKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The longest text a person may answer with.
+/// The maximum size of an answer, content and reason together.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
-/// The most options a question may have.
+/// The maximum number of options of a question.
 pub const OPTIONS_MAX: usize = 50;
 
-/// The most parts of a form's schema, with its references unfolded.
+/// The maximum number of nodes of a form's schema, with its references expanded.
 pub const FORM_NODES_MAX: usize = 2_000;
 
-/// How deep a form's schema may go, with its references unfolded.
+/// The maximum depth of a form's schema, with its references expanded.
 const FORM_DEPTH_MAX: usize = 100;
 
-/// So many places that do not fit are told at once, each where it stands.
+/// The maximum number of invalid fields reported at once, each with its path.
 const MISFITS_MAX: usize = 50;
 
-/// So many of them are told in the sentence that says so; the others are counted.
+/// The number of invalid fields spelt out in the message; the others are counted.
 const MISFITS_IN_WORDS: usize = 5;
 
-/// So much of a value that does not fit is told.
+/// The length to which an invalid value is cut in a message.
 const MISFIT_CHARS_MAX: usize = 80;
 
-/// The most memory one pattern of a form may take.
+/// The maximum memory of one compiled regular expression of a form.
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
-/// The form an answer has to have.
+/// The form that an answer must have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "form", rename_all = "snake_case")]
 pub enum Shape {
-    /// Yes or no, with a reason.
+    /// Approval or rejection, with a reason.
     Verdict,
-    /// A text.
+    /// A text of any content.
     Text,
-    /// One of the options, or several, or words of one's own.
+    /// One of the options, several, or a free text.
     Choice {
-        /// What can be picked.
+        /// The options to pick from.
         options: Vec<Choice>,
-        /// Whether more than one may be picked.
+        /// True if more than one option may be picked.
         #[serde(default)]
         multi: bool,
-        /// Whether a text of one's own is an answer too.
+        /// True if a free text is accepted as well.
         #[serde(default)]
         other: bool,
     },
     /// A form, described by a JSON Schema.
     Form {
-        /// The schema.
+        /// The JSON Schema of the form.
         schema: Value,
     },
 }
@@ -64,44 +64,44 @@ pub enum Shape {
 /// One option of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What is picked.
+    /// The text that is shown and picked.
     pub name: String,
-    /// What picking it leads to.
+    /// The consequence of picking it, as the asker describes it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub consequence: String,
-    /// Whether the asker said that picking it is a no. Options that read as one are a no as well:
-    /// [`Shape::declines`] knows both.
+    /// True if the asker marked this option as a rejection. Options that read as a no count as well:
+    /// [`Shape::declines`] covers both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub declines: bool,
 }
 
 impl Choice {
-    /// An option of which only the name is known.
+    /// Returns an option that has only a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), consequence: String::new(), declines: false }
     }
 }
 
-/// What a person gave.
+/// A person's answer to a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredAnswer")]
 pub struct Answer {
-    /// Approved is a bare yes, or one with changed arguments. A text, a choice or a form is answered. Declining, in
-    /// words or by an option that means no, is rejected.
+    /// Approved is a bare approval, or one with changed arguments. A text, a choice or a form is answered. A
+    /// rejection, in words or by an option that counts as one, is rejected.
     pub verdict: Verdict,
-    /// What was said beside the verdict.
+    /// The content beside the verdict.
     #[serde(default, skip_serializing_if = "Content::is_empty")]
     pub content: Content,
-    /// Why.
+    /// The reason that the person gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether whoever asked is to stop here and now, and not to look for another way. Only with a no.
+    /// True if the agent is to stop at once and not to try another way. Only with a rejection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupts: bool,
 }
 
-/// An answer as it stands in the log. Before texts, choices and forms had a verdict of their own, they were written
-/// as approved.
+/// An answer as stored in the log. Before texts, choices and forms had a verdict of their own, they were stored as
+/// approved.
 #[derive(Deserialize)]
 struct StoredAnswer {
     verdict: Verdict,
@@ -131,51 +131,51 @@ pub enum Content {
     /// Nothing beside the verdict.
     #[default]
     None,
-    /// A text.
+    /// A text in answer to the question.
     Text(String),
-    /// The names of the options picked, and words of one's own.
+    /// The names of the picked options, and a free text.
     Choice {
         /// The names, in the order of the options.
         picked: Vec<String>,
-        /// Words of one's own.
+        /// A free text beside the options.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         other: Option<String>,
     },
-    /// A filled form.
+    /// The values of a form.
     Form(Value),
-    /// The arguments a tool call shall run with instead.
+    /// The arguments a tool call shall run with instead of its own.
     Arguments(Value),
 }
 
 impl Content {
-    /// Whether nothing was said beside the verdict.
+    /// True if there is nothing beside the verdict.
     pub fn is_empty(&self) -> bool {
         matches!(self, Content::None)
     }
 }
 
 impl Answer {
-    /// A yes.
+    /// Returns a bare approval.
     pub fn approved() -> Self {
         Self { verdict: Verdict::Approved, content: Content::None, reason: None, interrupts: false }
     }
 
-    /// A no.
+    /// Returns a rejection with an optional reason.
     pub fn rejected(reason: Option<String>) -> Self {
         Self { verdict: Verdict::Rejected, reason, ..Self::approved() }
     }
 
-    /// A text.
+    /// Returns an answer that is a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(Content::Text(text.into()))
     }
 
-    /// A choice.
+    /// Returns an answer that picks options.
     pub fn choice(picked: Vec<String>, other: Option<String>) -> Self {
         Self::of(Content::Choice { picked, other })
     }
 
-    /// A filled form.
+    /// Returns an answer that fills in a form.
     pub fn form(form: Value) -> Self {
         Self::of(Content::Form(form))
     }
@@ -184,8 +184,8 @@ impl Answer {
         Self { verdict: Verdict::Answered, content, ..Self::approved() }
     }
 
-    /// The same answer with the verdict that it is, given to a question of this form: whoever picks an option that
-    /// means no says no, and whoever writes or picks something else has answered and not approved.
+    /// Returns the same answer with the verdict that follows from the question: an option that counts as a rejection
+    /// makes it rejected, and any other content makes it answered, not approved.
     #[must_use]
     pub fn to_question(self, shape: &Shape) -> Self {
         let verdict = match &self.content {
@@ -200,8 +200,8 @@ impl Answer {
         Self { verdict, ..self }
     }
 
-    /// What the asker gets to read: the text, the picks a line each, the form as JSON; for a bare
-    /// verdict the verdict itself.
+    /// Returns the text delivered to the asker: the text, one pick per line, the form as JSON, or for a bare verdict
+    /// the reason or the verdict itself.
     pub fn as_text(&self) -> String {
         match &self.content {
             Content::None => self.reason.clone().unwrap_or_else(|| self.verdict.to_string()),
@@ -213,7 +213,7 @@ impl Answer {
         }
     }
 
-    /// Whether it fits what was asked.
+    /// Checks that the answer fits the kind and the form of the question.
     pub fn check(&self, kind: Kind, shape: &Shape) -> Result<(), Refusal> {
         self.check_size()?;
         if self.interrupts && (self.verdict, kind) != (Verdict::Rejected, Kind::Tool) {
@@ -277,7 +277,7 @@ impl Answer {
             (Shape::Verdict, Content::None) => Ok(()),
             (Shape::Verdict, Content::Arguments(given)) if kind == Kind::Tool => match given {
                 Value::Object(_) => Ok(()),
-                // The call could not run with anything else, and a yes would turn into a no.
+                // The call could not run with anything else, and an approval would turn into a rejection.
                 _ => Err(Refusal::new(
                     Code::WrongAnswer,
                     "the arguments of a tool call are a JSON object",
@@ -285,7 +285,8 @@ impl Answer {
                 .hint("sayso answer ID --arguments '{\"command\": \"ls\"}'")),
             },
             (Shape::Text, Content::Text(text)) => not_empty(text),
-            // Words are direction, or say what was done. Anywhere else "not yet" would be a yes.
+            // Here a text is a direction, or reports what was done. With any other kind "not yet" would count as an
+            // approval.
             (Shape::Verdict, Content::Text(text)) if kind.takes_words_with_a_yes() => {
                 not_empty(text)
             }
@@ -327,7 +328,7 @@ impl Shape {
         }
     }
 
-    /// The command that answers it.
+    /// Returns the command that answers a question of this form.
     pub fn how_to_answer(&self) -> String {
         match self {
             Shape::Verdict => "sayso approve ID, or sayso reject ID \"reason\"".into(),
@@ -340,7 +341,7 @@ impl Shape {
         }
     }
 
-    /// Whether this can be asked at all.
+    /// Checks that a question of this form can be answered at all.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
             Shape::Verdict | Shape::Text => Ok(()),
@@ -396,7 +397,7 @@ fn check_choice(shape: &Shape, picked: &[String], words: Option<&str>) -> Result
     }
 }
 
-/// Two options that differ in blanks only are one to the eye.
+/// True if two options differ only in white space, so that people cannot tell them apart.
 fn looks_like(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
 }
@@ -457,7 +458,7 @@ fn check_form(schema: &Value, value: &Value) -> Result<(), Refusal> {
     Err(Refusal { misfits, ..refusal.hint("see the fields with: sayso show ID") })
 }
 
-/// Where something does not fit. What is missing is told where it would stand.
+/// Returns the JSON pointer of an invalid value. A missing property is reported at the path where it belongs.
 fn place(error: &jsonschema::ValidationError<'_>) -> String {
     let at = error.instance_path().to_string();
     match error.kind() {
@@ -468,7 +469,7 @@ fn place(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// What is wrong. Formats have names for programs; people are told what was expected.
+/// Returns the message for an invalid value. Names of formats are for programs; people are told the expected value.
 fn in_words(error: &jsonschema::ValidationError<'_>) -> String {
     let ValidationErrorKind::Format { format } = error.kind() else { return error.to_string() };
     let expected = match format.as_str() {
@@ -491,7 +492,7 @@ fn shown(value: &Value) -> String {
     shorten(&harmless_line(&value.to_string()), MISFIT_CHARS_MAX)
 }
 
-/// Formats that pages know and the library does not, or not without tables of all the world's letters.
+/// Adds formats that browsers check and the library does not, or only with large Unicode tables.
 fn with_formats(options: jsonschema::ValidationOptions<'_>) -> jsonschema::ValidationOptions<'_> {
     let is_whole = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
     let is_address = move |text: &str| {
@@ -510,7 +511,7 @@ fn with_formats(options: jsonschema::ValidationOptions<'_>) -> jsonschema::Valid
         .with_format("idn-email", is_mail)
 }
 
-/// A validator that fetches nothing and whose work is bounded: the schema is an agent's.
+/// Returns a validator that fetches nothing and does bounded work, because the schema comes from an agent.
 fn validator(schema: &Value) -> Result<jsonschema::Validator, Refusal> {
     let mut left = FORM_NODES_MAX;
     if !unfolds(schema, schema, 0, &mut left) {
@@ -528,8 +529,8 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, Refusal> {
     })
 }
 
-/// Whether a schema, with every reference put in its place, has no more than `left` parts. A few
-/// references to references can otherwise ask for more work than there is time.
+/// True if a schema with every reference expanded has at most `left` nodes. A few references to references could
+/// require exponential work.
 fn unfolds(root: &Value, part: &Value, depth: usize, left: &mut usize) -> bool {
     if *left == 0 || depth > FORM_DEPTH_MAX {
         return false;
@@ -541,7 +542,7 @@ fn unfolds(root: &Value, part: &Value, depth: usize, left: &mut usize) -> bool {
             ("$ref", Value::String(to)) => {
                 to.strip_prefix('#').and_then(|to| root.pointer(to)).is_some_and(&mut goes_on)
             }
-            // These give references another meaning than the one looked up here.
+            // These change the meaning of references in ways that this look-up does not follow.
             ("$dynamicRef" | "$recursiveRef", Value::String(_)) => false,
             ("$id" | "id", Value::String(_)) if !std::ptr::eq(part, root) => false,
             _ => goes_on(value),

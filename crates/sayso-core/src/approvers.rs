@@ -1,37 +1,37 @@
-//! Who must agree: people, k of n, all of, any of. Whether the votes given suffice is decided here.
+//! Approval rules: one person, all of, k of n (quorum). Decides if the votes given satisfy the rule.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Whose yes opens a gate. Groups are resolved to people before they come here.
+/// The approvers whose approval opens a gate. Groups are resolved to people before they get here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approvers {
-    /// Any one person.
+    /// Any one person of the space.
     #[default]
     Anyone,
-    /// This person.
+    /// The person of this name.
     Person(String),
-    /// Every one of these.
+    /// Every one of these parts.
     All(Vec<Approvers>),
-    /// At least `least` of these, by as many different people.
+    /// At least `least` of these parts, by as many different people.
     Some {
-        /// How many.
+        /// The number of parts required.
         least: usize,
-        /// Of whom.
+        /// The parts to choose from.
         of: Vec<Approvers>,
     },
 }
 
 impl Approvers {
-    /// Whether the yes of these people suffices. An empty list never does: nobody is not everybody.
+    /// True if the approvals of these people suffice. An empty list is never satisfied.
     pub fn satisfied_by(&self, yes: &BTreeSet<&str>) -> bool {
         match self {
             Approvers::Anyone => !yes.is_empty(),
             Approvers::Person(name) => yes.contains(name.as_str()),
             Approvers::All(parts) => !parts.is_empty() && parts.iter().all(|p| p.satisfied_by(yes)),
             Approvers::Some { least, of } => {
-                // One person in two groups is still one person.
+                // A person in two groups counts once.
                 let people = yes.iter().filter(|name| self.admits(name)).count();
                 let parts = of.iter().filter(|p| p.satisfied_by(yes)).count();
                 *least > 0 && parts >= *least && people >= *least
@@ -39,7 +39,7 @@ impl Approvers {
         }
     }
 
-    /// Whether this person's vote counts at all.
+    /// True if this person's vote counts.
     pub fn admits(&self, name: &str) -> bool {
         match self {
             Approvers::Anyone => true,
@@ -50,9 +50,10 @@ impl Approvers {
         }
     }
 
-    /// Whether enough people could ever say yes, with `without` left out.
+    /// True if the rule could ever be satisfied with the person `without` left out.
     pub fn can_be_satisfied(&self, without: Option<&str>) -> bool {
-        // Strangers stand for the people "anyone" may be; control characters keep them off names.
+        // Placeholders stand for the people that "anyone" may be; a control character keeps them apart from real
+        // names.
         let strangers: Vec<String> = (0..self.size()).map(|n| format!("\0{n}")).collect();
         let mut people: BTreeSet<&str> = strangers.iter().map(String::as_str).collect();
         self.names(&mut people);
@@ -60,7 +61,8 @@ impl Approvers {
         self.satisfied_by(&people)
     }
 
-    /// The same with each name as `each` gives it: itself, those of a group, or a refusal.
+    /// Returns the same rule with each name replaced by the result of `each`: the name itself, the members of a
+    /// group, or a refusal.
     pub fn try_map<E>(
         &self,
         each: &mut impl FnMut(&str) -> Result<Vec<String>, E>,
@@ -75,7 +77,7 @@ impl Approvers {
                     Approvers::Anyone => vec![Approvers::Anyone],
                     Approvers::All(_) | Approvers::Some { .. } => vec![part.try_map(each)?],
                 };
-                // One person in two groups is still one person; "anyone" twice is two people.
+                // A person in two groups counts once; "anyone" twice is two people.
                 for one in opened {
                     if one == Approvers::Anyone || !found.contains(&one) {
                         found.push(one);
@@ -117,7 +119,7 @@ impl Approvers {
         }
     }
 
-    /// Whose yes is missing still when these people have said theirs; none where that suffices.
+    /// Returns the approvals that are still missing after those of `yes`; `None` if they suffice.
     pub fn without(&self, yes: &BTreeSet<&str>) -> Option<Approvers> {
         if self.satisfied_by(yes) {
             return None;
@@ -134,7 +136,7 @@ impl Approvers {
                 match least.checked_sub(given).filter(|missing| *missing > 0) {
                     Some(missing) if missing == rest.len() => Self::all_of(rest),
                     Some(least) => Approvers::Some { least, of: rest },
-                    // Enough of the parts, by too few people: whoever comes next must be somebody else.
+                    // Enough parts, but by too few people: the next approver must be a different person.
                     None => self.clone(),
                 }
             }
@@ -148,7 +150,7 @@ impl Approvers {
         }
     }
 
-    /// In words: `ann`, `2 of (ann, bob, cid)`.
+    /// Returns the rule as text: `ann`, `2 of (ann, bob, cid)`.
     pub fn in_words(&self) -> String {
         let list = |parts: &[Approvers]| {
             parts.iter().map(Approvers::in_words).collect::<Vec<_>>().join(", ")

@@ -1,38 +1,38 @@
-//! The audit chain: every change has one entry, and each entry holds the hash of the one before.
+//! The audit log, a hash chain: every change has one entry, and each entry contains the hash of the previous one.
 //!
 //! Hashing and verifying are pure, so an export can be verified anywhere, without the database.
 
 use crate::{Actor, Digest, Door, Level, Proof, Role, RunId, SpaceId, Timestamp, digest};
 use serde::{Deserialize, Serialize};
 
-/// One entry of the audit.
+/// One entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its place in the chain, from 1.
+    /// The position in the chain, from 1.
     pub seq: u64,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
-    /// The space whose chain it is.
+    /// The space to which the chain belongs.
     pub space: SpaceId,
-    /// Who acted.
+    /// The name of the actor.
     pub actor: String,
-    /// The part they played.
+    /// The role of the actor.
     pub role: Role,
-    /// The run that acted.
+    /// The run of the actor, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Who launched that run.
+    /// The person who launched that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
-    /// How they showed to be themselves.
+    /// The actor's proof of identity.
     pub proof: Proof,
-    /// How well the place was guarded.
+    /// The assurance level of the place.
     pub level: Level,
-    /// The way in.
+    /// The interface that was used.
     pub door: Door,
-    /// What they did: `gate.answered`, `task.created`, `token.minted`.
+    /// The action: `gate.answered`, `task.created`, `token.minted`.
     pub action: String,
-    /// To what: a handle.
+    /// The handle of the object acted on.
     pub object: String,
     /// The revision of a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,39 +40,39 @@ pub struct Entry {
     /// The digest of a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// Whether it was done or refused.
+    /// The outcome: done or refused.
     pub outcome: Outcome,
-    /// Why, where a reason was given.
+    /// The reason of the actor or of the refusal, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The events written with it.
+    /// References to the events written with this entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Mark>,
 }
 
-/// Whether something was done.
+/// The outcome of an audited action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was done.
+    /// The action was done.
     Done,
-    /// It was refused.
+    /// The action was refused.
     Refused,
 }
 
-/// Binds one event of the log to an entry.
+/// A reference that binds one event of the log to an audit entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mark {
     /// The stream, such as `gate/01ARZ3NDEKTSV4RRFFQ69G5FAV`.
     pub stream: String,
-    /// Its place in the stream, from 1.
+    /// The position in the stream, from 1.
     pub version: u64,
-    /// The hash of its text.
+    /// The hash of stream, version and text of the event.
     pub hash: Digest,
 }
 
 impl Mark {
-    /// The mark of an event as it is written.
+    /// Returns the reference to an event with the text that is stored.
     pub fn of(stream: &str, version: u64, body: &str) -> Self {
         let hash = Digest::of_bytes(format!("{stream}\n{version}\n{body}").as_bytes());
         Self { stream: stream.into(), version, hash }
@@ -80,7 +80,7 @@ impl Mark {
 }
 
 impl Entry {
-    /// An entry about something `actor` did; the caller fills in what is particular to it.
+    /// Returns an entry for an action of `actor`; the caller fills in the particular fields.
     pub fn new(actor: &Actor, space: SpaceId, at: Timestamp, action: &str, object: &str) -> Self {
         Self {
             seq: 0,
@@ -107,33 +107,33 @@ impl Entry {
 /// An entry sealed into the chain. `body` is the entry as canonical JSON, byte for byte as hashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// Its place in the chain.
+    /// The position in the chain.
     pub seq: u64,
-    /// The hash of the entry before.
+    /// The hash of the previous entry.
     pub prev: Digest,
-    /// The hash of this one.
+    /// The hash of this entry.
     pub hash: Digest,
-    /// The entry.
+    /// The entry as canonical JSON.
     pub body: String,
 }
 
-/// Where a chain ends. Kept elsewhere, it shows whether entries were cut off.
+/// The head of a chain. A copy outside of the database shows if entries were cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// How many entries there are.
+    /// The number of entries.
     pub seq: u64,
-    /// The hash of the last.
+    /// The hash of the last entry.
     pub hash: Digest,
 }
 
 impl Head {
-    /// The head of a chain without entries.
+    /// Returns the head of a chain without entries.
     pub fn genesis(space: SpaceId) -> Self {
         Self { seq: 0, hash: Digest::of_bytes(format!("sayso audit chain of {space}").as_bytes()) }
     }
 }
 
-/// Seals an entry behind `head`.
+/// Seals an entry as the next one after `head`.
 pub fn seal(head: &Head, mut entry: Entry) -> Sealed {
     entry.seq = head.seq + 1;
     let body = digest::canonical(&entry);
@@ -144,17 +144,17 @@ fn link(prev: &Digest, body: &str) -> Digest {
     Digest::of_bytes(format!("{prev}\n{body}").as_bytes())
 }
 
-/// The first entry that does not hold, and why.
+/// The first entry that fails verification, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("audit entry {seq} does not hold: {why}")]
 pub struct Broken {
-    /// Which entry.
+    /// The position of the entry.
     pub seq: u64,
-    /// What is wrong with it.
+    /// The defect that was found.
     pub why: String,
 }
 
-/// Checks a chain entry by entry.
+/// Verifies a chain entry by entry.
 #[derive(Debug, Clone)]
 pub struct Verifier {
     space: SpaceId,
@@ -162,12 +162,12 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Begins at the beginning of a space's chain.
+    /// Returns a verifier that starts at the first entry of a space's chain.
     pub fn new(space: SpaceId) -> Self {
         Self { space, head: Head::genesis(space) }
     }
 
-    /// Begins right before an entry, to check that one by itself.
+    /// Returns a verifier that starts right before an entry, to check that one by itself.
     pub fn behind(space: SpaceId, sealed: &Sealed) -> Self {
         let seq = sealed.seq.saturating_sub(1);
         Self { space, head: Head { seq, hash: sealed.prev.clone() } }
@@ -195,7 +195,7 @@ impl Verifier {
         Ok(entry)
     }
 
-    /// Checks that the chain ends where it is said to end.
+    /// Checks that the chain ends at the expected head.
     pub fn finish(self, head: &Head) -> Result<Head, Broken> {
         if self.head == *head {
             return Ok(self.head);

@@ -1,28 +1,28 @@
-//! Every way sayso says no, each with a number, an exit code and a page in `docs/errors/`.
+//! Error codes: every refusal and failure, each with a number, an exit status and a page in `docs/errors/`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a command's exit status tells a script. The numbers are a promise.
+/// The exit status of a command. The numbers are stable, because scripts depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[repr(u8)]
 pub enum Exit {
-    /// It worked.
+    /// The command did its work.
     Ok = 0,
-    /// Something failed that is none of the below.
+    /// A failure that is none of the below.
     Error = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// There is no such thing.
+    /// The object named does not exist.
     NotFound = 3,
     /// A credential is missing, unknown, expired or revoked.
     Login = 4,
     /// The caller may not do this.
     NotAllowed = 5,
-    /// The thing has changed, or is in another state.
+    /// The object has changed, or is in another state.
     Conflict = 6,
-    /// The wait is over and nobody has answered; the gate stays open.
+    /// The timeout of the wait is over without an answer; the gate stays open.
     TimedOut = 7,
-    /// The person said no.
+    /// The person rejected the request.
     Rejected = 8,
     /// The store cannot be reached.
     Unreachable = 9,
@@ -30,9 +30,9 @@ pub enum Exit {
     AuditBroken = 10,
     /// The gate ended without an answer: expired, withdrawn or superseded.
     Unanswered = 11,
-    /// The policy asks a person first; nothing has been done yet.
+    /// The policy requires a person's approval first; nothing has been done yet.
     Held = 12,
-    /// The connection was lost while it was being done: it may have counted or not.
+    /// The connection was lost during the call: the write may be committed or not.
     OutcomeUnknown = 13,
     /// It stopped before it was finished: a budget is used up, or a step is stuck.
     Unfinished = 14,
@@ -45,7 +45,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All exit codes, in order, with what each means. The reference page is made from it.
+    /// All exit codes, in order, with their meaning. The reference page is made from it.
     pub const TABLE: [(Exit, &'static str); 18] = [
         (Exit::Ok, "it worked"),
         (Exit::Error, "something failed: the disk, the editor, a bug"),
@@ -73,25 +73,25 @@ impl Exit {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $exit:ident, $title:literal;)*) => {
-        /// A stable number for each reason; `SAY004` has its page at `docs/errors/SAY004.md`.
+        /// An error code with a stable number; `SAY004` has its page at `docs/errors/SAY004.md`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[$doc])* $name,)* }
 
         impl Code {
-            /// Every code there is.
+            /// All codes, in the order of their numbers.
             pub const ALL: &'static [Code] = &[$(Code::$name,)*];
 
-            /// `SAYnnn`.
+            /// Returns the number as `SAYnnn`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$name => $text,)* }
             }
 
-            /// What happened, in a few words.
+            /// Returns a title of a few words.
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title,)* }
             }
 
-            /// The page about it: the likely cause, and what to do.
+            /// Returns the page about it, with the likely cause and the remedy.
             pub const fn page(self) -> &'static str {
                 match self {
                     $(Code::$name => {
@@ -100,7 +100,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The exit status of a command that ends with it.
+            /// Returns the exit status of a command that ends with this code.
             pub const fn exit(self) -> Exit {
                 match self { $(Code::$name => Exit::$exit,)* }
             }
@@ -111,65 +111,65 @@ macro_rules! codes {
 codes! {
     /// No such id or handle.
     NotFound = "SAY001", NotFound, "no such id";
-    /// A handle's beginning fits several things.
+    /// A prefix of a handle matches several objects.
     Ambiguous = "SAY002", Usage, "several ids begin like this";
-    /// Nothing waits here.
+    /// Nothing waits for an answer here.
     NotWaiting = "SAY003", Conflict, "nothing is waiting here";
-    /// Somebody answered otherwise before.
+    /// Another answer was recorded before.
     AlreadyAnswered = "SAY004", Conflict, "already answered";
     /// The card changed since it was shown.
     Stale = "SAY005", Conflict, "the gate changed since it was shown";
     /// A text for a verdict, a verdict for a choice.
     WrongAnswer = "SAY006", Usage, "the wrong kind of answer";
-    /// Nothing was said.
+    /// The answer has no content.
     EmptyAnswer = "SAY007", Usage, "an empty answer";
     /// Not one of the options.
     UnknownOption = "SAY008", Usage, "not one of the options";
     /// The form does not fit its schema.
     InvalidForm = "SAY009", Usage, "the form does not fit";
-    /// An agent tried to say yes.
+    /// An agent tried to answer.
     NotHuman = "SAY010", NotAllowed, "only a person may do this";
-    /// No sign of a person.
+    /// No sign of a person at the terminal.
     NoPerson = "SAY011", NotAllowed, "no sign of a person at this terminal";
     /// More proof is needed.
     ProofTooLow = "SAY012", NotAllowed, "more proof is needed";
-    /// Not among those who may answer.
+    /// The caller is not one of the approvers.
     NotAnApprover = "SAY013", NotAllowed, "somebody else must answer this";
-    /// The wait ran out.
+    /// The timeout of a wait is over.
     TimedOut = "SAY014", TimedOut, "nobody has answered yet";
     /// Too much text, too many options.
     TooLarge = "SAY015", Usage, "too large";
-    /// Not UTF-8, or characters that may not stand there.
+    /// Not UTF-8, or characters that are not allowed there.
     InvalidText = "SAY016", Usage, "not readable text";
-    /// Dependencies or parents in a circle.
+    /// Dependencies or parents form a cycle.
     Cycle = "SAY017", Conflict, "a circle of dependencies";
-    /// The thing is in another state.
+    /// The object is in another state.
     WrongState = "SAY018", Conflict, "its state does not allow this";
     /// A reason must be given.
     ReasonMissing = "SAY019", Usage, "a reason is needed";
-    /// No space here.
+    /// There is no space in this folder.
     NoSpace = "SAY020", NotFound, "no space here";
     /// The database is damaged or not ours.
     BrokenStore = "SAY021", Error, "the database is damaged";
-    /// Written by a later sayso.
+    /// The schema was written by a later version of sayso.
     NewerSchema = "SAY022", Error, "the database belongs to a newer sayso";
     /// PostgreSQL or a server does not answer.
     Unreachable = "SAY023", Unreachable, "the store cannot be reached";
-    /// No room left.
+    /// No space is left on the disk.
     DiskFull = "SAY024", Error, "no space left on the disk";
-    /// The place cannot be written.
+    /// The location of the store cannot be written.
     ReadOnly = "SAY025", Error, "the store cannot be written";
     /// The write lock was not free in time.
     Busy = "SAY026", Error, "the store is busy";
-    /// An old SQLite.
+    /// A version of SQLite that can lose commits.
     OldSqlite = "SAY027", Error, "this SQLite can lose commits";
-    /// A token that does not count.
+    /// A token that is unknown, expired or revoked.
     BadToken = "SAY028", Login, "the token is not valid";
-    /// The chain does not hold.
+    /// The audit chain fails verification.
     AuditBroken = "SAY029", AuditBroken, "the audit chain is broken";
-    /// One id, two contents.
+    /// One id is used for two different contents.
     Clash = "SAY030", Conflict, "this id already means something else";
-    /// A link where a file must be.
+    /// A symbolic link where a file must be.
     Symlink = "SAY031", Error, "the store is behind a symbolic link";
     /// A setting is wrong.
     BadConfig = "SAY032", Usage, "a setting is wrong";
@@ -179,7 +179,7 @@ codes! {
     OtherSpace = "SAY034", NotFound, "it belongs to another space";
     /// It ended without an answer.
     Unanswered = "SAY035", Unanswered, "ended without an answer";
-    /// The editor did not end well.
+    /// The editor ended with an error.
     Editor = "SAY036", Error, "the editor did not end well";
     /// The caller may not do this.
     NotAllowed = "SAY037", NotAllowed, "your role may not do this";
@@ -187,17 +187,17 @@ codes! {
     BadValue = "SAY038", Usage, "a value is wrong";
     /// A passphrase is wrong or missing.
     Passphrase = "SAY039", Login, "the passphrase is wrong";
-    /// A run's lease or number is over.
+    /// The lease or the fencing number of a run is no longer valid.
     Fenced = "SAY040", Conflict, "this run is no longer the task's";
-    /// Input was needed and forbidden.
+    /// Input was needed and was forbidden, as by `--no-input`.
     NoInput = "SAY041", Usage, "input is needed";
-    /// Something else in the world failed.
+    /// Any other failure of the environment.
     Failure = "SAY042", Error, "something failed";
-    /// The person said no.
+    /// The person rejected the request.
     Rejected = "SAY043", Rejected, "the person said no";
-    /// Git cannot do what work needs.
+    /// Git cannot do what a worker needs.
     Git = "SAY044", Error, "git cannot do this";
-    /// The agent is not there.
+    /// The agent's program cannot be found or started.
     NoAgent = "SAY045", Usage, "the agent cannot be started";
     /// A task file is wrong.
     TaskFile = "SAY046", Usage, "the task file is wrong";
@@ -205,39 +205,39 @@ codes! {
     BadPolicy = "SAY047", Usage, "the policy has mistakes";
     /// A test written in a policy fails.
     PolicyTest = "SAY048", Error, "a test of the policy fails";
-    /// A file that was looked at is wrong.
+    /// A file that was checked is invalid.
     Invalid = "SAY049", Usage, "something is wrong with a file";
-    /// The policy says no.
+    /// The policy denies the action.
     Denied = "SAY050", NotAllowed, "the policy does not allow this";
-    /// A person is asked first.
+    /// The policy requires a person's approval first.
     Held = "SAY051", Held, "it waits for a person's say-so";
-    /// Program and server do not speak the same.
+    /// Program and server have incompatible versions.
     OtherVersion = "SAY052", Error, "program and server are of different versions";
-    /// Something else than JSON was sent.
+    /// The body of a request is not JSON.
     NotJson = "SAY053", Usage, "only JSON is taken";
     /// Too many wrong guesses.
     TooManyGuesses = "SAY054", Login, "too many wrong guesses";
-    /// A code that lets somebody in is not known, used up or too old.
+    /// An invitation code is unknown, used or expired.
     BadCode = "SAY055", Login, "the code does not let anybody in";
-    /// A touch of a passkey that was not asked for, was used, or is not right.
+    /// A passkey assertion that was not requested, was already used, or is not valid.
     NoTouch = "SAY056", NotAllowed, "the touch of the passkey does not count";
-    /// An agent asks too fast.
+    /// An agent asks faster than its rate limit.
     TooManyAsks = "SAY057", NotAllowed, "too many questions in a short time";
-    /// A request came by a name that is not the server's, or from a page that is not.
+    /// A request with a foreign `Host`, or from a page of another origin.
     Foreign = "SAY058", NotAllowed, "the request does not come from where it should";
     /// The terminal of an agent does not show an empty prompt.
     NotAtPrompt = "SAY059", Conflict, "the agent is not at an empty prompt";
-    /// An answer is on its way to the agent of a task.
+    /// An answer for the agent of the task was not delivered yet.
     Unheard = "SAY061", Conflict, "an answer on the task was not heard yet";
-    /// A credential for somebody who is here already.
+    /// A credential for a person who exists already.
     OthersCredential = "SAY062", NotAllowed, "nobody makes credentials for another person";
-    /// A terminal at which nothing shows a person.
+    /// A terminal without evidence of a person.
     PersonInDoubt = "SAY063", NotAllowed, "nothing shows that a person is here";
     /// A client that cannot be given its hook, while there are rules for tool calls.
     NotHeld = "SAY064", Usage, "the agent cannot be held to the policy";
-    /// A flow belongs to another place or another leader.
+    /// A flow runs in another place or under another runner.
     FlowElsewhere = "SAY066", Conflict, "the flow goes on elsewhere";
-    /// The settings of a project would run something, and nobody has trusted them.
+    /// The settings of a project would start a program, and no person has trusted them.
     Untrusted = "SAY068", NotAllowed, "the settings of this project are not trusted";
     /// A known way to run a command past a rule is open.
     Smuggled = "SAY069", Error, "a command can be smuggled past the policy";
@@ -249,9 +249,9 @@ codes! {
     ClockOff = "SAY073", Error, "the clock of this machine is off";
     /// The server sheds load.
     Overloaded = "SAY074", Unreachable, "the server has too much to do";
-    /// An agent writes too fast.
+    /// An agent writes faster than its rate limit.
     TooManyWrites = "SAY075", NotAllowed, "too many writes in a short time";
-    /// A request that did not arrive as a whole in time.
+    /// A request that did not arrive completely in time.
     TooSlow = "SAY076", Error, "the request did not arrive in time";
 }
 
@@ -264,7 +264,7 @@ impl Serialize for Code {
 impl<'de> Deserialize<'de> for Code {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        // A number that is only known elsewhere is a failure here; its text says what happened.
+        // A code that only a newer version knows counts as a failure here; its text tells what happened.
         Ok(Code::ALL.iter().copied().find(|code| code.as_str() == text).unwrap_or(Code::Failure))
     }
 }

@@ -1,29 +1,29 @@
-//! How bad it would be to be wrong, and what silence means.
+//! Risk, and the timeout action of a gate (`AtEnd`).
 
 use serde::{Deserialize, Serialize};
 
-/// How bad it would be to be wrong.
+/// The risk of a wrong decision.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Easily undone.
+    /// It can be undone easily.
     Low,
-    /// What is meant where nothing is said.
+    /// The default where no risk is given.
     #[default]
     Medium,
-    /// Others see it, or it costs.
+    /// Others see it, or it costs money.
     High,
     /// It cannot be undone.
     Critical,
 }
 
 impl Risk {
-    /// All of them.
+    /// All risks, from low to critical.
     pub const ALL: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Critical];
 
-    /// Its name in policies.
+    /// Returns the name used in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Risk::Low => "low",
@@ -34,21 +34,21 @@ impl Risk {
     }
 }
 
-/// What happens when the time is up and nobody has answered. The order is the order of strictness.
+/// The timeout action: the effect of a deadline that passes without an answer. The order is the order of strictness.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum AtEnd {
-    /// It counts as approved. Only an admin's policy may say so, and only for low risk.
+    /// It counts as approved. Only an admin's policy may set it, and only for low risk.
     Approve,
-    /// It stays open.
+    /// The gate stays open.
     Keep,
-    /// It is put off, and asked again later.
+    /// The question is deferred and asked again later.
     Defer,
-    /// It goes up, once per level, and is denied after the last.
+    /// It escalates once per level, and is denied after the last.
     Escalate,
-    /// The task fails.
+    /// The task of the gate fails.
     Fail,
     /// It counts as denied.
     #[default]
@@ -56,11 +56,11 @@ pub enum AtEnd {
 }
 
 impl AtEnd {
-    /// All of them.
+    /// All timeout actions, in order of strictness.
     pub const ALL: [AtEnd; 6] =
         [AtEnd::Approve, AtEnd::Keep, AtEnd::Defer, AtEnd::Escalate, AtEnd::Fail, AtEnd::Deny];
 
-    /// Its name in policies.
+    /// Returns the name used in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             AtEnd::Approve => "approve",

@@ -1,4 +1,4 @@
-//! Digests: SHA-256 over canonical JSON (RFC 8785), so that what was shown can be named.
+//! Digests: SHA-256 over canonical JSON (RFC 8785), so that an answer can name the content that was shown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -11,32 +11,32 @@ use std::fmt;
 pub struct Digest(String);
 
 impl Digest {
-    /// How much of it people see and type.
+    /// The number of characters that people see and type.
     pub const SHORT_LEN: usize = 12;
 
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
         let hash = Sha256::digest(bytes);
         Self(hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
     }
 
-    /// The digest of a value's canonical JSON.
+    /// Returns the digest of a value's canonical JSON.
     pub fn of<T: Serialize>(value: &T) -> Self {
         Self::of_bytes(canonical(value).as_bytes())
     }
 
-    /// All 64 characters.
+    /// Returns all 64 hexadecimal characters.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The characters people see.
+    /// Returns the first characters, as shown to people.
     pub fn short(&self) -> &str {
         self.0.get(..Self::SHORT_LEN).unwrap_or(&self.0)
     }
 
-    /// Whether `named`, whole or shortened as people see it, means this digest.
+    /// True if `named`, complete or shortened to at least [`Self::SHORT_LEN`] characters, means this digest.
     pub fn is_named_by(&self, named: &str) -> bool {
         named.len() >= Self::SHORT_LEN && self.0.starts_with(&named.to_ascii_lowercase())
     }
@@ -48,11 +48,11 @@ impl fmt::Display for Digest {
     }
 }
 
-/// A value as canonical JSON: RFC 8785, except that whole numbers stay whole. RFC 8785 rounds those
-/// beyond 2^53, and then two calls that differ in a long id would share one digest.
+/// Returns a value as canonical JSON: RFC 8785, except that integers stay exact. RFC 8785 rounds those beyond 2^53,
+/// and then two calls that differ in a long id would share one digest.
 ///
-/// What cannot be written so (a map with non-text keys, a number that is none) becomes `null`; our
-/// own types have neither, and foreign values arrive as JSON already.
+/// A value that JSON cannot express (a map with non-text keys, a number that is not finite) becomes `null`; our own
+/// types have neither, and foreign values arrive as JSON already.
 pub fn canonical<T: Serialize>(value: &T) -> String {
     let mut text = String::new();
     write_canonical(&mut text, &serde_json::to_value(value).unwrap_or_default());
@@ -87,7 +87,7 @@ fn write_canonical(text: &mut String, value: &Value) {
     }
 }
 
-/// A text as RFC 8785 writes it, which is how every writer of JSON does that escapes no more than it must.
+/// Writes a string as RFC 8785 demands: with the fewest escapes, as most JSON writers do.
 fn write_text(text: &mut String, value: &str) {
     text.push_str(&serde_json::to_string(value).unwrap_or_else(|_| "null".into()));
 }
@@ -107,7 +107,7 @@ mod tests {
         assert_ne!(Digest::of(&json!({"a": 1})), Digest::of(&json!({"a": 2})));
     }
 
-    /// However a map is kept in memory, what was named once has its name for ever.
+    /// A stored digest stays valid, independent of the order in which a map is kept in memory.
     #[test]
     fn names_that_were_given_hold() {
         let schema = r#"{"type":"object","required":["zone"],"properties":{"zone":{"enum":["eu"]},"count":{"type":"integer"},"a":{}}}"#;
@@ -118,7 +118,7 @@ mod tests {
         );
         let was = "e524e3c51b19ddd54d68d91ac8b1e920a66018b69eb9a966011a06e240a8d57d";
         assert_eq!(Digest::of(&read).as_str(), was);
-        // A text that is kept comes out as it went in.
+        // Parsing and printing keeps the text as it was.
         assert_eq!(read.to_string(), schema);
     }
 

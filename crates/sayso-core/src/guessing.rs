@@ -1,22 +1,22 @@
-//! Login backoff: the delay before a passphrase may be guessed again. Wrong guesses count against the place they were made
-//! at, so that no guesses made at one place lock a person out at another. A name has a rate limit over all places from
-//! which a stranger may log in, which one place alone cannot use up.
+//! Login backoff: the delay before a passphrase may be guessed again. Wrong guesses count against the place they were
+//! made at, so that no guesses made at one place lock a person out at another. A name has a rate limit over all
+//! places from which a stranger may log in, which one place alone cannot use up.
 
 use crate::Timestamp;
 
-/// So many wrong ones are taken for slips of the finger.
+/// The number of wrong guesses without a delay, taken for typing errors.
 const SLIPS: u32 = 4;
 
-/// The longest pause at a place.
+/// The longest delay at a place.
 const PAUSE_MICROS_MAX: i64 = 60_000_000;
 
-/// Wrong guesses are forgotten after this time without another one.
+/// The time without another wrong guess after which they are forgotten.
 const FORGOTTEN_MICROS: i64 = 10 * 60 * 1_000_000;
 
-/// A name may be guessed once in this time by strangers, whatever their places.
+/// The time in which one guess of a name is allowed for strangers, from all places together.
 const NAME_MICROS: i64 = 3_000_000;
 
-/// So many guesses of a name may come at once.
+/// The number of guesses of a name that may come at once.
 const NAME_BURST: i64 = 50;
 
 /// An address may be guessed from once in this time, whatever the names.
@@ -25,7 +25,7 @@ const ADDRESS_MICROS: i64 = 1_000_000;
 /// So many guesses from an address may come at once.
 const ADDRESS_BURST: i64 = 100;
 
-/// The pause after so many wrong guesses, one after the other.
+/// Returns the delay after so many consecutive wrong guesses.
 pub fn pause_micros(failures: u32) -> i64 {
     match failures.checked_sub(SLIPS + 1) {
         None => 0,
@@ -33,18 +33,18 @@ pub fn pause_micros(failures: u32) -> i64 {
     }
 }
 
-/// True if guesses that were answered until this moment count no more.
+/// True if wrong guesses up to the time `until` no longer count.
 pub fn is_forgotten(until: Timestamp, now: Timestamp) -> bool {
     until.plus_micros(FORGOTTEN_MICROS) <= now
 }
 
-/// The moment before which everything is forgotten.
+/// Returns the time before which all guesses are forgotten.
 pub fn forgotten_before(now: Timestamp) -> Timestamp {
     now.plus_micros(-FORGOTTEN_MICROS)
 }
 
-/// Takes one guess out of the limit of a name, of which guesses are used up until `used_until`. Returns until when they
-/// are then, or as an error the moment from which another guess is taken.
+/// Takes one guess out of the rate limit of a name, which is used up until `used_until`. Returns the new time until
+/// which it is used up, or as an error the time from which another guess is allowed.
 pub fn guess_name(used_until: Timestamp, now: Timestamp) -> Result<Timestamp, Timestamp> {
     take(used_until, now, NAME_MICROS, NAME_BURST)
 }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!((0..50).filter(|_| guess(1_000).is_ok()).count(), 50);
         assert_eq!(guess(1_000), Err(1_003));
         assert_eq!((guess(1_003), guess(1_003)), (Ok(()), Err(1_006)));
-        // One place, with a pause of a minute between its guesses, never uses it up.
+        // One place, with a delay of a minute between its guesses, never uses it up.
         assert!((0..500).all(|minute| guess(2_000 + 60 * minute) == Ok(())));
         assert_eq!((0..60).filter(|_| guess(100_000).is_ok()).count(), 50);
     }

@@ -1,8 +1,8 @@
-//! Ids. Each kind of thing has its own type, so that no call can take them in the wrong order.
+//! Ids. Each kind of object has its own type, so that arguments cannot be swapped.
 //!
-//! An id is a ULID minted by the caller, which makes a retry after an unknown outcome the same
-//! command. People see a *handle* instead: a letter and a few characters of the id's random part,
-//! such as `g7k2m`, unique within the space and fixed when the thing is made.
+//! An id is a ULID minted by the caller, which makes it an idempotency key: a retry after an unknown outcome is the
+//! same command. People see a *handle* instead: a letter and a few characters of the id's random part, such as
+//! `g7k2m`, unique within the space and fixed when the object is created.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use std::fmt;
 use std::str::FromStr;
 use ulid::Ulid;
 
-/// The fewest characters of the random part a handle shows.
+/// The minimum number of random characters in a handle.
 pub const HANDLE_LEN_MIN: usize = 4;
 
-/// How many characters of randomness an id has; a handle cannot be longer.
+/// The number of random characters of an id, and so the maximum in a handle.
 pub const HANDLE_LEN_MAX: usize = 16;
 
 macro_rules! id {
@@ -24,15 +24,15 @@ macro_rules! id {
         pub struct $name(Ulid);
 
         impl $name {
-            /// The letter its handles begin with.
+            /// The first letter of its handles.
             pub const LETTER: char = $letter;
 
-            /// Makes an id from a moment and 80 bits of chance (the low bits of `chance` are used).
+            /// Returns an id from a time and 80 bits of randomness (the low bits of `chance`).
             pub fn mint(at: Timestamp, chance: u128) -> Self {
                 Self(Ulid::from_parts(at.as_millis_unsigned(), chance & ((1 << 80) - 1)))
             }
 
-            /// The first `len` characters of the random part, behind the letter.
+            /// Returns the handle: the letter and the first `len` characters of the random part.
             pub fn handle(&self, len: usize) -> String {
                 let text = self.0.to_string().to_ascii_lowercase();
                 let len = len.clamp(HANDLE_LEN_MIN, HANDLE_LEN_MAX);
@@ -49,7 +49,7 @@ macro_rules! id {
         impl FromStr for $name {
             type Err = InvalidId;
             fn from_str(text: &str) -> Result<Self, InvalidId> {
-                // Only the canonical length is an id: everything shorter is a handle.
+                // Only the full length is an id: anything shorter is a handle.
                 if text.len() != 26 {
                     return Err(InvalidId(text.into()));
                 }
@@ -73,35 +73,35 @@ macro_rules! id {
 }
 
 id!(
-    /// A project: it holds tasks, gates and an audit chain.
+    /// The id of a space (project), which holds tasks, gates and an audit chain.
     SpaceId, 's'
 );
 id!(
-    /// A unit of work.
+    /// The id of a task, a unit of work.
     TaskId, 't'
 );
 id!(
-    /// One thing that waits for a person.
+    /// The id of a gate, a request to a person.
     GateId, 'g'
 );
 id!(
-    /// One execution of an agent on a task.
+    /// The id of a run, one execution of an agent on a task.
     RunId, 'r'
 );
 id!(
-    /// One walk through a workflow.
+    /// The id of a flow, one execution of a workflow.
     FlowId, 'f'
 );
 id!(
-    /// A text to an agent.
+    /// The id of a message to an agent.
     MessageId, 'm'
 );
 id!(
-    /// A credential.
+    /// The id of a token (credential).
     TokenId, 'k'
 );
 
-/// A text that is not a ULID.
+/// The error for a text that is not a ULID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an id")]
 pub struct InvalidId(String);

@@ -1,10 +1,10 @@
-//! The eleven kinds of gate, and what each verdict does to the task behind it.
+//! The eleven kinds of gate, the verdicts, and the effect of each verdict on the task behind the gate.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What sort of thing waits for a person.
+/// The kind of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -14,26 +14,26 @@ pub enum Kind {
     Approval,
     /// To answer a question.
     Input,
-    /// To review code.
+    /// To review code changes.
     Review,
     /// To judge user interface or copy.
     Content,
-    /// To give direction.
+    /// To give the agent direction.
     Escalation,
     /// To verify a phase.
     Checkpoint,
     /// To answer a structured question of a live agent.
     Decision,
-    /// To say whether one tool call may run.
+    /// To allow or reject one tool call.
     Tool,
-    /// To say whether a task may move from one status to another.
+    /// To allow or reject a move of a task to another status.
     Transition,
-    /// To say whether an agent may be spawned, restarted or stopped.
+    /// To allow or reject the start, restart or stop of an agent.
     Lifecycle,
 }
 
 impl Kind {
-    /// Every kind, in the order of the product's table.
+    /// All kinds, in the order of the documentation.
     pub const ALL: [Kind; 11] = [
         Kind::Work,
         Kind::Approval,
@@ -48,7 +48,7 @@ impl Kind {
         Kind::Lifecycle,
     ];
 
-    /// The kinds a task tracker calls `awaiting`.
+    /// The kinds that a task tracker calls `awaiting`.
     pub const AWAITING: [Kind; 7] = [
         Kind::Work,
         Kind::Approval,
@@ -59,7 +59,7 @@ impl Kind {
         Kind::Checkpoint,
     ];
 
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Kind::Work => "work",
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// What a person is asked when the asker gave no words of its own.
+    /// Returns the question shown if the asker gave none.
     pub const fn default_question(self) -> &'static str {
         match self {
             Kind::Work => "Please do this by hand.",
@@ -93,11 +93,11 @@ impl Kind {
         }
     }
 
-    /// What the verdict does to the task behind the gate.
+    /// Returns the effect of the verdict on the task behind the gate.
     pub const fn outcome(self, verdict: Verdict) -> Outcome {
         use Verdict::{Answered, Approved, Rejected};
         match (self, verdict) {
-            // Only a bare yes signs off. Whoever did the work by hand says so in words.
+            // Only a bare approval signs off. A person who did the work by hand answers with a text.
             (Kind::Approval | Kind::Review | Kind::Content, Answered) => Outcome::Back,
             (Kind::Work, Answered) => Outcome::Done,
             (Kind::Work | Kind::Approval | Kind::Review | Kind::Content, Approved) => Outcome::Done,
@@ -109,8 +109,8 @@ impl Kind {
         }
     }
 
-    /// Whether the agent hands the task over and ends its turn. The other kinds come from a live agent,
-    /// which holds on to its task while a person thinks.
+    /// True if the agent releases the task and ends its turn. The other kinds come from a live agent, which keeps its
+    /// task while a person decides.
     pub const fn parks_the_task(self) -> bool {
         match self {
             Kind::Work
@@ -124,12 +124,12 @@ impl Kind {
         }
     }
 
-    /// Whether a yes may come as words: those who give direction or did the work say what.
+    /// True if a text counts as an approval: a direction, or a report of work done by hand.
     pub const fn takes_words_with_a_yes(self) -> bool {
         matches!(self, Kind::Escalation | Kind::Work)
     }
 
-    /// Whether a rejection must say why: handing work back without a word helps nobody.
+    /// True if a rejection needs a reason: work that is handed back without one helps no agent.
     pub const fn rejection_needs_reason(self) -> bool {
         matches!(self, Kind::Work)
     }
@@ -148,7 +148,7 @@ impl FromStr for Kind {
     }
 }
 
-/// A name that is no kind of gate.
+/// The error for a text that is not a kind of gate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no kind of gate; the kinds are work, approval, input, review, content, escalation, \
@@ -156,20 +156,20 @@ impl FromStr for Kind {
 )]
 pub struct UnknownKind(String);
 
-/// What an answer amounts to. A yes and an answer are two things: whoever picks a colour has approved nothing.
+/// The verdict of an answer. Approved and answered differ: picking a colour approves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Yes, to a question that takes yes or no.
+    /// An approval, where the question takes a verdict.
     Approved,
     /// A text, a choice or a form.
     Answered,
-    /// No.
+    /// A rejection, with or without a reason.
     Rejected,
 }
 
 impl Verdict {
-    /// Whether it is a no.
+    /// True if it is a rejection.
     pub const fn is_no(self) -> bool {
         match self {
             Verdict::Rejected => true,
@@ -177,7 +177,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict of what has a content: it is no bare yes.
+    /// Returns the verdict of an answer with content, which is never a bare approval.
     pub const fn of_content(self) -> Self {
         match self {
             Verdict::Rejected => Verdict::Rejected,
@@ -185,7 +185,7 @@ impl Verdict {
         }
     }
 
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Verdict::Approved => "approved",
@@ -201,8 +201,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What becomes of a task once its gates are settled. The order is the order of precedence:
-/// of several answers, "won't do" outweighs "go on", and "go on" outweighs "done".
+/// The effect on a task once its gates are settled. The order is the order of precedence: of several answers, "won't
+/// do" outweighs "go on", and "go on" outweighs "done".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -1,9 +1,10 @@
-//! What may happen in sayso: pure rules, no clock, no chance, no I/O.
+//! The domain model of sayso as pure state machines: no clock, no randomness, no I/O.
 //!
-//! Each machine ([`gate`], [`task`], [`run`], [`flow`]) is three functions. `decide` judges a command against
-//! a state and returns events or a [`Refusal`]; `apply` folds an event into the state; `effects`
-//! names what an event makes the world do. Time, ids and credentials are handed in, so the whole
-//! authority model can be tested by table.
+//! Each state machine ([`gate`], [`task`], [`run`], [`flow`]) has three functions. `decide` checks a command against
+//! a state and returns events or a [`Refusal`]; `apply` folds an event into the state; `effects` returns the side
+//! effects of an event. Time, ids and credentials are parameters, so that table tests can cover all permissions.
+
+#![warn(missing_docs)]
 
 pub mod actor;
 pub mod answer;

@@ -1,39 +1,39 @@
-//! A message: text from a person or the system to an agent, kept until the agent has read it.
+//! A message: text from a person or the system to an agent, stored until the agent has read it.
 
 use crate::{Actor, Code, Deed, MessageId, Refusal, Role, SpaceId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The longest message.
+/// The maximum size of a message.
 pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest name of an agent.
+/// The maximum length of an agent's name.
 const NAME_BYTES_MAX: usize = 200;
 
-/// A message.
+/// A message to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Made by the sender.
+    /// The id, chosen by the sender.
     pub id: MessageId,
     /// The space it belongs to.
     pub space: SpaceId,
-    /// What people call it.
+    /// The handle that people use.
     pub handle: String,
-    /// The agent it is for.
+    /// The name of the agent it is for.
     pub to: String,
-    /// Who sent it.
+    /// The name of the sender.
     pub from: String,
-    /// The part they played.
+    /// The role of the sender.
     pub from_role: Role,
-    /// What they wrote.
+    /// The text of the message.
     pub text: String,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent_at: Timestamp,
-    /// When the agent said it had read it.
+    /// The time at which it was marked as read.
     pub read_at: Option<Timestamp>,
 }
 
 impl Message {
-    /// Checks a message before it is sent.
+    /// Checks that `actor` may send this message, and its size.
     pub fn check(&self, actor: &Actor) -> Result<(), Refusal> {
         actor.check(Deed::Track, "send messages")?;
         if self.from_role == Role::Human && actor.role != Role::Human {
@@ -67,8 +67,8 @@ impl Message {
         Ok(())
     }
 
-    /// Whether this actor may say that it was read: an agent of its own messages only, and of others those who may work on
-    /// tasks. A credential that only looks would take a message from the agent it is for.
+    /// Checks that this actor may mark the message as read: an agent its own messages only, other actors if they may
+    /// work on tasks. A read-only credential could otherwise take a message away from its agent.
     pub fn check_reader(&self, actor: &Actor) -> Result<(), Refusal> {
         if actor.role != Role::Agent {
             return actor.check(Deed::Track, "say that a message was read");

@@ -1,36 +1,36 @@
-//! Notices: on what occasion people are told, whom, and by which channel.
+//! Notices: their reasons, and the choice of recipients and channels.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Why people are told.
+/// The reason of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occasion {
-    /// Something waits for them.
+    /// A gate waits for them.
     Asked,
-    /// What is asked has changed.
+    /// The card of the gate has changed.
     Changed,
-    /// They had put it off until now.
+    /// The snooze of the gate is over.
     Woken,
-    /// It still waits.
+    /// The gate still waits.
     Reminded,
-    /// It waits for them as well: nobody else has answered.
+    /// It escalated to them, because it was not answered.
     Escalated,
-    /// Its time is nearly over.
+    /// The deadline is near.
     ExpiresSoon,
-    /// Its time was over and has begun anew.
+    /// The deadline passed and a new one was set.
     AskedAgain,
-    /// Its time is over, and it waits all the same.
+    /// The deadline passed, and the gate stays open.
     Overdue,
-    /// Somebody handed it to them.
+    /// A person delegated it to them.
     Delegated,
-    /// It waits no more.
+    /// The gate has ended.
     Settled,
 }
 
 impl Occasion {
-    /// All of them.
+    /// All reasons, in the order of declaration.
     pub const ALL: [Occasion; 10] = [
         Occasion::Asked,
         Occasion::Changed,
@@ -44,7 +44,7 @@ impl Occasion {
         Occasion::Settled,
     ];
 
-    /// Its name in every door.
+    /// Returns the name used in the API and in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Occasion::Asked => "asked",
@@ -60,7 +60,7 @@ impl Occasion {
         }
     }
 
-    /// What is said of the gate: "it …".
+    /// Returns the predicate of a sentence about the gate: "it …".
     pub const fn in_words(self) -> &'static str {
         match self {
             Occasion::Asked => "waits for you",
@@ -77,15 +77,14 @@ impl Occasion {
     }
 }
 
-/// A channel as a desk knows it: how it is called, and whom it reaches. What it does is known where it
-/// is sent from.
+/// A notification channel as the desk knows it: its name and its recipients. The sender knows how to send.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
-    /// Its name.
+    /// The name of the channel.
     pub channel: String,
-    /// The people it reaches. Nobody in particular: whoever is at the other end.
+    /// The people it reaches. Empty for a channel that is shared.
     pub who: Vec<String>,
-    /// Whether it tells that something waits no more, too.
+    /// True if it also sends a notice when a gate is settled.
     pub settled: bool,
 }
 
@@ -95,17 +94,17 @@ impl From<&str> for Reach {
     }
 }
 
-/// A person, and the channels they want to be told by.
+/// A person's preference: the channels by which they want to be notified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// Who.
+    /// The name of the person.
     pub person: String,
-    /// By which channels; none leaves it to the channels that name them.
+    /// The channels; `None` leaves it to the channels that list the person.
     pub channels: Option<Vec<String>>,
 }
 
-/// Whom to tell by which channel. A person is told by the channels they named, else by those that name
-/// them; a channel that has to do with nobody in particular is told once, whoever is asked.
+/// Returns the pairs of channel and recipient for a notice. A person is notified by the channels they chose, else by
+/// those that list them; a shared channel is notified once, independent of the approvers.
 pub fn ways(
     is_told: impl Fn(&str) -> bool,
     people: &[Wish],

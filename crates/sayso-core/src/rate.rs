@@ -1,17 +1,17 @@
-//! Rate limits: how fast an agent may write, as token buckets. A bucket is full at first, each write takes tokens out of
-//! it, and time puts them back.
+//! Rate limits: the rate at which an agent may write, as token buckets. A bucket is full at first, each write takes
+//! tokens out of it, and time refills it.
 
 use crate::Timestamp;
 
-/// So many bytes of text cost one token more. A write of usual size costs one.
+/// The size of text that costs one more token. A write of usual size costs one.
 const BYTES_PER_TOKEN: usize = 8 * 1024;
 
 const MINUTE_MICROS: f64 = 60e6;
 
-/// How many tokens come in a minute. A full bucket holds as many.
+/// A rate limit in tokens per minute, which is the capacity of the bucket, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// The tokens of a minute.
+    /// The number of tokens added per minute.
     pub per_minute: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct TokenBucket {
     at: Timestamp,
 }
 
-/// The tokens that a write costs, by the bytes of its text.
+/// Returns the cost of a write in tokens, by the size of its text.
 pub const fn write_cost(text_bytes: usize) -> u32 {
     let more = text_bytes / BYTES_PER_TOKEN;
     // One write has at most some megabytes of text.
@@ -30,21 +30,21 @@ pub const fn write_cost(text_bytes: usize) -> u32 {
 }
 
 impl RateLimit {
-    /// A full bucket.
+    /// Returns a full bucket.
     pub fn bucket(self, now: Timestamp) -> TokenBucket {
         TokenBucket { left: f64::from(self.per_minute), at: now }
     }
 
-    /// In how many seconds there are so many tokens more.
+    /// Returns the number of seconds in which so many tokens are added.
     fn seconds_for(self, tokens: f64) -> u32 {
         let seconds = tokens * 60.0 / f64::from(self.per_minute.max(1));
-        // At most an hour is named, and a float that is too large is cut to it.
+        // At most an hour is reported, which also bounds the cast.
         seconds.ceil().clamp(1.0, 3_600.0) as u32
     }
 }
 
 impl TokenBucket {
-    /// Whether there is a token at this moment. The error is the number of seconds until there is one.
+    /// Refills the bucket and checks that it has a token. The error is the number of seconds until it has one.
     pub fn ready(&mut self, limit: RateLimit, now: Timestamp) -> Result<(), u32> {
         let most = f64::from(limit.per_minute);
         let past = now.as_micros().saturating_sub(self.at.as_micros()).max(0) as f64;
@@ -56,13 +56,13 @@ impl TokenBucket {
         }
     }
 
-    /// Takes the cost of a write. It is known only when the write has been made, so the bucket may come to owe: then
-    /// the next one waits longer.
+    /// Takes the cost of a write. The cost is known only after the write, so the balance may become negative: then
+    /// the next write waits longer.
     pub fn spend(&mut self, cost: u32) {
         self.left -= f64::from(cost);
     }
 
-    /// Whether it is full at this moment: then it says no more than a new one.
+    /// True if it is full at this time, so that it can be dropped: a new one would be the same.
     pub fn is_full(&self, limit: RateLimit, now: Timestamp) -> bool {
         let past = now.as_micros().saturating_sub(self.at.as_micros()).max(0) as f64;
         let most = f64::from(limit.per_minute);
@@ -80,7 +80,7 @@ mod tests {
         Timestamp::from_micros(seconds * 1_000_000)
     }
 
-    /// Each step is a second, a cost, and what comes of it.
+    /// Checks steps of a time in seconds, a cost, and the expected outcome.
     fn check(steps: &[(i64, u32, Result<(), u32>)]) {
         let mut bucket = LIMIT.bucket(second(0));
         for (number, (at, cost, expected)) in steps.iter().enumerate() {

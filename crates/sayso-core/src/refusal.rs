@@ -1,33 +1,32 @@
-//! A refusal: why a command was not accepted. It is an answer to the caller, not a failure.
+//! A refusal: the answer to a command that was not accepted. It is a result for the caller, not a failure.
 
 use crate::Code;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a command was not accepted, worded for the person who will act on it.
+/// A refused command, with a code, a message and a hint for the person who will act on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The stable number.
+    /// The error code with its stable number.
     pub code: Code,
-    /// What happened, naming the thing: `gate g7k2 was answered at … by ann`.
+    /// The message, which names the object: `gate g7k2 was answered at … by ann`.
     pub message: String,
-    /// What to do now.
+    /// The next step for the caller.
     pub hint: Option<String>,
-    /// What of a form does not fit, by the place it stands at. In a box: most refusals have none, and errors
-    /// are carried around.
+    /// The invalid fields of a form. In a box, because most refusals have none and errors should be small.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub misfits: Box<[Misfit]>,
-    /// How long to wait before the same may be tried again, where time is what is missing.
+    /// The number of seconds after which a retry may succeed, for rate limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_secs: Option<u32>,
 }
 
-/// Something in a form that does not fit what was asked.
+/// An invalid field of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misfit {
-    /// Where it stands, as a JSON pointer: `/proxy/port`; empty for the form as a whole.
+    /// The JSON pointer of the field: `/proxy/port`; empty for the form as a whole.
     pub at: String,
-    /// What is wrong with it.
+    /// The description of the error.
     pub words: String,
 }
 
@@ -36,26 +35,26 @@ fn is_empty(misfits: &[Misfit]) -> bool {
 }
 
 impl Refusal {
-    /// A refusal without a hint.
+    /// Returns a refusal without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let (hint, misfits, wait_secs) = (None, Box::default(), None);
         Self { code, message: message.into(), hint, misfits, wait_secs }
     }
 
-    /// The same refusal, with what to do about it.
+    /// Returns the same refusal with a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same refusal, of what may be tried again after a while.
+    /// Returns the same refusal with a time to wait before a retry.
     #[must_use]
     pub fn wait(mut self, secs: u32) -> Self {
         self.wait_secs = Some(secs);
         self
     }
 
-    /// Whether this is about who the caller is. Such refusals are written to the audit.
+    /// True if it concerns permissions or authentication. Such refusals are written to the audit log.
     pub fn is_about_authority(&self) -> bool {
         matches!(
             self.code,

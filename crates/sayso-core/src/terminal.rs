@@ -1,23 +1,23 @@
-//! The rule for terminals: at which of them a person is taken to sit without any further proof.
+//! Detects if a person sits at a terminal, for proof of identity without a passphrase.
 //!
-//! Every program can make a terminal, so a terminal alone is no sign of a person. The program that
-//! holds its other end has to be one in front of which people sit: a terminal emulator, a login, or
-//! a multiplexer that is shown in such a terminal; and the terminal must have been there before the
-//! command. Everything else is a doubt, and a person in doubt shows a passphrase or a passkey.
+//! Every program can create a terminal, so a terminal alone is no sign of a person. The program at its other end must
+//! be one that people sit at: a terminal emulator, a login, or a multiplexer that is shown in such a terminal; and
+//! the terminal must be older than the command. Everything else is a doubt, and a person in doubt shows a passphrase
+//! or a passkey.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A terminal this young was opened for the command rather than by a person who then typed it.
+/// The minimum age of a session: a younger one was opened for the command, not by a person who then typed it.
 pub const MOMENT: Duration = Duration::from_secs(2);
 
-/// The kernel keeps this many bytes of a program's name.
+/// The length to which the kernel cuts the name of a program.
 const NAME_BYTES_MAX: usize = 15;
 
-/// A terminal, as it is seen from a process in it.
+/// A terminal, as seen from a process in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terminal {
-    /// Its other end.
+    /// The other end of it.
     pub end: TerminalEnd,
     /// The age of the session in it.
     pub age: Duration,
@@ -28,44 +28,44 @@ pub struct Terminal {
 pub enum TerminalEnd {
     /// A device: a virtual console or a serial line.
     Device,
-    /// A program.
+    /// A program that created it.
     Program {
-        /// Its name.
+        /// The name of the process.
         name: String,
-        /// Its command line.
+        /// The command line of the process.
         command: String,
-        /// The terminals it is shown in: its own, or those of its attached clients.
+        /// The terminals in which it is displayed: its own, or those of its attached clients.
         shown_in: Vec<Terminal>,
     },
-    /// It cannot be seen.
+    /// The other end cannot be determined.
     Unseen,
 }
 
-/// The part a program plays for the terminals it makes.
+/// The kind of program that creates terminals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalProgram {
-    /// A person sits before it: a terminal emulator, or a login from elsewhere.
+    /// People sit at it: a terminal emulator, or a remote login.
     Seat,
-    /// It shows its terminals in the terminals of its clients.
+    /// It displays its terminals in the terminals of its clients.
     Multiplexer,
-    /// It shows its terminal in its own terminal, as another user.
+    /// It displays its terminal in its own terminal, as another user.
     Privilege,
-    /// Any other program.
+    /// Any other kind of program.
     Other,
 }
 
-/// The reason why nothing shows a person at a terminal.
+/// The reason for doubt that a person sits at a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doubt {
-    /// Processes cannot be seen, so that an agent would not be seen either.
+    /// Processes cannot be inspected, so that an agent would go unnoticed.
     Blind(String),
-    /// The process belongs to no terminal, or types at that of others.
+    /// The process belongs to no terminal, or to another one.
     NotOwn,
     /// The terminal was opened a moment ago.
     Young,
-    /// The other end of the terminal cannot be seen.
+    /// The other end of the terminal cannot be determined.
     Unseen,
-    /// The other end is a program before which no person is known to sit.
+    /// The other end is a program at which people do not usually sit.
     Program(String),
     /// The multiplexer has no client at a person's terminal, or does not tell.
     Detached(String),
@@ -147,7 +147,7 @@ const SEATS: &[(&str, &str)] = &[
     // VS Code on another machine. Other editors have the same host, and agents that type into it.
     ("node", "code-server --type=ptyHost"),
     ("MainThread", "code-server --type=ptyHost"),
-    // JetBrains.
+    // IDEs of JetBrains.
     ("clion", ""),
     ("datagrip", ""),
     ("goland", ""),
@@ -167,7 +167,7 @@ const MULTIPLEXERS: &[&str] = &["tmux: server", "screen", "zellij", "wezterm-mux
 const PRIVILEGES: &[&str] = &["sudo", "su", "doas"];
 
 impl TerminalProgram {
-    /// By the name of the process and its command line.
+    /// Returns the kind of a program, by its process name and command line.
     pub fn of(name: &str, command: &str) -> Self {
         let is_name = |known: &str| name == cut(known);
         let is_seat = |(known, word): &(&str, &str)| {
@@ -186,13 +186,13 @@ impl TerminalProgram {
     }
 }
 
-/// A name as the kernel keeps it.
+/// Returns a name as the kernel cuts it.
 fn cut(name: &str) -> &str {
     name.get(..NAME_BYTES_MAX).unwrap_or(name)
 }
 
 impl Terminal {
-    /// A person sits at it, or the reason for doubt.
+    /// Checks that a person sits at it; the error is the reason for doubt.
     pub fn judge(&self) -> Result<(), Doubt> {
         let TerminalEnd::Program { name, command, shown_in } = &self.end else {
             return match self.end {
@@ -218,7 +218,7 @@ impl Terminal {
     }
 }
 
-/// A program's name without the part it plays.
+/// Returns the name of a program without the suffix for its role (`tmux: server`).
 fn plain(name: &str) -> &str {
     name.split_once(':').map_or(name, |(name, _)| name)
 }
@@ -246,7 +246,7 @@ mod tests {
             Terminal { end: TerminalEnd::Device, age: OLD },
             of("sshd"),
             of("login"),
-            // GNOME's is longer than what the kernel keeps of it.
+            // The name of GNOME Terminal is longer than the kernel's limit.
             of("gnome-terminal-"),
             of("konsole"),
             of("alacritty"),
@@ -274,7 +274,7 @@ mod tests {
             (of("script"), made("script")),
             (of("expect"), made("expect")),
             (of("python3"), made("python3")),
-            // An agent that makes terminals itself, and what is left when it has ended.
+            // An agent that creates terminals itself, and the parent of its terminal after it has ended.
             (of("node"), made("node")),
             (made_by("node", "node copilot", &[of("kitty")]), made("node")),
             (made_by("java", "java -jar agent.jar", &[]), made("java")),

@@ -1,4 +1,4 @@
-//! What the tests of all machines share: people, pages and a seeded search.
+//! Shared helpers for the tests of all state machines: actors, snapshot pages and seeded property tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{Actor, Code, Door, Level, Proof, Refusal, Role, RunId, SpaceId, TaskId, Timestamp};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::{Debug, Write};
 
-/// The moment `seconds` after the beginning.
+/// Returns the time `seconds` after the epoch.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
@@ -25,8 +25,8 @@ pub(crate) fn run_id(n: u128) -> RunId {
     RunId::mint(at(0), n)
 }
 
-/// Somebody by name. `fixer` is the agent that asks, `lea` launched it; the role of everybody else
-/// can be told from their name too.
+/// Returns the actor of a name. `fixer` is the agent that asks, `lea` launched it; the roles of the others follow
+/// from the names below, and any other name is a person.
 pub(crate) fn who(name: &str) -> Actor {
     let (role, run) = match name {
         "fixer" => (Role::Agent, Some(run_id(1))),
@@ -53,10 +53,10 @@ pub(crate) fn who(name: &str) -> Actor {
     }
 }
 
-/// One person or program of each role.
+/// One actor of each role.
 pub(crate) const ONE_OF_EACH_ROLE: [&str; 6] = ["fixer", "ann", "opal", "adam", "aude", "relay"];
 
-/// What came of a command: the names of its events, `=` for a success without effect, or the code.
+/// Returns the outcome of a command: the names of its events, `=` for success without effect, or the code.
 pub(crate) fn cell<E>(outcome: &Result<Vec<E>, Refusal>, name: fn(&E) -> &'static str) -> String {
     match outcome {
         Err(refusal) => refusal.code.as_str().into(),
@@ -68,14 +68,14 @@ pub(crate) fn cell<E>(outcome: &Result<Vec<E>, Refusal>, name: fn(&E) -> &'stati
     }
 }
 
-/// One command on one state: what came of it for each actor, and the states it led to.
+/// One command in one state: its outcome for each actor, and the resulting states.
 pub(crate) struct Row {
     pub(crate) command: String,
     pub(crate) cells: Vec<String>,
     pub(crate) becomes: Vec<String>,
 }
 
-/// A machine as a page: a section for each state, a column for each actor, a line for each command.
+/// Returns a state machine as a page: a section for each state, a column for each actor, a line for each command.
 /// Neighbours with the same line share one.
 pub(crate) fn page(actors: &[&str], sections: Vec<(String, Vec<Row>)>) -> String {
     let mut page = String::from("who:");
@@ -117,7 +117,7 @@ fn aligned(table: &[Vec<String>]) -> String {
     table.iter().map(line).collect()
 }
 
-/// Tries `cases` random values. Where it fails, the seed is part of the failure.
+/// Tests `cases` random values. A failure reports the seed.
 pub(crate) fn explore<S: Strategy>(
     cases: u32,
     strategy: &S,
@@ -135,7 +135,7 @@ pub(crate) fn explore<S: Strategy>(
     }
 }
 
-/// What a value is after a stay in the log.
+/// Returns a value after a round trip through JSON.
 pub(crate) fn through_json<T: Serialize + DeserializeOwned>(value: &T) -> T {
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }

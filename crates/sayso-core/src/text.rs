@@ -1,24 +1,25 @@
-//! What an agent wrote is data. Here it is made harmless to look at: nothing in it can move the
-//! cursor, change the title, hide, reorder or impersonate, and nothing is dropped silently.
+//! Sanitizes untrusted text for display (terminal escapes, bidi controls, invisible characters). No character of an
+//! agent's text can move the cursor, change the title, hide, reorder or impersonate, and none is dropped silently.
 
 use std::fmt::Write;
 
-/// More blank lines than this in a row are folded into one line that says how many there were.
+/// The maximum number of blank lines in a row; more are folded into one line with their count.
 const BLANK_LINES_SHOWN_MAX: usize = 2;
 
-/// More marks than this on one character are spelt out: a tower of them covers the lines around it.
+/// The maximum number of combining marks on a character; more are spelt out, because a tower of them covers the lines
+/// around it.
 const MARKS_SHOWN_MAX: usize = 4;
 
-/// Text made harmless.
+/// A text that is safe to display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Harmless {
-    /// What to show. It holds no control character but newline and tab.
+    /// The text to display. It has no control characters but newline and tab.
     pub text: String,
-    /// How many characters were invisible or acted on the screen and are now spelt out.
+    /// The number of invisible or control characters that are now spelt out.
     pub spelt_out: usize,
 }
 
-/// Makes a text of many lines harmless.
+/// Sanitizes a text of many lines.
 pub fn harmless(raw: &str) -> Harmless {
     let raw = raw.replace("\r\n", "\n");
     let mut shown = Harmless { text: String::with_capacity(raw.len()), spelt_out: 0 };
@@ -33,7 +34,7 @@ pub fn harmless(raw: &str) -> Harmless {
         push_line(&mut shown, line);
         shown.text.push('\n');
     }
-    // Blank lines at the very end carry nothing but the last line break.
+    // Blank lines at the very end carry only the last line break.
     if blank > 1 {
         fold(&mut shown.text, blank - 1);
     }
@@ -41,13 +42,13 @@ pub fn harmless(raw: &str) -> Harmless {
     shown
 }
 
-/// Makes a text harmless for a place of one line: line breaks are shown as `⏎`.
+/// Sanitizes a text for display in one line: line breaks are shown as `⏎`.
 pub fn harmless_line(raw: &str) -> String {
     let whole = harmless(raw.trim());
     whole.text.replace('\n', " ⏎ ").replace('\t', " ")
 }
 
-/// Shortens a harmless line to `width` characters, saying how many are not shown.
+/// Shortens a sanitized line to `width` characters, with the number of those left out.
 pub fn shorten(line: &str, width: usize) -> String {
     let count = line.chars().count();
     if count <= width {
@@ -70,7 +71,7 @@ fn fold(text: &mut String, blank: usize) {
 
 fn push_line(shown: &mut Harmless, line: &str) {
     let mut before = None;
-    // A mark without a character would sit on whatever we draw in front of the line.
+    // A mark without a base character would be drawn onto the text that we print before the line.
     let mut marks = MARKS_SHOWN_MAX;
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -91,7 +92,7 @@ fn push_line(shown: &mut Harmless, line: &str) {
     }
 }
 
-/// Asks for the coloured form of the character before it; behind anything else it is invisible.
+/// The variation selector for emoji style; after any other character it is invisible.
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
 fn is_emoji(before: Option<char>, after: Option<&char>) -> bool {
@@ -106,7 +107,7 @@ fn is_emoji(before: Option<char>, after: Option<&char>) -> bool {
     }
 }
 
-/// Characters that are drawn onto the one before them.
+/// True for combining marks, which are drawn onto the character before them.
 fn is_mark(c: char) -> bool {
     matches!(u32::from(c),
         0x300..=0x36f
@@ -131,11 +132,11 @@ fn by_number(c: char) -> String {
     format!("[U+{:04X}]", u32::from(c))
 }
 
-/// How a character is spelt out, if it must not be shown as it is.
+/// Returns the replacement of a character that must not be displayed.
 fn spell(c: char) -> Option<String> {
     let code = u32::from(c);
     match code {
-        // Tab is harmless; the other C0 controls have pictures of their own.
+        // Tab is harmless; the other C0 controls have Unicode pictures.
         0x09 => None,
         0x00..=0x1f => char::from_u32(0x2400 + code).map(String::from),
         0x7f => Some('\u{2421}'.into()),
@@ -144,7 +145,7 @@ fn spell(c: char) -> Option<String> {
     }
 }
 
-/// C1 controls, and characters that are invisible or change the direction of what follows.
+/// True for C1 controls, and for characters that are invisible or change the text direction.
 fn is_unseen(code: u32) -> bool {
     matches!(code,
         0x80..=0x9f            // C1 controls
@@ -174,7 +175,7 @@ fn is_unseen(code: u32) -> bool {
     )
 }
 
-/// How many letters two names differ by (Levenshtein). Names are short: both are cut at 64 characters.
+/// Returns the edit distance (Levenshtein) of two names, which are cut at 64 characters.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

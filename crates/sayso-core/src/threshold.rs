@@ -1,16 +1,16 @@
-//! How much an agent is to ask: six levels, from never to about everything.
+//! The threshold for asking: six levels of how much an agent is to ask, from never to almost always.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much an agent is to ask.
+/// The threshold for asking, from 0 (never) to 5 (always).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Threshold(u8);
 
 impl Threshold {
-    /// All levels: number, name, and what the agent is told.
+    /// All levels: the name, and the instruction for the agent.
     pub const LEVELS: [(&'static str, &'static str); 6] = [
         ("never", "Do not ask. Decide yourself, and write down what you assumed."),
         (
@@ -32,10 +32,10 @@ impl Threshold {
         ("always", "Ask before every decision that the task does not spell out, however small."),
     ];
 
-    /// What is meant when nobody said anything.
+    /// The default threshold for asking.
     pub const USUAL: Threshold = Threshold(2);
 
-    /// The level of a number from 0 to 5.
+    /// Returns the level of a number from 0 to 5.
     pub fn new(level: u8) -> Result<Self, UnknownThreshold> {
         match usize::from(level) < Self::LEVELS.len() {
             true => Ok(Self(level)),
@@ -43,23 +43,23 @@ impl Threshold {
         }
     }
 
-    /// Its number.
+    /// Returns the number of the level.
     pub const fn level(self) -> u8 {
         self.0
     }
 
-    /// Its name.
+    /// Returns the name of the level.
     pub fn name(self) -> &'static str {
         Self::LEVELS[usize::from(self.0)].0
     }
 
-    /// What the agent is told.
+    /// Returns the instruction for the agent.
     pub fn meaning(self) -> &'static str {
         Self::LEVELS[usize::from(self.0)].1
     }
 
-    /// What counts where a task says this: a task may ask for more questions than usual, never for
-    /// fewer. An agent can write tasks, and would make itself one that asks nobody.
+    /// Returns the level that applies to a task that sets one: a task may raise the number of questions, never lower
+    /// it. An agent can create tasks, and could otherwise create one that asks no person.
     #[must_use]
     pub fn raised_by(self, task: Option<Threshold>) -> Self {
         task.map_or(self, |task| task.max(self))
@@ -96,7 +96,7 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// Something that is no threshold.
+/// The error for a value that is no threshold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0} is no threshold; take 0 (never), 1 (rarely), 2 (sparingly), 3 (balanced), 4 (often) or 5 (always)"

@@ -1,15 +1,15 @@
-//! What a person typed below a question, as an answer. Every prompt reads with this, so that the same words mean the
-//! same everywhere, and a slip of the finger is told and never taken for something else.
+//! Parses a typed answer. Every prompt uses this parser, so that the same words mean the same in each, and a typing
+//! error is reported and never taken for another answer.
 
 use crate::{Answer, Choice, Code, Refusal, Shape};
 
-/// Declines, whatever is asked; the reason follows.
+/// The command that rejects any question; the reason follows.
 pub const REJECT: &str = "/reject";
 
-/// Says something else than the options; the words follow.
+/// The command for a free text beside the options; the text follows.
 pub const OTHER: &str = "/other";
 
-/// What can be typed, in words.
+/// Returns the help text for a prompt.
 pub fn how(shape: &Shape) -> &'static str {
     match shape {
         Shape::Verdict => "approve, or /reject WHY",
@@ -28,7 +28,7 @@ pub fn how(shape: &Shape) -> &'static str {
     }
 }
 
-/// What was typed, as an answer. A yes has to be spelt out; a no is never taken for one.
+/// Parses a typed answer. An approval must be spelt out; a rejection is never taken for one.
 pub fn read(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
     spelt(shape, typed).map(|answer| answer.to_question(shape))
 }
@@ -49,7 +49,7 @@ fn spelt(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
         Shape::Choice { options, multi, other } => {
             match (word.eq_ignore_ascii_case(OTHER), options.is_empty()) {
                 (true, _) => own_words(*other, reason),
-                // Where there is nothing to pick, there is nothing to be mistaken for.
+                // Without options there is nothing to confuse the text with.
                 (false, true) => own_words(*other, Some(typed.to_owned())),
                 (false, false) => choice(options, *multi, *other, typed),
             }
@@ -63,8 +63,8 @@ fn spelt(shape: &Shape, typed: &str) -> Result<Answer, Refusal> {
     }
 }
 
-/// Whether a word begins like `/reject` and is none of what can be typed: a mistyped no must not become an answer. One
-/// with another slash in it, such as a path, is text, and so is an option that is called like that.
+/// True if a word looks like a mistyped command: a mistyped rejection must not become an answer. A word with another
+/// slash, such as a path, is text, and so is an option of that name.
 fn is_slip(shape: &Shape, typed: &str, word: &str) -> bool {
     let begins = word.strip_prefix('/').is_some_and(|name| !name.contains('/'));
     let is_known = match shape {
@@ -84,7 +84,7 @@ fn unknown(shape: &Shape, word: &str) -> Refusal {
         .hint(format!("decline with {REJECT} WHY{other}, or begin the answer with another word"))
 }
 
-/// Only these words are a verdict, and a yes is nothing but one: what stands behind it may take it back.
+/// Parses a verdict: only these words, and an approval only alone, because words after it may take it back.
 fn verdict(word: &str, words: Option<String>) -> Result<Answer, Refusal> {
     match (word.trim_end_matches([',', ':']), words) {
         ("approve" | "yes", None) => Ok(Answer::approved()),
@@ -114,7 +114,7 @@ fn own_words(are_allowed: bool, words: Option<String>) -> Result<Answer, Refusal
 }
 
 fn choice(options: &[Choice], multi: bool, other: bool, typed: &str) -> Result<Answer, Refusal> {
-    // A name may have a comma in it.
+    // The name of an option may contain a comma.
     if let Some(option) = pick(options, typed) {
         return Ok(Answer::choice(vec![option.name.clone()], None));
     }
@@ -133,7 +133,7 @@ fn choice(options: &[Choice], multi: bool, other: bool, typed: &str) -> Result<A
     }
 }
 
-/// The option that a word means: by its name, by its number, or by its name in other capitals where that is only one.
+/// Returns the option that a word means: by name, by number, or by name in another case if only one matches.
 pub fn pick<'a>(options: &'a [Choice], word: &str) -> Option<&'a Choice> {
     let number = || word.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
     let named = options.iter().find(|option| option.name == word);
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A near miss of an option is that option or refused, and never words of one's own.
+    /// A near miss of an option is that option or refused, and never a free text.
     #[test]
     fn a_slip_is_never_taken_for_words_of_ones_own() {
         let one = of(&["It is good", "Do it again"], false, true);
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(said(&of(&[], false, true), "7"), "other 7");
     }
 
-    /// There is one way to decline that works everywhere; only whole words are a verdict.
+    /// One command rejects at every prompt; only whole words are a verdict.
     #[test]
     fn declining_is_the_same_everywhere() {
         let form = Shape::Form { schema: serde_json::json!({}) };
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// What begins like a no and is mistyped is told, and never an answer.
+    /// A mistyped command is reported and never an answer.
     #[test]
     fn a_mistyped_no_is_never_an_answer() {
         let form = Shape::Form { schema: serde_json::json!({}) };

@@ -1,35 +1,35 @@
-//! Which addresses may be called. Pure: an address is judged, never a name, so nothing that a name or a
-//! spelling of a number leads to slips through.
+//! The SSRF filter: decides which addresses may be called. Pure: an address is judged, never a name, so no name and
+//! no spelling of a number slips through.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How near an address may be.
+/// The networks that may be called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reachable {
-    /// Only what everybody can reach.
+    /// Public addresses only.
     #[default]
     Public,
-    /// Also this machine and the networks it is in.
+    /// Also this machine and its private networks.
     Private,
 }
 
-/// Where an address leads.
+/// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Public,
-    /// This machine, or a network of one's own.
+    /// This machine, or a private network.
     Private(&'static str),
-    /// Nowhere anybody could want to be called: clouds tell their secrets there, or it is no one's.
+    /// An address that is never called: cloud metadata services, or an unassigned one.
     Never(&'static str),
 }
 
-/// Services of clouds that tell a machine its credentials, beyond the link-local ones.
+/// Cloud metadata services that hand out a machine's credentials, beyond the link-local ones.
 const METADATA_V4: [Ipv4Addr; 2] =
     [Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(100, 100, 100, 200)];
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
 impl Reachable {
-    /// Says why this address is not to be called, if so.
+    /// Returns the reason for which this address must not be called, or none if it may be.
     pub fn refuses(self, address: IpAddr) -> Option<&'static str> {
         match (place(address), self) {
             (Place::Public, _) | (Place::Private(_), Reachable::Private) => None,
@@ -43,7 +43,7 @@ fn place(address: IpAddr) -> Place {
         IpAddr::V4(v4) => place_v4(v4),
         IpAddr::V6(v6) => match inner(v6) {
             Some(v4) => match place_v4(v4) {
-                // It may be tunnelled to somewhere, but not by us.
+                // It may be tunnelled to a public address, but not by us.
                 Place::Public if v6.to_ipv4_mapped().is_none() => Place::Never("a tunnel"),
                 place => place,
             },
@@ -82,8 +82,8 @@ fn place_v6(v6: Ipv6Addr) -> Place {
     }
 }
 
-/// The address of the fourth version that one of the sixth stands for: mapped, compatible, translated
-/// (NAT64), or tunnelled (6to4, Teredo).
+/// Returns the IPv4 address that an IPv6 address stands for: mapped, compatible, translated (NAT64), or tunnelled
+/// (6to4, Teredo).
 fn inner(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = v6.segments();
     let of = |high: u16, low: u16| {

@@ -1,5 +1,5 @@
-//! Whom a question is for, as its asker says it: groups of the space are opened up, and a name that nobody here
-//! has is refused. What was asked of nobody would wait for nobody.
+//! Resolves the recipients that an asker names: groups of the space are expanded, and unknown names are refused,
+//! since a gate without recipients would never be answered.
 
 use crate::batch::Batch;
 use crate::people::Names;
@@ -7,8 +7,8 @@ use crate::settings::Rules;
 use crate::{Ask, Error, Result};
 use sayso_core::{Approvers, Code, Refusal};
 
-/// The question as it is put to people. What a policy demands was opened up with its ruling, and what was
-/// asked before stands as it was asked.
+/// Returns the question with its recipients resolved. Demands of a policy were resolved with the ruling, and a gate
+/// that exists keeps its recipients.
 pub(crate) fn addressed(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Ask> {
     let is_plain = ask.demands.approvers == Approvers::Anyone && ask.demands.escalate.is_empty();
     if is_plain || ask.is_ruled || batch.gate(ask.id)?.is_some() {
@@ -25,7 +25,7 @@ pub(crate) fn addressed(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Ask> {
     Ok(ask)
 }
 
-/// The people a name stands for: one person, or those of a group.
+/// Returns the people that a name stands for: one person, or the members of a group.
 fn people_of(name: &str, names: &Names, rules: &Rules) -> Result<Vec<String>> {
     let Some(group) = name.strip_prefix('@') else {
         names.check_can_answer(name)?;
@@ -62,7 +62,7 @@ fn no_group<'a>(group: &str, groups: impl Iterator<Item = &'a str> + Clone) -> R
     Refusal::new(Code::BadValue, format!("there is no group @{group}")).hint(hint)
 }
 
-/// How many must agree is at least one of somebody.
+/// Checks that the quorum is at least one and that the list of approvers is not empty.
 fn counted(approvers: Approvers) -> std::result::Result<Approvers, Error> {
     let wrong = match &approvers {
         Approvers::Some { least: 0, .. } => "at least one person has to agree",

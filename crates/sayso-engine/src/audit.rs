@@ -1,4 +1,4 @@
-//! The audit, read, verified and exported.
+//! The audit log: list, verify, export.
 
 mod listed;
 mod made;
@@ -13,25 +13,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
 
-/// How many rows are read at a time.
+/// The number of rows per read.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// The events that the chain covers, and when each was written.
 type Marks = HashMap<Mark, Timestamp>;
 
-/// What a verification saw.
+/// The counts of a successful verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// How many entries hold.
+    /// The number of intact entries.
     pub entries: u64,
-    /// How many events they cover.
+    /// The number of events that the entries cover.
     pub events: u64,
-    /// How many rows (gates, tasks, flows, runs, settings, tokens, people) are what their events made them.
+    /// The number of rows (gates, tasks, flows, runs, settings, tokens, people) that equal the result of their
+    /// events.
     pub views: u64,
 }
 
 impl LocalDesk {
-    /// The last entries, newest first.
+    /// Returns the last entries, newest first.
     pub fn audit_entries(&self, actor: &Actor, limit: usize) -> Result<Vec<ListedEntry>> {
         self.check(actor, Deed::Audit, "read the audit")?;
         self.read(|read| {
@@ -41,8 +42,8 @@ impl LocalDesk {
         })
     }
 
-    /// Checks the chain, that it covers every event, and that every gate and task is what its
-    /// events made it. `progress` hears how many rows are done.
+    /// Checks the hash chain, that it covers every event, and that every gate and task equals the result of its
+    /// events. `progress` is called with the number of rows that are done.
     pub fn verify_audit(&self, actor: &Actor, progress: impl Fn(u64)) -> Result<Report> {
         if !actor.may_verify() {
             self.check(actor, Deed::Audit, "verify the audit")?;
@@ -50,7 +51,7 @@ impl LocalDesk {
         self.verify_all(&progress)
     }
 
-    /// The same, for whoever was let in already.
+    /// Verifies without a permission check, for callers that were authorized before.
     pub(crate) fn verify_all(&self, progress: &impl Fn(u64)) -> Result<Report> {
         self.read(|read| {
             let mut report = Report::default();
@@ -61,7 +62,7 @@ impl LocalDesk {
         })
     }
 
-    /// Entries as they were written, after this one.
+    /// Returns stored entries after a sequence number.
     pub fn audit_rows(&self, actor: &Actor, after: u64, limit: usize) -> Result<Vec<Sealed>> {
         self.check(actor, Deed::Audit, "export the audit")?;
         self.read(|read| Ok(read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?))
@@ -97,7 +98,7 @@ impl LocalDesk {
         })
     }
 
-    /// Where the chain ends.
+    /// Returns the head of the hash chain.
     pub fn audit_head(&self, actor: &Actor) -> Result<Head> {
         self.check(actor, Deed::Audit, "export the audit")?;
         self.read(|read| self.head(read))
@@ -111,7 +112,7 @@ impl LocalDesk {
 }
 
 impl Desk {
-    /// Writes the chain as lines of JSON that can be verified anywhere: as far as it went when this began.
+    /// Writes the chain, up to its present head, as JSON lines that can be verified without the store.
     pub fn export_audit(&self, actor: &Actor, mut out: impl Write) -> Result<u64> {
         let written = |e: std::io::Error| {
             Error::Store(sayso_store::Error::Other(format!("the export cannot be written: {e}")))
@@ -138,13 +139,13 @@ impl Desk {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 enum Line {
-    /// Which chain this is.
+    /// The chain that is exported.
     Begin {
         space: SpaceId,
         name: String,
     },
     Entry(Sealed),
-    /// Where it ends: without this line something was cut off.
+    /// The head of the chain. An export without this line was truncated.
     End {
         head: Head,
     },
@@ -155,26 +156,26 @@ fn write_line(out: &mut impl Write, line: &Line) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Why an export does not verify.
+/// The reason why an export does not verify.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// It cannot be read.
+    /// The export cannot be read.
     #[error("the export cannot be read: {0}")]
     Read(#[from] std::io::Error),
-    /// A line of it is not one of ours.
+    /// A line is not in the format of an export.
     #[error("line {line} of the export is not an entry: {why}")]
     Line {
-        /// Which line.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason why the line cannot be parsed.
         why: String,
     },
-    /// The chain does not hold.
+    /// The hash chain is broken.
     #[error("{0}")]
     Broken(#[from] Broken),
 }
 
-/// Verifies an export without any database. Returns how many entries it has.
+/// Verifies an export without a database. Returns the number of entries.
 pub fn verify_export(from: impl BufRead) -> std::result::Result<u64, ExportError> {
     let mut verifier = None;
     let mut number = 0;
@@ -197,12 +198,12 @@ pub fn verify_export(from: impl BufRead) -> std::result::Result<u64, ExportError
     Err(ExportError::Line { line: number + 1, why: "the end is missing: it was cut off".into() })
 }
 
-/// What the chain says of things that older versions did not write to the log.
+/// Audit entries that replace events of the log which older versions did not write.
 #[derive(Default)]
 struct Older {
-    /// With which words a token of this handle was made.
+    /// The reason text of the entry in which a token was created, by the handle of the token.
     minted: HashMap<String, String>,
-    /// Who was let in, or has set a passphrase.
+    /// The people who joined or set a passphrase.
     people: HashSet<String>,
 }
 
@@ -249,7 +250,8 @@ fn verify_chain(
     Ok((marks, older))
 }
 
-/// Every event is covered, none is missing, and each stream makes the view that stands for it.
+/// Checks that every event is covered by the chain, that none is missing, and that the events of each stream result
+/// in the stored view row.
 fn verify_events(
     read: &mut Read<'_>,
     space: SpaceId,

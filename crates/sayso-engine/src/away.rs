@@ -1,4 +1,4 @@
-//! People who are away, and who stands in for them meanwhile.
+//! Absence: people who are away, and the deputy who answers for them meanwhile.
 
 use crate::batch::Batch;
 use crate::settings::Rules;
@@ -9,26 +9,26 @@ use sayso_store::Read;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The longest somebody is away in one go; whoever is away for longer says so again.
+/// The maximum length of one absence. A longer one has to be renewed.
 const AWAY_MICROS_MAX: i64 = 366 * 24 * 60 * 60 * 1_000_000;
 
-/// That somebody is away.
+/// The absence of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Away {
-    /// Until when.
+    /// The time at which the absence ends.
     pub until: Timestamp,
-    /// Who stands in for them; without anybody they are told of what waits when they are back.
+    /// The deputy, if there is one. Without a deputy, the person is notified of open gates after the return.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How it was shown who said so: nobody stands in where that would not suffice.
+    /// The proof with which the absence was set: the deputy may not answer gates that require a stronger one.
     pub proof: Proof,
 }
 
 impl LocalDesk {
-    /// Hands a gate, and those that ask the same, to somebody who answers it in the actor's place.
+    /// Delegates a gate, and the gates on the same card, to a person who answers in the actor's place.
     pub fn delegate(&self, actor: &Actor, id: GateId, to: &str, reason: &str) -> Result<Gate> {
-        // Whoever may not hand anything on is told that, and not who is here.
+        // A caller who may not delegate is refused for that, and does not learn which people exist.
         if actor.may(Deed::Answer) {
             self.read(|read| self.check_stand_in(read, to))?;
         }
@@ -36,7 +36,7 @@ impl LocalDesk {
         self.on_card(actor, id, Command::Delegate { to, reason })
     }
 
-    /// Says that the actor is away; `to` stands in for them.
+    /// Sets the absence of the actor; `to` is the deputy.
     pub fn go_away(&self, actor: &Actor, until: Timestamp, to: Option<&str>) -> Result<Away> {
         let to = to.map(str::to_owned);
         self.submit(actor, move |batch| {
@@ -54,7 +54,7 @@ impl LocalDesk {
         })
     }
 
-    /// Says that the actor is back. Whether they were away.
+    /// Ends the absence of the actor. True if the actor was away.
     pub fn come_back(&self, actor: &Actor) -> Result<bool> {
         self.submit(actor, |batch| {
             batch.actor.check(Deed::Answer, "be back")?;
@@ -63,14 +63,14 @@ impl LocalDesk {
         })
     }
 
-    /// Who is away now, by name.
+    /// Returns the people who are away now, by name.
     pub fn away(&self) -> Result<Vec<(String, Away)>> {
         let rules = self.read(|read| self.rules(read))?;
         Ok(rules.away(self.now()))
     }
 
-    /// Whether this is somebody who can answer for another: never an agent, and where people are known by
-    /// name, one of them. What was handed to nobody would wait for nobody.
+    /// Checks that this is a person who can answer for another: never an agent, and in a space with known people one
+    /// of them. A gate that was delegated to an unknown name would never be answered.
     fn check_stand_in(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
         if name.starts_with('@') {
             let message = format!("{name} is a group, and one person stands in for another");
@@ -79,7 +79,7 @@ impl LocalDesk {
         Ok(self.names(read)?.check_can_answer(name)?)
     }
 
-    /// The actor, with those they stand in for.
+    /// Returns the actor together with the people for whom the actor is deputy.
     pub(crate) fn speaking(
         &self,
         read: &mut Read<'_>,
@@ -95,7 +95,7 @@ impl LocalDesk {
 }
 
 impl Batch<'_, '_> {
-    /// Who acts, with those they stand in for.
+    /// Returns the actor of the batch together with the people for whom the actor is deputy.
     pub(crate) fn speaking(&mut self) -> Result<Actor> {
         self.desk.speaking(self.write, self.actor, self.at)
     }
@@ -116,7 +116,7 @@ impl Batch<'_, '_> {
         Ok(all)
     }
 
-    /// Nobody stands in for this person any more. Whether somebody did, or could have.
+    /// Ends the absence of a person. True if an absence was set, even one that had expired.
     pub(crate) fn end_absence(&mut self, name: &str) -> Result<bool> {
         let kind = SettingKind::Away;
         match crate::ledger::setting(self.write, self.space, kind, name)? {
@@ -127,7 +127,7 @@ impl Batch<'_, '_> {
 }
 
 impl Rules {
-    /// Who is away at a moment.
+    /// Returns the people who are away at a moment.
     pub(crate) fn away(&self, at: Timestamp) -> Vec<(String, Away)> {
         let all = self.of::<Away>(SettingKind::Away).into_iter();
         all.filter(|(_, away)| at < away.until)
@@ -135,14 +135,14 @@ impl Rules {
             .collect()
     }
 
-    /// Those who left their part to somebody. What was left to them by others is not among it.
+    /// Returns the people who named this deputy. A deputy does not pass on absences, so delegation is not transitive.
     pub(crate) fn stands_for(&self, deputy: &str, at: Timestamp) -> Vec<Absent> {
         let left = self.away(at).into_iter().filter(|(_, away)| away.to.as_deref() == Some(deputy));
         left.map(|(name, Away { proof, .. })| Absent { name, proof }).collect()
     }
 }
 
-/// Whether somebody can be away like this.
+/// Checks the end and the deputy of an absence.
 fn check(name: &str, away: &Away, at: Timestamp) -> std::result::Result<(), Refusal> {
     if away.until <= at || away.until > at.plus_micros(AWAY_MICROS_MAX) {
         return Err(Refusal::new(

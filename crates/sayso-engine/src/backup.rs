@@ -1,26 +1,26 @@
-//! Backups: the whole of a store in a file, at one moment, and verified there.
+//! Backups: a consistent copy of the whole store in one file, verified after it was written.
 
 use crate::{LocalDesk, Result};
 use sayso_core::{Actor, Deed};
 use sayso_store::Place;
 use std::path::Path;
 
-/// A copy that was made.
+/// The result of a backup.
 #[derive(Debug, Clone, Default)]
 pub struct BackedUp {
-    /// How many spaces it has.
+    /// The number of spaces in the copy.
     pub spaces: usize,
-    /// How many entries of their audits hold in it.
+    /// The number of audit entries that were verified in the copy.
     pub entries: u64,
 }
 
 impl LocalDesk {
-    /// Writes all that the store has into a new file, while others go on, and verifies every space in it.
-    /// `progress` hears how many rows are done.
+    /// Copies the whole store into a new file while others keep writing, and verifies every space of the copy.
+    /// `progress` is called with the number of rows that are done.
     pub fn back_up(&self, actor: &Actor, file: &Path, progress: impl Fn(u64)) -> Result<BackedUp> {
         self.check(actor, Deed::Operate, "copy the store")?;
         self.store.copy_to(file)?;
-        // A database is opened by its own name: somebody's folder of backups may be a link.
+        // SQLite opens a database by its real path only: the folder of backups may be a symbolic link.
         let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let mut copied = BackedUp::default();
         for space in self.spaces()? {

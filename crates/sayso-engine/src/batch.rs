@@ -1,4 +1,5 @@
-//! A batch: decisions about several streams that count together or not at all.
+//! The unit of work of a write: decisions about several streams in one transaction, committed together or not at all.
+//! (It is not a batch of SQL statements: the pipelining of those is in the store.)
 
 use crate::load::{self, flow_stream, gate_stream, task_stream};
 use crate::policy::Hold;
@@ -16,36 +17,36 @@ use sayso_store::{Delivery, Handles, Notice, RequestRow, Setting, Write};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So much text may be in the history of one task or gate before agents add no long ones to it.
+/// The maximum text in the history of one task or gate. Beyond it, agents add no long texts.
 const HISTORY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Events with less text are always taken.
+/// Events with less text are always accepted.
 const LONG_TEXT_BYTES_MIN: usize = 1024;
 
-/// So much of a reason is in an entry of the audit. The whole of it is in the event.
+/// The maximum length of a reason in an audit entry. The event has the whole text.
 pub(crate) const REASON_CHARS_MAX: usize = 2_000;
 
-/// What is being decided in one transaction. Nothing is written before [`Batch::commit`].
+/// The state of one transaction. Nothing is written before [`Batch::commit`].
 pub(crate) struct Batch<'w, 'c> {
     pub(crate) write: &'w mut Write<'c>,
     pub(crate) actor: &'w Actor,
     pub(crate) space: SpaceId,
     pub(crate) at: Timestamp,
     pub(crate) desk: &'w LocalDesk,
-    /// What is to be set.
+    /// The settings to write.
     pub(crate) sets: Vec<Setting>,
-    /// What is to be done in the world.
+    /// The side effects to queue in the outbox.
     pub(crate) notices: Vec<Notice>,
-    /// What was put before the policy, and what people said of what was put before it earlier.
+    /// The requests that were judged by the policy, and the verdicts of people on earlier ones.
     pub(crate) requests: Vec<RequestRow>,
     pub(crate) verdicts: Vec<(GateId, Verdict)>,
-    /// What the policy said no to, and what it asks a person about first. Either ends the batch.
+    /// The request that the policy denied, and the one that needs an approval first. Either aborts the batch.
     pub(crate) denied: Option<RequestRow>,
     pub(crate) hold: Option<Hold>,
-    /// Whether what happens was approved, or is time's doing: then the policy has had its say.
+    /// True if the batch was approved or follows from a deadline: then the policy is not applied again.
     pub(crate) is_approved: bool,
     gates: BTreeMap<GateId, Option<Versioned<Gate>>>,
-    /// Those that turned out to be of another space.
+    /// The gates that belong to another space.
     elsewhere: BTreeSet<GateId>,
     tasks: BTreeMap<TaskId, Option<Versioned<Task>>>,
     runs: BTreeMap<RunId, Option<Versioned<Run>>>,
@@ -53,18 +54,18 @@ pub(crate) struct Batch<'w, 'c> {
     events: Events,
     effects: Vec<(GateId, u32, Effect)>,
     entry: Option<Entry>,
-    /// What is decided already and has an entry of its own.
+    /// The decisions so far that have an audit entry of their own.
     closed: Vec<(Entry, Events)>,
 }
 
 /// Streams, versions and texts of events.
 type Events = Vec<(String, u64, String)>;
 
-/// By what a batch is found again: its place in the audit, and the entry it has there.
+/// The mark by which a commit with an unknown outcome is found again: the position and content of its audit entry.
 pub(crate) struct Trace {
     seq: u64,
     entry: Entry,
-    /// Where the chain ended before, and where it ends with it.
+    /// The heads of the hash chain before and after the commit.
     heads: [Head; 2],
 }
 
@@ -74,7 +75,7 @@ impl Trace {
     }
 }
 
-/// A thing as it will be, the version it then has, and whether it changed here.
+/// A value after the events of this batch, its version, and a flag that is set if it changed.
 #[derive(Clone)]
 struct Versioned<T> {
     now: T,
@@ -89,7 +90,7 @@ impl<T> Versioned<T> {
 }
 
 impl<'w, 'c> Batch<'w, 'c> {
-    /// Takes the space's turn, then the time: what is decided later is also dated later.
+    /// Takes the lock of the space, then reads the clock: later decisions have later timestamps.
     pub(crate) fn begin(
         desk: &'w LocalDesk,
         actor: &'w Actor,
@@ -123,8 +124,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         })
     }
 
-    /// Nothing new begins in a space that was deleted while the caller was on the way: nobody would
-    /// look for it there.
+    /// Refuses new gates and tasks in a space that was deleted in the meantime: they would never be found there.
     pub(crate) fn check_space_is_there(&mut self) -> Result<()> {
         match self.write.is_deleted(self.space)? {
             false => Ok(()),
@@ -132,7 +132,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         }
     }
 
-    /// The gate as it stands in this batch.
+    /// Returns the gate with the events of this batch applied.
     pub(crate) fn gate(&mut self, id: GateId) -> Result<Option<&Gate>> {
         if !self.gates.contains_key(&id) {
             let loaded = load::gate(self.write, id)?;
@@ -143,7 +143,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(self.gates.get(&id).and_then(Option::as_ref).map(|v| &v.now))
     }
 
-    /// The task as it stands in this batch.
+    /// Returns the task with the events of this batch applied.
     pub(crate) fn task(&mut self, id: TaskId) -> Result<Option<&Task>> {
         if !self.tasks.contains_key(&id) {
             let loaded = load::task(self.write, id)?.filter(|(t, _)| t.space == self.space);
@@ -152,7 +152,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(self.tasks.get(&id).and_then(Option::as_ref).map(|v| &v.now))
     }
 
-    /// The run as it stands in this batch.
+    /// Returns the run with the events of this batch applied.
     pub(crate) fn run(&mut self, id: RunId) -> Result<Option<&Run>> {
         if !self.runs.contains_key(&id) {
             let loaded = self.write.run(id)?.filter(|(r, _)| r.started.space == self.space);
@@ -161,7 +161,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(self.runs.get(&id).and_then(Option::as_ref).map(|v| &v.now))
     }
 
-    /// The flow as it stands in this batch.
+    /// Returns the flow with the events of this batch applied.
     pub(crate) fn flow(&mut self, id: FlowId) -> Result<Option<&Flow>> {
         if !self.flows.contains_key(&id) {
             let loaded = load::flow(self.write, id)?.filter(|(f, _)| f.started.space == self.space);
@@ -170,7 +170,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(self.flows.get(&id).and_then(Option::as_ref).map(|v| &v.now))
     }
 
-    /// Decides a command about a gate. Returns whether anything happened.
+    /// Decides and applies a command to a gate. True if it changed.
     pub(crate) fn on_gate(&mut self, id: GateId, command: &gate::Command) -> Result<bool> {
         let mut actor = match command.takes_a_voice() {
             true => self.speaking()?,
@@ -204,7 +204,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(!events.is_empty())
     }
 
-    /// Decides a command about a task. Returns whether anything happened.
+    /// Decides and applies a command to a task. True if it changed.
     pub(crate) fn on_task(&mut self, id: TaskId, command: &task::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
         let before = self.task(id)?;
@@ -216,7 +216,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         if !events.is_empty() {
             self.check_is_heard(id, command)?;
         }
-        // Behind the decision: an edit that is a verdict in disguise is refused as one, and written down.
+        // After the decision: an edit that amounts to a verdict is refused as a verdict, and the refusal is audited.
         if let task::Command::Edit(edit) = command {
             self.check_may_edit(id, edit)?;
         }
@@ -235,7 +235,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(!events.is_empty())
     }
 
-    /// Refuses to let an agent move a task away under an answer that is on its way.
+    /// Refuses an agent's command that would move a task away while an answer for it is under delivery.
     fn check_is_heard(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
         if self.actor.role != Role::Agent || !command.moves_away() {
             return Ok(());
@@ -248,7 +248,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         }
     }
 
-    /// Judges a command about a task without doing it.
+    /// Checks a command about a task without applying it.
     pub(crate) fn may_task(&mut self, id: TaskId, command: &task::Command) -> Result<()> {
         let (actor, at) = (self.actor, self.at);
         match task::decide(self.task(id)?, command, actor, at) {
@@ -258,7 +258,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         }
     }
 
-    /// Decides a command about a run. Returns whether anything happened.
+    /// Decides and applies a command to a run. True if it changed.
     pub(crate) fn on_run(&mut self, id: RunId, command: &run::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
         let events = run::decide(self.run(id)?, command, actor, at)?;
@@ -280,11 +280,11 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(!events.is_empty())
     }
 
-    /// Decides a command about a flow. Returns whether anything happened.
+    /// Decides and applies a command to a flow. True if it changed.
     pub(crate) fn on_flow(&mut self, id: FlowId, command: &flow::Command) -> Result<bool> {
         let (actor, at) = (self.actor, self.at);
         let events = flow::decide(self.flow(id)?, command, actor, at)?;
-        // Several steps are one entry, named after the last that says something of the flow itself.
+        // Several steps have one audit entry, named after the last event that is not about the lease of the flow.
         let telling = events.iter().rfind(|event| !event.is_about_holding());
         let Some(telling) = telling.or(events.last()) else { return Ok(false) };
         let mut versioned = self.flows.remove(&id).flatten();
@@ -301,7 +301,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(true)
     }
 
-    /// Writes an event of a stream that has no machine of its own.
+    /// Writes an event of a stream that is not folded by a state machine.
     pub(crate) fn record<E: Serialize>(
         &mut self,
         stream: &str,
@@ -315,8 +315,8 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(())
     }
 
-    /// Refuses a text of an agent behind too many others about the same thing. Each look at a thing reads all that
-    /// happened to it, so the pace of an agent is no bound on what a look costs.
+    /// Refuses a long text of an agent if the history of the stream is full. Each read of a stream loads its whole
+    /// history, and the rate limit of an agent does not bound that cost.
     fn check_history_has_room(&mut self, stream: &str, version: u64, bytes: usize) -> Result<()> {
         if self.actor.role != Role::Agent || version == 1 || bytes < LONG_TEXT_BYTES_MIN {
             return Ok(());
@@ -334,7 +334,7 @@ impl<'w, 'c> Batch<'w, 'c> {
             .into())
     }
 
-    /// Writes the next event of a stream that has no machine of its own.
+    /// Writes the next event of a stream that is not folded by a state machine.
     pub(crate) fn record_next<E: Serialize>(&mut self, stream: &str, event: &E) -> Result<()> {
         let written = self.write.events(stream)?.len();
         let closed = self.closed.iter().flat_map(|(_, events)| events);
@@ -342,8 +342,8 @@ impl<'w, 'c> Batch<'w, 'c> {
         self.record(stream, (written + pending) as u64 + 1, event)
     }
 
-    /// Says what the batch is about. The first word stands: what a caller asked for comes first,
-    /// what follows from it after.
+    /// Sets the subject of the audit entry. Only the first call takes effect, so the entry names the requested action
+    /// and not its consequences.
     pub(crate) fn about(
         &mut self,
         action: &str,
@@ -361,23 +361,22 @@ impl<'w, 'c> Batch<'w, 'c> {
         self.entry = Some(entry);
     }
 
-    /// How many events are to be written, and the bytes of their texts.
+    /// Returns the number of events to be written, and the bytes of their texts.
     pub(crate) fn text_written(&self) -> (usize, usize) {
         let closed = self.closed.iter().flat_map(|(_, events)| events);
         let texts = closed.chain(&self.events).map(|(_, _, body)| body.len());
         texts.fold((0, 0), |(count, bytes), len| (count + 1, bytes + len))
     }
 
-    /// Closes the entry so far: what follows is about something else, and has an entry of its own in the
-    /// same transaction.
+    /// Finishes the present audit entry. The following events get an entry of their own in the same transaction.
     pub(crate) fn begin_entry(&mut self) {
         if let Some(entry) = self.entry.take() {
             self.closed.push((entry, std::mem::take(&mut self.events)));
         }
     }
 
-    /// Does something to one gate and its task in an entry of its own, or leaves both as they are: what
-    /// is refused there stands in nobody's way.
+    /// Runs `work` on one gate and its task with an audit entry of its own, and reverts both if it is refused, so
+    /// that one refusal does not fail the batch.
     pub(crate) fn or_leave<T>(
         &mut self,
         gate: &Gate,
@@ -408,7 +407,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(None)
     }
 
-    /// An id that another space of the store has is not free here either.
+    /// Checks that the id of a gate is not used by another space of the store.
     pub(crate) fn check_gate_is_free(&self, id: GateId) -> Result<()> {
         match self.elsewhere.contains(&id) {
             true => Err(taken(&gate_stream(id)).into()),
@@ -416,7 +415,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         }
     }
 
-    /// The same for what is not loaded whatever space it is of.
+    /// Checks that a stream has no events in any space, for types that are loaded by space.
     pub(crate) fn check_is_free(&mut self, stream: &str) -> Result<()> {
         match self.write.events(stream)?.is_empty() {
             true => Ok(()),
@@ -424,7 +423,7 @@ impl<'w, 'c> Batch<'w, 'c> {
         }
     }
 
-    /// A handle nobody has yet.
+    /// Returns an unused handle.
     pub(crate) fn free_handle(
         &mut self,
         table: Handles,
@@ -433,19 +432,18 @@ impl<'w, 'c> Batch<'w, 'c> {
         Ok(self.write.free_handle(table, self.space, of_length)?)
     }
 
-    /// Whether the audit has what a batch left that may have been lost.
+    /// True if the audit contains the entry of a commit whose outcome was unknown.
     pub(crate) fn has_left(&mut self, trace: &Trace) -> sayso_store::Result<bool> {
         let there = self.write.audit_after(self.space, trace.seq - 1, 1)?.into_iter().next();
         let entry = there.and_then(|sealed| serde_json::from_str::<Entry>(&sealed.body).ok());
-        // Two entries of one actor about one thing differ in their time, if in nothing else.
+        // Two entries of one actor about the same object differ at least in their time.
         Ok(entry.is_some_and(|e| Entry { seq: 0, events: vec![], ..e } == trace.entry))
     }
 
-    /// Writes everything that was decided, and the audit entries that cover it: one, unless several
-    /// things were decided together.
+    /// Writes all decisions and the audit entries that cover them: one entry, unless the batch started several.
     pub(crate) fn commit(mut self) -> sayso_store::Result<Option<Trace>> {
         self.begin_entry();
-        // What was put before the policy is on record also where nothing came of it.
+        // A request that was judged by the policy is recorded even if nothing followed from it.
         for request in &self.requests {
             self.write.add_request(self.space, request)?;
         }
@@ -507,7 +505,7 @@ fn changed<K, T>(map: &BTreeMap<K, Option<Versioned<T>>>) -> impl Iterator<Item 
     map.values().flatten().filter(|versioned| versioned.changed)
 }
 
-/// Applies an event and counts it.
+/// Applies an event and increments the version.
 fn advance<T>(
     before: Option<Versioned<T>>,
     apply: impl FnOnce(Option<T>) -> Option<T>,
@@ -518,7 +516,7 @@ fn advance<T>(
     Ok((after.ok_or_else(bug).map_err(Error::Store)?, version))
 }
 
-/// What an entry says beside the event's name: why, and what nobody could tell from who acted.
+/// Returns the reason text of an audit entry: why, and details that the actor's name does not tell, such as a deputy.
 fn event_reason(event: &gate::Event) -> String {
     match event {
         gate::Event::Voted { answer, by } | gate::Event::Answered { answer, by } => {
@@ -536,7 +534,7 @@ fn event_reason(event: &gate::Event) -> String {
     }
 }
 
-/// A refusal for a thing that must be there.
+/// Returns the refusal for an object that does not exist.
 pub(crate) fn not_found(what: &str, name: &dyn std::fmt::Display) -> Refusal {
     Refusal::new(Code::NotFound, format!("there is no {what} {name}"))
 }

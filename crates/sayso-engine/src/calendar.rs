@@ -1,7 +1,7 @@
-//! When people work and when they are not to be disturbed, by the clocks of their own zone.
+//! Calendars: working hours, holidays and quiet hours in a time zone.
 //!
-//! Pure: a zone is looked up once, when a calendar is read; moments are handed in. Everything is
-//! counted in moments, so a day on which the clocks are changed is as long as it really is.
+//! Pure: the zone is looked up once, when a calendar is read; times are passed in. Everything is computed in
+//! instants, so a day with a change to or from summer time is as long as it really is.
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -15,16 +15,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Minutes of a day.
+/// The minutes of a day.
 const DAY: i32 = 24 * 60;
 
-/// How far off the next working hours may be.
+/// The maximum distance to the next working hours.
 const YEAR_MICROS: i64 = 366 * 24 * 3_600_000_000;
 
-/// How many days are looked at, whatever is asked: ten years.
+/// The maximum number of days that are searched: ten years.
 const DAYS_MAX: usize = 3_660;
 
-/// How many spans a day may have, and a calendar holidays.
+/// The maximum number of spans of a day, and of holidays of a calendar.
 const SPANS_MAX: usize = 24;
 const HOLIDAYS_MAX: usize = 1_000;
 
@@ -45,15 +45,15 @@ const HOLIDAYS_MAX: usize = 1_000;
 #[serde(try_from = "Words", into = "Words")]
 pub struct Calendar {
     zone: TimeZone,
-    /// From Monday on; each day in order.
+    /// The spans of each day from Monday on, each day in order.
     hours: [Vec<Span>; 7],
     holidays: BTreeSet<Date>,
-    /// Every day, in order. Never the whole day.
+    /// The quiet spans of every day, in order. Never the whole day.
     quiet: Vec<Span>,
 }
 
 impl Default for Calendar {
-    /// No working hours, no quiet ones, on the clock of the world.
+    /// No working hours, no quiet hours, in UTC.
     fn default() -> Self {
         let (hours, holidays, quiet) = (Default::default(), BTreeSet::new(), vec![]);
         Self { zone: TimeZone::UTC, hours, holidays, quiet }
@@ -61,30 +61,29 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// The zone's name, as Europe/Berlin.
+    /// Returns the zone's name, such as Europe/Berlin.
     pub fn zone(&self) -> &str {
         self.zone.iana_name().unwrap_or_default()
     }
 
-    /// What the clocks of this calendar show, as policies see it.
+    /// Returns the local time of this calendar, as policies see it.
     pub fn time(&self, at: Timestamp) -> Time {
         Time::of(&self.zoned(at))
     }
 
-    /// Whether this is working time.
+    /// True if `at` is working time.
     pub fn is_working(&self, at: Timestamp) -> bool {
         self.working_from(at).next().is_some_and(|work| work.start <= at)
     }
 
-    /// The first moment of working time from `at` on; none if there is none within a year.
+    /// Returns the first instant of working time from `at` on; none if there is none within a year.
     pub fn next_working(&self, at: Timestamp) -> Option<Timestamp> {
         let start = self.working_from(at).next()?.start.max(at);
         (micros_between(at, start) <= YEAR_MICROS).then_some(start)
     }
 
-    /// The moment at which `span` of working time has passed since `from`; for no time at all, the
-    /// first moment of working time. None if there is no working time within a year, or if it would
-    /// take more than ten.
+    /// Returns the instant at which `span` of working time has passed since `from`; for a span of zero, the first
+    /// instant of working time. None if there is no working time within a year, or if it would take more than ten.
     pub fn working_after(&self, from: Timestamp, span: Duration) -> Option<Timestamp> {
         let mut left = i64::try_from(span.as_micros()).ok()?;
         let mut at = self.next_working(from)?;
@@ -101,7 +100,7 @@ impl Calendar {
         None
     }
 
-    /// `at` itself, or when the quiet hours around it end.
+    /// Returns `at` itself, or the end of the quiet hours around it.
     pub fn out_of_quiet(&self, at: Timestamp) -> Timestamp {
         let mut end = at;
         for quiet in self.stretches(at, |_| &self.quiet) {
@@ -120,14 +119,14 @@ impl Calendar {
         })
     }
 
-    /// What the spans of each day come to in moments, from the first that ends after `at`, by their
-    /// beginnings. Bounded, so nobody who goes through it loops for ever.
+    /// Yields the spans of each day as intervals of instants, from the first that ends after `at`, ordered by start.
+    /// Bounded, so that no loop over it is endless.
     fn stretches<'a>(
         &'a self,
         at: Timestamp,
         spans: impl Fn(Date) -> &'a [Span] + 'a,
     ) -> impl Iterator<Item = Stretch> + 'a {
-        // One that began the evening before may not have ended.
+        // A span that began the evening before may not have ended.
         let eve = self.zoned(at).date().saturating_sub(1.day());
         let days = eve.series(1.day()).take(DAYS_MAX);
         days.flat_map(move |date| {
@@ -136,15 +135,15 @@ impl Calendar {
         .filter(move |stretch| stretch.end > at)
     }
 
-    /// None where the clocks jump over all of it.
+    /// None if a change of the clocks skips all of it.
     fn stretch(&self, date: Date, span: Span) -> Option<Stretch> {
         let (start, end) = (self.moment(date, span.start)?, self.moment(date, span.end)?);
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// When the clocks show this many minutes past the midnight a day begins with. A time that is
-    /// shown twice means the first, one that is left out means the moment of the jump: each time is
-    /// one moment, so spans that meet on the clock meet.
+    /// Returns the instant at which the clocks show this many minutes past the midnight of a day. A time that is
+    /// shown twice means the first, one that is skipped means the instant of the jump: each time is one instant, so
+    /// spans that meet on the clock meet.
     fn moment(&self, date: Date, minutes: i32) -> Option<Timestamp> {
         let clock = date.at(0, 0, 0, 0).checked_add(minutes.minutes()).ok()?;
         let ambiguous = self.zone.to_ambiguous_timestamp(clock);
@@ -156,7 +155,7 @@ impl Calendar {
         Some(Timestamp::from_micros(moment.as_microsecond()))
     }
 
-    /// Before the beginning and after the end of what calendars know, time stands still.
+    /// Clamps times before and after the range of the calendar library.
     fn zoned(&self, at: Timestamp) -> Zoned {
         let end = if at.as_micros() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         let at = jiff::Timestamp::from_microsecond(at.as_micros()).unwrap_or(end);
@@ -164,7 +163,7 @@ impl Calendar {
     }
 }
 
-/// From one moment up to, not including, another.
+/// A half-open interval of instants.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     start: Timestamp,
@@ -179,8 +178,8 @@ fn index(weekday: Weekday) -> usize {
     usize::from(weekday.to_monday_zero_offset().unsigned_abs())
 }
 
-/// Part of a day by the clock, in minutes from its midnight. What ends on the next day ends after
-/// [`DAY`]; none is empty, none longer than a day.
+/// A span of a day in minutes from its midnight. A span that ends on the next day ends after [`DAY`]; none is empty,
+/// none longer than a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Span {
     start: i32,
@@ -214,7 +213,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// Minutes since midnight of `09:00`, `9:00` or `9`.
+/// Parses `09:00`, `9:00` or `9` to minutes since midnight.
 fn minutes(text: &str) -> Result<i32, String> {
     let text = text.trim();
     let number = |digits: &str| {
@@ -231,7 +230,7 @@ fn minutes(text: &str) -> Result<i32, String> {
     })
 }
 
-/// Weekdays as people write them: `mon`, `monday`, `mon-fri`, `sat-mon`, `mon, wed`.
+/// Parses weekdays: `mon`, `monday`, `mon-fri`, `sat-mon`, `mon, wed`.
 fn weekdays(text: &str) -> Result<Vec<usize>, String> {
     let mut days = vec![];
     for part in text.split(',') {
@@ -256,7 +255,7 @@ fn weekday(text: &str) -> Result<usize, String> {
     })
 }
 
-/// A calendar as it is written.
+/// The serialized form of a calendar.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Words {
@@ -269,7 +268,7 @@ struct Words {
     quiet: Spans,
 }
 
-/// One span or several.
+/// One span or a list of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected hours as 09:00-17:00, or a list of them")]
 enum Spans {
@@ -295,7 +294,7 @@ impl Spans {
         }
     }
 
-    /// In order.
+    /// Parses the spans and sorts them.
     fn read(&self) -> Result<Vec<Span>, String> {
         let texts = match self {
             Spans::One(text) => std::slice::from_ref(text),
@@ -363,7 +362,7 @@ impl From<Calendar> for Words {
     }
 }
 
-/// Whether spans that are given every day leave nothing of it.
+/// True if the daily spans cover the whole day.
 fn is_whole_day(spans: &[Span]) -> bool {
     let covers = |minute: i32, span: &Span| {
         (span.start..span.end).contains(&minute) || (span.start..span.end).contains(&(minute + DAY))
@@ -387,7 +386,7 @@ fn zone(text: &str) -> Result<TimeZone, String> {
     })
 }
 
-/// The zones whose name, or whose city, is nearest to what was written; three at most.
+/// Returns the zones whose name or city is nearest to the text by edit distance; three at most.
 fn near_zones(text: &str) -> Vec<String> {
     let plain = |name: &str| name.trim().to_lowercase().replace(' ', "_");
     let wanted = plain(text);

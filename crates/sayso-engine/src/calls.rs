@@ -1,5 +1,5 @@
-//! Tool calls of live agents: allowed, denied, or held for a person. A yes is a grant for one call, and
-//! for the call that was shown.
+//! Tool calls of live agents: each is allowed, denied, or held until a person approves it. An approval is a grant for
+//! one call, and only for the call that was shown.
 
 use crate::batch::Batch;
 use crate::gates::{self, Ask};
@@ -14,35 +14,35 @@ use sayso_store::GateFilter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// How many gates of an agent are looked at for one about the same call.
+/// The number of an agent's gates that are searched for one about the same call.
 const GATES_MAX: usize = 200;
 
-/// Why a gate ends whose call was let run by whoever sits at the client.
+/// The reason for withdrawing a gate whose call the user of the client allowed there.
 const IN_TERMINAL: &str = "the call has run: it was answered in the client's own terminal";
 
-/// How long a grant waits for its call.
+/// The time after which an unused grant expires.
 const GRANT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-/// What is to become of a call.
+/// The outcome of the policy and of people for a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum CallRuling {
-    /// It may run.
+    /// The call may run.
     Allowed,
-    /// A person let it run, maybe with other arguments. This yes is used up now.
+    /// A person approved the call, possibly with other arguments. The grant is used up.
     Granted {
-        /// By whom.
+        /// The name of the approver.
         by: String,
-        /// What it shall run with instead.
+        /// The arguments to run with instead, if they were changed.
         arguments: Option<Value>,
     },
-    /// It may not run.
+    /// The call may not run.
     Denied {
-        /// Why, for the model.
+        /// The reason, addressed to the model.
         reason: String,
-        /// Whether a person wants the agent to stop here and now.
+        /// True if the person wants the agent to stop at once.
         interrupts: bool,
     },
-    /// A person is asked. It may not run yet.
+    /// The call is held by an open gate.
     Held(Box<Gate>),
 }
 
@@ -52,26 +52,26 @@ impl CallRuling {
     }
 }
 
-/// Whether somebody else is asked about a call as well.
+/// The client's own prompt for the same call.
 #[derive(Clone, PartialEq)]
 enum Prompt {
-    /// Nobody.
+    /// The client does not prompt.
     None,
-    /// The client's own user, in this conversation.
+    /// The client prompts its own user as well, in this conversation.
     Beside(String),
-    /// Nobody: we are asked in place of the client's user.
+    /// The client prompts through sayso in place of its own user.
     Ours,
 }
 
 impl LocalDesk {
-    /// What is to become of a call an agent is about to make. Asking again about the same call is the
-    /// same question; once a person has answered, it is the answer, once.
+    /// Rules on a call that an agent is about to make. The same call again finds the same gate; once a person has
+    /// answered, the answer is returned once.
     pub fn rule_on_call(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
         self.rule_on(actor, call, Prompt::None)
     }
 
-    /// The same, while the client asks its own user about it in this conversation. What no rule allows is
-    /// asked here, too, so that it can be answered from anywhere; the question is over with the
+    /// Rules on a call for which the client prompts its own user in this conversation. A call that no rule allows
+    /// opens a gate as well, so that it can be answered from any interface. The gate is withdrawn with the
     /// conversation.
     pub fn rule_on_prompt(
         &self,
@@ -82,8 +82,8 @@ impl LocalDesk {
         self.rule_on(actor, call, Prompt::Beside(session.to_owned()))
     }
 
-    /// The same, where the client asks us in place of its user. What no rule allows is a question then,
-    /// not a yes.
+    /// Rules on a call for which the client asks sayso in place of its user. A call that no rule allows opens a gate
+    /// and is not approved by default.
     pub fn rule_in_place_of_user(&self, actor: &Actor, call: ToolCall) -> Result<CallRuling> {
         self.rule_on(actor, call, Prompt::Ours)
     }
@@ -96,11 +96,11 @@ impl LocalDesk {
         self.submit(actor, move |batch| rule(batch, &call, &prompt))
     }
 
-    /// Notes that a call has run. A person who is still being asked about it need not answer any more:
-    /// somebody let it run in the client's own terminal. That is nobody's yes by name.
+    /// Records that a call has run, and withdraws its open gate: the call was allowed in the client's own terminal.
+    /// That is not recorded as the approval of a named person.
     pub fn call_has_run(&self, actor: &Actor, call: &ToolCall) -> Result<Option<Gate>> {
         let (digest, asker) = (digest(call), actor.name.clone());
-        // Hardly ever is there one, and looking takes nobody's turn.
+        // There is rarely such a gate, and reading does not take the lock of the space.
         let filter = open_calls(asker);
         let is_asked = self.read(|read| {
             let open = read.gates(self.space, &filter)?.items;
@@ -117,7 +117,7 @@ impl LocalDesk {
         })
     }
 
-    /// Takes back what was asked beside a client's own prompt, since nobody waits for it any more.
+    /// Withdraws a gate that was opened beside a client's own prompt, once that prompt is closed.
     pub fn prompt_is_gone(&self, actor: &Actor, gate: GateId, why: &str) -> Result<Gate> {
         self.check_sees(actor, gate)?;
         let is_own = self.stored_gate(gate)?.is_some_and(|gate| {
@@ -139,8 +139,8 @@ impl LocalDesk {
         })
     }
 
-    /// The same for everything that was asked beside the prompts of a conversation that has ended. What
-    /// was held for a person alone stays open: the answer comes later.
+    /// Withdraws all gates that were opened beside the prompts of a conversation that has ended. A call that was held
+    /// for a person alone stays open: its answer is delivered later.
     pub fn session_has_ended(&self, actor: &Actor, session: &str) -> Result<usize> {
         let filter = open_calls(actor.name.clone());
         let wanted = session.to_owned();
@@ -156,9 +156,9 @@ impl LocalDesk {
         Ok(gone.len())
     }
 
-    /// Whether the policy allows a call; if so, it is on record. Nearly all calls are, and nobody decided
-    /// anything about them, so their record does not wait for the disk. Everything else goes the long
-    /// way and is ruled on again there.
+    /// True if the policy allows a call, which is then recorded. Nearly all calls are allowed without a person's
+    /// decision, so the record is written without waiting for the disk (no fsync). All other calls take the full
+    /// write path and are ruled on again there.
     fn is_plainly_allowed(&self, actor: &Actor, call: &ToolCall) -> Result<bool> {
         let (desk, actor, call) = (self.clone(), actor.clone(), call.clone());
         let noted = self.store.note(move |write| {
@@ -201,7 +201,7 @@ fn rule(batch: &mut Batch<'_, '_>, call: &ToolCall, prompt: &Prompt) -> Result<C
     }
 }
 
-/// Names a call: the tool, what it is called with, and where.
+/// Returns the digest of a call: the tool, its arguments, and the folder.
 pub(crate) fn digest(call: &ToolCall) -> Digest {
     Digest::of(&json!({"tool": call.tool, "arguments": call.arguments, "root": call.root}))
 }
@@ -236,7 +236,7 @@ pub(crate) fn note(batch: &mut Batch<'_, '_>, request: &Request, ruling: &Ruling
     Ok(())
 }
 
-/// The open gates about calls of an agent.
+/// Returns the filter for the open gates about calls of an agent.
 fn open_calls(asker: String) -> GateFilter {
     let kinds = vec![Kind::Tool];
     GateFilter { asker: Some(asker), kinds, limit: GATES_MAX, ..GateFilter::default() }
@@ -249,8 +249,7 @@ fn is_about(gate: &Gate, wanted: &Digest) -> bool {
     }
 }
 
-/// The gate about this call that still has something to say: an open one, or an answer that was not
-/// used yet.
+/// Returns the gate about this call that is still in effect: an open one, or one with an unused answer.
 pub(crate) fn about(
     batch: &mut Batch<'_, '_>,
     kind: Kind,
@@ -263,7 +262,7 @@ pub(crate) fn about(
             if !is_about(&listed, wanted) {
                 continue;
             }
-            // What counts is folded from the log.
+            // A decision relies on the gate folded from the log, not on the listed row.
             let gate = gates::gate_in(batch, listed.opened.id)?;
             let (actor, opened) = (batch.actor, &gate.opened);
             let is_own =
@@ -276,14 +275,14 @@ pub(crate) fn about(
     Ok(None)
 }
 
-/// Ends a gate whose question was settled somewhere else. The same call again is a new question.
+/// Ends a gate that was settled outside sayso. The same call again opens a new gate.
 fn settled_elsewhere(batch: &mut Batch<'_, '_>, gate: &Gate, why: &str) -> Result<Gate> {
     gates::withdraw(batch, gate.opened.id, why)?;
     batch.on_gate(gate.opened.id, &Command::Acknowledge)?;
     gates::gate_in(batch, gate.opened.id)
 }
 
-/// Whether a gate has nothing more to say to its call: used, heard, or too old.
+/// True if the answer of a gate no longer applies to its call: it was used, acknowledged, or has expired.
 fn is_spent(gate: &Gate, at: Timestamp) -> bool {
     let Some(ended) = gate.ended_at() else { return false };
     let is_old = at > ended.plus_micros(GRANT_MICROS);
@@ -291,7 +290,7 @@ fn is_spent(gate: &Gate, at: Timestamp) -> bool {
     is_old || is_heard || gate.acted.is_some()
 }
 
-/// What a person said of this call. Each answer counts for one call.
+/// Returns the outcome of a person's answer. Each answer counts for one call.
 fn as_answered(
     batch: &mut Batch<'_, '_>,
     gate: Gate,
@@ -310,7 +309,8 @@ fn as_answered(
         Some((answer, by)) => (by.name.clone(), edited(&answer.content)),
         None => ("the policy".to_owned(), None),
     };
-    // What a person changed goes through the policy again: they may have missed what it forbids.
+    // Arguments that a person changed are judged by the policy again: the person may have missed a rule that denies
+    // them.
     if let Some(arguments) = &arguments {
         let changed = match captured(&call.tool, arguments, call.root.as_deref()) {
             Ok(changed) => changed,
@@ -381,14 +381,14 @@ fn hold(
     Ok(CallRuling::Held(Box::new(gate)))
 }
 
-/// The call as it was captured: what it runs first, then all of it.
+/// Returns the facts of a call as captured: first the command, then all arguments.
 fn facts(call: &ToolCall, ruling: &Ruling) -> Vec<Fact> {
     let fact = |name: &str, value: Value| Fact { name: name.into(), value, verified: true };
     let mut facts = vec![fact("tool", json!(call.tool))];
     facts.extend(call.command.as_ref().map(|command| fact("command", json!(command))));
     facts.extend((!call.paths.is_empty()).then(|| fact("paths", json!(call.paths.join("\n")))));
     facts.extend(call.root.as_ref().map(|root| fact("folder", json!(root))));
-    // A command that is all there is stands above already.
+    // A command that is the only argument is already shown above.
     let is_all = matches!(&call.arguments, Value::Object(all) if all.len() == 1);
     if call.command.is_none() || !is_all {
         let whole = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();

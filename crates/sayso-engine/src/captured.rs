@@ -1,12 +1,12 @@
-//! A tool call as a client captured it: the tool, what it would run, the files it is about. Never a
-//! title or a description: those the model wrote.
+//! Captures a tool call for the policy: the tool, the command that it would run, the files that it is about. Titles
+//! and descriptions are left out, since the model wrote them.
 
 use crate::Result;
 use sayso_core::{Code, Refusal};
 use sayso_policy::ToolCall;
 use serde_json::{Map, Value};
 
-/// The ends of what a tool's arguments call the files and folders it is about. A pattern of file names counts.
+/// The suffixes of argument names that hold files and folders. Patterns of file names count as well.
 const PATHS: [&str; 14] = [
     "path",
     "paths",
@@ -24,7 +24,7 @@ const PATHS: [&str; 14] = [
     "workdir",
 ];
 
-/// Further names of them, as a whole.
+/// Further argument names that hold files and folders, compared as a whole.
 const PATH_KEYS: [&str; 6] =
     ["include", "include_pattern", "source", "destination", "target", "cwd"];
 
@@ -56,7 +56,7 @@ const PROGRAMS: [&str; 5] = ["program", "executable", "binary", "command", "cmd"
 /// What they call those arguments.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "arg"];
 
-/// What clients call their shell.
+/// The names of shell tools in various clients.
 const SHELLS: [&str; 9] = [
     "Bash",
     "bash",
@@ -69,7 +69,7 @@ const SHELLS: [&str; 9] = [
     "unified_exec",
 ];
 
-/// How deep arguments are searched, and how many texts are taken from them.
+/// The depth to which arguments are searched, and the number of texts that are collected from them.
 const DEPTH_MAX: usize = 32;
 const TEXTS_MAX: usize = 1_000;
 
@@ -102,7 +102,7 @@ impl Gathered {
     }
 }
 
-/// The call of a tool with these arguments, in a folder.
+/// Returns the captured call of a tool with these arguments, in a folder.
 pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<ToolCall> {
     let wrong = |why: &str| Refusal::new(Code::BadValue, why);
     let Value::Object(fields) = arguments else {
@@ -111,16 +111,16 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
     let is_shell = SHELLS.contains(&tool);
     let input = if tool == "unified_exec" { line_of(fields.get("input")) } else { None };
     let named = (line_of(fields.get("command")).or(input), line_of(fields.get("cmd")));
-    // Which of them the client would run is its own affair, so neither can be judged.
+    // It is unknown which of the two the client would run, so neither can be judged.
     if is_shell && matches!(&named, (Some(one), Some(other)) if one != other) {
         return Err(wrong("it names two commands").into());
     }
     let mut lines = Gathered::default();
     let command = match tool {
         _ if is_shell => named.0.or(named.1),
-        // What it is given is a patch, whatever its argument is called.
+        // The argument of these tools is a patch, under any name.
         "apply_patch" | "patch" => None,
-        // Whatever a tool is called: what looks like a command is read as one.
+        // For any other tool, an argument that looks like a command is judged as one.
         _ => {
             lines_in(arguments, DEPTH_MAX, &mut lines);
             (!lines.texts.is_empty()).then(|| lines.texts.join("\n"))
@@ -140,7 +140,7 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
         .into());
     }
     let mut paths = found.texts;
-    // The pattern of this tool is one of file names; that of others is looked for in files.
+    // The pattern of this tool is a file name pattern; other tools search file contents for theirs.
     if tool.eq_ignore_ascii_case("glob") {
         paths.extend(fields.get("pattern").and_then(Value::as_str).map(str::to_owned));
     }
@@ -153,7 +153,7 @@ pub fn captured(tool: &str, arguments: &Value, root: Option<&str>) -> Result<Too
     })
 }
 
-/// The files that a patch in the arguments names.
+/// Collects the files that a patch in the arguments names.
 fn patched(value: &Value, depth: usize, found: &mut Gathered) {
     const MARKS: [&str; 6] = [
         "*** Add File:",
@@ -178,7 +178,7 @@ fn patched(value: &Value, depth: usize, found: &mut Gathered) {
     }
 }
 
-/// A command line, or a list of words as one.
+/// Returns a command line as text; a list of words is quoted and joined.
 fn line_of(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) => Some(text.clone()),
@@ -192,7 +192,7 @@ fn line_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Everything in the arguments that is named as a command is, a line each.
+/// Returns all arguments with the name of a command, one per line.
 fn lines_in(value: &Value, depth: usize, found: &mut Gathered) {
     let Some(depth) = found.within(depth, value) else { return };
     match value {
@@ -275,7 +275,7 @@ fn gather(value: &Value, depth: usize, found: &mut Gathered) {
     }
 }
 
-/// A shell's description is the model's word on its own call, and may differ each time it tries.
+/// Drops the description of a shell call: it is the model's statement about its own call, and may differ on each try.
 fn without_description(fields: &Map<String, Value>, is_shell: bool) -> Value {
     let mut fields = fields.clone();
     if is_shell {

@@ -1,5 +1,5 @@
-//! Cards: gates that ask the same are shown as one and answered as one. Each keeps its own history, its
-//! own entry in the audit and its own way to its asker.
+//! Cards: open gates with the same dedup key are listed as one card and answered together. Each gate keeps its own
+//! history, audit entry and delivery.
 
 use crate::batch::Batch;
 use crate::lists::{Blocks, Crowds, List};
@@ -12,58 +12,58 @@ use sayso_store::{GateFilter, Page, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// So many flows that are parked on gates are known to a list.
+/// The maximum number of parked flows that a list loads.
 const PARKED_MAX: usize = 10_000;
 
-/// So many gates are shown and answered as one; what is beyond stays open and is the next card.
+/// The maximum number of gates on one card. Further ones stay open and form the next card.
 pub(crate) const SAME_MAX: usize = 200;
 
-/// So many gates are looked at to count those that wait for somebody.
+/// The maximum number of gates that are read to count those of a person.
 const LOOKED_AT_MAX: usize = 1_000;
 
-/// So many answers are given in one breath.
+/// The maximum number of answers in one call.
 const SAYS_MAX: usize = 200;
 
-/// Which cards to list: what unblocks most first, then oldest first.
+/// The filter of the inbox. Cards that unblock most come first, then the oldest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboxFilter {
-    /// Only these kinds; none means all.
+    /// The kinds to list; empty means all.
     pub kinds: Vec<Kind>,
-    /// Only what waits for these, as the caller sees it; none means all.
+    /// The audience to list, as the caller sees it; none means all.
     #[serde(default)]
     pub whose: Option<Whose>,
-    /// Also what was put off.
+    /// True to include snoozed cards.
     pub all: bool,
-    /// Goes on behind the card of this gate.
+    /// The cursor: the page begins after the card of this gate.
     pub after: Option<GateId>,
-    /// How many at most.
+    /// The maximum number of cards.
     pub limit: usize,
 }
 
-/// A card: a gate, and who else asks the same.
+/// A card as one person sees it: a gate, and the askers of the same question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The gate that stands for the card: the oldest this person may answer.
+    /// The gate that represents the card: the oldest that this person may answer.
     pub gate: Gate,
-    /// Names what is asked, where others may ask it as well.
+    /// The dedup key of the question, if it can be shared.
     pub same: Option<Digest>,
-    /// Everybody an answer goes to, the one of the gate first.
+    /// The askers that an answer is delivered to, the one of the gate first.
     pub askers: Vec<Asker>,
-    /// How many ask the same whom this person may not answer.
+    /// The number of gates with the same question that this person may not answer.
     pub others: usize,
-    /// Noes to what is asked again, where a card is looked at by itself.
+    /// Earlier rejections of the same question. Only set if a single card is read.
     #[serde(default)]
     pub denied: Option<Denied>,
-    /// How much goes on with an answer.
+    /// The tasks, flows and askers that an answer unblocks.
     #[serde(default)]
     pub unblocks: Unblocks,
-    /// The first of those tasks by name, where a card is looked at by itself.
+    /// The first of those tasks by name. Only set if a single card is read.
     #[serde(default)]
     pub first: Vec<NamedTask>,
 }
 
 impl Asked {
-    /// A gate by itself, as lists of what has ended show it.
+    /// Returns a card of a single gate, as lists of ended gates show it.
     pub fn alone(gate: Gate) -> Self {
         Self {
             gate,
@@ -77,33 +77,31 @@ impl Asked {
     }
 }
 
-/// A task as people name it.
+/// A task with its public name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedTask {
-    /// Its id.
     pub id: TaskId,
-    /// What people call it.
+    /// The handle of the gate.
     pub handle: String,
-    /// What is to be done, as it was written.
+    /// The title, as it was written.
     pub title: String,
 }
 
-/// Somebody who asks.
+/// An asker of the question on a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asker {
-    /// Their gate.
     pub gate: GateId,
-    /// What people call it.
+    /// The handle of the gate.
     pub handle: String,
-    /// Their name.
+    /// The name of the asker.
     pub name: String,
-    /// The task that waits.
+    /// The task that waits for the answer.
     pub task: Option<TaskId>,
-    /// When they asked.
+    /// The time at which the gate was opened.
     pub at: Timestamp,
-    /// Names their card and everything a verdict on it binds to.
+    /// The digest of the card and of everything that a verdict binds to.
     pub digest: Digest,
-    /// Whether there is nothing new in it for whoever looks.
+    /// True if the caller has seen this version of the card, or the gate has ended.
     pub is_seen: bool,
 }
 
@@ -123,33 +121,30 @@ impl Asker {
     }
 }
 
-/// What a person says to a card.
+/// A person's answer to a card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Say {
-    /// The gate they name.
+    /// The gate that is named.
     pub gate: GateId,
-    /// What they say.
     pub answer: Answer,
-    /// The digest of what they were shown of it.
+    /// The digest of the card that was shown.
     pub digest: String,
-    /// What is asked, by its name: then everybody who asks just that hears it. Without it, this gate
-    /// alone is answered.
+    /// The dedup key: if set, all gates of the card are answered, otherwise only the named one.
     pub same: Option<String>,
 }
 
-/// What came of one of several answers.
+/// The result of one of several answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SayOutcome {
-    /// It counts; these gates heard it, the named one first.
+    /// The answer was accepted; these gates have it, the named one first.
     Answered(Vec<Gate>),
-    /// It does not.
+    /// The answer was refused.
     Refused {
-        /// The number of the reason, such as `SAY004`.
+        /// The error code, such as `SAY004`.
         code: String,
-        /// What happened.
         message: String,
-        /// What to do now.
+        /// The suggested next action.
         hint: Option<String>,
     },
 }
@@ -162,12 +157,13 @@ impl From<Error> for SayOutcome {
 }
 
 impl LocalDesk {
-    /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
+    /// Returns the open cards, a page at a time. An agent sees only its own gates, one card each.
     pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<Page<Asked>> {
         self.thinned_inbox(actor, filter, Thin::Each(usize::MAX)).map(|(page, _)| page)
     }
 
-    /// The same, thinned out, with what that leaves out: nobody's many questions hide those of others.
+    /// Returns the inbox with a limit per asker, and the number of cards left out, so that the many questions of one
+    /// agent do not hide those of others.
     pub fn thinned_inbox(
         &self,
         actor: &Actor,
@@ -214,8 +210,8 @@ impl LocalDesk {
         })
     }
 
-    /// How many cards wait for this person, counted up to `most`, and whether there may be more. It decides
-    /// nothing, so rows are taken as they are.
+    /// Counts the cards that this person can answer, up to `most`; true if there may be more. The count decides
+    /// nothing, so rows are used without checking them against the log.
     pub fn count_waiting_for(&self, actor: &Actor, most: usize) -> Result<(usize, bool)> {
         self.read(|read| {
             let now = self.now();
@@ -236,7 +232,7 @@ impl LocalDesk {
         })
     }
 
-    /// Adds which flows are parked on gates; where there is a task, that stands for its flow.
+    /// Adds the flow that is parked on each gate. A gate with a task needs none, since the task represents its flow.
     pub(crate) fn add_flows(&self, read: &mut Read<'_>, gates: &mut [Waiting]) -> Result<()> {
         if gates.iter().all(|gate| gate.task.is_some()) {
             return Ok(());
@@ -247,7 +243,8 @@ impl LocalDesk {
         Ok(())
     }
 
-    /// The last card of the page before: the gate, and where it has ended, those that ended with it.
+    /// Returns the gates of the last card of the page before: the gate, and if it has ended, the gates that ended
+    /// with it.
     fn last(&self, read: &mut Read<'_>, id: GateId) -> Result<Vec<Waiting>> {
         let Some(gate) = read.waited(id)? else { return Ok(vec![]) };
         let ended = read.ended_with(self.space, id, SAME_MAX)?;
@@ -257,7 +254,7 @@ impl LocalDesk {
         Ok(if with.is_empty() { vec![gate] } else { with })
     }
 
-    /// The card a gate is part of, with that gate in front.
+    /// Returns the card that a gate belongs to, with that gate first.
     pub fn card(&self, actor: &Actor, id: GateId) -> Result<Asked> {
         let gate = self.gate_for(actor, id)?;
         if !gate.is_open() || !actor.may(Deed::Read) {
@@ -278,7 +275,7 @@ impl LocalDesk {
         })
     }
 
-    /// What an answer to these gates unblocks, which are one card.
+    /// Returns the tasks, flows and askers that an answer to these gates of one card unblocks.
     fn unblocks<'a>(
         &self,
         read: &mut Read<'_>,
@@ -291,8 +288,8 @@ impl LocalDesk {
         Ok(gate::one_card(waiting.iter().collect(), &behind).unblocks)
     }
 
-    /// Answers a card: the gate that is named and, where `same` says so, every other open gate that asks
-    /// just that and that this person may answer. All of it counts together, or nothing does.
+    /// Answers a card: the named gate and, if `same` has the dedup key, every other open gate with the same question
+    /// that this person may answer. All answers are committed together, or none.
     pub fn answer_card(&self, actor: &Actor, say: Say) -> Result<Vec<Gate>> {
         self.check_sees(actor, say.gate)?;
         self.look_before_locking(actor, say.gate, &say.answer, &say.digest)?;
@@ -300,7 +297,7 @@ impl LocalDesk {
         self.submit_foreseen(actor, foresight, move |batch| answer(batch, &say))
     }
 
-    /// Answers several cards, each by itself: one that is refused stands in no other's way.
+    /// Answers several cards, each in its own transaction: one refusal does not affect the others.
     pub fn answer_many(&self, actor: &Actor, says: Vec<Say>) -> Result<Vec<SayOutcome>> {
         if says.len() > SAYS_MAX {
             let message = format!("at most {SAYS_MAX} answers are given at once");
@@ -313,13 +310,13 @@ impl LocalDesk {
         Ok(says.into_iter().map(one).collect())
     }
 
-    /// Notes that the actor was shown a card: every gate of it.
+    /// Records that the actor was shown a card, with all its gates.
     pub fn see_card(&self, actor: &Actor, card: &Asked) -> Result<()> {
         let new = card.askers.iter().filter(|asker| !asker.is_seen);
         self.see_digests(actor, new.map(|asker| (asker.gate, asker.digest.to_string())).collect())
     }
 
-    /// Does something to every gate of a card that this person may do it to; to the named one in any case.
+    /// Applies a command to every gate of a card that this person may apply it to. The named gate must accept it.
     pub(crate) fn on_card(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
         self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
@@ -334,7 +331,7 @@ impl LocalDesk {
     }
 }
 
-/// What waits behind the tasks of these gates. Whoever sees only their own sees nothing of that.
+/// Returns the tasks that depend on the tasks of these gates. Empty for a caller who may only see its own.
 pub(crate) fn behind_tasks<'a>(
     read: &mut Read<'_>,
     actor: &Actor,
@@ -347,7 +344,7 @@ pub(crate) fn behind_tasks<'a>(
     Ok(read.behind(&Vec::from_iter(tasks))?)
 }
 
-/// The first tasks that are unblocked, by name.
+/// Returns the first of the unblocked tasks by name.
 fn named(read: &mut Read<'_>, unblocks: &Unblocks) -> Result<Vec<NamedTask>> {
     let mut named = vec![];
     for id in &unblocks.first {
@@ -361,7 +358,7 @@ fn named(read: &mut Read<'_>, unblocks: &Unblocks) -> Result<Vec<NamedTask>> {
     Ok(named)
 }
 
-/// The cards of a line, each as this person sees it; nothing in the place of one they may not see.
+/// Returns the listed cards as this person sees them; none in place of a card that is not visible.
 pub(crate) fn cards(
     read: &mut Read<'_>,
     actor: &Actor,
@@ -388,13 +385,13 @@ pub(crate) fn cards(
     Ok(line.iter().map(card).collect())
 }
 
-/// Whether a card is about this gate for whoever looks. For those who answer nothing it is about all.
+/// True if this gate is one that the viewer can answer. A viewer who answers none gets all gates of a card.
 fn is_for(actor: &Actor, gate: &Gate) -> bool {
     actor.role != Role::Human || gate.is_for(actor)
 }
 
 fn together(actor: &Actor, first: Gate, rest: Vec<Gate>) -> Asked {
-    // Who may not answer the gate in front sees everybody who asks it.
+    // A viewer who may not answer the first gate sees all askers.
     let is_mine = |gate: &&Gate| !is_for(actor, &first) || is_for(actor, gate);
     let (mine, others): (Vec<_>, Vec<_>) = rest.iter().partition(is_mine);
     let askers = std::iter::once(&first).chain(mine).map(|gate| Asker::of(gate, actor)).collect();
@@ -407,7 +404,7 @@ fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {
     let answer = gates::with_notes(batch, say.gate, say.answer.clone())?;
     let first = gates::answer_one(batch, say.gate, answer.clone(), &say.digest)?;
     let mut answered = vec![first];
-    // The same answer again has been heard by all whom it was for.
+    // A repeated answer was delivered to all gates the first time.
     let Some(named) = say.same.as_ref().filter(|_| before.is_open()) else { return Ok(answered) };
     let same =
         before.same().filter(|same| same.is_named_by(named)).ok_or_else(|| moved(&before))?;
@@ -421,8 +418,8 @@ fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {
     Ok(answered)
 }
 
-/// The other open gates that ask just that. What counts is folded from the log: a row that was changed
-/// by hand brings no gate into a card.
+/// Returns the other open gates with this dedup key, folded from the log: a row that was changed by hand adds no gate
+/// to a card.
 fn asking(batch: &mut Batch<'_, '_>, but: GateId, same: &Digest) -> Result<Vec<Gate>> {
     let listed = batch.write.gates_asking(batch.space, same.as_str(), SAME_MAX)?.items;
     let mut asking = vec![];

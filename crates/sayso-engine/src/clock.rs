@@ -1,5 +1,5 @@
-//! Time: whoever looks fires what is due. There is no loop that must not die, and nothing that is due
-//! happens twice, since what is due is written in the gate itself.
+//! Timers: reminders, escalations and deadlines fire when a process waits for the gate or calls `fire_due`. There is
+//! no scheduler that could stop, and nothing fires twice, since the next due time is part of the gate.
 
 use crate::{Calendar, LocalDesk, Result, gates};
 use sayso_core::gate::{Command, Gate, Level, Schedule};
@@ -8,21 +8,21 @@ use sayso_policy::{Demands, Hours};
 use sayso_store::Write;
 use std::time::Duration;
 
-/// How many gates are looked at together.
+/// The number of due gates per read.
 const AT_ONCE: usize = 200;
 
-/// People are warned when a tenth of the time is left, but not for less than this, and at most an hour
-/// before the end.
+/// People are warned when a tenth of the time is left, at most an hour before the deadline. Gates with a deadline
+/// shorter than this have no warning.
 const WARNED_FROM_MICROS: i64 = 5 * 60 * 1_000_000;
 const WARNING_MICROS_MAX: i64 = 60 * 60 * 1_000_000;
 
 impl LocalDesk {
-    /// Who time is in the audit.
+    /// Returns the actor of timers in the audit.
     fn clock(&self) -> Actor {
         Actor::new(Role::Service, "clock", Proof::None, self.level(), Door::Worker)
     }
 
-    /// Lets happen what is due to one gate.
+    /// Fires the timers of a gate that are due.
     pub fn tick(&self, id: GateId) -> Result<Gate> {
         if self.limited_reader().is_some() {
             self.gate(id)?;
@@ -35,7 +35,7 @@ impl LocalDesk {
         })
     }
 
-    /// Lets happen everything that is due, and says to how many gates something happened.
+    /// Fires all timers of the space that are due. Returns the number of gates that were due.
     pub fn fire_due(&self) -> Result<usize> {
         let mut fired = 0;
         loop {
@@ -51,9 +51,9 @@ impl LocalDesk {
         }
     }
 
-    /// Refuses a time that cannot be right. A clock that is years ahead would end every question at a look: on
-    /// PostgreSQL the server's clock says so, and on SQLite the newest entry of the audit, since long silence is
-    /// rare and can be vouched for.
+    /// Refuses a clock that cannot be right: one that is years ahead would expire every gate on the next read. It is
+    /// compared with the server's clock on PostgreSQL, and with the newest audit entry on SQLite, since a long time
+    /// without entries is rare and a person can confirm it.
     pub(crate) fn check_clock(&self, write: &Write<'_>, at: Timestamp) -> sayso_store::Result<()> {
         if !self.world.is_by_machine_clock() || self.accepts_clock {
             return Ok(());
@@ -67,7 +67,7 @@ impl LocalDesk {
         }
     }
 
-    /// Compares the clock of this process with that of the file system before a deadline ends something.
+    /// Compares the clock of this process with that of the file system before a deadline ends a gate.
     fn check_file_clock(&self) -> Result<()> {
         if !self.world.is_by_machine_clock() || self.accepts_clock {
             return Ok(());
@@ -80,8 +80,8 @@ impl LocalDesk {
         }
     }
 
-    /// Notes that a person vouches for the clock of this machine, though nothing happened for long. That of a
-    /// database's server is vouched for by nobody.
+    /// Records that a person confirms the clock of this machine after a long time without entries. The clock of a
+    /// database server cannot be overridden.
     pub fn accept_clock(&self, actor: &Actor) -> Result<()> {
         self.check(actor, Deed::Answer, "vouch for the clock")?;
         let desk = Self { accepts_clock: true, ..self.clone() };
@@ -97,12 +97,12 @@ impl LocalDesk {
         })
     }
 
-    /// When something is due next.
+    /// Returns the time at which the next timer of the space is due.
     pub fn next_due(&self) -> Result<Option<Timestamp>> {
         self.read(|read| Ok(read.next_due(self.space)?))
     }
 
-    /// Gives a gate more time.
+    /// Moves the deadline of a gate.
     pub fn extend(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
         self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
@@ -112,13 +112,13 @@ impl LocalDesk {
     }
 }
 
-/// How far the clocks of two machines may be apart.
+/// The maximum skew between the clocks of two machines.
 const SKEW_MICROS_MAX: i64 = 5 * 60 * 1_000_000;
 
-/// How long nothing may have happened in a space on this machine before a person says that the clock is right.
+/// The maximum time without an audit entry on one machine before a person has to confirm the clock.
 const SILENCE_MICROS_MAX: i64 = 90 * 24 * 3_600 * 1_000_000;
 
-/// Whose clock counts on PostgreSQL.
+/// The reference clock on PostgreSQL, in words.
 const DATABASE: &str = "that of the database's server";
 
 fn is_far(mine: Timestamp, theirs: Timestamp) -> bool {
@@ -138,7 +138,7 @@ fn off(mine: Timestamp, theirs: Timestamp, whose: &str) -> sayso_store::Error {
     ))
 }
 
-/// When a question's time is over, and what happens until then.
+/// Returns the deadline of a gate, and the schedule of its reminders and escalations.
 pub(crate) fn schedule(
     demands: &Demands,
     at: Timestamp,
@@ -163,7 +163,7 @@ pub(crate) fn schedule(
     (deadline, schedule)
 }
 
-/// The moment so much time after another. Who has no working hours has all of them.
+/// Returns the time that is so many milliseconds after another. If no working hours are set, all hours count.
 fn moment(hours: Hours, at: Timestamp, ms: u64, calendar: &Calendar) -> Timestamp {
     let working = match hours {
         Hours::Working => calendar.working_after(at, Duration::from_millis(ms)),

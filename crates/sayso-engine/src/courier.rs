@@ -1,8 +1,8 @@
-//! The courier takes notices out of the outbox and sends them. There may be any number of couriers, on any
-//! machine that has the channels; each notice is taken by one at a time.
+//! Sends notices from the outbox. Any number of senders may run, on any machine that has the channels; each notice
+//! is claimed by one at a time.
 //!
-//! Every channel has places of its own, so one that hangs holds up nothing but itself. What is sent is
-//! settled after it was sent: who dies in between repeats it under the same id, and never loses it.
+//! Every channel has its own concurrency limit, so one that hangs delays nothing but itself. A notice is settled
+//! after it was sent: if the process dies in between, it is sent again under the same id, and never lost.
 
 use crate::{Channel, Desk, Dispatch, Result};
 use sayso_core::text::{harmless_line, shorten};
@@ -11,32 +11,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many notices are sent on one channel at a time.
+/// The maximum number of notices in parallel on one channel.
 const PLACES: usize = 4;
 
-/// How often a courier that stays looks whether it is to stop.
+/// The interval at which a sender checks its stop flag.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How often somebody who only waits for an answer looks for something to send.
+/// The interval at which a process that waits for an answer looks for notices to send.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long such a one leaves a channel alone that did not work for them. An agent's waiter may have no
+/// The time for which such a process does not use a channel that failed. An agent's waiting process may have no
 /// network where others have: they are to try first.
 const REST: Duration = Duration::from_secs(60);
 
-/// How long somebody who has their answer still waits for what they are just sending.
+/// The time for which a process that has its answer still waits for notices in flight.
 const PARTING: Duration = Duration::from_millis(500);
 
-/// After this long, somebody who came to send what is due takes nothing more.
+/// The time after which a one-shot send claims no more notices.
 const SENDING_MAX: Duration = Duration::from_secs(20);
 
-/// How often it is tried to note that a notice was sent: while it is not, it will be sent again.
+/// The number of attempts to settle a sent notice: until it is settled, it will be sent again.
 const SETTLING_MAX: u32 = 5;
 
-/// How much of a stranger's error is told in the log.
+/// The maximum number of characters of a remote error in the log.
 const WHY_CHARS_MAX: usize = 200;
 
-/// Somebody who sends notices.
+/// A sender of notices.
 #[derive(Clone)]
 pub struct Courier(Arc<Inner>);
 
@@ -44,28 +44,28 @@ struct Inner {
     desk: Desk,
     channels: Vec<Channel>,
     pages: Option<String>,
-    /// How many places of each channel are taken.
+    /// The number of notices in flight on each channel.
     taken: Mutex<BTreeMap<String, usize>>,
     changed: Condvar,
     is_over: AtomicBool,
-    /// Whether sending is not what this process is there for, and since when channels failed it.
+    /// True if this process does not mainly send; and the times at which channels failed.
     is_guest: AtomicBool,
     failed_at: Mutex<BTreeMap<String, Instant>>,
     sent: AtomicUsize,
     failed: AtomicUsize,
 }
 
-/// What a courier has done.
+/// The totals of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Notices that were sent.
+    /// The number of notices that were sent.
     pub sent: usize,
-    /// Tries that failed. What they were about is tried again.
+    /// The number of failed attempts. Their notices are retried.
     pub failed: usize,
 }
 
 impl Courier {
-    /// A courier for these channels. `pages` is where people reach the pages of the space, if there are any.
+    /// Creates a sender for these channels. `pages` is the base URL of the space's pages, if there are any.
     pub fn new(desk: Desk, channels: Vec<Channel>, pages: Option<String>) -> Self {
         Self(Arc::new(Inner {
             desk,
@@ -81,8 +81,7 @@ impl Courier {
         }))
     }
 
-    /// Sends until told to stop, and lets what is being sent come to its end. A store that cannot be
-    /// reached is tried again.
+    /// Sends until told to stop, and waits for notices in flight. An unreachable store is retried.
     pub fn run(&self, stop: &AtomicBool) -> Sent {
         while !stop.load(Ordering::SeqCst) {
             if self.follow(stop).is_err() {
@@ -105,25 +104,25 @@ impl Courier {
         Ok(())
     }
 
-    /// Sends what is due now, and waits until that is done.
+    /// Sends the due notices and waits until that is done.
     pub fn send_due(&self) -> Result<Sent> {
         let began = Instant::now();
         self.0.desk.fire_due()?;
-        // What failed is due again soon; whoever came to send once does not wait for that for ever.
+        // Failed notices are due again soon; a one-shot send does not wait for that for ever.
         while began.elapsed() < SENDING_MAX && self.hand_out()? > 0 {
             self.come_to_an_end(Channel::TIMEOUT_MAX * 2);
         }
         Ok(self.tally())
     }
 
-    /// Sends in the background, for somebody who waits for something else: where nobody works, whoever
-    /// waits sends. It ends with what is returned.
+    /// Sends in the background of a process that waits for something else: without a running worker, the waiting
+    /// process sends. It ends when the returned guard is dropped.
     pub fn start(self) -> Sending {
         self.0.is_guest.store(true, Ordering::SeqCst);
         let courier = self.clone();
         std::thread::spawn(move || {
             while !courier.is_over() {
-                // What does not work now works later, or for somebody else.
+                // A failure now is retried later, or by another process.
                 let _ = courier.0.desk.fire_due();
                 let _ = courier.hand_out();
                 let until = courier.next_look();
@@ -147,7 +146,7 @@ impl Courier {
         left.unwrap_or(LOOK_EVERY).clamp(TICK, LOOK_EVERY)
     }
 
-    /// Gives what is due to whoever has a place free, and says how many notices that were.
+    /// Claims due notices for the free slots and sends them on threads of their own. Returns their number.
     fn hand_out(&self) -> Result<usize> {
         let mut handed = 0;
         for (index, channel) in self.0.channels.iter().enumerate() {
@@ -164,7 +163,7 @@ impl Courier {
         Ok(handed)
     }
 
-    /// Looked at first: to claim takes the lock of the store.
+    /// Checks before claiming, since a claim takes the store's write lock.
     fn is_due(&self, channel: &str) -> Result<bool> {
         if self.0.rests(channel) {
             return Ok(false);
@@ -177,7 +176,7 @@ impl Courier {
         self.0.is_over.load(Ordering::SeqCst)
     }
 
-    /// Waits until no place is taken, or until it has taken too long.
+    /// Waits until no notice is in flight, or until the timeout.
     fn come_to_an_end(&self, longest: Duration) {
         let began = Instant::now();
         let mut taken = self.0.taken();
@@ -207,12 +206,12 @@ impl Inner {
     }
 
     fn taken(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        // A panic elsewhere leaves whole numbers behind.
+        // A panic on another thread leaves valid counts behind.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A courier in the background; dropping it ends it.
+/// A sender in the background; dropping it ends it.
 pub struct Sending(Courier);
 
 impl Drop for Sending {
@@ -222,7 +221,7 @@ impl Drop for Sending {
     }
 }
 
-/// A place of a channel; given back however sending ends.
+/// A slot of a channel's concurrency limit; released on drop.
 struct Place {
     inner: Arc<Inner>,
     channel: usize,
@@ -241,7 +240,7 @@ impl Place {
         self.inner.channels.get(self.channel)
     }
 
-    /// Sends a notice, and then what else is due on this channel.
+    /// Sends a notice, then further due notices on this channel.
     fn carry(self, first: Dispatch) {
         let Some(channel) = self.channel() else { return };
         let mut next = Some(first);

@@ -1,12 +1,12 @@
-//! How long the caller of a write from elsewhere waits for it. What nobody waits for any more is not committed:
-//! its caller was told that the outcome is unknown, and looks at what there is.
+//! Deadlines of remote writes: a write whose caller has given up is not committed. The caller was told that the
+//! outcome is unknown, and reads the state again.
 
 use crate::{LocalDesk, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The patience of one caller. Clones share whether the caller is gone.
+/// The time that one caller waits. Clones share the flag that the caller is gone.
 #[derive(Debug, Clone, Default)]
 pub struct CallDeadline {
     until: Option<Instant>,
@@ -14,13 +14,13 @@ pub struct CallDeadline {
 }
 
 impl CallDeadline {
-    /// A caller who waits this long from now; without a limit, until the connection closes.
+    /// Returns a deadline after this duration; without a limit, the caller waits until the connection closes.
     pub fn after(limit: Option<Duration>) -> Self {
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
         Self { until, is_gone: Arc::default() }
     }
 
-    /// Notes that the caller is gone.
+    /// Marks the caller as gone.
     pub fn give_up(&self) {
         self.is_gone.store(true, Ordering::Relaxed);
     }
@@ -32,19 +32,19 @@ impl CallDeadline {
 }
 
 impl LocalDesk {
-    /// The same desk for a caller who waits no longer than this.
+    /// Returns the desk for a caller with this deadline.
     #[must_use]
     pub fn within(mut self, deadline: Option<CallDeadline>) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Until when its caller waits, if that is limited.
+    /// Returns the deadline of the caller, if there is one.
     pub(crate) fn expires(&self) -> Option<Instant> {
         self.deadline.as_ref().and_then(|deadline| deadline.until)
     }
 
-    /// Refuses to go on with what its caller no longer waits for.
+    /// Refuses to continue a call whose caller no longer waits.
     pub(crate) fn check_is_awaited(&self) -> sayso_store::Result<()> {
         match self.deadline.as_ref().is_some_and(CallDeadline::is_over) {
             true => Err(sayso_store::Error::Expired),
@@ -53,7 +53,8 @@ impl LocalDesk {
     }
 }
 
-/// The error of a call whose outcome may be unknown by now: `is_open` says that an earlier try may have counted.
+/// Maps a store failure to an unknown outcome if `is_open` is set, that is, if an earlier try may have been
+/// committed.
 pub(crate) fn settled<T>(outcome: Result<T>, is_open: bool) -> Result<T> {
     match outcome {
         Err(crate::Error::Store(error)) if is_open => {

@@ -1,9 +1,9 @@
-//! The desk, wherever it is: here, writing to a store of its own, or elsewhere, behind a server. Every
-//! door works with this type and cannot tell which it is.
+//! The desk: one facade over a local store and a remote server. Every interface works with this type and cannot tell
+//! which it is.
 //!
-//! The lists below are all that can be asked of a desk. Each line is a method of [`Desk`], and at the
-//! same time a call that comes in over a line (see [`crate::remote`]): so nothing works in one place and
-//! not in the other.
+//! The list of calls below is the RPC interface. Each line is a method of [`Desk`] and at the same time a call that the
+//! server dispatches (see [`crate::remote`]), with the permission that a remote caller needs: so every call works
+//! locally and remotely.
 
 use crate::remote::{Caller, Permission, RemoteDesk, Sent, answered, asked_for, unknown_call};
 use crate::{
@@ -29,11 +29,11 @@ use sayso_policy::{Explanation, Policies, Request, Ruling};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The desk of one space. Clones share what is behind it.
+/// The desk of one space. Clones share its state.
 #[derive(Clone)]
 pub struct Desk {
     side: Side,
-    /// How much agents are to ask.
+    /// The threshold that agents are told for asking.
     threshold: Threshold,
 }
 
@@ -62,7 +62,7 @@ macro_rules! desk {
         looks { $($(#[$look_doc:meta])* fn $look:ident($($at:ident: $at_type:ty),*)
             -> $look_out:ty, $look_may:ident;)* }
     ) => {
-        /// What somebody does.
+        /// Calls on behalf of an actor. A remote one has an idempotency key.
         impl Desk {
             $($(#[$deed_doc])*
             pub fn $deed(&self, actor: &Actor, $($with: $with_type),*) -> Result<$deed_out> {
@@ -73,7 +73,7 @@ macro_rules! desk {
             })*
         }
 
-        /// What there is to know.
+        /// Calls without an actor.
         impl Desk {
             $($(#[$look_doc])*
             pub fn $look(&self, $($at: $at_type),*) -> Result<$look_out> {
@@ -84,10 +84,10 @@ macro_rules! desk {
             })*
         }
 
-        /// Every call of the lists, by name.
+        /// The names of all calls in the list.
         pub const CALLS: &[&str] = &[$(stringify!($deed),)* $(stringify!($look),)*];
 
-        /// Who may make a call from elsewhere; none for one there is not.
+        /// Returns the permission that a remote caller needs; none for an unknown call.
         pub(crate) fn permission_of(call: &str) -> Option<Permission> {
             match call {
                 $(stringify!($deed) => Some(Permission::$deed_may),)*
@@ -96,7 +96,7 @@ macro_rules! desk {
             }
         }
 
-        /// Carries out a call that came in over a line, for whom the credential says it is.
+        /// Dispatches a remote call to the desk, with the actor that the credential and the claim permit.
         pub fn take_call(
             desk: &LocalDesk,
             caller: &Caller,
@@ -132,348 +132,342 @@ macro_rules! desk {
 
 desk! {
     deeds {
-        /// Asks. The gate is there when this returns, whatever happens next.
+        /// Opens a gate. It is stored durably when this returns.
         fn ask(ask: Ask) -> Gate, Anyone;
-        /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then
-        /// it is that gate. So whoever was cut off while they waited asks again and gets the answer.
+        /// Opens a gate, unless the same asker has an unacknowledged gate with the same question: then that one is
+        /// returned. So an asker that lost its connection while waiting repeats the question and gets the answer.
         fn ask_once(ask: Ask) -> Gate, Anyone;
-        /// Changes the card of a gate that is still open.
+        /// Revises the card of an open gate.
         fn revise(id: GateId, card: Card) -> Gate, Anyone;
-        /// Notes that the actor was shown these gates as they are here. Only people are noted, and each
-        /// card once, so looking again writes nothing.
+        /// Records that the actor was shown these cards. Only people are recorded, and each version of a card once,
+        /// so a repeated read writes nothing.
         fn see(shown: &[Gate]) -> (), Anyone;
-        /// Notes that the actor was shown a card: every gate of it.
+        /// Records that the actor was shown a card, with all its gates.
         fn see_card(card: &Asked) -> (), Anyone;
-        /// Puts a gate off, and with it those that ask the same.
+        /// Snoozes a gate, and all others on its card.
         fn snooze(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Says "mine" for a while, of the whole card.
+        /// Claims a card for the actor until a time.
         fn claim(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Says "not mine any more".
+        /// Releases the claim on a card.
         fn release(id: GateId) -> Gate, Anyone;
-        /// Hands a gate, and those that ask the same, to somebody who answers it in the actor's place.
+        /// Delegates a gate, and the gates on the same card, to a person who answers in the actor's place.
         fn delegate(id: GateId, to: &str, reason: &str) -> Gate, Anyone;
-        /// Says that the actor is away; `to` stands in for them.
+        /// Sets the absence of the actor; `to` is the deputy.
         fn go_away(until: Timestamp, to: Option<&str>) -> Away, Anyone;
-        /// Says that the actor is back. Whether they were away.
+        /// Ends the absence of the actor. True if the actor was away.
         fn come_back() -> bool, Anyone;
-        /// Gives a gate more time.
+        /// Moves the deadline of a gate.
         fn extend(id: GateId, until: Timestamp) -> Gate, Anyone;
-        /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
+        /// Answers one gate. The first answer wins; later callers learn who gave it.
         fn answer(id: GateId, answer: Answer, digest: &str) -> Gate, Anyone;
-        /// Answers a card: the gate that is named and, where `same` says so, every other open gate that
-        /// asks just that and that this person may answer. All of it counts together, or nothing does.
+        /// Answers a card: the named gate and, if `same` has the dedup key, every other open gate with the same
+        /// question that this person may answer. All answers are committed together, or none.
         fn answer_card(say: Say) -> Vec<Gate>, Anyone;
-        /// Answers several cards, each by itself: one that is refused stands in no other's way.
+        /// Answers several cards, each in its own transaction: one refusal does not affect the others.
         fn answer_many(says: Vec<Say>) -> Vec<SayOutcome>, Anyone;
-        /// Takes a gate back.
+        /// Withdraws a gate; its task and delivery are settled with it.
         fn withdraw(id: GateId, reason: &str) -> Gate, Anyone;
-        /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
+        /// Withdraws every gate that a task waits for. That requires the permission to answer, no matter who asked.
         fn clear_awaiting(task: TaskId, reason: &str) -> usize, Anyone;
-        /// Notes that the asker was handed the ending.
+        /// Records that the ending was delivered to the asker.
         fn deliver(id: GateId) -> Gate, Anyone;
-        /// Notes that the asker went on with it.
+        /// Records that the asker continued with the ending.
         fn acknowledge(id: GateId) -> Gate, Anyone;
-        /// Notes that it could not be handed over.
+        /// Records that the delivery failed.
         fn fail_delivery(id: GateId, why: &str) -> Gate, Operators;
-        /// Notes that the task of an asker ended before it was handed the ending.
+        /// Records that the asker's task ended before the ending was delivered.
         fn give_up_delivery(id: GateId, why: &str) -> Gate, Operators;
-        /// A gate, for somebody who wants to read it. An agent reads its own.
+        /// Returns a gate that is visible to the actor. For an agent, the gates of others do not exist.
         fn gate_for(id: GateId) -> Gate, Anyone;
-        /// Gates, a page at a time. An agent sees its own.
+        /// Returns gates, a page at a time. An agent sees its own.
         fn gates(filter: GateFilter) -> Page<Gate>, Anyone;
-        /// What waits, as cards, a page at a time. An agent sees its own, each by itself.
+        /// Returns the open cards, a page at a time. An agent sees only its own gates, one card each.
         fn inbox(filter: &InboxFilter) -> Page<Asked>, Anyone;
-        /// The card a gate is part of, with that gate in front.
+        /// Returns the card that a gate belongs to, with that gate first.
         fn card(id: GateId) -> Asked, Anyone;
-        /// The way of a gate so far: when, by whom and through which door; what came of it; what hangs.
+        /// Returns the receipt of a gate: its timeline with actor and interface, what followed from the answer, and
+        /// its alerts.
         fn receipt(id: GateId) -> Receipt, Anyone;
-        /// What hangs in the whole space, or of an agent's own; at most `limit`, the oldest first.
+        /// Returns the alerts of the whole space, or of an agent's own gates; at most `limit`, the oldest first.
         fn alerts(limit: usize) -> Vec<Alert>, Anyone;
-        /// Endings this asker has not acknowledged yet, oldest first.
+        /// Returns the endings that this asker has not acknowledged, oldest first.
         fn undelivered(limit: usize) -> Vec<Gate>, Anyone;
 
-        /// What the policy says of a tool call. A yes of a person is used up by it.
+        /// Rules on a call that an agent is about to make. A person's approval of it is used up by this.
         fn rule_on_call(call: ToolCall) -> CallRuling, Anyone;
-        /// The same for a call that the client would ask its user about; `session` names the conversation.
+        /// Rules on a call for which the client prompts its own user as well; `session` names the conversation.
         fn rule_on_prompt(call: ToolCall, session: &str) -> CallRuling, Anyone;
-        /// The same where nobody sits at the client: people are asked in place of its user.
+        /// Rules on a call for which people are asked in place of the client's user, who is not present.
         fn rule_in_place_of_user(call: ToolCall) -> CallRuling, Anyone;
-        /// A call has run: whoever asked about it in the client's own terminal has had an answer.
+        /// Records that a call has run, and withdraws its open gate: it was allowed in the client's own terminal.
         fn call_has_run(call: &ToolCall) -> Option<Gate>, Anyone;
-        /// Takes back what was asked beside a client's own prompt, since nobody waits for it any more.
+        /// Withdraws a gate that was opened beside a client's own prompt, once that prompt is closed.
         fn prompt_is_gone(gate: GateId, why: &str) -> Gate, Anyone;
-        /// The same for everything that was asked beside the prompts of a conversation that has ended.
+        /// Withdraws all gates that were opened beside the prompts of a conversation that has ended.
         fn session_has_ended(session: &str) -> usize, Anyone;
-        /// Puts the questions of a call to people. The same call again is the same questions; once all are
-        /// answered it is the answers, once.
+        /// Opens a gate for each question of a call. The same call again finds the same gates; once all are answered,
+        /// the answers are returned once.
         fn ask_for_call(call: ToolCall, questions: Vec<CallQuestion>) -> QuestionsRuling, Anyone;
 
-        /// Makes a task.
         fn create_task(new: NewTask) -> Task, Anyone;
-        /// Changes a task.
         fn edit_task(id: TaskId, edit: Edit) -> Task, Anyone;
-        /// Lets a task wait for another.
+        /// Makes a task depend on another.
         fn add_dependency(id: TaskId, on: TaskId) -> Task, Anyone;
-        /// Lets it wait no more.
         fn remove_dependency(id: TaskId, on: TaskId) -> Task, Anyone;
-        /// Starts a task.
         fn start_task(id: TaskId, run: Option<RunId>) -> Task, Anyone;
-        /// Takes a task, for whoever is first.
+        /// Claims a task. The first caller wins.
         fn claim_task(id: TaskId) -> Task, Anyone;
-        /// Writes a note. The author comes from the credential.
+        /// Adds a note. The author comes from the credential.
         fn note(id: TaskId, text: &str, as_agent: bool) -> Task, Anyone;
-        /// Opens a task again.
         fn reopen_task(id: TaskId, reason: &str) -> Task, Anyone;
-        /// Puts a task off.
         fn defer_task(id: TaskId, until: Option<Timestamp>) -> Task, Anyone;
-        /// Says that a task failed.
+        /// Marks a task as failed.
         fn fail_task(id: TaskId, reason: &str) -> Task, Anyone;
-        /// Says that a task is stuck.
+        /// Marks a task as blocked.
         fn block_task(id: TaskId, reason: &str) -> Task, Anyone;
-        /// Hands a task to a person, with a question or with the usual one for the kind.
+        /// Opens a gate for a task, with a question or with the default one of the kind.
         fn hand_over(id: TaskId, kind: Kind, question: Option<String>) -> Gate, Anyone;
-        /// Closes a task. What it requires comes first unless a person closes it; what waits on it is
-        /// withdrawn. With `force` its children are closed, too.
+        /// Closes a task. Its required gate is opened first unless a person closes it; its open gates are withdrawn.
+        /// With `force` its children are closed, too.
         fn close_task(id: TaskId, reason: &str, force: bool) -> Completed, Anyone;
-        /// Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.
+        /// Deletes a task. Its open gates are withdrawn with their askers told; the records stay.
         fn delete_task(id: TaskId, reason: &str, force: bool) -> Task, Anyone;
 
-        /// What an agent has not heard yet: answers first, then messages, each oldest first.
+        /// Returns the unread items of an agent: answers first, then messages, each oldest first.
         fn news(limit: usize) -> Vec<News>, Anyone;
-        /// Notes that an agent has heard something.
+        /// Records that an agent has received an item.
         fn heard(news: &News) -> (), Anyone;
-        /// Sends a message to an agent. The same id again is the same message.
+        /// Sends a message to an agent. Idempotent: the same id again is the same message.
         fn tell(id: MessageId, to: &str, text: &str) -> Message, Anyone;
-        /// Notes that the agent read a message.
+        /// Records that the agent read a message.
         fn read_message(name: &str) -> Message, Anyone;
-        /// Messages, oldest first, behind a given one. An agent sees its own.
+        /// Returns messages after a given one, oldest first. An agent sees its own.
         fn messages(to: Option<&str>, unread: bool, after: Option<&str>, limit: usize)
             -> Page<Message>, Anyone;
 
-        /// Makes a credential. An agent can make none, and no token makes another: it takes an admin, or a
-        /// person at their terminal.
+        /// Creates a credential. An agent can create none, and no token creates another: an admin can, or a person at
+        /// a terminal.
         fn mint(new: NewToken) -> Minted, Admins;
-        /// Whether this is one who may make and revoke tokens, for what goes along with it.
+        /// Checks that the actor may create and revoke tokens, for actions that depend on it.
         fn check_may_mint() -> (), Admins;
-        /// Revokes a credential. It stops working at once, everywhere.
+        /// Revokes a credential. It is invalid at once, on every server.
         fn revoke(handle: &str) -> Token, Admins;
-        /// All credentials of the space, newest first, behind a given one.
+        /// Returns the credentials of the space, newest first, after a given one.
         fn tokens(after: Option<&str>, limit: usize) -> Page<Token>, Admins;
-        /// Sets a person's passphrase; changing it takes the one before.
+        /// Sets a person's passphrase; a change requires the old one.
         fn set_passphrase(old: Option<&str>, new: &str) -> (), Anyone;
 
-        /// Invites a person with a code that counts once.
+        /// Invites a person by a one-time code.
         fn invite(name: &str, is_admin: bool) -> Invited, Admins;
-        /// Lets somebody in no more: their credentials end at once, and those they made. What they did stays.
+        /// Removes a person: their credentials are revoked at once, and so are those that they created. Their records
+        /// stay.
         fn dismiss_person(name: &str) -> Dismissed, Admins;
 
-        /// Sets and takes away, all of it or nothing. Only people do this: whoever is governed does not
-        /// govern.
+        /// Applies changes of settings in one transaction. Only people may do this, so that an agent cannot change
+        /// the rules that govern it.
         fn set(changes: Vec<Change>) -> usize, Admins;
-        /// What was put before the policy since a moment, oldest first, a page at a time.
+        /// Returns the request log since a moment, oldest first, a page at a time.
         fn requests(since: Timestamp, after: Option<&Recorded>, limit: usize)
             -> Page<Recorded>, Anyone;
-        /// Remembers the yes to a gate for the same request again: as exact as it was shown, for a while,
-        /// and not where being wrong is bad.
+        /// Creates a standing approval from an approved gate: for exactly the request that was shown, until a time,
+        /// and not for a high risk.
         fn remember(gate: GateId, scope: Scope, until: Timestamp) -> Remembered, Anyone;
-        /// Forgets what was remembered at a gate.
+        /// Revokes the standing approval of a gate.
         fn forget(name: &str) -> (), Admins;
-        /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.
+        /// Deletes the space: its open gates are withdrawn with their askers told; the records stay.
         fn delete_space(reason: &str) -> usize, Admins;
 
-        /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own
-        /// terminal is their say-so; of everybody else the policy has its say.
+        /// Requests that an agent is spawned, restarted or stopped. A request by a person at their own terminal is
+        /// permitted; for all other actors the policy decides.
         fn request_lifecycle(action: Action, agent: &str, reason: &str) -> Requested, Anyone;
-        /// Takes an agent away: what it asked and what was asked about it is withdrawn, its credentials
-        /// end, evidence stays. One that runs has to be stopped first; `force` gives it up.
+        /// Deletes a managed agent: its open gates and those about it are withdrawn, its credentials are revoked, and
+        /// the records stay. A running agent has to be stopped first; `force` gives it up.
         fn delete_agent(name: &str, reason: &str, force: bool) -> (), Admins;
-        /// Notes that a line was typed to an agent.
+        /// Records that a line was typed to an agent.
         fn note_nudge(name: &str, text: &str) -> (), Operators;
 
-        /// Notices that are under way, those that are due first before the others.
+        /// Returns the unsettled notices, ordered by due time.
         fn notices(limit: usize) -> Vec<NoticeState>, Anyone;
-        /// Everything people were or are to be told of one gate. An agent sees that of its own.
+        /// Returns all notices of one gate, sent or not. An agent sees those of its own gates.
         fn told(gate: GateId) -> Vec<NoticeState>, Anyone;
 
-        /// The last entries of the audit, newest first.
+        /// Returns the last audit entries, newest first.
         fn audit_entries(limit: usize) -> Vec<ListedEntry>, Anyone;
-        /// Entries of the audit as they were written, after this one.
+        /// Returns stored audit entries after a sequence number.
         fn audit_rows(after: u64, limit: usize) -> Vec<Sealed>, Anyone;
         /// Writes down that a person took the chain for the right one, though it went on to this entry when it was seen
         /// before.
         fn accept_older(seen: u64) -> (), Anyone;
         /// Entries after this one with what the log says of each, by their numbers; none for one that cannot be read.
         fn audit_listed(after: u64, limit: usize) -> Vec<(u64, Option<ListedEntry>)>, Anyone;
-        /// Where the audit ends.
+        /// Returns the head of the audit chain.
         fn audit_head() -> Head, Anyone;
-        /// What happened after an entry, as far as the actor may know; without one, where it ends. An
-        /// agent hears of its own gates and messages.
+        /// Returns the activity after an entry that is visible to the actor; without `after`, only the present end.
+        /// An agent sees entries about its own gates and messages.
         fn happened(after: Option<u64>, limit: usize) -> Happened, Anyone;
-        /// How asking and answering went since a moment.
+        /// Returns the statistics since a moment.
         fn metrics(since: Timestamp) -> Metrics, Anyone;
 
-        /// Starts a flow. It is there when this returns, whatever happens next.
+        /// Starts a flow. It is stored when this returns.
         fn start_flow(new: NewFlow) -> Flow, Operators;
-        /// Starts a flow and holds it from its first moment on, for whoever goes on with it at once. Whether it
-        /// does: a flow that was there already is only found.
+        /// Starts a flow and holds its lease from the beginning, for a caller that executes it at once. The flag is
+        /// false if the flow already existed: then it is only found.
         fn lead_flow(new: NewFlow, claim: Claim) -> (Flow, bool), Operators;
-        /// Goes on with a flow: what its steps gave, whom they ask, what was heard, where it leads. All of it
-        /// counts, or nothing does.
+        /// Advances a flow in one transaction: records outputs, opens gates, takes up answers and moves on.
         fn go_on(id: FlowId, go_on: GoOn) -> Flow, Operators;
-        /// Takes a flow back; what it asked is withdrawn with it.
+        /// Cancels a flow and withdraws its gates.
         fn cancel_flow(id: FlowId, reason: &str) -> Flow, Operators;
 
-        /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
-        /// one breath. A task has one live run.
+        /// Starts a run in one transaction: the task is claimed, the run gets the next fencing number and its agent a
+        /// credential. A task has one live run.
         fn start_run(new: NewRun) -> Run, Operators;
-        /// Keeps a run's lease.
+        /// Renews the lease of a run.
         fn renew_run(id: RunId, fence: u64, until: Timestamp) -> Run, Operators;
-        /// Notes which conversation a run is.
+        /// Records the agent's session id for its conversation.
         fn name_session(id: RunId, session: &str) -> Run, Operators;
-        /// Ends a run; its credential stops working with it.
+        /// Ends a run and revokes its credential.
         fn end_run(id: RunId, fence: u64, how: How, note: &str) -> Run, Operators;
-        /// Ends a run and lets its task go on accordingly, in one breath. Refused when the run is no
-        /// longer the worker's: then somebody else has the task, and nothing is changed.
+        /// Settles a run and moves its task accordingly, in one transaction. Refused if the run is no longer live:
+        /// then another worker has the task, and nothing is changed.
         fn settle_run(run: &Run, spent: Spent, settlement: Settlement) -> Task, Operators;
-        /// Gives up a run nobody looks after any more, so that its task can be taken again.
+        /// Gives up an abandoned run, so that its task can be claimed again.
         fn lose_run(id: RunId, is_dead: bool) -> Option<Run>, Operators;
-        /// What the policy says of work that an agent calls complete: of the result, and of closing its
-        /// task. The stricter of the two counts, and the demands of both.
+        /// Rules on work that an agent reports as complete: on the result, and on closing its task. The stricter
+        /// effect applies, with the demands of both.
         fn rule_on_completion(run: &Run, confidence: Option<u8>) -> Ruling, Operators;
     }
     looks {
-        /// What an id, a handle or the beginning of one means.
+        /// Resolves an id, a handle or the prefix of one.
         fn find(name: &str) -> Found, Anyone;
-        /// The task this means; a gate stands for the task that waits for it.
+        /// Resolves a name to a task; a gate resolves to the task that waits for it.
         fn find_task(name: &str) -> TaskId, Anyone;
-        /// The gate this means; a task stands for the one gate it waits for.
+        /// Resolves a name to a gate; a task resolves to the one gate that it waits for.
         fn find_gate(name: &str) -> GateId, Anyone;
-        /// A gate, folded from the log and checked against the audit.
+        /// Returns a gate, folded from the log and checked against the audit. Visibility is checked only on the desk
+        /// of a limited reader; see `gate_for`.
         fn gate(id: GateId) -> Gate, Anyone;
-        /// How many gates wait, counted up to `most`.
+        /// Counts the open gates, up to `most`.
         fn count_open_gates(most: usize) -> usize, Anyone;
-        /// Lets happen to a gate what is due.
+        /// Fires the timers of a gate that are due.
         fn tick(id: GateId) -> Gate, Anyone;
-        /// A task with what its place among others says about it.
+        /// Returns a task with the number of its blockers and open children, and its flow.
         fn task(id: TaskId) -> TaskRow, Trackers;
-        /// Tasks, a page at a time.
+        /// Returns tasks, a page at a time.
         fn tasks(filter: &TaskFilter) -> Page<TaskRow>, Trackers;
-        /// What happened to a task, in order.
+        /// Returns the events of a task, in order.
         fn history(id: TaskId) -> History, Trackers;
-        /// The handles and states of some tasks.
+        /// Returns the handles and statuses of tasks that are visible to the reader.
         fn task_names(ids: &[TaskId]) -> Vec<(TaskId, String, Status)>, Anyone;
-        /// A flow, folded from the log.
+        /// Returns a flow, folded from the log.
         fn flow(id: FlowId) -> Flow, Readers;
-        /// What happened to a flow, in order.
+        /// Returns the events of a flow, in order.
         fn flow_history(id: FlowId) -> FlowHistory, Readers;
-        /// Flows, newest first, a page at a time.
+        /// Returns flows, newest first, a page at a time.
         fn flows(filter: &FlowFilter) -> Page<Flow>, Readers;
-        /// Flows that wait for nobody, oldest first, a page at a time; somebody may hold one just now.
+        /// Returns flows that wait for no person, oldest first, a page at a time. Another executor may hold one at
+        /// this moment.
         fn ready_flows(filter: &ReadyFilter) -> Page<Flow>, Readers;
-        /// The flow that an id, a handle or the beginning of one means.
+        /// Resolves an id, a handle or the prefix of one to a flow.
         fn find_flow(typed: &str) -> FlowId, Readers;
-        /// A run.
         fn run(id: RunId) -> Run, Trackers;
-        /// The last runs of a task, newest first.
+        /// Returns the last runs of a task, newest first.
         fn runs_of(task: TaskId, limit: usize) -> Vec<Run>, Trackers;
-        /// The runs that are not over.
         fn live_runs() -> Vec<Run>, Trackers;
-        /// Everything that is set, by kind and name.
+        /// Returns all settings, by kind and name.
         fn settings(kind: Option<SettingKind>) -> Vec<Setting>, Trackers;
-        /// Whether these changes could be set, without setting them.
+        /// Validates changes of settings without applying them.
         fn check_settings(changes: &[Change]) -> (), Readers;
-        /// What the policies in force say of a request, and the remembered yes that would answer it.
+        /// Explains the ruling on a request, with the standing approval that would apply.
         fn explain(request: Request) -> (Explanation, Option<Remembered>), Trackers;
-        /// Whether the yes to a gate could be remembered.
+        /// Checks that a gate can lead to a standing approval.
         fn check_can_be_remembered(gate: GateId) -> (), Readers;
-        /// What is remembered and still holds, by the gate it was said at.
+        /// Returns the standing approvals that have not expired, by gate.
         fn remembered() -> Vec<(String, Remembered)>, Readers;
-        /// Who is away now, by name.
+        /// Returns the people who are away now, by name.
         fn away() -> Vec<(String, Away)>, Readers;
-        /// The people who were let in, by name.
+        /// Returns the people who were admitted, by name.
         fn people() -> Vec<Known>, Readers;
-        /// People who are here by a token alone, by name.
+        /// Returns the people who only have a token, by name.
         fn people_by_token() -> Vec<Known>, Readers;
-        /// Whether the space was deleted.
+        /// True if the space was deleted.
         fn is_deleted() -> bool, Anyone;
-        /// All spaces in this store.
+        /// Returns all spaces in this store that are visible to the reader.
         fn spaces() -> Vec<Space>, Anyone;
-        /// What the database finds wrong with itself.
+        /// Returns the problems that the database's own integrity check finds.
         fn check_file() -> Vec<String>, Readers;
-        /// The agents that can be spawned, by name.
+        /// Returns the configured managed agents by name.
         fn members() -> Vec<Member>, Trackers;
-        /// One of them.
         fn member(name: &str) -> Member, Trackers;
-        /// An order that was not carried out yet.
+        /// Returns an order that was not carried out yet.
         fn pending(id: GateId) -> Option<Pending>, Anyone;
-        /// Everything that is to be done to agents.
+        /// Returns all queued orders.
         fn orders() -> Vec<Pending>, Operators;
-        /// Where an agent runs.
+        /// Returns the machine and session in which an agent runs.
         fn stationed(agent: &str) -> Option<Stationed>, Operators;
-        /// Takes an order for a machine, if nobody is at it.
+        /// Claims an order for a machine under a lease, if no other process holds it.
         fn take_order(host: &str, id: GateId) -> bool, Operators;
-        /// An order did not work; it is tried again later.
+        /// Records a failed attempt at an order; it is retried after a back-off.
         fn put_off_order(id: GateId, attempts: u32, why: &str) -> (), Operators;
-        /// Gives an agent that is about to start a credential of its own; the one it has, if it has one.
+        /// Issues a credential to an agent that is about to start, or finds the one that was issued before.
         fn admit_agent(order: &Order, secret: &str) -> TokenId, Operators;
-        /// Writes down what came of an order. Whether this was the first to say so.
+        /// Records the outcome of an order. Returns false if it was recorded before.
         fn settle_order(settled: &Settled) -> bool, Operators;
-        /// Ends the credential of an agent that did not come to be.
+        /// Revokes the credential of an agent that was not started.
         fn dismiss_agent(secret: &str) -> (), Operators;
-        /// Whether an agent is to be nudged, here or elsewhere.
+        /// True if a nudge is queued, for any machine.
         fn has_nudges() -> bool, Operators;
-        /// Takes what agents of a machine are to be nudged for, and may be nudged for now.
+        /// Claims the nudges for agents of a machine that may be nudged now.
         fn claim_nudges(host: &str) -> Vec<TakenNudge>, Operators;
-        /// Why nothing may be typed to an agent now, if so.
+        /// Returns the reason for which nothing may be typed to an agent now, or none.
         fn nudge_held_back(agent: &str) -> Option<String>, Operators;
-        /// Writes down the end of a try to nudge an agent.
+        /// Records the outcome of an attempt to nudge an agent.
         fn end_nudge(nudge: &TakenNudge, end: &NudgeEnd) -> (), Operators;
-        /// When the first notice on one of these channels is due.
+        /// Returns the time at which the first notice on one of these channels is due.
         fn next_notice(channels: &[String]) -> Option<Timestamp>, Operators;
-        /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.
+        /// Claims notices that are due on a channel. Notices that are not needed any more are dropped.
         fn claim_notices(channel: &str, limit: usize) -> Vec<Dispatch>, Operators;
-        /// A notice was sent.
+        /// Settles a notice that was sent.
         fn settle_notice(key: &str) -> (), Operators;
-        /// A notice could not be sent; the pause before the next try doubles each time.
+        /// Records a failed attempt at a notice; the back-off doubles each time.
         fn fail_notice(dispatch: &Dispatch, error: &str) -> (), Operators;
-        /// Answers that ended a task, if a run of this place asked and nobody has taken care of it yet.
+        /// Returns answers that ended a task, if a run of this place asked and its work has not been landed yet.
         fn to_be_landed(asker: &str, place: &Holder) -> Vec<(GateId, Task)>, Operators;
     }
 }
 
-/// What is the same wherever the desk is, or is done on this side.
+/// Calls that are the same for both sides, or are executed by the client.
 impl Desk {
-    /// Opens a space that is there.
+    /// Opens an existing space.
     pub fn open(place: Place, name: &str, world: World) -> Result<Self> {
         LocalDesk::open(place, name, world).map(Self::from)
     }
 
-    /// Opens a space for a long-lived process with many threads.
+    /// Opens a space for a long-lived process with many threads, with group commit.
     pub fn open_shared(place: Place, name: &str, world: World) -> Result<Self> {
         LocalDesk::open_shared(place, name, world).map(Self::from)
     }
 
-    /// Opens a space that may have been deleted: what happened in it can be read, and how its gates
-    /// ended still reaches their askers.
+    /// Opens a space that may have been deleted: it can be read, and the endings of its gates are still delivered to
+    /// their askers.
     pub fn open_kept(place: Place, name: &str, world: World) -> Result<Self> {
         LocalDesk::open_kept(place, name, world).map(Self::from)
     }
 
-    /// Makes a space, and the store around it if there is none. A space of this name that is there
-    /// already is opened.
+    /// Creates a space, and the store if it does not exist. An existing space of this name is opened; the flag is
+    /// true for a new one.
     pub fn create(place: Place, name: &str, actor: &Actor, world: World) -> Result<(Self, bool)> {
         let (desk, is_new) = LocalDesk::create(place, name, actor, world)?;
         Ok((desk.into(), is_new))
     }
 
-    /// The same desk, where agents are told to ask this much.
+    /// Sets the threshold that agents are told for asking.
     #[must_use]
     pub fn with_threshold(mut self, threshold: Threshold) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// The same desk; where its store is at hand, this hears where the chain ends whenever something was written.
+    /// Sets the callback that is called with the head of the chain after each write. A remote desk ignores it.
     #[must_use]
     pub fn with_head_keeper(self, keeper: crate::HeadKeeper) -> Self {
         let side = match self.side {
@@ -483,8 +477,8 @@ impl Desk {
         Self { side, ..self }
     }
 
-    /// The same desk, at which an agent asks at most so many questions a minute, and writes at most so much. Where it is
-    /// elsewhere the pace is kept there.
+    /// Sets the rate limits of an agent's questions and writes per minute. A remote desk ignores them, since its
+    /// server has its own.
     #[must_use]
     pub fn with_pace(mut self, asks: Option<u32>, writes: Option<u32>) -> Self {
         if let Side::Local(desk) = self.side {
@@ -493,7 +487,7 @@ impl Desk {
         self
     }
 
-    /// The same desk, telling people through these channels. Where it is elsewhere they are told there.
+    /// Sets the notification channels. A remote desk ignores them, since its server sends the notices.
     #[must_use]
     pub fn with_channels(mut self, channels: Vec<Reach>) -> Self {
         if let Side::Local(desk) = &mut self.side {
@@ -502,8 +496,8 @@ impl Desk {
         self
     }
 
-    /// The same desk for an actor: what is hidden from the actor does not exist there. A desk behind a server knows who
-    /// comes.
+    /// Returns the desk for an actor, for whom hidden objects do not exist. A remote desk stays as it is, since its
+    /// server knows the actor.
     #[must_use]
     pub fn seen_by(&self, actor: &Actor) -> Self {
         let side = match &self.side {
@@ -513,7 +507,7 @@ impl Desk {
         Self { side, ..self.clone() }
     }
 
-    /// The desk itself, where it is here.
+    /// Returns the local desk, if it is one.
     pub fn local(&self) -> Option<&LocalDesk> {
         match &self.side {
             Side::Local(desk) => Some(desk),
@@ -521,7 +515,7 @@ impl Desk {
         }
     }
 
-    /// The desk elsewhere, where it is.
+    /// Returns the client of a remote desk, if it is one.
     pub fn remote(&self) -> Option<&RemoteDesk> {
         match &self.side {
             Side::Local(_) => None,
@@ -529,12 +523,12 @@ impl Desk {
         }
     }
 
-    /// Whether it is elsewhere, behind a server.
+    /// True if the desk is on a server.
     pub fn is_remote(&self) -> bool {
         self.remote().is_some()
     }
 
-    /// The space it writes in.
+    /// Returns the id of the space.
     pub fn space(&self) -> SpaceId {
         match &self.side {
             Side::Local(desk) => desk.space,
@@ -542,7 +536,7 @@ impl Desk {
         }
     }
 
-    /// What people call the space.
+    /// Returns the name of the space.
     pub fn space_name(&self) -> &str {
         match &self.side {
             Side::Local(desk) => &desk.space_name,
@@ -550,12 +544,12 @@ impl Desk {
         }
     }
 
-    /// The store it writes to, where it is here.
+    /// Returns the location of a local store.
     pub fn place(&self) -> Option<&Place> {
         self.local().map(LocalDesk::place)
     }
 
-    /// Where it is, in words and without any password.
+    /// Returns the location of the store or server as text, without a password.
     pub fn address(&self) -> String {
         match &self.side {
             Side::Local(desk) => desk.place().to_string(),
@@ -563,7 +557,7 @@ impl Desk {
         }
     }
 
-    /// How well this place is guarded.
+    /// Returns the assurance level of the deployment.
     pub fn level(&self) -> Level {
         match &self.side {
             Side::Local(desk) => desk.level(),
@@ -578,57 +572,56 @@ impl Desk {
         }
     }
 
-    /// How much agents are to ask.
+    /// Returns the threshold that agents are told for asking.
     pub(crate) fn threshold(&self) -> Threshold {
         self.threshold
     }
 
-    /// The time.
     pub fn now(&self) -> Timestamp {
         self.world().now()
     }
 
-    /// 128 bits of chance.
+    /// Returns 128 random bits.
     pub(crate) fn chance(&self) -> u128 {
         self.world().chance()
     }
 
-    /// A new id for a gate.
+    /// Returns a new id for a gate.
     pub fn new_gate_id(&self) -> GateId {
         GateId::mint(self.now(), self.chance())
     }
 
-    /// A new id for a task.
+    /// Returns a new id for a task.
     pub fn new_task_id(&self) -> TaskId {
         TaskId::mint(self.now(), self.chance())
     }
 
-    /// A new id for a run.
+    /// Returns a new id for a run.
     pub fn new_run_id(&self) -> RunId {
         RunId::mint(self.now(), self.chance())
     }
 
-    /// A new id for a flow.
+    /// Returns a new id for a flow.
     pub fn new_flow_id(&self) -> FlowId {
         FlowId::mint(self.now(), self.chance())
     }
 
-    /// A new id for a message.
+    /// Returns a new id for a message.
     pub fn new_message_id(&self) -> MessageId {
         MessageId::mint(self.now(), self.chance())
     }
 
-    /// A secret for the agent of a run that is about to start.
+    /// Returns a secret for the agent of a run that is about to start.
     pub fn new_agent_secret(&self) -> String {
         crate::identity::new_secret(self.world(), Role::Agent)
     }
 
-    /// The agent of a run, as whom a worker writes down what it said.
+    /// Returns the actor of a run's agent, in whose name a worker records the agent's output.
     pub fn agent_of(&self, run: &Run) -> Actor {
         crate::runs::agent_of(run, self.level())
     }
 
-    /// Checks the caller's role; what is refused is written down.
+    /// Checks the caller's permission. A refusal is audited.
     pub(crate) fn check(&self, actor: &Actor, deed: Deed, what: &str) -> Result<()> {
         actor.check(deed, what).map_err(|refusal| {
             self.note_refusal(actor, &refusal);
@@ -636,8 +629,8 @@ impl Desk {
         })
     }
 
-    /// Writes down that somebody tried what they may not do. It must not stand in the way of the
-    /// refusal itself, which holds even when it cannot be written.
+    /// Audits a refusal for lack of permission. A failure of that write is ignored, since the refusal holds even if
+    /// it cannot be recorded.
     pub fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
         match &self.side {
             Side::Local(desk) => desk.note_refusal(actor, refusal),
@@ -645,7 +638,8 @@ impl Desk {
         }
     }
 
-    /// All gates that a filter finds. It is read in pages of its limit, or shorter ones where a server bounds them in bytes.
+    /// Returns all gates that match a filter, read in pages of its limit, or shorter ones where a server bounds them
+    /// in bytes.
     pub fn all_gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Vec<Gate>> {
         let mut all = vec![];
         loop {
@@ -658,7 +652,7 @@ impl Desk {
         }
     }
 
-    /// Who presents this secret, at this door.
+    /// Authenticates the holder of a secret at an interface.
     pub fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
         match &self.side {
             Side::Local(desk) => desk.authenticate(secret, door),
@@ -674,7 +668,7 @@ impl Desk {
         }
     }
 
-    /// Whether this person has set a passphrase.
+    /// True if this person has set a passphrase.
     pub fn has_passphrase(&self, name: &str) -> Result<bool> {
         match &self.side {
             Side::Local(desk) => desk.has_passphrase(name),
@@ -682,8 +676,7 @@ impl Desk {
         }
     }
 
-    /// That nothing has happened in this space yet: no question, no task, no credential. Never said of a
-    /// space behind a server.
+    /// True if the space has no gates, tasks and credentials yet. Always false for a remote desk.
     pub fn is_untouched(&self, actor: &Actor) -> Result<bool> {
         match &self.side {
             Side::Local(desk) => desk.is_untouched(actor),
@@ -691,16 +684,16 @@ impl Desk {
         }
     }
 
-    /// Whether this person has unlocked this terminal.
+    /// True if this person has unlocked this terminal.
     pub fn is_unlocked(&self, name: &str, terminal: &str) -> Result<bool> {
         match &self.side {
             Side::Local(desk) => desk.is_unlocked(name, terminal),
-            // The server knows, and says so with the credential.
+            // The server returns the unlocked proof with the credential's actor.
             Side::Remote(desk) => Ok(desk.greet()?.actor.proof >= Proof::Passphrase),
         }
     }
 
-    /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
+    /// Unlocks a terminal for some minutes, like sudo. `terminal` names it and its session.
     pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
         match &self.side {
             Side::Local(desk) => desk.unlock(actor, passphrase, terminal),
@@ -708,7 +701,6 @@ impl Desk {
         }
     }
 
-    /// Locks a terminal.
     pub fn lock(&self, actor: &Actor, terminal: &str) -> Result<()> {
         match &self.side {
             Side::Local(desk) => desk.lock(actor, terminal),
@@ -716,12 +708,12 @@ impl Desk {
         }
     }
 
-    /// Lets happen everything that is due. A server does that by itself.
+    /// Fires all timers that are due. A server does that by itself.
     pub fn fire_due(&self) -> Result<usize> {
         self.local().map_or(Ok(0), LocalDesk::fire_due)
     }
 
-    /// The policies in force.
+    /// Returns the policies in force.
     pub fn policies(&self) -> Result<Arc<Policies>> {
         match &self.side {
             Side::Local(desk) => desk.policies(),
@@ -729,15 +721,15 @@ impl Desk {
         }
     }
 
-    /// The answers people have ready, by name.
+    /// Returns the ready answers of people, by name.
     pub fn templates(&self) -> Result<Vec<(String, crate::Template)>> {
         let set = self.settings(Some(SettingKind::Template))?;
         let read = |set: Setting| Some((set.name, serde_json::from_str(&set.body?).ok()?));
         Ok(set.into_iter().filter_map(read).collect())
     }
 
-    /// Waits until the gate has ended, or until `timeout` is over. Waiting is a row: whoever waits may die
-    /// and wait again.
+    /// Waits until the gate has ended, or until `timeout` has passed. The gate is stored, so a waiting process may
+    /// die and wait again.
     pub fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
         match &self.side {
             Side::Local(desk) => desk.wait(id, timeout),
@@ -745,8 +737,8 @@ impl Desk {
         }
     }
 
-    /// Checks the chain, that it covers every event, and that every gate and task is what its events made
-    /// it. `progress` hears how many rows are done.
+    /// Checks the hash chain, that it covers every event, and that every gate and task equals the result of its
+    /// events. `progress` is called with the number of rows that are done.
     pub fn verify_audit(&self, actor: &Actor, progress: impl Fn(u64)) -> Result<Report> {
         match &self.side {
             Side::Local(desk) => desk.verify_audit(actor, progress),

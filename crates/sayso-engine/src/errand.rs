@@ -1,5 +1,5 @@
-//! A call from elsewhere that may come twice, since its caller did not hear what came of it. What it wrote
-//! is kept in the transaction that wrote it; when it comes again, that is the reply and nothing is written.
+//! Idempotency keys for remote calls: the response is stored in the transaction that wrote it. A caller that lost the
+//! connection retries with the same key, gets the stored response, and nothing is written twice.
 
 use crate::{LocalDesk, Result};
 use sayso_core::{Code, Digest, Refusal, SpaceId, Timestamp, TokenId};
@@ -9,22 +9,22 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How long a call may come again: longer than any program keeps trying.
+/// The retention of stored responses: longer than any program keeps retrying.
 const KEPT_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// The longest name of a call.
+/// The maximum length of an idempotency key.
 const NAME_BYTES_MAX: usize = 200;
 
-/// A call, by the name its caller gave it.
+/// The idempotency key of a remote call.
 pub(crate) struct Errand {
     credential: String,
     request: String,
     digest: String,
-    /// How many writes it has come to.
+    /// The number of writes that the call has made so far.
     parts: AtomicU32,
 }
 
-/// One write of it.
+/// One write of a call with an idempotency key.
 #[derive(Clone)]
 pub(crate) struct Part {
     key: ReplyKey,
@@ -32,8 +32,8 @@ pub(crate) struct Part {
 }
 
 impl LocalDesk {
-    /// The desk for one call of somebody from elsewhere: `request` is their name for it, `what` all that
-    /// the call is made of. Under one name, one thing is done once.
+    /// Returns the desk for one remote call: `request` is the caller's idempotency key, `what` the name and the
+    /// arguments of the call. A key that was used before for another call is refused.
     pub fn on_errand(&self, credential: TokenId, request: &str, what: &[&str]) -> Result<Self> {
         if request.is_empty() || request.len() > NAME_BYTES_MAX {
             let message = format!("the name of a request has 1 to {NAME_BYTES_MAX} bytes");
@@ -48,7 +48,7 @@ impl LocalDesk {
         Ok(Self { errand: Some(Arc::new(errand)), ..self.clone() })
     }
 
-    /// The next write of the call the desk is for.
+    /// Returns the key of the next write of this call. None without an idempotency key.
     pub(crate) fn next_part(&self) -> Option<Part> {
         let errand = self.errand.as_ref()?;
         let (credential, request) = (errand.credential.clone(), errand.request.clone());
@@ -58,12 +58,11 @@ impl LocalDesk {
 }
 
 impl Part {
-    /// By what it is found again.
     pub(crate) fn key(&self) -> &ReplyKey {
         &self.key
     }
 
-    /// What came of it when it was done before.
+    /// Reads the stored response of this write, if it was made before.
     pub(crate) fn before<T: DeserializeOwned>(
         &self,
         space: SpaceId,
@@ -77,7 +76,7 @@ impl Part {
         Ok(Some(Ok(value)))
     }
 
-    /// Keeps what came of it.
+    /// Stores the response of this write, and removes responses that are older than the retention.
     pub(crate) fn keep<T: Serialize>(
         &self,
         space: SpaceId,

@@ -1,23 +1,21 @@
-//! A refusal is an answer, a failure is the world's. Both reach the caller with a code and a hint.
+//! The error type of the engine: a refusal (the command was understood and not accepted) or a failure of the store.
+//! Both have a stable code and a hint.
 
 use sayso_core::{Code, Refusal};
 
-/// The result of anything the desk does.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a command did not go through.
+/// The reason why a command was not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It was not accepted.
+    /// The command was refused.
     #[error("{0}")]
     Refused(#[from] Refusal),
-    /// The store failed.
     #[error("{0}")]
     Store(#[from] sayso_store::Error),
 }
 
 impl Error {
-    /// Its stable number.
     pub const fn code(&self) -> Code {
         match self {
             Error::Refused(refusal) => refusal.code,
@@ -25,7 +23,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// Returns the suggested next action.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Error::Refused(refusal) => refusal.hint.as_deref(),
@@ -33,7 +31,7 @@ impl Error {
         }
     }
 
-    /// Whether nobody was there to ask. That may be otherwise a moment later.
+    /// True if the store could not be reached. A retry may succeed.
     pub const fn is_unreachable(&self) -> bool {
         let Error::Store(error) = self else { return false };
         matches!(error, sayso_store::Error::Unreachable(_) | sayso_store::Error::OutcomeUnknown(_))

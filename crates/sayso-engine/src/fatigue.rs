@@ -1,5 +1,5 @@
-//! What keeps people from being worn out: that the many questions of an agent are shown as one, and that a no which
-//! is asked again is counted. How fast an agent may ask is in [`crate::pace`].
+//! Protects people from approval fatigue: an inbox limit for each asker (collapsed lists), and the count of earlier
+//! rejections of a repeated question. The rate limit (token bucket) of agents is in [`crate::pace`].
 
 use crate::{Result, load};
 use sayso_core::gate::Gate;
@@ -7,43 +7,42 @@ use sayso_core::{Kind, Shape, Verdict};
 use sayso_store::{GateFilter, Read};
 use serde::{Deserialize, Serialize};
 
-/// So many answered gates of an asker are looked at for noes to the same question.
+/// The number of an asker's ended gates that are searched for rejections of the same question.
 const LOOKED_AT_MAX: usize = 200;
 
-/// Which cards of a list are left out.
+/// The rule by which a list of cards is thinned out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thin<'a> {
-    /// Those of everybody but this one.
+    /// Only the cards of this asker.
     Asker(&'a str),
-    /// What anybody asks beyond so many.
+    /// At most so many cards of each asker.
     Each(usize),
 }
 
-/// What one asker asks beyond what is listed.
+/// The cards of one asker that are left out of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crowd {
-    /// Who asks so much.
+    /// The name of the asker.
     pub asker: String,
-    /// How many cards are not listed.
+    /// The number of cards that are left out.
     pub count: usize,
-    /// Whether there may be more than that: not all of them were looked at.
+    /// True if there may be more than `count`, since not all gates were read.
     pub more: bool,
 }
 
-/// Noes to what is asked again.
+/// Earlier rejections of a question that is asked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denied {
-    /// How often.
+    /// The number of rejections.
     pub times: usize,
-    /// The gate of the last one.
+    /// The gate of the last rejection.
     pub gate: String,
-    /// Who said it.
+    /// The person who gave the last rejection.
     pub by: String,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// Noes of people to what this gate asks again, if there were any.
+/// Returns the rejections by people of the question that this gate repeats, if there are any.
 pub(crate) fn denied(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Denied>> {
     let filter = GateFilter {
         asker: Some(gate.opened.lineage.asker.clone()),
@@ -52,7 +51,7 @@ pub(crate) fn denied(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Denied>>
         limit: LOOKED_AT_MAX,
         ..GateFilter::default()
     };
-    // The last ones first.
+    // The store returns the latest ending first.
     let ended = read.gates(gate.opened.space, &filter)?.items;
     let is_no = |other: &&Gate| {
         let is_earlier = other.ended_at().is_some_and(|at| at <= gate.opened_at);
@@ -70,8 +69,8 @@ pub(crate) fn denied(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Denied>>
     }))
 }
 
-/// Whether one asks what the other asked: for leave for the same piece of work, or in the same words about the same
-/// facts. What the asker says beside that makes no other question of it.
+/// True if a gate repeats another: it requests a sign-off for the same task, or has the same question with the same
+/// facts. The rest of the card, the asker's own text, is not compared.
 fn asks_again(gate: &Gate, other: &Gate) -> bool {
     let is_leave = gate.card.shape == Shape::Verdict && gate.opened.kind != Kind::Tool;
     let is_same_work = gate.opened.task.is_some() && gate.opened.task == other.opened.task;

@@ -1,5 +1,5 @@
-//! Figures that are watched from afar, such as by Prometheus. They are the store's: every server of a space
-//! tells the same, and so does one that was just started.
+//! Counters for monitoring systems such as Prometheus. They are computed from the store, so every server of a space,
+//! even one that was just started, reports the same numbers.
 
 use crate::{LocalDesk, Result};
 use sayso_core::gate::{Ending, Gate};
@@ -7,44 +7,45 @@ use sayso_core::{Actor, Deed, GateId, Timestamp};
 use sayso_store::{WaitingGates, WaitingNotices};
 use std::collections::BTreeMap;
 
-/// The most gates and notices that are counted as waiting.
+/// The maximum number of gates and notices that are counted.
 const WAITING_MAX: usize = 10_000;
 
-/// How many endings are read at one time.
+/// The number of endings per read.
 const PAGE: usize = 500;
 
-/// How many pages are read for one look; who has more behind them catches up with the next.
+/// The maximum number of pages per scrape. A counter that is further behind catches up on the next scrape.
 const PAGES_MAX: usize = 40;
 
-/// Until how many seconds people took, for each step of the histogram.
+/// The upper bounds of the histogram of response times, in seconds.
 pub const STEPS_SECS: [u64; 12] =
     [5, 15, 60, 300, 900, 1_800, 3_600, 14_400, 28_800, 86_400, 259_200, 604_800];
 
-/// What waits now.
+/// The open gates and pending notices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Questions, by kind.
+    /// The open gates by kind.
     pub gates: Vec<WaitingGates>,
-    /// What people are to be told, by channel.
+    /// The pending notices by channel.
     pub notices: Vec<WaitingNotices>,
 }
 
-/// What became of all gates of a space that ever ended. It goes on where it was left, and so costs what is new.
+/// The counters of all ended gates of a space. They are updated from the last position, so an update costs only what
+/// is new.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many ended, by kind and outcome.
+    /// The number of ended gates by kind and outcome.
     pub ended: BTreeMap<(&'static str, &'static str), u64>,
-    /// How many were answered within each of [`STEPS_SECS`], those of the steps before not counted.
+    /// The number of gates answered within each of [`STEPS_SECS`], not cumulative.
     pub steps: [u64; STEPS_SECS.len()],
-    /// How many were answered at all.
+    /// The number of answered gates.
     pub answered: u64,
-    /// How long all of that took together.
+    /// The sum of all response times.
     pub took_micros: u64,
     last: Option<(Timestamp, GateId)>,
 }
 
 impl LocalDesk {
-    /// Figures are for whoever may read the space, and for a credential that is for nothing else.
+    /// Checks that the actor may read the space, or has a credential for metrics only.
     fn check_may_measure(&self, actor: &Actor) -> Result<()> {
         match actor.may(Deed::Read) {
             true => Ok(()),
@@ -52,7 +53,7 @@ impl LocalDesk {
         }
     }
 
-    /// What waits in the space.
+    /// Counts the open gates and pending notices of the space.
     pub fn count_waiting(&self, actor: &Actor) -> Result<Waiting> {
         self.check_may_measure(actor)?;
         self.read(|read| {
@@ -62,7 +63,7 @@ impl LocalDesk {
         })
     }
 
-    /// Adds what ended since the tally was made up last.
+    /// Adds the gates that ended since the last update.
     pub fn count_ended(&self, actor: &Actor, tally: &mut Tally) -> Result<()> {
         self.check_may_measure(actor)?;
         for _ in 0..PAGES_MAX {

@@ -1,4 +1,4 @@
-//! From what people type to what they mean.
+//! Name lookup: resolves ids, handles and their prefixes to gates and tasks.
 
 use crate::batch::not_found;
 use crate::gates::nothing_waits;
@@ -8,10 +8,11 @@ use sayso_core::{Code, GateId, Refusal, TaskId};
 use sayso_store::Read;
 
 impl LocalDesk {
-    /// What an id, a handle or the beginning of one means.
+    /// Resolves an id, a handle or the prefix of one.
     pub fn find(&self, name: &str) -> Result<Found> {
         let found = self.read(|read| self.find_in(read, name));
-        // Whether there is such a gate or none: what an agent tried is written down alike.
+        // The attempt of an agent is recorded in the same way whether or not the gate exists, so that the record does
+        // not reveal it.
         if let (Some(actor), Err(error)) = (self.limited_reader(), &found)
             && error.code() == Code::NotFound
             && may_name_a_gate(name)
@@ -22,7 +23,7 @@ impl LocalDesk {
         found
     }
 
-    /// The task this means; a gate stands for the task that waits for it.
+    /// Resolves a name to a task; a gate resolves to the task that waits for it.
     pub fn find_task(&self, name: &str) -> Result<TaskId> {
         match self.find(name)? {
             Found::Task(id) => Ok(id),
@@ -35,7 +36,7 @@ impl LocalDesk {
         }
     }
 
-    /// The gate this means; a task stands for the one gate it waits for.
+    /// Resolves a name to a gate; a task resolves to the one gate that it waits for.
     pub fn find_gate(&self, name: &str) -> Result<GateId> {
         match self.find(name)? {
             Found::Gate(id) => Ok(id),
@@ -62,7 +63,8 @@ impl LocalDesk {
         }
     }
 
-    /// A task that waits for gates of others alone: that it waits is to be seen, and what for is not the reader's to act on.
+    /// Returns the refusal for a task that waits only for gates of other askers. The reader may see that it waits,
+    /// but not act on those gates.
     fn none_is_own(&self, task: &Task) -> Refusal {
         let message = format!("what task {} waits for was asked by others", task.handle);
         let refusal = Refusal::new(Code::NotAllowed, message)
@@ -73,7 +75,7 @@ impl LocalDesk {
         refusal
     }
 
-    /// Whoever comes too late is told who was first.
+    /// Returns the refusal for a task that waits for nothing. A caller who came too late learns who answered first.
     fn nothing_waits_now(&self, task: &Task) -> Result<Refusal> {
         let history = self.history(task.id)?;
         let last = history.iter().rev().find_map(|(_, event)| match event {
@@ -84,7 +86,7 @@ impl LocalDesk {
             _ => None,
         });
         let mut refusal = nothing_waits(&task.handle);
-        // By which gate and by whom is for those who may read it.
+        // The last gate and the person who answered it are named only to callers who may read them.
         let last = last.filter(|_| self.limited_reader().is_none());
         refusal.message.push_str(&last.unwrap_or_default());
         Ok(refusal)
@@ -129,7 +131,8 @@ impl LocalDesk {
     }
 }
 
-/// Typed in any case, with a dash behind the letter, or with look-alikes of the digits 0 and 1.
+/// Normalizes a typed name: any case, with a dash after the letter, or with look-alikes of the digits 0 and 1. None
+/// if it is not a valid name.
 fn normal(typed: &str) -> Option<String> {
     let typed = typed.trim().to_ascii_lowercase().replace('-', "");
     let plain = !typed.is_empty() && typed.len() <= 26;
@@ -141,7 +144,8 @@ fn normal(typed: &str) -> Option<String> {
     Some(format!("{letter}{rest}"))
 }
 
-/// Whether a name could be one of a gate: handles of gates begin with their letter, and an id may be of either.
+/// True if a name could be that of a gate: handles of gates begin with their letter, and an id may belong to a gate
+/// or a task.
 fn may_name_a_gate(typed: &str) -> bool {
     let typed = typed.trim();
     typed.len() == 26 || typed.starts_with(['g', 'G'])

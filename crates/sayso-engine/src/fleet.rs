@@ -1,68 +1,66 @@
-//! Who and what belongs to a space, as people set it.
+//! The fleet file's entries: people, managed agents and answer templates of a space.
 
 use crate::Calendar;
 use sayso_agents::{Backend, PromptKind};
 use sayso_core::text::harmless_line;
 use serde::{Deserialize, Serialize};
 
-/// A person: when they work, when they are left alone, and how they are told that something waits.
+/// A person's settings: calendar and notification channels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Person {
-    /// Their calendar; without one, that of the space.
+    /// Their calendar; none means that of the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<Calendar>,
-    /// The channels they want to be told by, by name; without any, those that name them. What a channel
-    /// does is set on the machine that sends, and nowhere else.
+    /// The names of their notification channels; none means those that name them as a recipient. The transport of a
+    /// channel is configured only on the machine that sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<Vec<String>>,
 }
 
-/// An agent that can be spawned.
+/// The configuration of a managed agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
-    /// The program.
     pub program: String,
-    /// What it is started with.
+    /// The arguments of the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// How it is kept running.
+    /// The backend that runs it: process or tmux.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backend: Backend,
-    /// The machine it runs on; without one, wherever it is spawned.
+    /// The host it runs on; none means the host on which it is spawned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Where it works, from the folder of the space.
+    /// Its working folder, relative to the folder of the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// The role it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The prompt at which a line may be typed to it in tmux; without one, that of the client its program is.
+    /// The prompt at which a line may be typed to it in tmux; none means that of the client its program is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudge: Option<PromptKind>,
 }
 
 impl AgentSpec {
-    /// The prompt at which a line may be typed to it.
+    /// Returns the prompt at which a line may be typed to it.
     pub fn prompt_kind(&self) -> PromptKind {
         self.nudge.clone().unwrap_or_else(|| PromptKind::of_program(&self.program))
     }
 }
 
-/// An answer to a question that comes again and again. A person picks it; it answers nothing by itself.
+/// A ready answer to a recurring question. A person picks it; it answers nothing by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
-    /// The questions it fits; `*` stands for anything.
+    /// The pattern of questions it fits; `*` stands for any text.
     pub question: String,
-    /// The answer.
     pub answer: String,
 }
 
 impl Template {
-    /// Whether it fits a question.
+    /// True if the pattern fits a question.
     pub fn fits(&self, question: &str) -> bool {
         let (pattern, text) =
             (self.question.to_lowercase(), harmless_line(question).to_lowercase());

@@ -1,4 +1,5 @@
-//! The commands and agents of a kept workflow, in words: for the cards of its questions, and for whoever resumes it.
+//! Lists the commands and agents of a stored workflow in words: for the cards of its questions, and for people who
+//! resume it.
 
 use sayso_core::flow::Flow;
 use sayso_core::{Code, Refusal};
@@ -9,7 +10,7 @@ use serde_json::Value;
 /// The most that a card shows of what a flow runs. A flow that runs more asks nothing: a yes to a part of it would be a yes to all.
 const SHOWN_BYTES_MAX: usize = 128 * 1024;
 
-/// A workflow as it is kept with a flow.
+/// A workflow as it is stored with a flow.
 #[derive(Deserialize)]
 struct KeptText {
     text: String,
@@ -92,7 +93,7 @@ fn text(node: &Node, key: &str) -> Option<String> {
     }
 }
 
-/// A script as one line, with a mark where a line ends.
+/// Returns a script as one line, with a mark where a line ends.
 fn one_line(script: &str) -> String {
     script.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ⏎ ")
 }

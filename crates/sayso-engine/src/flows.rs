@@ -1,4 +1,4 @@
-//! Flows: walks through workflows, each step of them written down before the next.
+//! Flows: durable executions of workflows. Each step is recorded before the next.
 
 use crate::batch::{Batch, not_found};
 use crate::flow_commands::shown_commands;
@@ -18,52 +18,51 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// How much of what a flow is about is on the cards of its questions.
+/// The maximum number of characters of a flow's title and phase on the cards of its questions.
 const ABOUT_CHARS_MAX: usize = 200;
 
-/// So many questions of a flow's agents are settled when it ends.
+/// The maximum number of gates of a flow's agents that are settled when it ends.
 const GATES_MAX: usize = 1_000;
 
-/// What happened to a flow, in order.
+/// The events of a flow, in order.
 pub type FlowHistory = Vec<(Timestamp, Event)>;
 
-/// A flow to be started.
+/// The parameters of a new flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewFlow {
-    /// Made by whoever starts it: starting again with the same id is the same flow.
+    /// Chosen by the caller: starting again with the same id finds the same flow.
     pub id: FlowId,
     /// The name of the workflow.
     pub workflow: String,
-    /// Which version of it.
+    /// The version of the workflow.
     pub version: String,
-    /// The workflow itself, where it is a text.
+    /// The workflow itself, if it is a text.
     pub definition: Option<String>,
-    /// What this flow is about, in words.
+    /// The subject of this flow, in words.
     pub title: String,
-    /// The task its agents work on.
+    /// The task that its agents work on.
     pub task: Option<TaskId>,
-    /// The first phase.
     pub phase: String,
-    /// What it begins with.
+    /// The initial state.
     pub state: Value,
-    /// Where its commands run; none where it has none.
+    /// The folder and machine of its commands; none if it has no commands.
     #[serde(default)]
     pub place: Option<FlowPlace>,
 }
 
-/// Going on with a flow: all of it counts, or nothing does.
+/// A request to advance a flow: all of its steps are recorded, or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoOn {
-    /// By which right.
+    /// The claim under which the flow is advanced.
     pub claim: Claim,
-    /// Where whoever goes on believes it stands.
+    /// The position of the flow that the caller knows (optimistic concurrency).
     pub position: u32,
-    /// What has happened, in order.
+    /// The steps that happened, in order.
     pub steps: Vec<FlowStep>,
 }
 
 impl GoOn {
-    /// What it looks at.
+    /// Returns the rows to prefetch.
     fn foresight(&self, flow: FlowId) -> Foresight {
         let begun = Foresight::default().flow(flow);
         self.steps.iter().fold(begun, |all, step| match step {
@@ -80,82 +79,77 @@ impl GoOn {
     }
 }
 
-/// A step of a flow, as whoever leads it has it.
+/// A step of a flow, as its executor submits it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FlowStep {
-    /// The agent's work gave something.
+    /// The agent's work produced an output.
     Complete {
-        /// Which piece of it.
+        /// The index of the item.
         item: u32,
-        /// What it gave.
         output: Value,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// Asks people: the gate is opened with it.
+    /// Asks people: the gate is opened in the same transaction.
     Ask {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// What.
         ask: Box<Ask>,
     },
-    /// A gate has ended. What was said there is looked up, and its delivery is noted.
+    /// A gate has ended. Its answer is looked up, and the delivery is acknowledged.
     Hear {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// Where.
         gate: GateId,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// The program asked by a way of its own. It is written down as such: sayso did not see who answered.
+    /// The program asked by a way of its own. It is recorded as external: sayso did not see who answered.
     HearOtherwise {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// By which way.
+        /// The name of the external way.
         by: String,
-        /// What was asked.
+        /// The text of the question.
         question: String,
-        /// What came of it.
         answer: Answer,
-        /// Whether more is to be asked after it.
+        /// True if more is to be asked after it.
         #[serde(default)]
         more: bool,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// To another phase.
+    /// The flow moves to another phase.
     Move {
-        /// Which.
+        /// The name of the next phase.
         to: String,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// Whoever holds it is still at it.
+    /// Extends the lease of the present holder.
     Keep {
-        /// And will say so again before this.
+        /// The new end of the lease.
         until: Timestamp,
     },
-    /// Whoever holds it cannot go on.
+    /// The holder cannot continue.
     Stuck {
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
     },
-    /// Whoever holds it lets it go.
+    /// The holder releases its lease.
     LetGo,
-    /// It ends.
+    /// The flow ends.
     End {
-        /// How.
         how: How,
-        /// Why, in words.
+        /// The reason, in words.
         note: String,
-        /// What it carried along at its end, if that changed.
+        /// The final state of the flow, if it changed.
         state: Option<Value>,
     },
 }
 
 impl LocalDesk {
-    /// Starts a flow. It is there when this returns, whatever happens next.
+    /// Starts a flow. It is stored when this returns.
     pub fn start_flow(&self, actor: &Actor, new: NewFlow) -> Result<Flow> {
         let foresight = Foresight::default().new_flow(new.id);
         self.submit_foreseen(actor, foresight, move |batch| {
@@ -164,8 +158,8 @@ impl LocalDesk {
         })
     }
 
-    /// Starts a flow and holds it from its first moment on, for whoever goes on with it at once. Whether it
-    /// does: a flow that was there already is only found.
+    /// Starts a flow and holds its lease from the beginning, for a caller that executes it at once. The flag is false
+    /// if the flow already existed: then it is only found.
     pub fn lead_flow(&self, actor: &Actor, new: NewFlow, claim: Claim) -> Result<(Flow, bool)> {
         let foresight = Foresight::default().new_flow(new.id);
         self.submit_foreseen(actor, foresight, move |batch| {
@@ -179,7 +173,7 @@ impl LocalDesk {
         })
     }
 
-    /// Goes on with a flow: what its steps gave, whom they ask, what was heard, where it leads.
+    /// Advances a flow: records outputs, opens gates, takes up answers and moves on.
     pub fn go_on(&self, actor: &Actor, id: FlowId, go_on: GoOn) -> Result<Flow> {
         self.submit_foreseen(actor, go_on.foresight(id), move |batch| {
             batch.check_space_is_there()?;
@@ -187,8 +181,7 @@ impl LocalDesk {
         })
     }
 
-    /// Takes a flow back; what it and its agents asked is withdrawn with it, and the task that was made for it
-    /// is closed.
+    /// Cancels a flow; its gates and those of its agents are withdrawn, and the task that was made for it is closed.
     pub fn cancel_flow(&self, actor: &Actor, id: FlowId, reason: &str) -> Result<Flow> {
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
@@ -206,7 +199,7 @@ impl LocalDesk {
         })
     }
 
-    /// A flow, folded from the log.
+    /// Returns a flow, folded from the log.
     pub fn flow(&self, id: FlowId) -> Result<Flow> {
         self.check_reader("read flows")?;
         let space = self.space;
@@ -216,7 +209,7 @@ impl LocalDesk {
         })
     }
 
-    /// What happened to a flow, in order.
+    /// Returns the events of a flow, in order.
     pub fn flow_history(&self, id: FlowId) -> Result<FlowHistory> {
         self.flow(id)?;
         self.read(|read| {
@@ -225,7 +218,7 @@ impl LocalDesk {
         })
     }
 
-    /// Flows, newest first, a page at a time.
+    /// Returns flows, newest first, a page at a time.
     pub fn flows(&self, filter: &FlowFilter) -> Result<Page<Flow>> {
         self.check_reader("read flows")?;
         self.read(|read| {
@@ -236,13 +229,14 @@ impl LocalDesk {
         })
     }
 
-    /// Flows that wait for nobody, oldest first, a page at a time. Somebody may hold one just now: see [`is_held`].
+    /// Returns flows that wait for no person, oldest first, a page at a time. Another executor may hold one at this
+    /// moment: see [`is_held`].
     pub fn ready_flows(&self, filter: &ReadyFilter) -> Result<Page<Flow>> {
         self.check_reader("read flows")?;
         self.read(|read| Ok(read.ready_flows(self.space, filter)?))
     }
 
-    /// The flow that an id, a handle or the beginning of one means.
+    /// Finds the flow of an id, a handle or a prefix of one.
     pub fn find_flow(&self, typed: &str) -> Result<FlowId> {
         self.check_reader("read flows")?;
         let name = typed.trim().to_ascii_lowercase().replace('-', "");
@@ -272,24 +266,23 @@ impl LocalDesk {
     }
 }
 
-/// Where a flow stands, and what it waits for.
+/// The standing of a flow with its open questions.
 #[derive(Debug, Clone)]
 pub struct Stands {
-    /// Where.
     pub standing: Standing,
-    /// The open questions it waits for: its own, or those of the agent that works for it.
+    /// The open gates it waits for: its own, or those of the agent that works for it.
     pub waits: Vec<Gate>,
 }
 
 impl Stands {
-    /// Whether it waits for people.
+    /// True if it waits for people.
     pub fn is_waiting(&self) -> bool {
         self.standing == Standing::Waiting
     }
 }
 
 impl Desk {
-    /// Where a flow stands. Every door says this, so that none says something else.
+    /// Returns the standing of a flow. Every interface uses this one, so that none says something else.
     pub fn stands(&self, flow: &Flow) -> Result<Stands> {
         let own: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
         let gates: Vec<_> = match flow.started.task.filter(|_| flow.is_live() && own.is_empty()) {
@@ -313,7 +306,7 @@ impl Desk {
     }
 }
 
-/// Starts a flow, unless it is there. Whether it was not.
+/// Starts a flow, unless it exists. Returns true if it is new.
 fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
     batch.check_space_is_there()?;
     if let Some(task) = new.task {
@@ -348,12 +341,12 @@ fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
     batch.on_flow(id, &Command::Start(Box::new(started)))
 }
 
-/// Goes on with a flow in a batch that may do other things, too.
+/// Advances a flow in a batch that may do other things, too.
 pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Result<Flow> {
     let steps = go_on.steps.iter().map(|step| known(batch, step)).collect::<Result<_>>()?;
     let GoOn { claim, position, .. } = go_on.clone();
     batch.on_flow(id, &Command::Advance(Advance { claim, position, steps }))?;
-    // A question is asked where the flow stands by now: it never walks past one.
+    // Questions are asked at the flow's present position: it never moves past an open one.
     let flow = flow_in(batch, id)?;
     for step in &go_on.steps {
         match step {
@@ -375,22 +368,24 @@ pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Resu
         }
     }
     let is_done = flow_in(batch, id)?.ending.is_some_and(|ending| ending.how == How::Done);
-    // What is done is brought home first, by whoever led it.
+    // The work of a completed flow is landed first, by its executor.
     if !is_done {
         put_task_away(batch, id)?;
     }
     flow_in(batch, id)
 }
 
-/// The task that is made for a flow: whoever dies between the two makes no second one.
+/// Returns the id of the task that is made for a flow. It is derived from the flow, so that a crash between the two
+/// makes no second task.
 pub fn task_of_flow(flow: FlowId) -> TaskId {
     let digest = Digest::of_bytes(format!("task\n{flow}").as_bytes());
     let chance = u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default();
     TaskId::mint(Timestamp::from_micros(0), chance)
 }
 
-/// A flow has ended without being done: what its agents asked is withdrawn, and its task is nobody's work. One
-/// that was made for it is closed; another one is what it was before. What was done stays on the branch.
+/// Cleans up after a flow that ended without being done: the gates of its agents are withdrawn, and its task is
+/// released. A task that was made for the flow is closed; another one is what it was before. Completed work stays on
+/// the branch.
 fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
     let flow = flow_in(batch, id)?;
     let (Some(ending), Some(task)) = (&flow.ending, flow.started.task) else { return Ok(()) };
@@ -410,7 +405,7 @@ fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
     }
     batch.begin_entry();
     if task == task_of_flow(id) {
-        // Where a person has to say so, it stays for one to close.
+        // If closing needs a sign-off, the task stays open for a person to close.
         return match tasks::move_to(batch, task, Status::Closed, why) {
             Err(Error::Refused(_)) | Ok(()) => Ok(()),
             Err(error) => Err(error),
@@ -421,12 +416,12 @@ fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
     batch.on_task(task, &task::Command::Edit(Box::new(edit))).map(drop)
 }
 
-/// What was said to the agents of a flow that has ended is on its way to nobody: no agent comes for it any more.
+/// Acknowledges the answers to the agents of a flow that has ended: no agent will pick them up any more.
 fn settle_answers(batch: &mut Batch<'_, '_>, task: TaskId, flow: &Flow) -> Result<()> {
     let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
     let asked = batch.write.gates(batch.space, &filter)?.items;
     for gate in asked.iter().filter(|gate| gate.opened_at >= flow.started_at) {
-        // As it is by now: some were taken back just before.
+        // Read again: some were withdrawn just before.
         if !gate_in(batch, gate.opened.id)?.is_open() {
             batch.begin_entry();
             batch.on_gate(gate.opened.id, &gate::Command::Acknowledge)?;
@@ -435,8 +430,8 @@ fn settle_answers(batch: &mut Batch<'_, '_>, task: TaskId, flow: &Flow) -> Resul
     Ok(())
 }
 
-/// A question of a flow, with what is known of the flow beside what it says itself: two flows of one workflow
-/// ask alike, and whoever answers must see which of them it is.
+/// Adds the flow's verified facts to a question: two flows of one workflow ask alike, and the approver must see which
+/// of them it is.
 fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
     let started = &flow.started;
     let known = [
@@ -444,7 +439,7 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
         ("phase", flow.phase.as_str()),
         ("about", started.title.as_str()),
     ];
-    // Whoever answers sees what that lets run, where, and who began it.
+    // The approver sees which commands the answer lets run, where, and who started the flow.
     let commands = shown_commands(flow)?;
     let home = match (&flow.home, &started.definition) {
         (Some(home), Some(_)) => home.in_words(),
@@ -467,7 +462,7 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
     Ok(asked)
 }
 
-/// A step as the machine takes it. What was said at a gate is the gate's to say, and nobody else's.
+/// Translates a step to the core's type. The answer of a gate is read from the gate, never taken from the caller.
 fn known(batch: &mut Batch<'_, '_>, step: &FlowStep) -> Result<Step> {
     Ok(match step.clone() {
         FlowStep::Complete { item, output, state } => Step::Complete { item, output, state },
@@ -488,7 +483,7 @@ fn known(batch: &mut Batch<'_, '_>, step: &FlowStep) -> Result<Step> {
     })
 }
 
-/// What a flow hears of a gate that has ended.
+/// Returns the result of a gate that has ended, as a flow records it.
 pub fn heard_at(gate: &Gate) -> Result<Heard> {
     let Some(ending) = &gate.ending else {
         let message = format!("gate {} is still open: there is nothing to hear", gate.handle());
@@ -496,7 +491,7 @@ pub fn heard_at(gate: &Gate) -> Result<Heard> {
     };
     let (answer, by) = match ending {
         Ending::Answered { answer, by } => (Some(answer.clone()), by.name.clone()),
-        // Silence is a yes where an admin's policy made it one, and nowhere else.
+        // A timeout is an approval only where an admin's policy made it one.
         Ending::Expired { at_end: AtEnd::Approve, .. } => {
             (Some(Answer::approved()), "the policy".into())
         }
@@ -508,7 +503,7 @@ pub fn heard_at(gate: &Gate) -> Result<Heard> {
     Ok(Heard { gate, answer, by, question: String::new(), ended, more: false })
 }
 
-/// Whether somebody else goes on with a flow just now, as far as we can tell.
+/// True if another executor holds the lease of a flow, as far as we can tell.
 pub fn is_held(flow: &Flow, ours: &Holder, now: Timestamp) -> bool {
     flow.hold.as_ref().is_some_and(|hold| now < hold.until && !is_gone(&hold.holder, ours))
 }

@@ -1,26 +1,26 @@
-//! Following what happens in a space, here or behind a server.
+//! The change feed of a space, local or remote: polls for audit entries since the last one seen.
 
 use crate::remote::CHANGES_MAX;
 use crate::{Changes, Desk, Result};
 use sayso_store::{Topic, Watch};
 use std::time::Duration;
 
-/// How long is waited before a server that was away is asked again.
+/// The pause before an unreachable server is polled again.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// Follows what happens in a space from when it was made on. What wakes it carries no truth: whoever was
-/// woken reads again.
+/// A subscription to the changes of a space, from its creation on. A wake-up carries no data; the subscriber reads
+/// the state again.
 pub struct Follower {
     desk: Desk,
-    /// None where the desk is elsewhere: the call is held there.
+    /// None for a remote desk, where the server holds the call (long polling).
     watch: Option<Watch>,
     seen: u64,
-    /// Whether there was more than is read at one time.
+    /// True if the last read returned as many changes as are read at once.
     is_behind: bool,
 }
 
 impl Desk {
-    /// Begins to follow. Follow first, look second: what happens in between wakes, too.
+    /// Begins to follow the changes. Call it before the first read: a change in between is then reported as well.
     pub fn follow(&self) -> Result<Follower> {
         let watch = match self.local() {
             Some(desk) => Some(desk.store.watch(&[Topic::Space(desk.space)])?),
@@ -40,8 +40,8 @@ impl Desk {
 }
 
 impl Follower {
-    /// What has happened since; waits for as long as `patience` when nothing has. None if nothing did, or
-    /// if nobody is there who could tell.
+    /// Returns the changes since the last call, and waits up to `patience` for one. None if there are none, or if the
+    /// server is unreachable.
     pub fn next(&mut self, patience: Duration) -> Result<Option<Changes>> {
         match self.hear(patience) {
             Err(error) if error.is_unreachable() && self.watch.is_none() => {
@@ -52,9 +52,9 @@ impl Follower {
         }
     }
 
-    /// The same for those who tell people that nobody is there: then it is a failure.
+    /// Returns the changes like `next`, but an unreachable server is an error, for callers that report it.
     pub fn hear(&mut self, patience: Duration) -> Result<Option<Changes>> {
-        // What happened since the last look has woken us already: it needs no look of its own before.
+        // A change since the last read has already signalled the watch, so no read is needed before it.
         if let Some(watch) = self.watch.as_mut().filter(|_| !self.is_behind) {
             watch.wait(patience);
         }
@@ -65,7 +65,7 @@ impl Follower {
         Ok(is_news.then_some(changes))
     }
 
-    /// Waits until something has happened, or until `patience` is over.
+    /// Waits until there is a change, or until `patience` has passed.
     pub fn wait(&mut self, patience: Duration) -> Result<()> {
         self.next(patience).map(drop)
     }

@@ -1,4 +1,4 @@
-//! What can be done with gates.
+//! Commands and queries about gates: ask, answer, withdraw, deliver, wait, list.
 
 use crate::addressees::addressed;
 use crate::batch::{Batch, not_found};
@@ -17,52 +17,52 @@ use sayso_store::{Foresight, GateFilter, Handles, Page, Topic};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// How many gates of an asker are looked at for one that asks the same.
+/// The number of an asker's gates that are searched for the same question.
 const ASKED_BEFORE_MAX: usize = 200;
 
-/// So many tasks that wait for one that is given up are blocked with it.
+/// The maximum number of dependent tasks that are blocked with one that is given up.
 const DEPENDENTS_MAX: usize = 10_000;
 
-/// How long an answer that was handed over is handed over again: it may have got lost on the way.
+/// The time during which a delivered answer is delivered again: the first delivery may have been lost.
 const HANDED_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// How long an answer waits for whoever asks for it again.
+/// The time during which an unacknowledged answer is kept for an asker who repeats the question.
 const ANSWER_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-/// The shortest time for an answer.
+/// The minimum deadline of a gate.
 const DEADLINE_MS_MIN: u64 = 1_000;
 
-/// A question to be asked.
+/// The arguments for opening a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
-    /// Made by the asker: asking again with the same id is the same question.
+    /// Created by the asker: asking again with the same id returns the same gate.
     pub id: GateId,
-    /// What sort of gate.
+    /// The kind of gate.
     pub kind: Kind,
-    /// The task that waits for it.
+    /// The task that waits for the answer.
     pub task: Option<TaskId>,
-    /// What the person sees.
+    /// The card that people see.
     pub card: Card,
-    /// Whose yes is needed, how sure it must be theirs, and how long it may take. The policy may demand
-    /// more.
+    /// The approvers, the required proof, and the deadline. The policy may demand more.
     pub demands: Demands,
-    /// Whether a policy demands that. Silence counts as a yes only then, so nobody says it from elsewhere.
+    /// True if a policy made these demands. Approval on timeout is accepted only then, so the flag is never sent by a
+    /// client.
     #[serde(skip)]
     pub is_ruled: bool,
-    /// What is done when it is approved. The policy has had its say on that already, which nobody claims
-    /// from elsewhere.
+    /// The action that is executed on approval. The policy has already judged it, so the field is never sent by a
+    /// client.
     #[serde(skip)]
     pub held: Option<Held>,
 }
 
 impl Ask {
-    /// A question anyone may answer, whenever they come to it.
+    /// Returns a question that any person may answer, without a deadline.
     pub fn new(id: GateId, kind: Kind, task: Option<TaskId>, card: Card) -> Self {
         let demands = Demands { proof: Proof::Token, ..Demands::default() };
         Self { id, kind, task, card, demands, is_ruled: false, held: None }
     }
 
-    /// What a ruling made a question, with what it demands.
+    /// Returns the question that a ruling requires, with the demands of the ruling.
     pub(crate) fn ruled(
         id: GateId,
         kind: Kind,
@@ -73,24 +73,24 @@ impl Ask {
         Self::new(id, kind, task, card).demanded_by(ruling)
     }
 
-    /// The same question, with what a ruling demands.
+    /// Replaces the demands by those of a ruling.
     pub(crate) fn demanded_by(self, ruling: &Ruling) -> Self {
         let demands = ruling.demands.clone().unwrap_or_default();
         Self { demands, is_ruled: true, ..self }
     }
 }
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Waited {
     /// The gate has ended.
     Ended(Box<Gate>),
-    /// The time is over and the gate is still open.
+    /// The timeout has passed and the gate is still open.
     TimedOut(Box<Gate>),
 }
 
 impl LocalDesk {
-    /// Asks. The gate is there when this returns, whatever happens next.
+    /// Opens a gate. It is stored durably when this returns.
     pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
         self.submit_foreseen(actor, of_ask(&ask), move |batch| {
             let ask = addressed(batch, &ask)?;
@@ -98,8 +98,8 @@ impl LocalDesk {
         })
     }
 
-    /// Asks, unless the same asker has asked just that and has not gone on with the answer yet: then it
-    /// is that gate. So whoever was cut off while they waited asks again and gets the answer.
+    /// Opens a gate, unless the same asker has an unacknowledged gate with the same question: then that one is
+    /// returned. So an asker that lost its connection while waiting repeats the question and gets the answer.
     pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
         self.submit_foreseen(actor, of_ask(&ask), move |batch| {
             batch.actor.check(Deed::Ask, "ask")?;
@@ -111,13 +111,13 @@ impl LocalDesk {
         })
     }
 
-    /// Changes the card of a gate that is still open.
+    /// Revises the card of an open gate.
     pub fn revise(&self, actor: &Actor, id: GateId, card: Card) -> Result<Gate> {
         self.on_gate(actor, id, Command::Revise(card))
     }
 
-    /// Notes that the actor was shown these gates as they are here. Only people are noted, and each
-    /// card once, so looking again writes nothing.
+    /// Records that the actor was shown these cards. Only people are recorded, and each version of a card once, so a
+    /// repeated read writes nothing.
     pub fn see(&self, actor: &Actor, shown: &[Gate]) -> Result<()> {
         let is_new = |gate: &&Gate| {
             gate.is_open() && gate.seen_by(&actor.name).is_none_or(|s| s.digest != gate.digest)
@@ -126,7 +126,7 @@ impl LocalDesk {
         self.see_digests(actor, cards.map(|g| (g.opened.id, g.digest.to_string())).collect())
     }
 
-    /// Notes that the actor was shown these cards.
+    /// Records that the actor was shown these versions of cards.
     pub(crate) fn see_digests(&self, actor: &Actor, cards: Vec<(GateId, String)>) -> Result<()> {
         if actor.role != Role::Human || cards.is_empty() {
             return Ok(());
@@ -140,28 +140,28 @@ impl LocalDesk {
             Ok(())
         });
         match noted {
-            // Where nothing can be written, one may still look.
+            // On a read-only store, reading must still succeed.
             Err(Error::Store(sayso_store::Error::ReadOnly(_))) => Ok(()),
             noted => noted,
         }
     }
 
-    /// Puts a gate off, and with it those that ask the same.
+    /// Snoozes a gate, and all others on its card.
     pub fn snooze(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
         self.on_card(actor, id, Command::Snooze { until })
     }
 
-    /// Says "mine" for a while, of the whole card.
+    /// Claims a card for the actor until a time.
     pub fn claim(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
         self.on_card(actor, id, Command::Claim { until })
     }
 
-    /// Says "not mine any more".
+    /// Releases the claim on a card.
     pub fn release(&self, actor: &Actor, id: GateId) -> Result<Gate> {
         self.on_card(actor, id, Command::Release)
     }
 
-    /// Answers a gate, and no other. The first answer wins; every other caller is told who was first.
+    /// Answers one gate. The first answer wins; later callers learn who gave it.
     pub fn answer(&self, actor: &Actor, id: GateId, answer: Answer, digest: &str) -> Result<Gate> {
         self.check_sees(actor, id)?;
         let digest = digest.to_owned();
@@ -172,8 +172,8 @@ impl LocalDesk {
         })
     }
 
-    /// Most of those who come too late need not wait for the write lock to hear it. Where one writer does
-    /// the work of all, there is no lock to wait for.
+    /// Refuses most late answers without taking the write lock. A store with a single writer thread has no lock to
+    /// wait for.
     pub(crate) fn look_before_locking(
         &self,
         actor: &Actor,
@@ -197,26 +197,25 @@ impl LocalDesk {
         }
     }
 
-    /// Whether an answer would be taken as it stands now, with the reason where it would not. It only looks: nothing
-    /// changes, and nothing is written down.
+    /// Checks that an answer would be accepted now, or returns the reason why not. It changes and records nothing.
     pub fn would_take(&self, actor: &Actor, say: &Say) -> Result<()> {
         let gate = self.gate_for(actor, say.gate)?;
         let command = Command::Answer { answer: say.answer.clone(), digest: say.digest.clone() };
         let actor = self.read(|read| self.speaking(read, actor, self.now()))?;
-        // What is wrong with the answer comes before who would have to show what: that can be mended right away.
+        // Invalid content is reported before missing proof, since the caller can correct it at once.
         say.answer.check(gate.opened.kind, &gate.card.shape)?;
         gate::decide(Some(&gate), &command, &actor, self.now())?;
         Ok(())
     }
 
-    /// Takes a gate back.
+    /// Withdraws a gate; its task and delivery are settled with it.
     pub fn withdraw(&self, actor: &Actor, id: GateId, reason: &str) -> Result<Gate> {
         self.check_sees(actor, id)?;
         let reason = reason.to_owned();
         self.submit_foreseen(actor, of_ending(id), move |batch| withdraw(batch, id, &reason))
     }
 
-    /// Takes back every gate a task waits for. Clearing them is a verdict, whoever asked.
+    /// Withdraws every gate that a task waits for. That requires the permission to answer, no matter who asked.
     pub fn clear_awaiting(&self, actor: &Actor, task: TaskId, reason: &str) -> Result<usize> {
         check_knows_task(actor, task)?;
         let reason = reason.to_owned();
@@ -234,17 +233,17 @@ impl LocalDesk {
         })
     }
 
-    /// Notes that the asker was handed the ending.
+    /// Records that the ending was delivered to the asker.
     pub fn deliver(&self, actor: &Actor, id: GateId) -> Result<Gate> {
         self.on_gate(actor, id, Command::Deliver)
     }
 
-    /// Notes that the asker went on with it.
+    /// Records that the asker continued with the ending.
     pub fn acknowledge(&self, actor: &Actor, id: GateId) -> Result<Gate> {
         self.on_gate(actor, id, Command::Acknowledge)
     }
 
-    /// Notes that it could not be handed over.
+    /// Records that the delivery failed.
     pub fn fail_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
         self.on_gate(actor, id, Command::FailDelivery { why: why.into() })
     }
@@ -257,7 +256,8 @@ impl LocalDesk {
         })
     }
 
-    /// A gate, folded from the log and checked against the audit.
+    /// Returns a gate, folded from the log and checked against the audit. Visibility is checked only on the desk of a
+    /// limited reader; see `gate_for`.
     pub fn gate(&self, id: GateId) -> Result<Gate> {
         let gate = self.stored_gate(id)?;
         match self.limited_reader() {
@@ -266,20 +266,20 @@ impl LocalDesk {
         }
     }
 
-    /// The same, for an actor that wants to read it. An agent reads its own; others do not exist for it.
+    /// Returns a gate that is visible to the actor. For an agent, the gates of others do not exist.
     pub fn gate_for(&self, actor: &Actor, id: GateId) -> Result<Gate> {
         let gate = self.stored_gate(id)?;
         self.shown_to(actor, gate, id)
     }
 
-    /// A gate, for whatever it is read.
+    /// Loads a gate of this space without a visibility check.
     pub(crate) fn stored_gate(&self, id: GateId) -> Result<Option<Gate>> {
         let space = self.space;
         let found = self.look(|read| load::gate(read, id))?;
         Ok(found.map(|(gate, _)| gate).filter(|gate| gate.opened.space == space))
     }
 
-    /// Gates, a page at a time. An agent sees its own.
+    /// Returns gates, a page at a time. An agent sees its own.
     pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
         if !actor.may(Deed::Read) {
             if filter.asker.as_ref().is_some_and(|asker| *asker != actor.name) {
@@ -298,9 +298,9 @@ impl LocalDesk {
                 Ok(page)
             })?;
             let last = page.items.last().map(|gate| gate.opened.id);
-            // The store knows askers by name; a person may have the name of an agent.
+            // The store compares askers by name, and a person may have the name of an agent.
             page.items.retain(|gate| may_read(actor, gate));
-            // A page without anything to go on behind would look like the last one.
+            // An empty page has no cursor and would look like the last one.
             if !page.items.is_empty() || !page.more {
                 return Ok(page);
             }
@@ -308,7 +308,7 @@ impl LocalDesk {
         }
     }
 
-    /// How many gates wait, counted up to `most`.
+    /// Counts the open gates, up to `most`.
     pub fn count_open_gates(&self, most: usize) -> Result<usize> {
         if let Some(actor) = self.limited_reader() {
             let filter = GateFilter { limit: most, ..GateFilter::default() };
@@ -317,22 +317,22 @@ impl LocalDesk {
         self.read(|read| Ok(read.count_open_gates(self.space, most)?))
     }
 
-    /// Waits until the gate has ended, or until `timeout` is over. Waiting is a row: whoever waits
-    /// may die and wait again.
+    /// Waits until the gate has ended, or until `timeout` has passed. The gate is stored, so a waiting process may
+    /// die and wait again.
     pub fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
         let began = Instant::now();
         let gate = self.gate(id)?;
         if !gate.is_open() {
             return Ok(Waited::Ended(Box::new(gate)));
         }
-        // Watch first, look second: a commit in between wakes us.
+        // Subscribe before reading: a commit in between wakes us.
         let mut watch = self.store.watch(&[Topic::Gate(id)])?;
         loop {
             let gate = self.gate(id)?;
             if !gate.is_open() {
                 return Ok(Waited::Ended(Box::new(gate)));
             }
-            // Whoever waits looks at the clock as well: there may be nobody else.
+            // The waiting process fires timers as well, since there may be no other process.
             let due = gate.next_due().map(|(when, _)| until(self.now(), when));
             let is_due = due.is_some_and(|due| due.is_zero());
             let gate = if is_due { self.tick(id)? } else { gate };
@@ -347,16 +347,16 @@ impl LocalDesk {
         }
     }
 
-    /// Notes that the task of an asker ended before it was handed the ending.
+    /// Records that the asker's task ended before the ending was delivered.
     pub fn give_up_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
         self.on_gate(actor, id, Command::GiveUpDelivery { why: why.into() })
     }
 
-    /// Endings this asker has not acknowledged yet, oldest first.
+    /// Returns the endings that this asker has not acknowledged, oldest first.
     pub fn undelivered(&self, actor: &Actor, limit: usize) -> Result<Vec<Gate>> {
         let ids =
             self.read(|read| Ok(read.deliveries_under_way(self.space, &actor.name, limit)?))?;
-        // The store knows askers by name, and a person may have the name of an agent.
+        // The store compares askers by name, and a person may have the name of an agent.
         let gates = ids.into_iter().map(|id| self.stored_gate(id));
         let own = |gate: &Gate| {
             let opened = &gate.opened;
@@ -366,7 +366,7 @@ impl LocalDesk {
     }
 }
 
-/// What opening a gate looks at.
+/// Returns the reads to prefetch for opening a gate.
 pub(crate) fn of_ask(ask: &Ask) -> Foresight {
     let foresight = Foresight::default().new_gate(ask.id);
     match ask.task {
@@ -375,12 +375,12 @@ pub(crate) fn of_ask(ask: &Ask) -> Foresight {
     }
 }
 
-/// What an answer looks at.
+/// Returns the reads to prefetch for ending a gate.
 pub(crate) fn of_ending(gate: GateId) -> Foresight {
     Foresight::default().ending_gate(gate, notices::OF_ONE_GATE_MAX)
 }
 
-/// Answers a gate and lets its task go on accordingly.
+/// Answers a gate and applies the result to its task.
 pub(crate) fn answer_one(
     batch: &mut Batch<'_, '_>,
     id: GateId,
@@ -395,7 +395,7 @@ pub(crate) fn may_read(actor: &Actor, gate: &Gate) -> bool {
     actor.may(Deed::Read) || actor.is_asker(&gate.opened.lineage)
 }
 
-/// The gate at which the same was asked, if its answer is still to be taken.
+/// Returns the asker's gate with the same question, if its answer is still to be delivered.
 fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
     for ended in [false, true] {
         let filter = GateFilter {
@@ -409,7 +409,7 @@ fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
             if listed.card != ask.card || listed.opened.task != ask.task {
                 continue;
             }
-            // What counts is folded from the log.
+            // A decision relies on the gate folded from the log, not on the listed row.
             let gate = gate_in(batch, listed.opened.id)?;
             let is_same = batch.actor.is_asker(&gate.opened.lineage) && gate.card == ask.card;
             let is_meant = gate.is_open() || gate.verdict().is_some();
@@ -421,8 +421,8 @@ fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
     Ok(None)
 }
 
-/// Whether an answer is not for whoever asks the same now: they had it, or it is too old. Yesterday's yes is
-/// not today's.
+/// True if the answer of a gate does not apply to the same question now: it was acknowledged, or is too old. A
+/// person's old approval must not approve a new request.
 fn is_taken(gate: &Gate, now: Timestamp) -> bool {
     let is_past = |at: Timestamp, micros| now > at.plus_micros(micros);
     match gate.delivery {
@@ -435,12 +435,12 @@ fn is_taken(gate: &Gate, now: Timestamp) -> bool {
     }
 }
 
-/// Opens a gate, and lets its task wait in the same breath.
+/// Opens a gate, and lets its task wait for it in the same transaction.
 pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
     open_in(batch, ask, None)
 }
 
-/// The same, for a flow that asks. Which one is ours to say, and not the asker's.
+/// Opens a gate for a flow. The engine sets the flow, never the asker.
 pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>) -> Result<Gate> {
     batch.check_space_is_there()?;
     let handle = match batch.gate(ask.id)? {
@@ -457,7 +457,7 @@ pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>
     }
     let lineage = batch.actor.lineage();
     let opened = match batch.gate(ask.id)?.map(|gate| gate.opened.clone()) {
-        // Asked again: what was demanded then stands.
+        // Asked again with the same id: the first demands stay.
         Some(opened) => {
             let Ask { kind, task, card, .. } = ask.clone();
             Opened { kind, task, card, lineage, ..opened }
@@ -472,7 +472,7 @@ pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>
     gate_in(batch, ask.id)
 }
 
-/// The gate as the asker and the policy want it.
+/// Returns the opening event of a gate, with the demands of the asker and of the policy.
 fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> {
     if !ask.is_ruled && ask.demands.at_end == AtEnd::Approve {
         let message = "silence counts as a yes only where a policy says so";
@@ -514,8 +514,8 @@ pub(crate) fn withdraw(batch: &mut Batch<'_, '_>, id: GateId, reason: &str) -> R
     settle_task(batch, id, changed)
 }
 
-/// Tells the task that its gate ended. What the person wrote becomes a note before the verdict
-/// counts, so that whoever takes the task next finds it.
+/// Applies the ending of a gate to its task. The text of an answer becomes a note before the verdict moves the task,
+/// so that the agent which takes the task next finds it.
 pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) -> Result<Gate> {
     let gate = gate_in(batch, id)?;
     let (Some(ending), true) = (&gate.ending, changed) else { return Ok(gate) };
@@ -534,8 +534,8 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
         handle: gate.handle().to_owned(),
         kind: gate.opened.kind,
         ending: ending.as_str(),
-        // That nobody answered is not a no of theirs: the agent hears it and goes on without. And what
-        // was said of a move moves the task by that move or not at all.
+        // An expired gate is not a rejection: the agent is told and continues without an answer. And the verdict on a
+        // held move only allows or prevents that move.
         verdict: gate
             .verdict_for_task()
             .filter(|v| gate.answer().is_some() || *v == Verdict::Approved)
@@ -554,8 +554,8 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
     Ok(gate)
 }
 
-/// What waits for a task that was given up was not made possible by that. It is stuck until a person says how it goes
-/// on.
+/// Blocks the tasks that depend on a task that was given up: it did not produce what they need. A person decides how
+/// they continue.
 fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) -> Result<()> {
     let was_up = was.is_some_and(|was| !was.is_over());
     let given_up = batch.task(id)?.filter(|task| was_up && task.is_given_up());
@@ -573,7 +573,7 @@ fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) 
     Ok(())
 }
 
-/// What the person wrote, if anything.
+/// Returns the text that the person wrote, if any.
 fn words(ending: &Ending) -> Option<String> {
     let Ending::Answered { answer, .. } = ending else { return None };
     let content = (!answer.content.is_empty()).then(|| answer.as_text());
@@ -581,15 +581,15 @@ fn words(ending: &Ending) -> Option<String> {
     (!said.is_empty()).then(|| said.join("\n\n")).filter(|text| !text.trim().is_empty())
 }
 
-/// People who come from other trackers write the answer as a note and then approve. Their notes
-/// since the question are the answer then.
+/// Uses the notes that a person wrote since the question as the answer to a bare approval of a text question. Users
+/// of other trackers write the answer as a note and then approve.
 pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
     let gate = gate_in(batch, id)?;
     let is_bare = !answer.verdict.is_no() && answer.content.is_empty();
     let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
         return Ok(answer);
     };
-    // The same bare yes again, after it counted, is the answer it was made into.
+    // A repeated bare approval returns the answer that the first one was turned into.
     if let Some((given, by)) = gate.answer() {
         let again = by.name == batch.actor.name && given.reason == answer.reason;
         return Ok(if again { given.clone() } else { answer });
@@ -601,13 +601,13 @@ pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) 
     })
 }
 
-/// What people noted by themselves since the task began to wait for this gate; the notes that answers
-/// to other gates left are not among them. The order of the log counts: a clock may have been set back.
+/// Returns the notes that people wrote since the task began to wait for this gate, without those that came from
+/// answers to other gates. The order of the log counts, since a clock may have been set back.
 fn notes_since(history: &load::History, gate: GateId) -> Vec<String> {
     let is_asked = |e: &TaskEvent| matches!(e, TaskEvent::Asked { gate: id, .. } if *id == gate);
     let since = history.iter().position(|(_, e)| is_asked(e)).unwrap_or(history.len());
     let later = &history[since..];
-    // An answer's words are noted in the same breath as the task is settled, right before that.
+    // The text of an answer is noted in the same transaction as the settlement, directly before it.
     let is_answer = |at: usize| {
         let next = later.get(at + 1);
         next.is_some_and(|(when, e)| *when == later[at].0 && matches!(e, TaskEvent::Settled { .. }))
@@ -623,7 +623,7 @@ pub(crate) fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
     Ok(batch.gate(id)?.cloned().ok_or_else(|| not_found("gate", &id))?)
 }
 
-/// How long it is until a moment.
+/// Returns the duration until a moment, zero if it has passed.
 fn until(now: Timestamp, moment: Timestamp) -> Duration {
     let micros = moment.as_micros().saturating_sub(now.as_micros());
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! What happened in a space, entry by entry, for whoever may know of it.
+//! The activity of a space: its audit entries, filtered by what the caller may see.
 
 use crate::sight::is_addressee;
 use crate::{LocalDesk, Result, load};
@@ -8,24 +8,25 @@ use sayso_store::Read;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// The most entries that are looked at together.
+/// The maximum number of entries per read.
 const ENTRIES_MAX: usize = 1_000;
 
-/// What happened after an entry of the audit.
+/// The activity after an audit entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {
-    /// What the caller may know of it, in order.
+    /// The entries that are visible to the caller, in order.
     pub entries: Vec<Entry>,
-    /// The last entry that was looked at: go on behind it. It is less than where somebody was who had seen more
-    /// than there is: a backup was put back, or it never was a number of this space.
+    /// The sequence number of the last entry that was read: the next call continues after it. It is lower than the
+    /// number that the caller sent if that is beyond the end: a backup was restored, or the number never belonged to
+    /// this space.
     pub seen: u64,
 }
 
 impl LocalDesk {
-    /// What happened after an entry, as far as the actor may know; without one, where it ends.
+    /// Returns the activity after an entry that is visible to the actor; without `after`, only the present end.
     ///
-    /// Whoever may read the audit knows all of it. Whoever may only read what there is, knows what became
-    /// of that, and not who was refused what. An agent hears of its own gates and messages.
+    /// An actor who may read the audit sees all of it. An actor who may only read the space sees entries with events,
+    /// and not who was refused what. An agent sees entries about its own gates and messages.
     pub fn happened(&self, actor: &Actor, after: Option<u64>, limit: usize) -> Result<Happened> {
         let Some(after) = after else {
             return Ok(Happened { entries: vec![], seen: self.changes(None)?.seen });
@@ -35,7 +36,7 @@ impl LocalDesk {
             let mut sight = Sight { actor, desk: self, known: HashMap::new() };
             let mut entries = vec![];
             for row in &rows {
-                // An entry that cannot be read is for `audit verify` to name.
+                // An entry that cannot be parsed is reported by `audit verify`.
                 let Ok(entry) = serde_json::from_str(&row.body) else { continue };
                 if sight.covers(read, &entry)? {
                     entries.push(entry);
@@ -50,11 +51,11 @@ impl LocalDesk {
     }
 }
 
-/// What an actor may know of.
+/// The visibility filter of an actor for audit entries.
 struct Sight<'a> {
     actor: &'a Actor,
     desk: &'a LocalDesk,
-    /// The gates and messages that were looked at, and whether they are the actor's own.
+    /// The gates and messages that were checked, with true for the actor's own.
     known: HashMap<String, bool>,
 }
 

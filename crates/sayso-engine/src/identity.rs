@@ -1,4 +1,4 @@
-//! Who is who: tokens, passphrases, unlocked terminals.
+//! Authentication: tokens, passphrases, unlocked terminals.
 
 use crate::batch::Batch;
 use crate::ledger;
@@ -14,45 +14,44 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use subtle::ConstantTimeEq;
 
-/// How long a terminal stays unlocked.
+/// The time for which a terminal stays unlocked.
 const UNLOCK_MICROS: i64 = 15 * 60 * 1_000_000;
 
-/// The shortest passphrase taken.
+/// The minimum length of a passphrase.
 const PASSPHRASE_CHARS_MIN: usize = 8;
 
-/// A credential to be made.
+/// The arguments for creating a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewToken {
-    /// The part its holder plays.
+    /// The role of its holder.
     pub role: Role,
-    /// Who holds it.
+    /// The name of its holder.
     pub name: String,
-    /// The task an agent's token is bound to.
+    /// The task that an agent's token is bound to.
     pub task: Option<TaskId>,
-    /// The run an agent's token is bound to.
+    /// The run that an agent's token is bound to.
     pub run: Option<RunId>,
-    /// When it ends by itself.
+    /// The expiry, if there is one.
     pub expires_at: Option<Timestamp>,
-    /// What it is limited to, of what its role may do.
+    /// The scopes that limit it to a part of what its role may do.
     #[serde(default)]
     pub scopes: Option<BTreeSet<Deed>>,
 }
 
-/// A credential that was just made. The secret is shown once and kept nowhere.
+/// A credential that was just created. The secret is returned once and not stored.
 #[derive(Serialize, Deserialize)]
 pub struct Minted {
-    /// The credential.
     pub token: Token,
-    /// What its holder presents.
+    /// The secret that its holder presents.
     pub secret: String,
-    /// What a browser keeps beside it, and says when it wants something done.
+    /// The CSRF token of a browser session, which every write has to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,
 }
 
 impl LocalDesk {
-    /// Makes a credential. An agent can make none, and no token makes another: it takes an admin,
-    /// or a person at their terminal.
+    /// Creates a credential. An agent can create none, and no token creates another: an admin can, or a person at a
+    /// terminal.
     pub fn mint(&self, actor: &Actor, new: NewToken) -> Result<Minted> {
         let id = self.new_token_id();
         let secret = new_secret(&self.world, new.role);
@@ -91,7 +90,7 @@ impl LocalDesk {
             batch.add_token(&token)?;
             Ok(token)
         })?;
-        // It was made by a call whose reply was lost, and the secret with it.
+        // The token was created by an earlier call whose response, and with it the secret, was lost.
         if token.id != id {
             return Err(lost_secret(&format!("token {}", token.handle))
                 .hint(format!("sayso token revoke {}, and make another", token.handle))
@@ -100,8 +99,7 @@ impl LocalDesk {
         Ok(Minted { token, secret, word: None })
     }
 
-    /// Whether this is one who may make and revoke tokens, for what goes along with it. A refusal is
-    /// written down.
+    /// Checks that the actor may create and revoke tokens, for actions that depend on it. A refusal is audited.
     pub fn check_may_mint(&self, actor: &Actor) -> Result<()> {
         let check = check_may_mint(actor);
         if let Err(Error::Refused(refusal)) = &check {
@@ -110,7 +108,7 @@ impl LocalDesk {
         check
     }
 
-    /// Revokes a credential. It stops working at once, everywhere.
+    /// Revokes a credential. It is invalid at once, on every server.
     pub fn revoke(&self, actor: &Actor, handle: &str) -> Result<Token> {
         let handle = handle.to_owned();
         self.submit(actor, move |batch| {
@@ -125,7 +123,7 @@ impl LocalDesk {
         })
     }
 
-    /// All credentials of the space, newest first, behind a given one.
+    /// Returns the credentials of the space, newest first, after a given one.
     pub fn tokens(&self, actor: &Actor, after: Option<&str>, limit: usize) -> Result<Page<Token>> {
         self.check(actor, Deed::Mint, "list tokens")?;
         self.read(|read| {
@@ -137,12 +135,12 @@ impl LocalDesk {
         })
     }
 
-    /// Who presents this secret, at this door.
+    /// Authenticates the holder of a secret at an interface.
     pub fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
         self.present(secret, door).map(|(actor, _)| actor)
     }
 
-    /// The same, and by which credential.
+    /// Authenticates the holder of a secret, and returns the id of the credential.
     pub fn present(&self, secret: &str, door: Door) -> Result<(Actor, TokenId)> {
         check_way(secret, door)?;
         let given = digest_of(secret.trim());
@@ -150,8 +148,8 @@ impl LocalDesk {
         self.admit(found.map(|found| found.token), &given, door)
     }
 
-    /// The same, with the proof it has at the place of its credential, where a passphrase counts for a while.
-    /// What a place is called begins with `place`.
+    /// Authenticates the holder of a secret with the proof that was unlocked at the credential's place, where a
+    /// passphrase counts for some minutes. The name of such a place begins with `place`.
     pub(crate) fn present_at_its_place(
         &self,
         secret: &str,
@@ -164,7 +162,7 @@ impl LocalDesk {
         self.admit_at_its_place(found, &given, door)
     }
 
-    /// Who a credential makes them, with the moment until which its place is unlocked.
+    /// Returns the actor of a credential, with the proof of its place if that is unlocked.
     pub(crate) fn admit_at_its_place(
         &self,
         found: Option<Credential>,
@@ -180,7 +178,8 @@ impl LocalDesk {
         Ok((actor, id))
     }
 
-    /// Who a credential makes them that was found for what they gave.
+    /// Returns the actor of a credential that was found by the hash of a secret. Refuses an unknown, foreign, revoked
+    /// or expired one.
     fn admit(&self, found: Option<Token>, given: &str, door: Door) -> Result<(Actor, TokenId)> {
         let token = found.ok_or_else(|| bad_token("the token is not known here"))?;
         if !bool::from(token.hash.as_bytes().ct_eq(given.as_bytes())) {
@@ -213,12 +212,12 @@ impl LocalDesk {
         Ok((actor, id))
     }
 
-    /// Whether this person has set a passphrase.
+    /// True if this person has set a passphrase.
     pub fn has_passphrase(&self, name: &str) -> Result<bool> {
         self.read(|read| Ok(read.passphrase(self.space, name)?.is_some()))
     }
 
-    /// That nothing has happened in this space yet: no question, no task, no credential.
+    /// True if the space has no gates, tasks and credentials yet.
     pub fn is_untouched(&self, actor: &Actor) -> Result<bool> {
         let gates = |ended| self.gates(actor, GateFilter { ended, limit: 1, ..Default::default() });
         Ok(gates(false)?.items.is_empty()
@@ -230,7 +229,7 @@ impl LocalDesk {
             && self.tokens(actor, None, 1)?.items.is_empty())
     }
 
-    /// Sets a person's passphrase; changing it takes the one before.
+    /// Sets a person's passphrase; a change requires the old one.
     pub fn set_passphrase(&self, actor: &Actor, old: Option<&str>, new: &str) -> Result<()> {
         self.check(actor, Deed::Answer, "set a passphrase")?;
         let hash = passphrase_hash(new)?;
@@ -249,14 +248,13 @@ impl LocalDesk {
         })
     }
 
-    /// Unlocks a terminal for some minutes, as sudo does. `terminal` names it and its session.
+    /// Unlocks a terminal for some minutes, like sudo. `terminal` names it and its session.
     pub fn unlock(&self, actor: &Actor, passphrase: &str, terminal: &str) -> Result<Timestamp> {
         self.check(actor, Deed::Answer, "unlock a terminal")?;
         self.guess(actor, passphrase, Guess::Unlock { place: terminal })?;
         self.put_unlock(actor, terminal, "terminal.unlocked", unlocked(self.now()))
     }
 
-    /// Locks a terminal.
     pub fn lock(&self, actor: &Actor, terminal: &str) -> Result<()> {
         self.put_unlock(actor, terminal, "terminal.locked", self.now()).map(drop)
     }
@@ -276,15 +274,15 @@ impl LocalDesk {
         })
     }
 
-    /// Whether this person has unlocked this terminal.
+    /// True if this person has unlocked this terminal.
     pub fn is_unlocked(&self, name: &str, terminal: &str) -> Result<bool> {
         let until = self.read(|read| Ok(read.unlocked_until(self.space, name, terminal)?))?;
         Ok(until.is_some_and(|until| self.now() < until))
     }
 }
 
-/// Writes the credential of a run's agent. Whoever may start a run may give its agent a name: it is
-/// the weakest credential there is, and dies with the run.
+/// Stores the credential of a run's agent. An actor who may start a run may name its agent: the credential has the
+/// fewest permissions, and is revoked with the run.
 pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun) -> Result<()> {
     check_token_name(&run.agent)?;
     let token = Token {
@@ -305,8 +303,8 @@ pub(crate) fn add_run_token(batch: &mut Batch<'_, '_>, id: TokenId, run: &NewRun
     batch.add_token(&token)
 }
 
-/// Writes the credential of an agent that was spawned: the weakest there is, it dies with the agent.
-/// The same secret again is the same credential.
+/// Stores the credential of a managed agent: it has the fewest permissions and is revoked with the agent. The same
+/// secret again returns the same credential.
 pub(crate) fn add_agent_token(
     batch: &mut Batch<'_, '_>,
     id: TokenId,
@@ -352,8 +350,8 @@ fn check_may_mint(actor: &Actor) -> Result<()> {
     Ok(())
 }
 
-/// Whoever lets people in decides whose answers count. A program with an admin's token looks after the rest: else
-/// it would be one call away from any verdict.
+/// Checks that the actor is a person. An actor who admits people decides whose answers count; a program with an
+/// admin's token may do the other tasks of an admin, but would otherwise be one call away from any verdict.
 pub(crate) fn check_is_a_persons(actor: &Actor, what: &str) -> std::result::Result<(), Refusal> {
     if actor.role == Role::Human {
         return Ok(());
@@ -364,7 +362,7 @@ pub(crate) fn check_is_a_persons(actor: &Actor, what: &str) -> std::result::Resu
         .hint("a person who looks after the space does it, at a terminal outside of any agent"))
 }
 
-/// Who was sent away gets no credential by another way.
+/// Refuses a credential for a person who was removed, so that a token is no way around the removal.
 fn check_was_not_sent_away(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
     let kind = crate::SettingKind::Dismissed;
     let mark = ledger::setting(batch.write, batch.space, kind, name)?;
@@ -376,8 +374,9 @@ fn check_was_not_sent_away(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> 
         .into())
 }
 
-/// Nobody makes a credential for a person who is here already by their own doing: with it they would be two people,
-/// and fill a quorum of two alone. Whom one has brought in oneself, by a token and nothing else, one had before.
+/// Refuses a credential for another person who was admitted, or who has one from another creator: with it the actor
+/// could act as two people and fill a quorum of two alone. A person who only has tokens from the actor is no second
+/// person.
 fn check_is_own_or_new(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
     let actor = batch.actor;
     if actor.name == name {
@@ -400,7 +399,8 @@ fn check_is_own_or_new(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
         .into())
 }
 
-/// Lists show who asks by name: an agent of a person's name would be taken for them.
+/// Refuses an agent with the name of a person: lists show askers by name, and the agent would be mistaken for the
+/// person.
 fn check_is_no_persons_name(batch: &mut Batch<'_, '_>, name: &str) -> Result<()> {
     if batch.write.person(batch.space, name)?.is_none() {
         return Ok(());
@@ -410,7 +410,7 @@ fn check_is_no_persons_name(batch: &mut Batch<'_, '_>, name: &str) -> Result<()>
         .into())
 }
 
-/// What a credential is limited to, behind what it is.
+/// Returns the limits of a credential as text, to be appended to its role and name.
 pub fn scopes_in_words(scopes: Option<&BTreeSet<Deed>>) -> String {
     let names =
         |scopes: &BTreeSet<Deed>| scopes.iter().map(|deed| deed.as_str()).collect::<Vec<_>>();
@@ -436,27 +436,28 @@ fn token_named(found: Option<Token>, handle: &str) -> Result<Token> {
     Ok(found.ok_or_else(missing)?)
 }
 
-/// 256 bits behind the role's prefix.
+/// Returns a secret of 256 random bits with the prefix of a role.
 pub(crate) fn new_secret(world: &World, role: Role) -> String {
     secret_beginning(world, role.token_prefix())
 }
 
-/// How the secret of a browser's session begins.
+/// The prefix of a browser session's secret.
 const BROWSER_PREFIX: &str = "sayso_b_";
 
-/// The secret of a browser's session.
+/// Returns the secret of a browser session.
 pub(crate) fn new_browser_secret(world: &World) -> String {
     secret_beginning(world, BROWSER_PREFIX)
 }
 
-/// 256 bits of chance behind what they are for.
+/// Returns 256 random bits with a prefix.
 pub(crate) fn secret_beginning(world: &World, prefix: &str) -> String {
     let (high, low) = (world.chance(), world.chance());
     format!("{prefix}{high:032x}{low:032x}")
 }
 
-/// A browser sends its cookie to whatever answers at any port of a host. So what is in it counts in a browser,
-/// beside the word that only our own pages have, and nowhere else.
+/// Checks that a browser session's secret comes from a browser, and any other secret does not. Cookies are not scoped
+/// to a port, so any service on the host receives them: the secret of a cookie is valid in a browser only, beside the
+/// CSRF token.
 pub(crate) fn check_way(secret: &str, door: Door) -> Result<()> {
     let is_of_browser = secret.trim().starts_with(BROWSER_PREFIX);
     match is_of_browser == (door == Door::Web) {
@@ -465,12 +466,12 @@ pub(crate) fn check_way(secret: &str, door: Door) -> Result<()> {
     }
 }
 
-/// Until when a passphrase counts that was typed now.
+/// Returns the time until which a passphrase counts that was entered now.
 pub(crate) fn unlocked(now: Timestamp) -> Timestamp {
     now.plus_micros(UNLOCK_MICROS)
 }
 
-/// The hash of a passphrase somebody wants to have.
+/// Returns the hash of a new passphrase.
 pub(crate) fn passphrase_hash(new: &str) -> Result<String> {
     if new.chars().count() < PASSPHRASE_CHARS_MIN {
         let message = format!("the passphrase has fewer than {PASSPHRASE_CHARS_MIN} characters");
@@ -484,18 +485,18 @@ pub(crate) fn digest_of(secret: &str) -> String {
     Digest::of_bytes(secret.as_bytes()).as_str().to_owned()
 }
 
-/// What is shown once was shown to nobody.
+/// Returns the refusal for a secret that was created but whose response was lost.
 pub(crate) fn lost_secret(what: &str) -> Refusal {
     let message =
         format!("{what} was made, but its secret was lost on the way and is kept nowhere");
     Refusal::new(Code::Clash, message)
 }
 
-/// Why a token counts no more that once did.
+/// The refusals of a token that was valid once.
 const REVOKED: &str = "the token was revoked";
 const EXPIRED: &str = "the token has expired";
 
-/// Whether this is a no to a credential that was good once: whoever brings it guesses nothing.
+/// True if the token is known but revoked or expired; the login throttle does not count it as a guess.
 pub fn is_of_known_token(error: &Error) -> bool {
     let is_known = |no: &Refusal| [REVOKED, EXPIRED].contains(&no.message.as_str());
     matches!(error, Error::Refused(no) if no.code == Code::BadToken && is_known(no))

@@ -1,15 +1,15 @@
-//! The ignition text: what an agent is told at its start about asking, the rules, and waiting.
+//! Startup instructions ("ignition"): the text that tells a new agent how to ask, which rules hold, and how to wait.
 
 use crate::{Desk, Result};
 use sayso_core::{Actor, Threshold};
 use std::fmt::Write;
 
-/// The most rules that are told. The policy rules on all of them, told or not.
+/// The maximum number of rules in the text. The policy enforces all of them, listed or not.
 const RULES_MAX: usize = 40;
 
 impl Desk {
-    /// What an agent is told at its start. It never fails: one that cannot be told the rules is told
-    /// that, since they hold all the same.
+    /// Returns the startup instructions of an agent. It never fails: if the rules cannot be read, the text says so,
+    /// since they hold all the same.
     pub fn ignition(&self, actor: &Actor) -> String {
         let threshold = self.threshold_of(actor).unwrap_or(self.threshold());
         let mut text = format!(
@@ -42,7 +42,7 @@ impl Desk {
         text
     }
 
-    /// A task may ask for more questions than usual.
+    /// Returns the threshold that the actor's task asks for, if it raises the default.
     fn threshold_of(&self, actor: &Actor) -> Option<Threshold> {
         let task = self.task(actor.task?).ok()?.task;
         let asked = task.labels.iter().find_map(|label| label.strip_prefix("threshold:"));

@@ -1,8 +1,7 @@
-//! Carrying out what was ordered, on the machine it is for.
+//! Supervises managed agents on a machine: carries out the queued orders to start, restart and stop them.
 //!
-//! An order is taken under a lease, done under its mark, and settled together with what came of it.
-//! Who dies in between leaves an order that somebody else takes up, and a mark under which nothing is
-//! started twice.
+//! An order is claimed under a lease, executed under its mark, and settled together with its outcome. If the process
+//! dies in between, another one claims the order again, and the mark prevents a second start.
 
 use crate::lifecycle::{self, Order, Pending, Stationed, notice_id, past};
 use crate::{AgentSpec, Desk, Error, LocalDesk, RemoteDesk, Result, identity};
@@ -17,66 +16,64 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long whoever took an order is left alone with it. Taking longer does no harm: on one machine two
-/// under one mark come to one agent.
+/// The lease of a claimed order. Exceeding it does no harm: two starts under one mark on one machine lead to one
+/// agent.
 const LEASE_MICROS: i64 = 10_000_000;
 
-/// How often an order is tried.
+/// The maximum number of attempts at an order.
 const TRIES_MAX: u32 = 3;
 
-/// How long an agent gets to end by itself.
+/// The grace period of an agent that is being stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// An order that others carry out is looked at again after this long even if nothing woke us.
+/// The poll interval for an order that another process carries out.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What a process has at hand to keep agents on its machine.
+/// The environment in which a process supervises managed agents on its machine.
 #[derive(Debug, Clone)]
 pub struct Keeper {
-    /// What the machine is called.
     pub host: String,
-    /// Where what is needed to find agents again is kept.
+    /// The folder for the data by which agents are found again.
     pub home: PathBuf,
-    /// The folder of the space: where agents work, and where their folders are looked for.
+    /// The folder of the space: the working folder of agents, and the base of their relative folders.
     pub folder: PathBuf,
-    /// Where what they write is kept.
+    /// The folder for the agents' output.
     pub logs: PathBuf,
-    /// The environment of the process, of which agents get what they may have.
+    /// The environment of the process, of which agents get the variables they may have.
     pub environment: Vec<(String, String)>,
-    /// Patterns of names of variables that agents may have, too.
+    /// Patterns of additional variable names that agents may have.
     pub lets_through: Vec<String>,
-    /// Variables all agents get.
+    /// Variables that all agents get.
     pub variables: Vec<(String, String)>,
-    /// The agent this process belongs to, if it does: it carries out what that agent asked for, and
-    /// nothing for others. What is in its environment is not theirs to have.
+    /// The agent that this process belongs to, if it does: it carries out that agent's orders and no others, since
+    /// its environment must not pass to other agents.
     pub asker: Option<String>,
 }
 
-/// What came of an order.
+/// The outcome of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
-    /// Which.
     pub id: GateId,
-    /// Whether it was done. What was not may be tried again.
+    /// True if the order was carried out. One that was not may be retried.
     pub done: bool,
-    /// What, or why not.
+    /// The result or the reason for the failure, in words.
     pub what: String,
 }
 
-/// Why an order was not carried out.
+/// The reason for which an order was not carried out.
 enum Unable {
-    /// The world is not what it was: it can never be.
+    /// The order has become impossible.
     Never(String),
-    /// Something did not work that may work the next time.
+    /// A failure that a retry may solve.
     Now(String),
-    /// The same, but the one before was stopped.
+    /// The previous agent was stopped, but the new one failed to start; a retry may solve it.
     Halfway(String),
 }
 
 impl Desk {
-    /// Carries out everything that is to be done on this machine and that nobody else is at.
+    /// Carries out the orders for this machine that no other process holds.
     pub fn carry_out(&self, keeper: &Keeper) -> Result<Vec<Carried>> {
-        // Where the desk is elsewhere, those look after a machine who may run workers on it.
+        // With a remote desk, only a process that may run workers supervises agents.
         let is_ours =
             |desk: &RemoteDesk| keeper.asker.is_none() && desk.holder().may(Deed::Operate);
         if !self.remote().is_none_or(is_ours) {
@@ -92,7 +89,7 @@ impl Desk {
         Ok(carried)
     }
 
-    /// Where what an agent wrote is kept, the last time it ran here.
+    /// Returns the log of an agent's last run on this machine.
     pub fn log_of(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<PathBuf> {
         self.check(actor, Deed::Read, "read what other agents wrote")?;
         let log = match self.member(name)?.stationed {
@@ -103,21 +100,21 @@ impl Desk {
         Ok(log.ok_or_else(|| Refusal::new(Code::NotFound, none()))?)
     }
 
-    /// What is on the screen of an agent. Hostile: to be made harmless before it is shown.
+    /// Returns the content of an agent's terminal. Untrusted text: it must be sanitized before it is shown.
     pub fn screen(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<String> {
         self.check(actor, Deed::Read, "look at other agents")?;
         let at = keeper.here(name, self.running(name)?)?;
         Ok(keeper.stations().capture(&at.place).map_err(|error| out_of_reach(name, &error))?)
     }
 
-    /// What a person types to look at an agent; nothing for one without a screen.
+    /// Returns the command by which a person attaches to an agent's terminal; empty for an agent without one.
     pub fn attach(&self, actor: &Actor, keeper: &Keeper, name: &str) -> Result<Vec<String>> {
         self.check(actor, Deed::Answer, "type to other agents")?;
         let at = keeper.here(name, self.running(name)?)?;
         Ok(at.place.attach().unwrap_or_default())
     }
 
-    /// An agent that runs here, where, and as what.
+    /// Returns an agent that runs on this machine, with its specification.
     pub(crate) fn at_hand(&self, keeper: &Keeper, name: &str) -> Result<(Stationed, AgentSpec)> {
         let at = keeper.here(name, self.running(name)?)?;
         Ok((at, self.member(name)?.spec))
@@ -128,7 +125,7 @@ impl Desk {
         Ok(self.member(name)?.stationed.ok_or_else(none)?)
     }
 
-    /// Waits until an order is carried out, by us or by others, and says what came of it here.
+    /// Waits until an order is carried out, by this process or another, and returns the outcome if this process did.
     pub fn wait_for_order(
         &self,
         keeper: &Keeper,
@@ -137,7 +134,7 @@ impl Desk {
     ) -> Result<Option<Carried>> {
         let began = Instant::now();
         let mut last = None;
-        // Watch first, look second: a commit in between wakes us.
+        // Subscribe first, look second: a commit in between wakes us.
         let mut follower = self.follow()?;
         loop {
             last = self.carry_out(keeper)?.into_iter().find(|carried| carried.id == id).or(last);
@@ -152,7 +149,7 @@ impl Desk {
         }
     }
 
-    /// Whether an order is one for us, now.
+    /// True if this process may carry out the order now.
     fn is_for(&self, keeper: &Keeper, pending: &Pending) -> Result<bool> {
         let Order { host, asker, .. } = &pending.order;
         let is_here = host.as_ref().is_none_or(|host| *host == keeper.host);
@@ -160,7 +157,7 @@ impl Desk {
         if !is_here || !is_ours || pending.due_at > self.now() {
             return Ok(false);
         }
-        // Who would end with the agent cannot start it anew.
+        // A process that would end together with the agent cannot restart it.
         let agent = self.stationed(&pending.order.agent)?;
         Ok(agent.is_none_or(|agent| !keeper.is_part_of(agent.mark)))
     }
@@ -168,7 +165,7 @@ impl Desk {
     fn carry_out_one(&self, keeper: &Keeper, pending: &Pending) -> Result<Option<Carried>> {
         let order = &pending.order;
         let before = self.stationed(&order.agent)?;
-        // Whoever had it before us was only slow.
+        // The order was carried out already: the process that held it before was only slow.
         if before.as_ref().is_some_and(|agent| agent.mark == order.id) {
             return Ok(None);
         }
@@ -207,7 +204,7 @@ impl Desk {
         }
     }
 
-    /// Starts the agent, or finds the one that was started by this order.
+    /// Starts the agent, or finds the one that this order started.
     fn start(
         &self,
         keeper: &Keeper,
@@ -234,7 +231,7 @@ impl Desk {
         }))
     }
 
-    /// Writes down what came of an order, once.
+    /// Records the outcome of an order, once.
     fn settle(
         &self,
         keeper: &Keeper,
@@ -256,7 +253,7 @@ impl Desk {
         let is_noted = self.settle_order(&settled)?;
         match (is_noted, carried.done) {
             (true, true) => {}
-            // Nothing that was not done is to run.
+            // An agent of a failed order must not run.
             (true, false) => drop(keeper.stop(order.id)),
             (false, _) => self.undo(keeper, order, secret.as_deref())?,
         }
@@ -264,7 +261,7 @@ impl Desk {
         Ok(is_noted.then_some(carried))
     }
 
-    /// Somebody else settled it: noted the same, or took it back.
+    /// Another process settled the order: keeps the agent if that recorded the same, stops it if not.
     fn undo(&self, keeper: &Keeper, order: &Order, secret: Option<&str>) -> Result<()> {
         let is_noted = |agent: Stationed| agent.mark == order.id;
         if self.stationed(&order.agent)?.is_some_and(is_noted) {
@@ -275,27 +272,26 @@ impl Desk {
     }
 }
 
-/// What came of an order, to be written down.
+/// The outcome of an order, as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
-    /// Which.
     pub order: Order,
-    /// Whether it was done.
+    /// True if the order was carried out.
     pub done: bool,
-    /// What, or why not.
+    /// The result or the reason for the failure, in words.
     pub what: String,
-    /// Whether another agent runs now than before, or none.
+    /// True if another agent than before runs now, or none.
     pub is_changed: bool,
-    /// Where the one before ran.
+    /// The agent that ran before.
     pub before: Option<Stationed>,
-    /// Where the one after runs.
+    /// The agent that runs afterwards.
     pub after: Option<Stationed>,
-    /// The credential of one that did not come to be.
+    /// The credential of an agent that was not started.
     pub secret: Option<String>,
 }
 
 impl LocalDesk {
-    /// Takes an order for a machine, if nobody is at it.
+    /// Claims an order for a machine under a lease, if no other process holds it.
     pub fn take_order(&self, host: &str, id: GateId) -> Result<bool> {
         let (id, channel) = (notice_id(id), lifecycle::channel(Some(host)));
         let now = self.now();
@@ -303,16 +299,16 @@ impl LocalDesk {
         Ok(self.store.write(move |write| write.claim_notice(&id, &channel, now, until))?)
     }
 
-    /// An order did not work; it is tried again later.
+    /// Records a failed attempt at an order; it is retried after a back-off.
     pub fn put_off_order(&self, id: GateId, attempts: u32, why: &str) -> Result<()> {
         self.put_off_notice(&notice_id(id), attempts, why)
     }
 
-    /// Gives an agent that is about to start a credential of its own; the one it has, if it has one.
+    /// Issues a credential to an agent that is about to start, or finds the one that was issued before.
     pub fn admit_agent(&self, order: &Order, secret: &str) -> Result<TokenId> {
         let (id, order, secret) = (self.new_token_id(), order.clone(), secret.to_owned());
         self.submit(&self.keeper(), move |batch| {
-            // What was approved counts, not what whoever carries it out says of it.
+            // The approved order counts, not the copy that the caller passed.
             let Some(order) = lifecycle::order(batch.write, order.id)? else {
                 let message = format!("order {} is not to be carried out any more", order.id);
                 return Err(Refusal::new(Code::WrongState, message).into());
@@ -321,7 +317,7 @@ impl LocalDesk {
         })
     }
 
-    /// Writes down what came of an order. Whether this was the first to say so.
+    /// Records the outcome of an order. Returns false if it was recorded before.
     pub fn settle_order(&self, settled: &Settled) -> Result<bool> {
         let settled = settled.clone();
         self.submit(&self.keeper(), move |batch| {
@@ -349,7 +345,7 @@ impl LocalDesk {
         })
     }
 
-    /// Ends the credential of an agent that did not come to be.
+    /// Revokes the credential of an agent that was not started.
     pub fn dismiss_agent(&self, secret: &str) -> Result<()> {
         let secret = secret.to_owned();
         self.submit(&self.keeper(), move |batch| {
@@ -360,12 +356,12 @@ impl LocalDesk {
         })
     }
 
-    /// Where an agent runs.
+    /// Returns the machine and session in which an agent runs.
     pub fn stationed(&self, agent: &str) -> Result<Option<Stationed>> {
         self.read(|read| lifecycle::stationed(read, self.space, agent))
     }
 
-    /// Notes that a line was typed to an agent.
+    /// Records that a line was typed to an agent.
     pub fn note_nudge(&self, actor: &Actor, name: &str, text: &str) -> Result<()> {
         let (name, text) = (name.to_owned(), text.to_owned());
         self.submit(actor, move |batch| {
@@ -375,19 +371,19 @@ impl LocalDesk {
         })
     }
 
-    /// Who carries out orders, in the audit.
+    /// Returns the actor that carries out orders in the audit log.
     pub(crate) fn keeper(&self) -> Actor {
         Actor::new(Role::Service, "keeper", Proof::None, self.level(), Door::Worker)
     }
 }
 
 impl Keeper {
-    /// What the machine calls itself.
+    /// Returns the host name of this machine.
     pub fn machine() -> String {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
-    /// The agents of this machine.
+    /// Returns the agent sessions of this machine.
     pub fn stations(&self) -> Stations {
         Stations::new(&self.home, self.variable("PATH").unwrap_or_default())
     }
@@ -396,7 +392,7 @@ impl Keeper {
         self.logs.join(format!("{}{id}.log", log_start(agent)))
     }
 
-    /// The newest log of an agent: ids are in order of time.
+    /// Returns the newest log of an agent: ids are in order of time.
     fn last_log(&self, agent: &str) -> Option<PathBuf> {
         let start = log_start(agent);
         let names = std::fs::read_dir(&self.logs).ok()?.flatten().map(|entry| entry.file_name());
@@ -408,7 +404,7 @@ impl Keeper {
         Some(self.logs.join(last))
     }
 
-    /// Where an agent runs, if that is on this machine.
+    /// Returns the running agent if it is on this machine, or refuses.
     fn here(&self, agent: &str, at: Stationed) -> Result<Stationed> {
         if at.host == self.host {
             return Ok(at);
@@ -417,7 +413,7 @@ impl Keeper {
         Err(Refusal::new(Code::WrongState, message).hint("look at it there").into())
     }
 
-    /// Whether the agent runs; what cannot be looked at from here is nothing.
+    /// True if the agent runs; none if it is on another machine.
     pub fn is_alive(&self, agent: &Stationed) -> Option<bool> {
         (agent.host == self.host).then(|| self.stations().is_alive(&agent.place).unwrap_or(false))
     }
@@ -446,7 +442,7 @@ impl Keeper {
         self.stations().stop(&mark.to_string(), GRACE).map_err(unable)
     }
 
-    /// What an agent may have of ours, and its own credential.
+    /// Returns the environment of an agent: the variables of ours that it may have, and its own credential.
     fn variables_of(&self, program: &str, secret: &str) -> Vec<(String, String)> {
         let name = Path::new(program).file_name().unwrap_or_default();
         let known = Adapter::ALL.into_iter().find(|adapter| name == adapter.program());
@@ -457,8 +453,8 @@ impl Keeper {
         ours.chain(self.variables.iter().cloned()).chain(own).collect()
     }
 
-    /// The secret of the agent of an order. It is kept until the agent is known to run: whoever takes the
-    /// order up after a crash must not give it another one than it has.
+    /// Returns the secret of the agent of an order. It is kept until the agent is known to run: a process that
+    /// resumes the order after a crash must not issue another one.
     fn secret(&self, id: GateId, new: &str) -> io::Result<String> {
         for folder in [&self.home, &self.logs] {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -468,7 +464,7 @@ impl Keeper {
         let mut options = std::fs::OpenOptions::new();
         let mut draft = options.write(true).create(true).truncate(true).mode(0o600).open(&made)?;
         draft.write_all(new.as_bytes())?;
-        // Whole or not at all, and the first one stays.
+        // Created atomically, and the first one stays.
         let linked = std::fs::hard_link(&made, &file);
         std::fs::remove_file(&made)?;
         match linked {
@@ -482,11 +478,11 @@ impl Keeper {
     }
 
     fn forget_secret(&self, id: GateId) {
-        // There may be none.
+        // There may be no file.
         let _ = std::fs::remove_file(self.secret_file(id));
     }
 
-    /// Whether this process belongs to the agent of this mark.
+    /// True if this process belongs to the agent of this mark.
     fn is_part_of(&self, mark: GateId) -> bool {
         self.variable(MARK) == Some(&mark.to_string())
     }

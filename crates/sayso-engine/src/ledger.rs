@@ -1,5 +1,5 @@
-//! What governs is in the log: credentials, people and what is set are written as events with each change, and
-//! what is read of them is compared with those events before anything rests on it.
+//! Event log of credentials, people and settings: each change writes an event, and each row is compared with its
+//! events before a decision relies on it.
 
 use crate::batch::Batch;
 use crate::load::{check_covers, check_is_covered, event, tampered};
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The event with which a credential was made.
+/// The event that created a credential.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Minting {
     event: String,
     token: Token,
-    /// The digest of what is kept of the secret.
+    /// The digest of the stored hash of the secret.
     secret: Digest,
 }
 
@@ -36,22 +36,21 @@ impl Minting {
         self.token.run
     }
 
-    /// Whether a row is what was made, apart from its end.
+    /// True if a row equals the credential that was created, apart from its revocation.
     pub(crate) fn is_of(&self, token: &Token) -> bool {
         *self == Self::with_secret(token)
     }
 }
 
-/// What the log says of a person.
+/// The state of a person according to the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PersonLog {
-    /// Whether they are let in, and look after the space.
+    /// Set if the person is admitted; true for an admin.
     pub(crate) admin: Option<bool>,
-    /// The digest of what is kept of their passphrase.
+    /// The digest of the stored passphrase hash.
     pub(crate) passphrase: Option<Digest>,
 }
 
-/// An event of a person's stream.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum PersonEvent {
@@ -72,7 +71,7 @@ enum PersonEvent {
 }
 
 impl PersonLog {
-    /// What the events of a stream make.
+    /// Folds the events of a person's stream.
     pub(crate) fn of(rows: &[EventRow]) -> Result<Self> {
         let mut log = Self::default();
         for row in rows {
@@ -88,7 +87,7 @@ impl PersonLog {
         Ok(log)
     }
 
-    /// Whether this is what is kept of their passphrase.
+    /// True if this is the stored passphrase hash.
     pub(crate) fn has_passphrase(&self, hash: &str) -> bool {
         self.passphrase.as_ref() == Some(&Digest::of_bytes(hash.as_bytes()))
     }
@@ -103,7 +102,7 @@ fn person_stream(space: SpaceId, name: &str) -> String {
 }
 
 impl Batch<'_, '_> {
-    /// Writes a credential, and the event that says which it is.
+    /// Stores a credential, and the event that created it.
     pub(crate) fn add_token(&mut self, token: &Token) -> Result<()> {
         self.record(&token_stream(token.id), 1, &Minting::with_secret(token))?;
         if token.role == Role::Human && token.launcher != token.name {
@@ -113,13 +112,13 @@ impl Batch<'_, '_> {
         Ok(self.write.add_token(token)?)
     }
 
-    /// Ends a credential.
+    /// Revokes a credential and records the event.
     pub(crate) fn revoke_token(&mut self, token: &Token) -> Result<()> {
         self.note_revocation(token)?;
         Ok(self.write.revoke_token(token.id, self.at)?)
     }
 
-    /// Ends the credential of this id.
+    /// Revokes the credential with this id.
     pub(crate) fn revoke_token_of(&mut self, id: TokenId) -> Result<()> {
         match self.write.token_by_id(self.space, id)? {
             Some(token) => self.revoke_token(&token),
@@ -127,7 +126,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Ends the credentials of a run.
+    /// Revokes the credentials of a run.
     pub(crate) fn revoke_tokens_of_run(&mut self, run: RunId) -> Result<()> {
         for token in self.write.tokens_of_run(run)? {
             self.note_revocation(&token)?;
@@ -135,7 +134,7 @@ impl Batch<'_, '_> {
         Ok(self.write.revoke_tokens_of(run, self.at)?)
     }
 
-    /// Ends every credential of an agent.
+    /// Revokes every credential of an agent.
     pub(crate) fn revoke_tokens_of_agent(&mut self, agent: &str) -> Result<()> {
         let all = self.write.tokens_of(self.space, agent)?;
         for token in all.iter().filter(|token| token.role == Role::Agent) {
@@ -148,7 +147,7 @@ impl Batch<'_, '_> {
         if token.revoked_at.is_some() {
             return Ok(());
         }
-        // The first word of an entry stands: this one is for those that say nothing else.
+        // Only the first subject of an entry takes effect: this one is for revocations without another.
         self.about("token.revoked", &token.handle, None, "");
         self.record_next(&token_stream(token.id), &json!({"event": "revoked"}))
     }
@@ -166,21 +165,21 @@ impl Batch<'_, '_> {
         Ok(self.write.use_invitation(hash, self.at)?)
     }
 
-    /// Lets a person in.
+    /// Admits a person and records the event.
     pub(crate) fn put_person(&mut self, known: &Known, by: &str) -> Result<()> {
         let joined = PersonEvent::Joined { is_admin: known.is_admin, by: Some(by.to_owned()) };
         self.record_next(&person_stream(self.space, &known.name), &joined)?;
         Ok(self.write.put_person(self.space, known)?)
     }
 
-    /// Sets what is kept of a person's passphrase.
+    /// Stores the hash of a person's passphrase.
     pub(crate) fn put_passphrase(&mut self, name: &str, hash: &str) -> Result<()> {
         let set = PersonEvent::PassphraseSet { hash: Digest::of_bytes(hash.as_bytes()) };
         self.record_next(&person_stream(self.space, name), &set)?;
         Ok(self.write.put_passphrase(self.space, name, hash)?)
     }
 
-    /// Lets a person in no more.
+    /// Removes a person and revokes their credentials.
     pub(crate) fn drop_person(&mut self, name: &str) -> Result<bool> {
         self.record_next(&person_stream(self.space, name), &PersonEvent::Dismissed)?;
         let all = self.write.tokens_of(self.space, name)?;
@@ -259,7 +258,7 @@ pub(crate) fn check_invitation_rows(invitation: &Invitation, rows: &[EventRow]) 
     }
 }
 
-/// A credential, if the log agrees with its row. One that an older version made is judged by the entry it left.
+/// Returns a credential if its row agrees with the log. One of an older version is checked against its audit entry.
 pub(crate) fn credential(
     read: &mut Read<'_>,
     hash: &str,
@@ -330,13 +329,14 @@ pub(crate) fn is_for(token: &Token, run: &Run) -> bool {
     is_run && is_agent && token.launcher == started.launcher && token.scopes.is_none()
 }
 
-/// Whether the words of an entry are about a credential of this role and holder.
+/// True if the reason of an entry names this role and holder.
 pub(crate) fn names(reason: &str, token: &Token) -> bool {
     let words = format!("{} for {}", token.role.as_str(), token.name);
     reason.strip_prefix(&words).is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
 }
 
-/// What the log says of a person, with each event checked; none where an older version let them in.
+/// Returns the state of a person according to the log, with each event verified; none if an older version admitted
+/// them.
 pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<Option<PersonLog>> {
     let rows = read.events(&person_stream(space, name))?;
     for row in &rows {
@@ -350,7 +350,7 @@ pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<
     is_told.then(|| PersonLog::of(&rows)).transpose()
 }
 
-/// Checks that a person's row and their passphrase are those of the log.
+/// Checks that a person's row and passphrase agree with the log.
 pub(crate) fn check_person(
     read: &mut Read<'_>,
     space: SpaceId,
@@ -369,7 +369,7 @@ pub(crate) fn check_person(
     Ok(())
 }
 
-/// Everything that is set, if the log agrees: none is missing, added or changed.
+/// Returns all settings, and checks against the log that none is missing, added or changed.
 pub(crate) fn settings(read: &mut Read<'_>, space: SpaceId) -> Result<Vec<Setting>> {
     let SettingRows { settings, events, entries } = read.setting_rows(space)?;
     let mut last: BTreeMap<&str, &EventRow> = BTreeMap::new();
@@ -393,7 +393,7 @@ pub(crate) fn settings(read: &mut Read<'_>, space: SpaceId) -> Result<Vec<Settin
     Ok(settings.into_iter().filter(|setting| setting.body.is_some()).collect())
 }
 
-/// One setting, also if it was taken away, if the log agrees.
+/// Returns one setting, also a removed one, if it agrees with the log.
 pub(crate) fn setting(
     read: &mut Read<'_>,
     space: SpaceId,
@@ -419,7 +419,7 @@ pub(crate) fn setting_stream(space: SpaceId, kind: &str, name: &str) -> String {
     format!("setting/{space}/{kind}/{name}")
 }
 
-/// Whether a row is what its last event made it.
+/// Checks that a row equals the result of its last event.
 pub(crate) fn check_setting(stream: &str, setting: &Setting, row: &EventRow) -> Result<()> {
     match body_set(row)? == setting.body && setting.set_at == row.at {
         true => Ok(()),
@@ -427,7 +427,7 @@ pub(crate) fn check_setting(stream: &str, setting: &Setting, row: &EventRow) -> 
     }
 }
 
-/// What an event of a setting set, if it did not take it away.
+/// Returns the body that an event set, or none if it removed the setting.
 pub(crate) fn body_set(row: &EventRow) -> Result<Option<String>> {
     let event: Value = event(row)?;
     Ok(event.get("body").and_then(Value::as_str).map(str::to_owned))

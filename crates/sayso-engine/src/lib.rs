@@ -1,8 +1,8 @@
-//! What is going on in sayso: the desk, the only place that writes, and what stands around it.
+//! The write service of sayso and its background work. The [`Desk`] is the only type that writes to the store.
 //!
-//! Every door builds the same commands and hands them to the [`Desk`]; nothing else appends to the
-//! log. The desk takes the time, loads what a decision stands on, lets the core decide, and writes
-//! events, views, deliveries, notices and the audit entry in one transaction.
+//! The CLI, HTTP API, pages, MCP server and hooks all build the same commands and hand them to the [`Desk`];
+//! nothing else appends to the log. The desk reads the clock, loads the state that a decision depends on, lets the
+//! core decide, and writes events, views, deliveries, notices and the audit entry in one transaction.
 
 mod address;
 mod addressees;

@@ -1,8 +1,9 @@
-//! Agents that live long: who may have them spawned, restarted and stopped, and what is then to be done.
+//! Lifecycle of managed (long-running) agents: permission to spawn, restart and stop them, and the queue of orders
+//! that follow.
 //!
-//! What may be done is an order in the outbox, written in the transaction of the yes. Whoever comes
-//! first on the right machine carries it out (see `keeper`), under a mark that stays the same. So a
-//! crash anywhere leads to one agent.
+//! A permitted action is an order in the outbox, written in the transaction of its approval. The first process that
+//! runs on the right machine carries it out (see `keeper`), under a mark that stays the same. So a crash at any
+//! point leads to one agent.
 
 use crate::batch::Batch;
 use crate::gates::{self, Ask};
@@ -19,91 +20,84 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// The channel of orders; behind it stands the machine, or nothing where any will do.
+/// The outbox channel of orders; its suffix is the host, or empty for any host.
 const CHANNEL: &str = "lifecycle@";
 
-/// The most orders that are looked at.
+/// The maximum number of orders that are read.
 const ORDERS_MAX: usize = 10_000;
 
-/// How many gates are looked at together.
+/// The page size for reading gates.
 const GATES_AT_ONCE: usize = 500;
 
-/// How much of a reason goes into a message.
+/// The maximum number of characters of a reason in a message.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// What came of a request.
+/// The outcome of a request for a lifecycle action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Requested {
-    /// It may be done: the order.
+    /// The action is permitted: the id of its order.
     Ordered(GateId),
-    /// A person is asked first.
+    /// The action is held until a person approves it.
     Held(Box<Gate>),
 }
 
-/// What is to be done to an agent.
+/// A queued lifecycle action for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// The gate it was approved at, or an id of its own. It is the mark of the agent it starts.
+    /// The gate at which it was approved, or an id of its own. It is the mark of the agent that it starts.
     pub id: GateId,
-    /// What is to be done.
     pub action: Action,
-    /// To which agent.
     pub agent: String,
-    /// What is started: what was shown to whoever said yes.
+    /// The specification to start: the one that was shown to the approver.
     pub spec: AgentSpec,
-    /// The machine it is done on; none is any.
+    /// The host on which it is carried out; none means any.
     pub host: Option<String>,
-    /// Who is told what came of it.
+    /// The agent that is told the outcome.
     pub asker: Option<String>,
-    /// The person who stands behind it.
+    /// The person responsible for it.
     pub launcher: String,
 }
 
-/// Where a spawned agent runs.
+/// A managed agent that runs, with its host, session and credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stationed {
-    /// Its mark: the order it was started by.
+    /// Its mark: the order that started it.
     pub mark: GateId,
-    /// The machine.
     pub host: String,
-    /// Where on it.
+    /// Its process or tmux session on the host.
     pub place: Where,
-    /// Where what it writes is kept.
+    /// The file with its output.
     pub log: PathBuf,
-    /// Its credential.
     pub token: TokenId,
-    /// When it was started.
+    /// The time at which it was started.
     pub since: Timestamp,
 }
 
 /// An order that was not carried out yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// What is to be done.
     pub order: Order,
-    /// When it may be taken.
+    /// The time from which it may be claimed.
     pub due_at: Timestamp,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// Why it did not work the last time.
+    /// The error of the last attempt.
     pub error: Option<String>,
 }
 
-/// An agent that can be spawned, and how it stands.
+/// A configured managed agent with its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// What people call it.
     pub name: String,
-    /// What it is.
     pub spec: AgentSpec,
-    /// Where it was started.
+    /// The running agent, if it was started.
     pub stationed: Option<Stationed>,
-    /// What is to be done to it.
+    /// The queued order for it, if there is one.
     pub pending: Option<Pending>,
 }
 
 impl Requested {
-    /// The order, or that a person is asked first, and where.
+    /// Returns the id of the order, or a refusal that names the gate at which a person is asked first.
     pub fn ordered(self) -> Result<GateId> {
         match self {
             Requested::Ordered(id) => Ok(id),
@@ -113,8 +107,8 @@ impl Requested {
 }
 
 impl LocalDesk {
-    /// Asks for an agent to be spawned, restarted or stopped. What a person wants at their own terminal
-    /// is their say-so; of everybody else the policy has its say.
+    /// Requests that an agent is spawned, restarted or stopped. A request by a person at their own terminal is
+    /// permitted; for all other actors the policy decides.
     pub fn request_lifecycle(
         &self,
         actor: &Actor,
@@ -126,7 +120,7 @@ impl LocalDesk {
         self.submit(actor, move |batch| request(batch, id, action, &agent, &reason))
     }
 
-    /// The agents that can be spawned, by name.
+    /// Returns the configured managed agents by name.
     pub fn members(&self) -> Result<Vec<Member>> {
         self.read(|read| {
             let rules = self.rules(read)?;
@@ -141,7 +135,7 @@ impl LocalDesk {
         })
     }
 
-    /// One of them.
+    /// Returns the managed agent of that name.
     pub fn member(&self, name: &str) -> Result<Member> {
         let mut all = self.members()?;
         let found = take(&mut all, |member| member.name == name);
@@ -149,9 +143,9 @@ impl LocalDesk {
         found.ok_or_else(|| known().into())
     }
 
-    /// An order that was not carried out yet.
+    /// Returns an order that was not carried out yet.
     pub fn pending(&self, id: GateId) -> Result<Option<Pending>> {
-        // Where no person was asked, the order has no gate, and only its maker knows its name.
+        // An order without a gate is known by its id to the process that made it, and to no other.
         if let Some(actor) = self.limited_reader()
             && let Some(gate) = self.stored_gate(id)?
             && !gates::may_read(actor, &gate)
@@ -163,14 +157,14 @@ impl LocalDesk {
         self.read(|read| Ok(read.notice_under_way(&name)?.and_then(pending)))
     }
 
-    /// Everything that is to be done.
+    /// Returns all queued orders.
     pub fn orders(&self) -> Result<Vec<Pending>> {
         self.read(|read| orders(read, self.space))
     }
 
-    /// Takes an agent away: what it asked and what was asked about it is withdrawn, its credentials end,
-    /// evidence stays. One that runs has to be stopped first; `force` gives it up, for a machine that is
-    /// gone.
+    /// Deletes a managed agent: its open gates and those about it are withdrawn, its credentials are revoked, and the
+    /// evidence stays. A running agent has to be stopped first; `force` gives it up, for a machine that does not
+    /// exist any more.
     pub fn delete_agent(&self, actor: &Actor, name: &str, reason: &str, force: bool) -> Result<()> {
         let (name, reason) = (name.to_owned(), reason.to_owned());
         self.submit(actor, move |batch| {
@@ -236,7 +230,7 @@ fn request(
     }
 }
 
-/// The open gate at which the caller has asked the same.
+/// Returns the open gate at which the caller has requested the same action.
 fn open_gate(batch: &mut Batch<'_, '_>, action: Action, agent: &str) -> Result<Option<Gate>> {
     let actor = batch.actor;
     let filter = GateFilter {
@@ -268,7 +262,7 @@ fn ask(batch: &mut Batch<'_, '_>, order: &Order, ruling: &Ruling, reason: &str) 
     gates::open(batch, &ask)
 }
 
-/// What would be started, as it is shown to people.
+/// Returns the specification to start as facts on a card.
 fn description(spec: &AgentSpec) -> Vec<Fact> {
     let AgentSpec { program, args, backend, host, folder, role, nudge } = spec;
     let words = Fact { name: "arguments".into(), value: json!(args), verified: true };
@@ -286,8 +280,8 @@ fn description(spec: &AgentSpec) -> Vec<Fact> {
     facts
 }
 
-/// Lets be done what was approved: the order is written with the yes. The world is looked at again; if
-/// it is not what was shown any more, nothing is done, and the asker is told.
+/// Issues the order of an approved request, in the transaction of the approval. The configuration is checked again;
+/// if it is not what was shown any more, nothing is done, and the asker is told.
 pub(crate) fn approve(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> {
     let Some(Held::Lifecycle { action, agent }) = &gate.opened.held else { return Ok(()) };
     match approved_order(batch, gate, *action, agent) {
@@ -324,7 +318,7 @@ fn approved_order(
     Ok(Order { id, action, agent, spec, host, asker, launcher })
 }
 
-/// The machine it is done on, if it can be done at all.
+/// Returns the host for the action, or refuses if the action is not possible.
 fn host_for(
     batch: &mut Batch<'_, '_>,
     action: Action,
@@ -347,8 +341,8 @@ fn host_for(
     Ok(Some(host))
 }
 
-/// What runs is not spawned, and what does not run is neither restarted nor stopped: who may do the one
-/// may not the other.
+/// Checks that a running agent is not spawned, and that one that does not run is neither restarted nor stopped:
+/// permission for one action is not permission for the other.
 pub(crate) fn check_is_possible(
     action: Action,
     agent: &str,
@@ -368,7 +362,7 @@ pub(crate) fn check_is_possible(
 }
 
 impl Order {
-    /// Orders what nobody has to be asked about.
+    /// Issues an order that needs no approval.
     fn issue(&self, batch: &mut Batch<'_, '_>, reason: &str) -> Result<Requested> {
         batch.about(&format!("agent.{}", self.action), &self.agent, None, reason);
         self.send(batch)?;
@@ -384,7 +378,7 @@ impl Order {
     }
 }
 
-/// Notes what became of an order, where it was asked about, and tells the asker.
+/// Records the outcome of an order on its gate, and tells the asker.
 pub(crate) fn note(
     batch: &mut Batch<'_, '_>,
     id: GateId,
@@ -401,8 +395,7 @@ pub(crate) fn note(
     messages::send(batch, asker, &format!("{about}{}.", shorten(what, REASON_CHARS_MAX)))
 }
 
-/// Withdraws what agents that are taken away have asked and what was asked about them. May refuse, so
-/// it comes before [`forget`].
+/// Withdraws the gates of a deleted agent and those about it. May refuse, so it comes before [`forget`].
 pub(crate) fn dismiss(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
     let is_given_up = batch.sets.iter().any(|setting| {
         let is_its = setting.kind == SettingKind::Station.as_str() && setting.name == agent;
@@ -444,14 +437,14 @@ fn withdraw_each(
     }
 }
 
-/// Ends the credentials of an agent that is taken away, and what was to be done to it.
+/// Revokes the credentials of a deleted agent, and cancels its orders.
 pub(crate) fn forget(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
     let why = why(&format!("agent {agent} was deleted"), reason);
     cancel(batch, &why, |order| order.agent == agent)?;
     batch.revoke_tokens_of_agent(agent)
 }
 
-/// Lets not be done what was ordered.
+/// Cancels queued orders.
 pub(crate) fn cancel(
     batch: &mut Batch<'_, '_>,
     why: &str,
@@ -466,7 +459,7 @@ pub(crate) fn cancel(
     Ok(())
 }
 
-/// Nobody could stop an agent of a space that is gone.
+/// Checks that no agent of a space runs: after the space is deleted it could not be stopped any more.
 pub(crate) fn check_none_runs(batch: &mut Batch<'_, '_>) -> Result<()> {
     let rules = batch.desk.rules(batch.write)?;
     let running: Vec<_> =
@@ -480,7 +473,7 @@ pub(crate) fn check_none_runs(batch: &mut Batch<'_, '_>) -> Result<()> {
     }
 }
 
-/// Where an agent runs.
+/// Reads the host and session in which an agent runs.
 pub(crate) fn stationed(
     read: &mut Read<'_>,
     space: sayso_core::SpaceId,
@@ -490,7 +483,7 @@ pub(crate) fn stationed(
     stationed_at(agent, setting.and_then(|setting| setting.body).as_deref())
 }
 
-/// The same, from what is set of it.
+/// Parses the setting that says where an agent runs.
 pub(crate) fn stationed_at(agent: &str, body: Option<&str>) -> Result<Option<Stationed>> {
     let Some(body) = body else { return Ok(None) };
     let unreadable =
@@ -498,7 +491,7 @@ pub(crate) fn stationed_at(agent: &str, body: Option<&str>) -> Result<Option<Sta
     Ok(Some(serde_json::from_str(body).map_err(unreadable)?))
 }
 
-/// Sets where an agent runs, or that it does not.
+/// Returns the setting that says where an agent runs, or that it does not.
 pub(crate) fn station(agent: &str, at: Option<&Stationed>) -> Change {
     let body = at.map(|at| serde_json::to_string(at).unwrap_or_default());
     change(SettingKind::Station, agent, body)
@@ -513,7 +506,7 @@ fn orders(read: &mut Read<'_>, space: sayso_core::SpaceId) -> Result<Vec<Pending
     Ok(all.into_iter().filter_map(pending).collect())
 }
 
-/// An order that was not carried out yet.
+/// Reads an order that was not carried out yet.
 pub(crate) fn order(read: &mut Read<'_>, id: GateId) -> Result<Option<Order>> {
     let under_way = read.notice_under_way(&notice_id(id))?;
     Ok(under_way.and_then(pending).map(|pending| pending.order))
@@ -522,7 +515,7 @@ pub(crate) fn order(read: &mut Read<'_>, id: GateId) -> Result<Option<Order>> {
 fn pending(under_way: UnderWay) -> Option<Pending> {
     let UnderWay { notice, due_at, error } = under_way;
     let order: Order = serde_json::from_str(&notice.body).ok()?;
-    // Whoever took it first on any machine goes on with it.
+    // The host in the channel wins: once a host has claimed the order, it stays there.
     let host = notice.channel.strip_prefix(CHANNEL).filter(|host| !host.is_empty());
     let order = Order { host: host.map(str::to_owned), ..order };
     Some(Pending { order, due_at, attempts: notice.attempts, error })
@@ -554,7 +547,7 @@ pub(crate) fn notice_id(id: GateId) -> String {
     format!("lifecycle/{id}")
 }
 
-/// What was done then.
+/// Returns the past participle of an action.
 pub(crate) const fn past(action: Action) -> &'static str {
     match action {
         Action::Spawn => "spawned",

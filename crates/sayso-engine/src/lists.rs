@@ -1,5 +1,6 @@
-//! Pages of the inbox. Open gates are read in blocks, each with the oldest of every asker first, put in order, folded by
-//! asker and cut. A page goes on in the next block, so no gate is beyond the last page, however many there are.
+//! Paging of the inbox. Open gates are read in blocks, each with the oldest gate of every asker first, then sorted,
+//! collapsed by asker and cut. A page continues in the next block, so every gate can be reached, however many there
+//! are.
 
 use crate::cards::{Asked, InboxFilter, behind_tasks, cards};
 use crate::{Crowd, LocalDesk, Result};
@@ -8,25 +9,25 @@ use sayso_core::{Actor, Deed, Kind, SpaceId, Timestamp};
 use sayso_store::{Page, Read};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// So many open gates are read and put in order at once.
+/// The number of open gates that are read and sorted at once.
 const BLOCK_MAX: usize = 10_000;
 
-/// So many cards are read at once, at least.
+/// The minimum number of cards per read.
 const AT_ONCE_MIN: usize = 20;
 
-/// So many cards are read only to be counted.
+/// The number of cards that are read only to be counted.
 const COUNTED_MAX: usize = 500;
 
-/// So many askers are named in one question to the database.
+/// The maximum number of askers in one query.
 const FULL_MAX: usize = 200;
 
-/// The open gates of a list, block by block.
+/// The open gates of a list, in blocks.
 pub(crate) struct Blocks<'a> {
     kinds: &'a [Kind],
     asker: Option<String>,
-    /// Each gate is a card of its own.
+    /// True if each gate is a card of its own.
     is_own: bool,
-    /// All of them, where they are one block.
+    /// All gates, if they fit into one block.
     all: Option<Page<Waiting>>,
     number: usize,
     is_many: bool,
@@ -59,7 +60,7 @@ impl<'a> Blocks<'a> {
         self.is_many
     }
 
-    /// The next block.
+    /// Reads the next block.
     pub(crate) fn next(&mut self, desk: &LocalDesk, read: &mut Read<'_>) -> Result<Page<Waiting>> {
         let mut block = match self.all.take() {
             Some(all) => all,
@@ -77,19 +78,19 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// A list of cards: for whom, and what is on it.
+/// A list of cards: the viewer, the filter and the limits.
 pub(crate) struct List<'a> {
     pub(crate) actor: &'a Actor,
     pub(crate) filter: &'a InboxFilter,
-    /// Cards that are put off until after this moment are left out.
+    /// Cards that are snoozed beyond this moment are left out.
     pub(crate) awake_at: Option<Timestamp>,
-    /// How many cards of one asker are listed; the others are counted.
+    /// The number of cards per asker that are listed; the others are counted.
     pub(crate) each_max: usize,
     pub(crate) bytes_max: Option<usize>,
 }
 
 impl List<'_> {
-    /// The part of a page that comes of one block, behind the last card of the page before.
+    /// Returns the part of a page that comes from one block, after the last card of the previous page.
     pub(crate) fn page(
         &self,
         read: &mut Read<'_>,
@@ -121,14 +122,14 @@ impl List<'_> {
     }
 }
 
-/// The cards of each asker that a list has, over all its blocks, and what it leaves out of them.
+/// The number of cards of each asker in a list, over all its blocks, and of those that are left out.
 #[derive(Default)]
 pub(crate) struct Crowds {
-    /// How many cards there are of each.
+    /// The number of cards by asker.
     counts: BTreeMap<String, usize>,
-    /// Those of whom not all were looked at.
+    /// The askers whose cards were not all read.
     uncounted: BTreeSet<String>,
-    /// How many gates of each were in the blocks so far.
+    /// The number of gates by asker in the blocks so far.
     read: HashMap<String, usize>,
 }
 
@@ -142,7 +143,7 @@ impl Crowds {
         }
     }
 
-    /// At most so many cards of one asker, in their order.
+    /// Keeps at most `each_max` cards of one asker, in their order.
     fn thin_out(&mut self, line: Vec<InLine>, each_max: usize) -> Vec<InLine> {
         let is_listed = |card: &InLine| {
             let count = self.counts.entry(card.asker.clone()).or_default();
@@ -153,7 +154,7 @@ impl Crowds {
         listed
     }
 
-    /// True if blocks that were not read yet hold gates of those alone of whom enough is listed.
+    /// True if all gates in unread blocks belong to askers who have reached their limit.
     pub(crate) fn is_all_that_is_left(
         &self,
         read: &mut Read<'_>,
@@ -171,8 +172,9 @@ impl Crowds {
         Ok(read.count_asked_by_others(space, kinds, &full)? == others)
     }
 
-    /// What is left out. With `unread`, gates in blocks that were not read count as well; where a list is of what waits for
-    /// some, it is not known whether these do.
+    /// Returns the number of cards left out by asker. With `unread`, gates in unread blocks are included; for a list
+    /// with an audience it is unknown whether these belong to it, so their asker only gets the mark that there may be
+    /// more.
     pub(crate) fn left_out(
         mut self,
         read: &mut Read<'_>,
@@ -201,14 +203,14 @@ impl Crowds {
     }
 }
 
-/// True if the texts of these cards are as long as a page may be.
+/// True if the text of these cards reaches the limit of a page.
 fn has_bytes(found: &[Asked], bytes_max: Option<usize>) -> bool {
     let text = |card: &Asked| card.gate.card.narrative.len() + card.gate.card.question.len();
     bytes_max.is_some_and(|most| found.iter().map(text).sum::<usize>() >= most)
 }
 
-/// The first cards of a line. Whom a gate waits for is known when it was read, so they are read in pieces
-/// until there are enough.
+/// Returns the first cards of a line that match the filter. The audience of a gate is only known after it was read,
+/// so the cards are read in chunks until there are enough.
 fn page_of(
     read: &mut Read<'_>,
     actor: &Actor,
@@ -223,7 +225,7 @@ fn page_of(
     let mut found = vec![];
     while found.len() <= limit && !line.is_empty() && !is_full(&found) {
         let missing = (limit + 1).saturating_sub(found.len()).max(AT_ONCE_MIN);
-        // Where bytes count, a few are read at a time.
+        // With a limit in bytes, the chunks are small.
         let missing = if bytes_max.is_some() { missing.min(3 * AT_ONCE_MIN) } else { missing };
         let (next, rest) = line.split_at(missing.min(line.len()));
         let next: Vec<_> = next.iter().collect();
@@ -235,12 +237,12 @@ fn page_of(
     Ok(Page { items: found, more })
 }
 
-/// A page of what waits for some, on which nobody's many hide those of others. What counts as many is what is
-/// wanted, and that shows when it was read.
+/// A page of cards for one audience with a limit per asker, so that the many cards of one asker do not hide those of
+/// others. The limit applies to matching cards, and a match is only known after the card was read.
 struct ThinPage {
     whose: Whose,
     each_max: usize,
-    /// Where in the line the page begins. What pages before it listed counts as well.
+    /// The position in the line at which the page begins. Cards listed by earlier pages count as well.
     from: usize,
     limit: usize,
     bytes_max: Option<usize>,

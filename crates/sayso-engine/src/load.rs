@@ -1,4 +1,5 @@
-//! Loading: what a decision stands on is folded from the log, never taken from a view.
+//! Loading of gates, tasks and flows for decisions: the state is folded from the event log, never taken from a view
+//! row.
 
 use crate::{Error, Result};
 use sayso_core::audit::{Mark, Sealed, Verifier};
@@ -9,7 +10,7 @@ use sayso_core::{Code, FlowId, GateId, Refusal, SpaceId, TaskId, Timestamp};
 use sayso_store::{EventRow, Read, ViewRow};
 use serde::de::DeserializeOwned;
 
-/// What happened to a task, in order.
+/// The events of a task with their times, in order.
 pub type History = Vec<(Timestamp, task::Event)>;
 
 pub(crate) fn gate_stream(id: GateId) -> String {
@@ -24,10 +25,10 @@ pub(crate) fn flow_stream(id: FlowId) -> String {
     format!("flow/{id}")
 }
 
-/// A gate with its version. Its events must make the row that lists are read from: where the two
-/// differ, one of them is damaged, and nothing is decided on either. One that has ended is also
-/// checked against the audit: an ending that was written into the database by hand is not acted on. It needs
-/// no transaction: events and row come together, and an entry of the audit never changes.
+/// Loads a gate with its version. Its events must result in the view row that lists are read from: if the two differ,
+/// one of them is damaged, and no decision relies on either. An ended gate is also checked against the audit, so an
+/// ending that was written into the database by hand has no effect. No transaction is needed: events and row are read
+/// in one statement, and an audit entry never changes.
 pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
     let kept = read.gate_rows(&gate_stream(id), id)?;
     let mut gate = None;
@@ -49,8 +50,8 @@ pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)
     Ok(gate)
 }
 
-/// Whether a row is what events made. It is, if it has the text we would write; a row of an older version may
-/// have another text for the same.
+/// True if a row equals the result of the events. Usually its text is identical; a row of an older version may have
+/// another text for the same gate.
 fn is_view(gate: Option<&(Gate, u64)>, view: Option<&ViewRow>) -> Result<bool> {
     let (Some((gate, version)), Some(view)) = (gate, view) else {
         return Ok(gate.is_none() && view.is_none());
@@ -59,8 +60,8 @@ fn is_view(gate: Option<&(Gate, u64)>, view: Option<&ViewRow>) -> Result<bool> {
     Ok(*version == view.version && (is_text || view.gate()? == *gate))
 }
 
-/// Checks a gate that was read from its row, for lists: the card is the one its digest names, and an
-/// ending is the one in the log.
+/// Checks a gate that was read from its row, for lists: its digest must match the card, and its ending must match the
+/// log.
 pub(crate) fn check_listed(read: &mut Read<'_>, listed: &Gate) -> Result<()> {
     let Gate { opened, card, revision, digest, .. } = listed;
     if opened.digest(card, *revision) != *digest {
@@ -72,7 +73,7 @@ pub(crate) fn check_listed(read: &mut Read<'_>, listed: &Gate) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a gate asks what its row says it asks. Rows from before say nothing.
+/// Checks that the dedup key of a row matches its gate. Rows of older versions have none.
 pub(crate) fn check_asks(gate: &Gate, named: Option<&str>) -> Result<()> {
     let asks = gate.same();
     match named.is_none_or(|named| asks.as_ref().is_some_and(|asks| asks.as_str() == named)) {
@@ -81,7 +82,7 @@ pub(crate) fn check_asks(gate: &Gate, named: Option<&str>) -> Result<()> {
     }
 }
 
-/// A task with its version.
+/// Loads a task with its version.
 pub(crate) fn task(read: &mut Read<'_>, id: TaskId) -> Result<Option<(Task, u64)>> {
     let rows = read.events(&task_stream(id))?;
     let mut task = None;
@@ -91,7 +92,7 @@ pub(crate) fn task(read: &mut Read<'_>, id: TaskId) -> Result<Option<(Task, u64)
     Ok(task.map(|task| (task, rows.len() as u64)))
 }
 
-/// A flow with its version.
+/// Loads a flow with its version.
 pub(crate) fn flow(read: &mut Read<'_>, id: FlowId) -> Result<Option<(Flow, u64)>> {
     let rows = read.events(&flow_stream(id))?;
     let mut flow = None;
@@ -101,20 +102,20 @@ pub(crate) fn flow(read: &mut Read<'_>, id: FlowId) -> Result<Option<(Flow, u64)
     Ok(flow.map(|flow| (flow, rows.len() as u64)))
 }
 
-/// What happened to a task.
+/// Loads the events of a task.
 pub(crate) fn task_history(read: &mut Read<'_>, id: TaskId) -> Result<History> {
     let rows = read.events(&task_stream(id))?;
     rows.iter().map(|row| Ok((row.at, event(row)?))).collect()
 }
 
-/// Reads an event. One of a kind that only a later version knows reads as `Unknown`; what is no
-/// event at all means that the log was tampered with.
+/// Parses an event. A kind that only a later version knows is parsed as `Unknown`; anything else that cannot be
+/// parsed means that the log was tampered with.
 pub(crate) fn event<T: DeserializeOwned>(row: &EventRow) -> Result<T> {
     serde_json::from_str(&row.body)
         .map_err(|e| tampered(&row.stream, &format!("event {} cannot be read: {e}", row.version)))
 }
 
-/// Whether the audit entry an event names is whole and covers it.
+/// Checks that the audit entry of an event is intact and covers it.
 pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventRow) -> Result<()> {
     let entry = read.audit_after(space, row.audit.saturating_sub(1), 1)?.into_iter().next();
     check_covers(space, entry.as_ref(), row)

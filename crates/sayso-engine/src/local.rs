@@ -1,4 +1,5 @@
-//! The desk of a store that is here: the only place that writes. Everything else asks it to.
+//! The desk of a local store, and the write path: each write loads, decides and commits in one transaction, and is
+//! retried after a conflict.
 
 use crate::batch::{Batch, REASON_CHARS_MAX, Trace};
 use crate::deadline::{CallDeadline, settled};
@@ -18,77 +19,78 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the desk looks again after somebody else wrote first.
+/// The number of attempts if another writer commits first.
 const ATTEMPTS_MAX: u32 = 5;
 
 /// So much of a name is in the entry of a refusal. Names that are taken are no longer.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Hears where a chain ended before a write and where it ends now.
+/// A callback with the heads of the hash chain before and after a write.
 pub type HeadKeeper = Arc<dyn Fn(&LocalDesk, &Head, &Head) + Send + Sync>;
 
-/// For how long it does. A store that takes longer to fail is not asked again while somebody waits.
+/// The time limit of retries on a store with a writer thread, so that a caller does not wait longer for a store that
+/// fails.
 const ATTEMPTS_FOR: Duration = Duration::from_secs(3);
 
-/// The desk of one space, with its store at hand. Clones share the store.
+/// The desk of one space with direct access to its store. Clones share the store.
 #[derive(Clone)]
 pub struct LocalDesk {
     pub(crate) store: Arc<Store>,
     pub(crate) world: World,
     pub(crate) space: SpaceId,
     pub(crate) space_name: String,
-    /// The channels by which people are told, besides those they named themselves.
+    /// The notification channels, besides those that people set for themselves.
     pub(crate) channels: Vec<Reach>,
-    /// How well this place is guarded.
+    /// The assurance level of the deployment.
     pub(crate) level: Level,
-    /// What holds in the space, as it was read last.
+    /// The settings of the space, cached since the last read.
     pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
-    /// How fast agents may ask here, if that is limited.
+    /// The rate limit of agents, if there is one.
     pub(crate) pace: Option<Arc<Pace>>,
-    /// How many bytes a page of a list has at most, where many are served at a time.
+    /// The maximum size of a page in bytes, for a server that answers many requests at once.
     pub(crate) page_bytes_max: Option<usize>,
-    /// How far the outbox was swept.
+    /// The position up to which the outbox was swept.
     pub(crate) swept: Arc<Mutex<String>>,
-    /// The call from elsewhere this desk is for, if it is for one.
+    /// The idempotency key of the remote call that this desk serves.
     pub(crate) errand: Option<Arc<Errand>>,
-    /// How long whoever called from elsewhere waits.
+    /// The deadline of the remote caller.
     pub(crate) deadline: Option<CallDeadline>,
-    /// Who keeps in mind where the chain ends, outside of the store.
+    /// The callback that records the head of the chain outside of the store.
     pub(crate) head_keeper: Option<HeadKeeper>,
-    /// Whether a person vouches for the clock.
+    /// True if a person confirmed the clock.
     pub(crate) accepts_clock: bool,
-    /// The actor this desk answers, where that was said.
+    /// The actor whose visibility applies, if one was set.
     pub(crate) reader: Option<Arc<Reader>>,
-    /// Credentials that were good when they were looked at last.
+    /// The cache of credentials that were valid when last read.
     pub(crate) remembered: Arc<Remembered>,
-    /// A credential that is checked with everything that is asked of this desk.
+    /// The cached credential that is re-validated in every transaction of this desk.
     pub(crate) shown: Option<Arc<Shown>>,
 }
 
 impl LocalDesk {
-    /// The space it writes in.
+    /// Returns the id of the space.
     pub fn space(&self) -> SpaceId {
         self.space
     }
 
-    /// What people call the space.
+    /// Returns the name of the space.
     pub fn space_name(&self) -> &str {
         &self.space_name
     }
 
-    /// Where it is kept.
+    /// Returns the location of the store.
     pub fn place(&self) -> &Place {
         self.store.place()
     }
 
-    /// The same desk, which says of itself that it is guarded this well.
+    /// Sets the assurance level that the desk reports.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// The same desk; this hears where the chain ends whenever something was written.
+    /// Sets the callback that is called with the head of the chain after each write.
     #[must_use]
     pub fn with_head_keeper(mut self, keeper: HeadKeeper) -> Self {
         self.head_keeper = Some(keeper);
@@ -102,7 +104,7 @@ impl LocalDesk {
         self
     }
 
-    /// Where the chain was at an entry; none if it does not reach that far.
+    /// Returns the head of the chain at an entry; none if the chain is shorter.
     pub fn head_at(&self, seq: u64) -> Result<Option<Head>> {
         let found =
             self.look(|read| Ok(read.audit_after(self.space, seq.saturating_sub(1), 1)?))?;
@@ -110,34 +112,34 @@ impl LocalDesk {
         Ok(found.map(|row| Head { seq, hash: row.hash }))
     }
 
-    /// Where the chain ends; none if nothing was written yet.
+    /// Returns the head of the chain; none if it is empty.
     pub fn last_head(&self) -> Result<Option<Head>> {
         let last = self.look(|read| Ok(read.audit_last(self.space, 1)?))?.pop();
         Ok(last.map(|row| Head { seq: row.seq, hash: row.hash }))
     }
 
-    /// How well this place is guarded. Whoever reaches the database directly could also write to it
-    /// directly, agents of the same user included: that is S0, whichever database it is.
+    /// Returns the assurance level of the deployment. A process that reads the database directly could also write to
+    /// it directly, agents of the same user included: that is S0 for any database.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Refuses a store that a later version brought up to date: this one writes nothing into it.
+    /// Refuses a store whose schema is newer: this version writes nothing into it.
     pub fn check_schema(&self) -> Result<()> {
         Ok(self.store.check_schema()?)
     }
 
-    /// What the database finds wrong with itself.
+    /// Returns the problems that the database's own integrity check finds.
     pub fn check_file(&self) -> Result<Vec<String>> {
         Ok(self.store.check_file()?)
     }
 
-    /// A new id for a gate.
+    /// Returns a new id for a gate.
     pub fn new_gate_id(&self) -> GateId {
         GateId::mint(self.world.now(), self.world.chance())
     }
 
-    /// A new id for a message.
+    /// Returns a new id for a message.
     pub fn new_message_id(&self) -> MessageId {
         MessageId::mint(self.world.now(), self.world.chance())
     }
@@ -146,25 +148,25 @@ impl LocalDesk {
         TokenId::mint(self.world.now(), self.world.chance())
     }
 
-    /// The time, as the desk sees it.
+    /// Returns the time of the desk's clock.
     pub fn now(&self) -> sayso_core::Timestamp {
         self.world.now()
     }
 
-    /// Runs `work` on one moment's view of the space.
+    /// Runs `work` on a consistent snapshot of the space.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
         let checked = |read: &mut Read<'_>| or_refused(self.with_credential(read, work));
         self.store.read(checked)?.map_err(Error::Refused)
     }
 
-    /// The same without a transaction, for one statement: see [`Store::look`].
+    /// Runs `work` without a transaction, for one statement: see [`Store::look`].
     pub(crate) fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
         let checked = |read: &mut Read<'_>| or_refused(self.with_credential(read, work));
         self.store.look(checked)?.map_err(Error::Refused)
     }
 
-    /// Load, decide, apply, append, as one. When somebody else wrote first, look again; when the
-    /// store went away at an unknown moment, look first whether it counted.
+    /// Runs load, decide, apply and append in one transaction. After a conflict it is retried; after a connection
+    /// loss at an unknown moment, the audit is checked first for an earlier commit.
     pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
@@ -173,7 +175,7 @@ impl LocalDesk {
         self.submit_foreseen(actor, Foresight::default(), work)
     }
 
-    /// The same, by somebody who knows what it is going to look at.
+    /// Writes like `submit`, with hints for the reads to prefetch.
     pub(crate) fn submit_foreseen<T, F>(
         &self,
         actor: &Actor,
@@ -260,7 +262,7 @@ impl LocalDesk {
                     Ok(Ok(()))
                 }
                 Err(Error::Store(error)) => Err(error),
-                // Nothing has been written yet: a batch writes when it is committed.
+                // Nothing has been written yet: a batch writes on commit only.
                 Err(Error::Refused(refusal)) => {
                     let (request, hold) = (batch.denied.take(), batch.hold.take());
                     request.iter().try_for_each(|row| write.add_request(desk.space, row))?;
@@ -281,7 +283,7 @@ impl LocalDesk {
         tried.value()
     }
 
-    /// Checks the caller's role before anything is read for them; what is refused is written down.
+    /// Checks the caller's permission before anything is read for them. A refusal is audited.
     pub(crate) fn check(&self, actor: &Actor, deed: Deed, what: &str) -> Result<()> {
         actor.check(deed, what).map_err(|refusal| {
             self.note_refusal(actor, &refusal);
@@ -289,10 +291,10 @@ impl LocalDesk {
         })
     }
 
-    /// Writes down that somebody tried what they may not do. It must not stand in the way of the
-    /// refusal itself, which holds even when it cannot be written.
+    /// Audits a refusal for lack of permission. A failure of that write is ignored, since the refusal holds even if
+    /// it cannot be recorded.
     pub fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
-        // A credential that has changed says nothing of whoever holds it: they come in anew.
+        // A changed credential says nothing about its holder, who has to authenticate again.
         let is_to_come_again = self.shown.as_ref().is_some_and(|shown| shown.has_changed());
         if !refusal.is_about_authority() || is_to_come_again {
             return;
@@ -306,7 +308,7 @@ impl LocalDesk {
             write.lock(space)?;
             let at = world.now();
             desk.check_clock(write, at)?;
-            // An agent that is refused all the time has entries enough.
+            // The rate limit also bounds the entries of an agent that is refused all the time.
             if !desk.may_note(write, &actor)? {
                 return Ok(());
             }
@@ -318,15 +320,16 @@ impl LocalDesk {
     }
 }
 
-/// What the last try would leave behind. The word that it counted may have been lost on its way, and
-/// not every command is harmless a second time: a note would be there twice.
+/// The record of the last attempt of a write, shared with the closure that may run more than once. If the commit's
+/// acknowledgement was lost, the retry finds out here whether the attempt was committed, since not every command may
+/// run twice: a note would be there twice.
 struct Tried<T> {
     last: Arc<Mutex<Last<T>>>,
-    /// Whether one of the tries so far may have counted.
+    /// True if one of the attempts so far may have been committed.
     is_open: Arc<AtomicBool>,
 }
 
-/// What the last try left, if it wrote anything, and what it came to.
+/// The commit mark of the last attempt, if it wrote anything, and its result.
 type Last<T> = Option<(Option<Trace>, T)>;
 
 impl<T> Tried<T> {
@@ -334,8 +337,8 @@ impl<T> Tried<T> {
         *self.last() = Some((trace, value));
     }
 
-    /// Whether the try before this one counted. The batch has its turn, so that nothing of that try
-    /// can still be under way.
+    /// True if the attempt before this one was committed. The batch holds the lock of the space, so that attempt
+    /// cannot still be running.
     fn has_counted(&self, batch: &mut Batch<'_, '_>) -> sayso_store::Result<bool> {
         let has_counted = match &*self.last() {
             Some((Some(trace), _)) => batch.has_left(trace)?,
@@ -345,7 +348,7 @@ impl<T> Tried<T> {
         Ok(has_counted)
     }
 
-    /// Notes that the last try may have counted.
+    /// Marks the last attempt as possibly committed.
     fn open(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
@@ -354,7 +357,7 @@ impl<T> Tried<T> {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Where the chain ended before and behind the last try, if that wrote anything.
+    /// Returns the heads of the chain before and after the last attempt, if it wrote anything.
     fn heads(&self) -> Option<[Head; 2]> {
         self.last().as_ref()?.0.as_ref().map(|trace| trace.heads().clone())
     }
@@ -366,7 +369,7 @@ impl<T> Tried<T> {
     }
 
     fn last(&self) -> MutexGuard<'_, Last<T>> {
-        // It is replaced as a whole or not at all.
+        // The value is replaced as a whole, so a poisoned lock is still consistent.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -383,13 +386,13 @@ impl<T> Default for Tried<T> {
     }
 }
 
-/// A lost race, or a connection lost at an unknown moment.
+/// True for errors that may be retried: a lost race, or a connection lost at an unknown moment.
 pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
     use sayso_store::Error::{Conflict, OutcomeUnknown, Unreachable};
     matches!(error, Conflict | Unreachable(_) | OutcomeUnknown(_))
 }
 
-/// To the store a refusal is a result like any other.
+/// Turns a refusal into a successful result of the store, so that it is neither retried nor reported as a failure.
 fn or_refused<T>(outcome: Result<T>) -> sayso_store::Result<std::result::Result<T, Refusal>> {
     match outcome {
         Ok(value) => Ok(Ok(value)),

@@ -1,4 +1,4 @@
-//! Messages to agents: durable, per agent, acknowledged.
+//! Messages to agents: durable, one mailbox per agent, acknowledged.
 
 use crate::batch::{Batch, not_found};
 use crate::sight::is_addressee;
@@ -11,13 +11,13 @@ use sayso_store::Handles;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// How much of a question is repeated with its answer.
+/// The maximum number of characters of a question that are repeated with its answer.
 const QUESTION_CHARS_MAX: usize = 100;
 
-/// Something an agent has not heard yet: a message, or how a question of its own ended.
+/// An unread item of an agent: a message, or the end of a gate it asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
-    /// What it is told, with who says so.
+    /// The text with its sender.
     pub text: String,
     what: What,
 }
@@ -29,7 +29,7 @@ enum What {
 }
 
 impl LocalDesk {
-    /// What an agent has not heard yet: answers first, then messages, each oldest first.
+    /// Returns the unread items of an agent: answers first, then messages, each oldest first.
     pub fn news(&self, actor: &Actor, limit: usize) -> Result<Vec<News>> {
         let gates =
             self.read(|read| Ok(read.deliveries_untold(self.space, &actor.name, limit)?))?;
@@ -54,8 +54,8 @@ impl LocalDesk {
         Ok(news)
     }
 
-    /// Notes that an agent has heard something. A yes to what is held is not used up by that; any other
-    /// answer is taken now, and the same question again would be a new one.
+    /// Records that an agent has received an item. An approval of a held action is not used up by that; each other
+    /// answer is acknowledged, and the same question again would be a new one.
     pub fn heard(&self, actor: &Actor, news: &News) -> Result<()> {
         match &news.what {
             What::Message(id) => self.read_message(actor, &id.to_string()).map(drop),
@@ -66,7 +66,7 @@ impl LocalDesk {
         }
     }
 
-    /// Sends a message to an agent. The same id again is the same message.
+    /// Sends a message to an agent. Idempotent: the same id again is the same message.
     pub fn tell(&self, actor: &Actor, id: MessageId, to: &str, text: &str) -> Result<Message> {
         let (to, text) = (to.to_owned(), text.to_owned());
         self.submit(actor, move |batch| {
@@ -79,12 +79,12 @@ impl LocalDesk {
         })
     }
 
-    /// Notes that the agent read a message.
+    /// Records that the agent read a message.
     pub fn read_message(&self, actor: &Actor, name: &str) -> Result<Message> {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
             let found = batch.write.message(batch.space, &name)?;
-            // Another's message does not exist for those who may not read what others are told.
+            // Another agent's message does not exist for callers without permission to read it.
             let found = found.filter(|message| knows(batch.actor, message));
             let mut message = found.ok_or_else(|| not_found("message", &name))?;
             message.check_reader(batch.actor)?;
@@ -99,7 +99,7 @@ impl LocalDesk {
         })
     }
 
-    /// Messages, oldest first, behind a given one. An agent sees its own.
+    /// Returns messages after a given one, oldest first. An agent sees its own.
     pub fn messages(
         &self,
         actor: &Actor,
@@ -130,12 +130,12 @@ impl LocalDesk {
     }
 }
 
-/// Whether an actor may know of a message.
+/// True if the message is visible to the actor.
 fn knows(actor: &Actor, message: &Message) -> bool {
     actor.may(Deed::Read) || is_addressee(actor, &message.to)
 }
 
-/// How a gate ended, for whoever asked.
+/// Describes the end of a gate for its asker.
 fn ending_in_words(gate: &Gate) -> String {
     let how = match &gate.ending {
         Some(Ending::Answered { answer, by }) => {
@@ -159,7 +159,7 @@ fn ending_in_words(gate: &Gate) -> String {
     format!("Gate {} ({question}) was {how}.{next}", gate.handle())
 }
 
-/// Tells an agent what came of something, in the same breath.
+/// Sends an outcome to an agent in the same transaction.
 pub(crate) fn send(batch: &mut Batch<'_, '_>, to: &str, text: &str) -> Result<()> {
     let id = batch.desk.new_message_id();
     write(batch, id, to, text).map(drop)
@@ -186,7 +186,7 @@ fn write(batch: &mut Batch<'_, '_>, id: MessageId, to: &str, text: &str) -> Resu
     Ok(message)
 }
 
-/// The same message again is a success without effect; another one needs an id of its own.
+/// Accepts the same message again without effect; another one needs an id of its own.
 fn same_again(message: Message, actor: &Actor, to: &str, text: &str) -> Result<Message> {
     let is_same = message.from == actor.name && message.to == to && message.text == text;
     match is_same {

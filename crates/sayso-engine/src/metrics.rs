@@ -1,4 +1,4 @@
-//! How asking and answering went: figures for people who look after a space.
+//! Statistics of a space for its people: gates asked, answered, rejected, and response times.
 
 use crate::policy::POLICY;
 use crate::{LocalDesk, Result};
@@ -7,99 +7,97 @@ use sayso_core::{Actor, Deed, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most gates that are looked at for one set of figures.
+/// The maximum number of gates that are evaluated.
 const GATES_MAX: usize = 10_000;
 
-/// So many stretches the course of time has.
+/// The number of intervals of the time series.
 const STRETCHES: usize = 48;
 
-/// So many rules are told apart.
+/// The maximum number of rules that are listed.
 const RULES_MAX: usize = 20;
 
-/// Where the ages of what waits part, in minutes.
+/// The bounds of the age classes of open gates, in minutes.
 const AGES_MINUTES: [u64; 3] = [10, 60, 24 * 60];
 
-/// How asking and answering went in a span of time.
+/// The statistics of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metrics {
-    /// From when.
+    /// The start of the period.
     pub since: Timestamp,
-    /// Until when.
+    /// The end of the period.
     pub until: Timestamp,
-    /// How many gates wait now.
+    /// The number of gates that are open now.
     pub open: u64,
-    /// How many were asked.
+    /// The number of gates that were asked.
     pub asked: u64,
-    /// How many people said yes to.
+    /// The number of approvals by people.
     pub approved: u64,
-    /// How many people gave a text, a choice or a form to.
+    /// The number of answers with a text, a choice or a form.
     #[serde(default)]
     pub answered: u64,
-    /// How many people said no to.
+    /// The number of rejections by people.
     pub rejected: u64,
-    /// How many people said yes to sooner than they can be read.
+    /// The number of approvals that came sooner than the card can be read.
     #[serde(default)]
     pub hasty: u64,
-    /// How many ended without an answer.
+    /// The number of gates that ended without an answer.
     pub unanswered: u64,
-    /// How long people took; none where nobody answered.
+    /// The response times; none without an answer.
     pub to_answer: Option<Spread>,
-    /// Whether there was more than is looked at: then these are the latest.
+    /// True if there were more gates than are evaluated: then these are the latest.
     pub is_cut: bool,
-    /// How it went in the course of that time, in stretches of the same length.
+    /// The time series of the period, in intervals of equal length.
     #[serde(default)]
     pub course: Vec<Stretch>,
-    /// What people said, by the rule that asked them; where no rule did, by the kind of gate.
+    /// The answers by the rule that asked for them, or by the kind of gate if no rule did.
     #[serde(default)]
     pub rules: Vec<OfRule>,
-    /// How many gates wait now, by how long they have: up to ten minutes, an hour, a day, and longer.
+    /// The number of open gates by age: up to ten minutes, an hour, a day, and longer.
     #[serde(default)]
     pub waiting: [u64; 4],
 }
 
-/// A stretch of time.
+/// One interval of the time series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// When it began.
+    /// The start of the interval.
     pub from: Timestamp,
-    /// How many were asked in it.
+    /// The number of gates asked in the interval.
     pub asked: u64,
-    /// How many people answered in it.
+    /// The number of answers in the interval.
     pub answered: u64,
-    /// How long they took; none where nobody answered.
+    /// The response times; none without an answer.
     pub to_answer: Option<Spread>,
 }
 
-/// What people said where one rule asked them.
+/// The answers to gates that one rule asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfRule {
     /// The rule, or the kind of gate.
     pub name: String,
-    /// Yeses.
     pub approved: u64,
-    /// Texts, choices and forms.
+    /// The number of texts, choices and forms.
     #[serde(default)]
     pub answered: u64,
-    /// Noes.
     pub rejected: u64,
-    /// Yeses that came sooner than what was asked can be read.
+    /// The number of approvals that came sooner than the card can be read.
     #[serde(default)]
     pub hasty: u64,
 }
 
-/// How long something took, in milliseconds.
+/// A distribution of durations, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Half of them took no longer.
+    /// The median.
     pub half_ms: u64,
-    /// Nine of ten took no longer.
+    /// The 90th percentile.
     pub most_ms: u64,
-    /// The longest.
+    /// The maximum.
     pub longest_ms: u64,
 }
 
 impl LocalDesk {
-    /// How asking and answering went since a moment.
+    /// Returns the statistics since a moment.
     pub fn metrics(&self, actor: &Actor, since: Timestamp) -> Result<Metrics> {
         self.check(actor, Deed::Read, "see the figures of a space")?;
         let until = self.now();
@@ -153,7 +151,7 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// How it went in the course of the time, and how long what waits has waited.
+    /// Adds the time series, the age classes and the answers by rule.
     fn over_time(mut self, ended: &[Gate], waiting: &[Timestamp]) -> Self {
         for since in waiting {
             let minutes = milliseconds(*since, self.until) / 60_000;
@@ -188,13 +186,13 @@ impl Metrics {
     }
 }
 
-/// What people said, by who asked them, the most asked first.
+/// Returns the answers by rule, the rule with most answers first.
 fn by_rule(ended: &[Gate]) -> Vec<OfRule> {
     let mut rules: BTreeMap<String, OfRule> = BTreeMap::new();
     for gate in ended {
         let Some((answer, _)) = gate.answer() else { continue };
         let rule = gate.card.facts.iter().find(|fact| fact.verified && fact.name == POLICY);
-        // Where the rule stands comes first, then what it says.
+        // The fact has the place of the rule first, then its text.
         let rule = rule.and_then(|fact| fact.value.as_str()?.split(": ").next());
         let rule = rule.map(str::to_owned);
         let name = rule.unwrap_or_else(|| format!("{} (no rule)", gate.opened.kind));
@@ -217,7 +215,7 @@ impl Spread {
     fn of(mut all: Vec<u64>) -> Option<Self> {
         all.sort_unstable();
         let longest_ms = *all.last()?;
-        // The smallest of them that this share took no longer than.
+        // The smallest duration that this share of all did not exceed.
         let share = |percent: usize| all[(all.len() * percent).div_ceil(100).max(1) - 1];
         Some(Self { half_ms: share(50), most_ms: share(90), longest_ms })
     }

@@ -1,5 +1,5 @@
-//! Notices: what people are to be told goes into the outbox with the decision it is about, once per
-//! person, channel and occasion; what nobody needs to hear any more is taken out with the answer.
+//! Notices (notifications to people): they go into the outbox in the transaction of the event they are about, once
+//! per person, channel and occasion; the answer removes those that are not needed any more.
 
 use crate::settings::Rules;
 use crate::{Away, LocalDesk, Person, Result, SettingKind};
@@ -14,52 +14,45 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How many notices of one gate are looked at.
+/// The maximum number of notices of one gate that are read.
 pub(crate) const OF_ONE_GATE_MAX: usize = 1_000;
 
-/// How much of a question stands in a notice: enough to know it, too little to hold a document.
+/// The maximum number of characters of a question in a notice: enough to know it, too little to hold a document.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// How much of a name stands in a notice.
+/// The maximum number of characters of a name in a notice.
 const NAME_CHARS_MAX: usize = 80;
 
-/// What a notice says: what waits, and nothing that decides. It is made when it is sent.
+/// The content of a notice: the request that waits, and nothing that decides. It is built when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoticeText {
-    /// The same whenever it is sent again, so that whoever hears it twice can tell.
+    /// The id; the same at each retry, so that the receiver can deduplicate.
     pub id: String,
-    /// Why; none is a test.
+    /// The reason; none for a test.
     pub occasion: Option<Occasion>,
-    /// Who is told; none is whoever is at the other end.
+    /// The recipient; none if the channel has no named recipient.
     pub to: Option<String>,
-    /// The space.
     pub space: String,
-    /// The gate.
     pub gate: Option<GateId>,
-    /// What people call it.
+    /// The handle of the gate.
     pub handle: String,
-    /// What sort of gate.
+    /// The kind of the gate.
     pub kind: String,
-    /// How bad it would be to be wrong.
     pub risk: Risk,
-    /// The escalation level.
     pub level: u32,
-    /// Counts the notices of that level.
+    /// The number of the reminder on that level.
     pub reminder: u32,
-    /// The question, made harmless and cut to one line.
+    /// The question, sanitized and cut to one line.
     pub title: String,
-    /// Who asked.
     pub asked_by: String,
-    /// When.
     pub asked_at: Timestamp,
-    /// When its time is over.
     pub deadline: Option<Timestamp>,
-    /// What silence means then.
+    /// The timeout action at the deadline.
     pub at_end: AtEnd,
 }
 
 impl NoticeText {
-    /// A notice that says only that it can be heard.
+    /// Builds a test notice.
     pub fn test(space: &str, by: &str, id: &str, at: Timestamp) -> Self {
         Self {
             id: short_id(id),
@@ -102,14 +95,14 @@ impl NoticeText {
     }
 }
 
-/// Names hold anything; an id in a header holds letters and digits.
+/// Hashes a key to letters and digits, for a header: names may hold any character.
 fn short_id(key: &str) -> String {
     let hex = Digest::of_bytes(key.as_bytes());
     let hex: String = hex.as_str().chars().filter(char::is_ascii_hexdigit).collect();
     format!("ntc_{}", hex.get(hex.len().saturating_sub(32)..).unwrap_or(&hex))
 }
 
-/// What the outbox keeps of a notice.
+/// The part of a notice that the outbox stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) gate: GateId,
@@ -127,13 +120,13 @@ impl About {
     fn notice(&self, space: SpaceId, channel: &str, what: &str) -> Option<Notice> {
         let body = serde_json::to_string(self).ok()?;
         let person = self.person.as_deref().unwrap_or_default();
-        // Channels have plain names, so the parts can be told apart whatever a person is called.
+        // Channels have plain names, so the parts can be told apart for every name of a person.
         let id = format!("{}/{what}/{channel}/{person}", self.gate);
         Some(Notice { id, space, channel: channel.into(), body, attempts: 0 })
     }
 }
 
-/// Writes what is to be told because of what was decided.
+/// Writes the notices that follow from a decision's effects.
 pub(crate) fn put<'g>(
     write: &mut Write<'_>,
     desk: &LocalDesk,
@@ -147,12 +140,12 @@ pub(crate) fn put<'g>(
             Effect::Notify { level, reminder, occasion } if gate.is_open() => {
                 let (level, reminder, occasion) = (*level, *reminder, *occasion);
                 let about = About { gate: *id, person: None, occasion, level, reminder };
-                // Another card is another thing to tell.
+                // A new revision of the card is a new notice.
                 let what = format!("notify/{revision}/{level}/{reminder}");
                 tell(write, desk, at, gate, &about, &what)?;
             }
-            // Of what has ended in the same breath there is nothing to tell; and the asker is not a
-            // person to notify: it has its delivery.
+            // A gate that ended in the same transaction needs no notice; and the asker is not a person to notify: it
+            // has its delivery.
             Effect::Notify { .. } | Effect::Deliver => {}
             Effect::Retract => retract(write, desk, at, *id)?,
         }
@@ -180,7 +173,7 @@ fn tell(
     Ok(())
 }
 
-/// What holds in the space. Where it cannot be read, a decision is not held up by whom to tell of it.
+/// Returns the rules of the space; none if they cannot be read, since unreadable rules must not block a decision.
 fn rules(write: &mut Write<'_>, desk: &LocalDesk) -> sayso_store::Result<Option<Arc<Rules>>> {
     match desk.rules(write) {
         Ok(rules) => Ok(Some(rules)),
@@ -189,7 +182,8 @@ fn rules(write: &mut Write<'_>, desk: &LocalDesk) -> sayso_store::Result<Option<
     }
 }
 
-/// Who was left alone in the night is told once in the morning, not once for each reminder.
+/// Drops earlier deferred notices: a person with quiet hours is notified once in the morning, not once for each
+/// reminder.
 fn overtake(
     write: &mut Write<'_>,
     notice: &Notice,
@@ -211,7 +205,8 @@ fn overtake(
     Ok(())
 }
 
-/// It is settled: nobody is told of it any more, and whoever was told hears that, if the channel is to.
+/// Drops the notices of a settled gate that were not sent, and notifies the earlier recipients that it is settled, if
+/// their channel is configured for that.
 fn retract(
     write: &mut Write<'_>,
     desk: &LocalDesk,
@@ -224,7 +219,7 @@ fn retract(
         if settled_at.is_none() {
             write.drop_notice(&notice.id, "settled before it was sent", at)?;
         }
-        // One that is being sent at this moment may have been heard.
+        // A notice that is being sent at this moment may have been delivered.
         let may_be_heard = match settled_at {
             Some(_) => error.is_none(),
             None => notice.attempts > 0,
@@ -256,8 +251,8 @@ impl Rules {
             .collect()
     }
 
-    /// Whether a person is told of a gate: they or somebody they stand in for are asked, and nobody
-    /// stands in for them.
+    /// True if a person is notified of a gate: they or a person whose deputy they are is asked, and they have no
+    /// deputy themselves.
     fn is_told(&self, person: &str, gate: &Gate, about: &About, at: Timestamp) -> bool {
         if self.one(SettingKind::Dismissed, person).is_some() {
             return false;
@@ -274,7 +269,7 @@ impl Rules {
         gate.voices(person, &stands_for).iter().any(|voice| asked.admits(voice))
     }
 
-    /// When somebody may be disturbed, from `at` on.
+    /// Returns the first time from `at` on at which the recipient is outside quiet hours and not absent.
     fn out_of_quiet(&self, person: Option<&str>, at: Timestamp) -> Timestamp {
         match person {
             Some(name) => {
@@ -287,35 +282,30 @@ impl Rules {
     }
 }
 
-/// A notice, and how far it has come.
+/// A notice with its delivery state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoticeState {
-    /// What receivers know it by.
+    /// The id that receivers see.
     pub id: String,
-    /// What it is about.
     pub gate: GateId,
-    /// What people call that.
+    /// The handle of the gate.
     pub handle: String,
-    /// Who is told; none is whoever is at the other end.
+    /// The recipient; none if the channel has no named recipient.
     pub person: Option<String>,
-    /// By which channel.
     pub channel: String,
-    /// Why.
     pub occasion: Occasion,
-    /// The escalation level.
     pub level: u32,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// Why it was not sent when it was tried last, or why it never will be.
+    /// The error of the last attempt, or the reason for which it will never be sent.
     pub error: Option<String>,
-    /// When it is tried next, while it is under way.
+    /// The time of the next attempt, while it is not settled.
     pub due_at: Option<Timestamp>,
-    /// When it was sent.
     pub sent_at: Option<Timestamp>,
 }
 
 impl LocalDesk {
-    /// Notices that are under way, those that are due first before the others.
+    /// Returns the unsettled notices, ordered by due time.
     pub fn notices(&self, actor: &Actor, limit: usize) -> Result<Vec<NoticeState>> {
         self.check(actor, Deed::Read, "see who is told of what")?;
         let rows = self.read(|read| Ok(read.notices_to_people(self.space, limit)?))?;
@@ -328,7 +318,7 @@ impl LocalDesk {
         Ok(states)
     }
 
-    /// Everything people were or are to be told of one gate.
+    /// Returns all notices of one gate, sent or not.
     pub fn told(&self, actor: &Actor, gate: GateId) -> Result<Vec<NoticeState>> {
         let gate = self.gate_for(actor, gate)?;
         let id = gate.opened.id.to_string();
@@ -340,7 +330,7 @@ impl LocalDesk {
         Ok(known.collect())
     }
 
-    /// What a notice says, as things stand. None when nobody needs to hear it any more.
+    /// Builds the present content of a notice. None if it is not needed any more.
     pub(crate) fn notice_text(&self, notice: &Notice) -> Result<Option<NoticeText>> {
         let Some(about) = About::read(notice) else { return Ok(None) };
         let gate = self.gate(about.gate)?;

@@ -1,11 +1,11 @@
-//! Nudges: an agent that lives in a terminal is told that there is something to hear. What is typed is
-//! always the same line; what people wrote stays where it is until the agent reads it.
+//! Nudges: types a line into the terminal of a managed agent that has unread messages or answers. The line is always
+//! the same; text of people stays in the store until the agent reads it.
 //!
-//! A nudge is a notice in the outbox, written with what there is to hear, under a key that stays the
-//! same. The keyboard is the last way: an agent that hears by a hook, by MCP or by `sayso messages` needs
-//! no nudge, and one with an open gate about a call gets none, since Enter at its client's menu would be
-//! a yes. What may not be typed now is held, and looked at again by whichever sayso runs next on the
-//! agent's machine. What was typed, and what never will be, is in the audit.
+//! A nudge is a notice in the outbox, written with the message or answer, under a key that stays the same. The
+//! keyboard is the last way: an agent that hears by a hook, by MCP or by `sayso messages` needs no nudge, and one
+//! with an open gate about a call gets none, since Enter at its client's menu would approve the call. A nudge that
+//! may not be typed now is held, and tried again by the next sayso process that runs on the agent's machine. Typed
+//! and withheld nudges are in the audit log.
 
 use crate::batch::Batch;
 use crate::{Desk, Error, Keeper, LocalDesk, Result, SettingKind, Stationed, lifecycle};
@@ -17,39 +17,39 @@ use sayso_store::{GateFilter, Notice, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The channel of nudges; behind it stands the machine.
+/// The outbox channel of nudges; its suffix is the host.
 const CHANNEL: &str = "nudge@";
 
-/// What is typed.
+/// The line that is typed.
 const LINE: &str =
     "sayso has news for you: read it with `sayso messages`, and gates you asked with `sayso show`.";
 
-/// How long whoever took a nudge is left alone with it.
+/// The lease of a claimed nudge.
 const LEASE_MICROS: i64 = 10_000_000;
 
-/// How often a nudge is tried where tmux itself fails. What it is about is not lost with it.
+/// The number of attempts when tmux itself fails. The message or answer is not lost with the nudge.
 const TRIES_MAX: u32 = 3;
 
-/// The longest pause before a nudge that is held is looked at again.
+/// The maximum back-off before a held nudge is tried again.
 const PAUSE_MICROS_MAX: i64 = 10_000_000;
 
-/// So many open gates of an agent are looked at. One with more is not typed to.
+/// The maximum number of an agent's open gates that are read. Nothing is typed to an agent with more.
 const GATES_MAX: usize = 200;
 
-/// How much of a screen is told, and of an error.
+/// The maximum number of characters of an error or reason.
 const WHY_CHARS_MAX: usize = 300;
 
-/// How many are looked at together.
+/// The maximum number of nudges claimed at once.
 const AT_ONCE: usize = 100;
 
-/// Who is to be nudged: this agent, as long as it is the one that was started then.
+/// The recipient of a nudge: this agent, as long as it is the one that was started then.
 #[derive(Serialize, Deserialize)]
 struct Nudge {
     agent: String,
     mark: GateId,
 }
 
-/// Notes that an agent is to be nudged, if it lives in a terminal. `about` names what there is to hear.
+/// Queues a nudge for an agent, if it runs in a terminal. `about` names the message or gate.
 pub(crate) fn nudge(batch: &mut Batch<'_, '_>, agent: &str, about: &str) -> Result<()> {
     let Some(at) = stationed(batch, agent)? else { return Ok(()) };
     if !matches!(at.place, Where::Tmux { .. }) {
@@ -63,8 +63,8 @@ pub(crate) fn nudge(batch: &mut Batch<'_, '_>, agent: &str, about: &str) -> Resu
     Ok(())
 }
 
-/// Where an agent runs, from what is kept of the settings. Rules that cannot be read keep nobody from hearing
-/// what there is to hear.
+/// Returns the session of an agent, from the cached settings. Unreadable rules must not keep an agent from its
+/// messages.
 fn stationed(batch: &mut Batch<'_, '_>, agent: &str) -> Result<Option<Stationed>> {
     match batch.desk.rules(batch.write) {
         Ok(rules) => lifecycle::stationed_at(agent, rules.one(SettingKind::Station, agent)),
@@ -73,7 +73,7 @@ fn stationed(batch: &mut Batch<'_, '_>, agent: &str) -> Result<Option<Stationed>
     }
 }
 
-/// The same for whoever asked, when its gate has ended by somebody else.
+/// Queues a nudge for the asker of a gate that another actor ended.
 pub(crate) fn nudge_asker(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> {
     let lineage = &gate.opened.lineage;
     match lineage.role == Role::Agent && !batch.actor.is_asker(lineage) {
@@ -82,7 +82,7 @@ pub(crate) fn nudge_asker(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> 
     }
 }
 
-/// A nudge that was taken, to be carried out.
+/// A claimed nudge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenNudge {
     id: String,
@@ -91,21 +91,21 @@ pub struct TakenNudge {
     mark: GateId,
 }
 
-/// The end of one try to carry out a nudge.
+/// The outcome of one attempt at a nudge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NudgeEnd {
     /// The line was typed and entered.
     Typed,
-    /// It may not be typed now. It is looked at again.
+    /// It may not be typed now. It is tried again.
     Held(String),
-    /// It could not be typed. It is tried again, a few times.
+    /// It could not be typed. It is retried a few times.
     Failed(String),
     /// It will not be typed.
     Withheld(String),
 }
 
 impl Desk {
-    /// Nudges the agents of this machine that there is something to hear for, each once.
+    /// Nudges the agents of this machine that have unread messages or answers, each once.
     pub fn carry_nudges(&self, keeper: &Keeper) -> Result<usize> {
         let mut agents: BTreeMap<(String, GateId), Vec<TakenNudge>> = BTreeMap::new();
         for nudge in self.claim_nudges(&keeper.host)? {
@@ -137,15 +137,15 @@ impl Desk {
         let outcome = keeper.stations().nudge(&at.place, &kind, LINE, &mut holds_back);
         Ok(match outcome {
             Ok(NudgeOutcome::Entered) => NudgeEnd::Typed,
-            // What its screen shows is for nobody who reads the outbox.
+            // The content of the agent's screen must not reach the readers of the outbox.
             Ok(NudgeOutcome::NotNow { why, .. }) => NudgeEnd::Held(why),
             Ok(NudgeOutcome::Never { why }) => NudgeEnd::Withheld(why),
             Err(error) => NudgeEnd::Failed(error.to_string()),
         })
     }
 
-    /// Types a person's line to an agent, under the same rules. No agent types to another: whoever types
-    /// may say anything.
+    /// Types a person's line to an agent, under the same rules. Agents may not type to other agents: the typist may
+    /// say anything.
     pub fn nudge(&self, actor: &Actor, keeper: &Keeper, name: &str, text: &str) -> Result<()> {
         self.check(actor, Deed::Read, "type to other agents")?;
         self.check(actor, Deed::Track, "type to agents")?;
@@ -163,7 +163,7 @@ impl Desk {
         }
     }
 
-    /// Why nothing may be typed to an agent now. A desk that cannot say so says no.
+    /// Returns the reason for which nothing may be typed to an agent now. Fails closed: an error is a reason.
     fn why_held_back(&self, agent: &str) -> Option<String> {
         self.nudge_held_back(agent)
             .unwrap_or_else(|error| Some(format!("its open gates cannot be read: {error}")))
@@ -178,13 +178,13 @@ fn not_at_prompt(name: &str, why: &str) -> Refusal {
 }
 
 impl LocalDesk {
-    /// Whether an agent is to be nudged, here or elsewhere.
+    /// True if a nudge is queued, for any machine.
     pub fn has_nudges(&self) -> Result<bool> {
         self.read(|read| Ok(!read.notices_under_way(self.space, CHANNEL, 1)?.is_empty()))
     }
 
-    /// Takes what agents of a machine are to be nudged for. What was heard meanwhile is settled, and what
-    /// is for an agent with an open gate about a call is held, in the same transaction.
+    /// Claims the nudges for agents of a machine. In the same transaction, nudges whose message was read meanwhile
+    /// are dropped, and those for an agent with an open gate about a call are held.
     pub fn claim_nudges(&self, host: &str) -> Result<Vec<TakenNudge>> {
         let channel = format!("{CHANNEL}{host}");
         let waits = self.read(|read| Ok(read.notices_under_way(self.space, &channel, 1)?))?;
@@ -204,12 +204,12 @@ impl LocalDesk {
         })
     }
 
-    /// Why nothing may be typed to an agent now, if so.
+    /// Returns the reason for which nothing may be typed to an agent now, or none.
     pub fn nudge_held_back(&self, agent: &str) -> Result<Option<String>> {
         self.read(|read| held_back(read, self.space, agent))
     }
 
-    /// Writes down the end of a try.
+    /// Records the outcome of an attempt.
     pub fn end_nudge(&self, nudge: &TakenNudge, end: &NudgeEnd) -> Result<()> {
         let (nudge, end) = (nudge.clone(), end.clone());
         self.submit(&self.keeper(), move |batch| {
@@ -228,7 +228,7 @@ impl LocalDesk {
     }
 }
 
-/// A nudge that was claimed, if it is to be tried now.
+/// Returns a claimed nudge if it is to be tried now; otherwise drops, withholds or holds it.
 fn sort_out(batch: &mut Batch<'_, '_>, notice: Notice) -> Result<Option<TakenNudge>> {
     let Notice { id, attempts, body, .. } = notice;
     let Ok(Nudge { agent, mark }) = serde_json::from_str(&body) else {
@@ -246,7 +246,7 @@ fn sort_out(batch: &mut Batch<'_, '_>, notice: Notice) -> Result<Option<TakenNud
     Ok(Some(TakenNudge { id, attempts, agent, mark }))
 }
 
-/// Whether the agent knows already what it is to be nudged for.
+/// True if the agent has already received the message or answer that the nudge is about.
 fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
     let Some((what, about)) = id.strip_prefix("nudge/").and_then(|id| id.split_once('/')) else {
         return Ok(false);
@@ -270,8 +270,8 @@ fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
     })
 }
 
-/// Why nothing may be typed to an agent: somebody is asked about a call of its own, so its client may
-/// stand at a menu whose answer that is.
+/// Returns a reason to type nothing to an agent: a gate about a call of its own is open, so its client may show a
+/// menu that the line would answer.
 fn held_back(
     read: &mut Read<'_>,
     space: sayso_core::SpaceId,
@@ -307,13 +307,13 @@ fn held_until(now: Timestamp, attempts: u32) -> Timestamp {
 fn withhold(batch: &mut Batch<'_, '_>, id: &str, agent: &str, why: &str) -> Result<()> {
     let why = shorten(&harmless_line(why), WHY_CHARS_MAX);
     let about = about_in_words(batch, id)?;
-    // Several of a batch have an entry each.
+    // Each nudge of a batch has an audit entry of its own.
     batch.begin_entry();
     batch.about("agent.nudge_withheld", agent, None, &format!("news of {about}: {why}"));
     Ok(batch.write.drop_notice(id, &why, batch.at)?)
 }
 
-/// What a nudge is about, as people call it.
+/// Returns the handle of the message or gate that a nudge is about.
 fn about_in_words(batch: &mut Batch<'_, '_>, id: &str) -> Result<String> {
     let about = id.strip_prefix("nudge/").unwrap_or(id).to_owned();
     let Some((what, id)) = about.split_once('/') else { return Ok(about) };

@@ -1,5 +1,5 @@
-//! Calling others over HTTP, under rules: every address a name leads to is judged before it is called,
-//! and what was judged is what is called; no proxy, no redirect; caps on time and size.
+//! An HTTP client for outgoing calls that guards against SSRF: every address that a name resolves to is checked, and
+//! exactly the checked address is called; no proxy, no redirect; limits on time and size.
 
 use crate::Reachable;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -10,35 +10,34 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
-/// The most addresses of one name that are looked at.
+/// The maximum number of addresses of one name.
 const ADDRESSES_MAX: usize = 16;
 
-/// The most that is read of an answer: its beginning says what went wrong.
+/// The maximum number of bytes read of a response: its beginning says what went wrong.
 const ANSWER_BYTES_MAX: u64 = 2_048;
 
-/// The largest head of an answer.
+/// The maximum size of the response headers.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Something to call others with.
+/// An HTTP client with checked destinations.
 #[derive(Debug, Clone)]
 pub struct Outbound {
     agent: ureq::Agent,
 }
 
-/// What was answered.
+/// The status and text of an HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replied {
-    /// The status.
     pub status: u16,
-    /// The beginning of what was said.
+    /// The beginning of the body of an error response.
     pub text: String,
 }
 
 impl Outbound {
-    /// Calls that may go so far, and take so long in all.
+    /// Creates a client for the given networks, with a timeout for the whole call.
     pub fn new(reach: Reachable, timeout: Duration) -> Self {
         let config = Config::builder()
-            // A proxy would look names up by itself, behind our back.
+            // A proxy would resolve names by itself, past our check.
             .proxy(None)
             .https_only(reach == Reachable::Public)
             .max_redirects(0)
@@ -53,7 +52,7 @@ impl Outbound {
         Self { agent }
     }
 
-    /// Posts JSON. An answer of any kind is an answer; everything else is an error in words.
+    /// Posts JSON. A response of any status is a result; all other failures are errors in words.
     pub fn post(&self, url: &str, headers: &[(&str, &str)], body: &str) -> Result<Replied, String> {
         let mut request = self.agent.post(url).content_type("application/json");
         for (name, value) in headers {
@@ -61,7 +60,7 @@ impl Outbound {
         }
         let mut answer = request.send(body).map_err(|error| in_words(&error))?;
         let status = answer.status().as_u16();
-        // What was said is for the eye; that it cannot be read changes nothing.
+        // The text is for display; an unreadable one changes nothing.
         let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let text = match status {
             200..=299 => String::new(),
@@ -71,7 +70,7 @@ impl Outbound {
     }
 }
 
-/// Never with the URL: there may be a secret in it.
+/// Describes an error, never with the URL: there may be a secret in it.
 fn in_words(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(what) => format!("no answer in time ({what})"),
@@ -84,8 +83,8 @@ fn in_words(error: &ureq::Error) -> String {
     }
 }
 
-/// Looks names up and judges what they lead to. One bad address spoils the name: which of them would be
-/// called is not ours to choose.
+/// Resolves names and checks the addresses. One forbidden address refuses the name: we do not choose which of them is
+/// called.
 #[derive(Debug)]
 struct Judging {
     reach: Reachable,
@@ -118,7 +117,7 @@ impl Resolver for Judging {
     }
 }
 
-/// A lookup cannot be broken off, so somebody else does it and may come too late.
+/// Resolves a name on a thread of its own with a timeout, since a lookup cannot be cancelled.
 fn look_up(host: String, port: u16, timeout: Duration) -> Option<std::io::Result<Vec<SocketAddr>>> {
     let (sender, found) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
@@ -132,7 +131,7 @@ fn look_up(host: String, port: u16, timeout: Duration) -> Option<std::io::Result
 mod tests {
     use super::*;
 
-    /// However a forbidden address is spelt: it is the address that is judged.
+    /// The check is on the address, for every spelling of it.
     #[test]
     fn what_is_near_is_not_called() {
         let public = Outbound::new(Reachable::Public, Duration::from_secs(5));

@@ -1,7 +1,7 @@
-//! The outbox: what the world is to be told, at least once, under a key that stays the same.
+//! The outbox: notifications that are delivered at least once, under an id that stays the same.
 //!
-//! A notice is claimed under a lease, sent, and then settled. A crash in between repeats it and
-//! never loses it; whoever receives it tells repetitions by the id.
+//! A notice is claimed under a lease, sent, and then settled. A crash in between repeats it and never loses it; the
+//! receiver deduplicates by the id.
 
 use crate::{LocalDesk, NoticeText, Result};
 use sayso_core::{Occasion, Timestamp};
@@ -9,43 +9,43 @@ use sayso_store::Write;
 use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 
-/// How long a claimed notice is left alone before somebody else may send it.
+/// The lease of a claimed notice: after it another process may send the notice.
 const LEASE_MICROS: i64 = 60_000_000;
 
-/// The longest pause between two tries.
+/// The maximum back-off between two attempts.
 const BACK_OFF_MICROS_MAX: i64 = 3_600_000_000;
 
-/// How often it is tried to say that something waits no more. What waits is tried for as long as it does.
+/// The number of attempts to notify that a request is settled. Notices of an open request are retried for as long as
+/// it is open.
 const SETTLED_TRIES_MAX: u32 = 5;
 
-/// How long a notice is kept after it was settled: long enough to look into what was told.
+/// The retention of settled notices: long enough to look into what was sent.
 const KEPT_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
-/// So many notices are looked at for old ones with each that is settled.
+/// The number of notices that are swept for old ones with each settlement.
 const SWEPT_AT_ONCE: usize = 50;
 
-/// How much of a stranger's error is kept.
+/// The maximum number of characters of a remote error that are kept.
 const ERROR_CHARS_MAX: usize = 300;
 
-/// A notice somebody has taken to send it.
+/// A notice that was claimed for sending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {
-    /// What it is settled by.
+    /// The id by which it is settled.
     pub key: String,
-    /// How often it was tried, this time included.
+    /// The number of attempts, this one included.
     pub attempts: u32,
-    /// What is said.
     pub text: NoticeText,
 }
 
 impl LocalDesk {
-    /// When the first notice on one of these channels is due.
+    /// Returns the time at which the first notice on one of these channels is due.
     pub fn next_notice(&self, channels: &[String]) -> Result<Option<Timestamp>> {
         let channels: Vec<_> = channels.iter().map(String::as_str).collect();
         self.read(|read| Ok(read.next_notice(self.space, &channels)?))
     }
 
-    /// Takes notices that are due on a channel. What nobody needs to hear any more is left out.
+    /// Claims notices that are due on a channel. Notices that are not needed any more are dropped.
     pub fn claim_notices(&self, channel: &str, limit: usize) -> Result<Vec<Dispatch>> {
         let (space, now) = (self.space, self.now());
         let (channel, lease) = (channel.to_owned(), now.plus_micros(LEASE_MICROS));
@@ -60,7 +60,7 @@ impl LocalDesk {
                     dispatches.push(Dispatch { key, attempts, text });
                 }
                 Ok(None) => self.drop_notice(&notice.id, "settled before it was sent")?,
-                // One that cannot be read is shown as failing and holds up no other.
+                // An unreadable notice is shown as failing and delays no other.
                 Err(error) => {
                     self.put_off_notice(&notice.id, notice.attempts, &error.to_string())?
                 }
@@ -69,14 +69,14 @@ impl LocalDesk {
         Ok(dispatches)
     }
 
-    /// A notice was sent.
+    /// Settles a notice that was sent.
     pub fn settle_notice(&self, key: &str) -> Result<()> {
         let (key, now) = (key.to_owned(), self.now());
         Ok(self.sweeping(move |write| write.settle_notice(&key, now))?)
     }
 
-    /// Settles something, and sweeps a piece of the outbox in the same breath: it grows by one and may shrink by
-    /// many, so what was told long ago does not pile up.
+    /// Settles a notice and sweeps a part of the outbox in the same transaction: it grows by one and may shrink by
+    /// many, so old notices do not pile up.
     fn sweeping(
         &self,
         settle: impl Fn(&mut Write<'_>) -> sayso_store::Result<()> + Send + 'static,
@@ -87,12 +87,12 @@ impl LocalDesk {
             settle(write)?;
             write.sweep_notices(&from, before, SWEPT_AT_ONCE)
         })?;
-        // At its end it begins anew.
+        // At the end of the outbox the sweep starts over.
         *self.swept.lock().unwrap_or_else(PoisonError::into_inner) = until.unwrap_or_default();
         Ok(())
     }
 
-    /// A notice could not be sent; the pause before the next try doubles each time.
+    /// Records a failed attempt at a notice; the back-off doubles each time.
     pub fn fail_notice(&self, dispatch: &Dispatch, error: &str) -> Result<()> {
         let error = sayso_core::text::shorten(error, ERROR_CHARS_MAX);
         let is_over = dispatch.text.occasion == Some(Occasion::Settled);

@@ -1,5 +1,5 @@
-//! The pace of agents: how many questions one of them may ask in a minute, and how much it may write. A server counts in
-//! memory. A command that ends soon has no memory, so it counts in the log, which every process sees.
+//! The rate limit of agents (token bucket): questions per minute, and writes per minute weighted by size. A server
+//! counts in memory. A short-lived command cannot, so it counts in the audit log, which every process sees.
 
 use crate::batch::Batch;
 use crate::{LocalDesk, Result};
@@ -10,31 +10,31 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// For so long it is told that an agent asked too fast.
+/// The time for which a refused agent is reported as too fast.
 const TOLD_MICROS: i64 = 10 * 60 * 1_000_000;
 
 const MINUTE_MICROS: i64 = 60 * 1_000_000;
 
-/// So many agents are counted at one time. Those whose buckets are full are forgotten first.
+/// The maximum number of agents that are counted at once. Those with full buckets are evicted first.
 const AGENTS_MAX: usize = 4_096;
 
-/// So many entries of the log are looked at where it is counted there.
+/// The maximum number of audit entries that are counted.
 const ENTRIES_MAX: usize = 2_000;
 
-/// What an entry says that counts as a question.
+/// The action of an audit entry that counts as a question.
 const ASKED: &str = "gate.opened";
 
 type Answer = std::result::Result<(), Refusal>;
 
-/// How fast agents ask and write, and how fast they may.
+/// The limits, and the counters of agents.
 pub(crate) struct Pace {
     asks: Option<RateLimit>,
     writes: Option<RateLimit>,
-    /// By agent. None where it is counted in the log.
+    /// The counters by agent. None if the audit log is counted.
     agents: Option<Mutex<HashMap<(SpaceId, String), Spending>>>,
 }
 
-/// What one agent has left.
+/// The token buckets of one agent.
 struct Spending {
     asks: Option<TokenBucket>,
     writes: Option<TokenBucket>,
@@ -42,7 +42,7 @@ struct Spending {
     refused_at: Option<Timestamp>,
 }
 
-/// What the pace needs of an entry of the log.
+/// The fields of an audit entry that are counted.
 #[derive(Deserialize)]
 struct Counted {
     at: Timestamp,
@@ -56,7 +56,7 @@ impl Pace {
         Self { asks, writes, agents: Some(Mutex::default()) }
     }
 
-    /// Takes a question out of an agent's bucket. The error is the number of seconds to wait.
+    /// Takes a question from an agent's bucket. The error is the number of seconds to wait.
     fn ask(&self, agents: &Agents, key: Key, now: Timestamp) -> std::result::Result<(), u32> {
         let Some(limit) = self.asks else { return Ok(()) };
         let mut agents = lock(agents);
@@ -75,7 +75,7 @@ impl Pace {
         ready
     }
 
-    /// Whether an agent may write. What it costs is known when it has been written.
+    /// Checks that an agent may write. The cost is only known after the write, and is spent then.
     fn may_write(&self, agents: &Agents, key: Key, now: Timestamp) -> std::result::Result<(), u32> {
         let Some(limit) = self.writes else { return Ok(()) };
         let mut agents = lock(agents);
@@ -128,8 +128,8 @@ fn lock(agents: &Agents) -> MutexGuard<'_, Counts> {
     agents.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts what an agent did in the last minute, as the log has it. The inner error is the number of seconds to wait.
-/// A space in which less happened than the agent may do is looked at by one row.
+/// Counts the entries of an agent in the last minute of the audit log. The inner error is the number of seconds to
+/// wait. A space with fewer entries than the limit is checked by reading one row.
 fn count_in_log(
     read: &mut Read<'_>,
     space: SpaceId,
@@ -140,7 +140,7 @@ fn count_in_log(
 ) -> sayso_store::Result<std::result::Result<(), u32>> {
     let most = usize::try_from(limit.per_minute.max(1)).unwrap_or(usize::MAX);
     let since = now.plus_micros(-MINUTE_MICROS);
-    // An entry that cannot be read is for `audit verify` to find.
+    // An entry that cannot be parsed is reported by `audit verify`.
     let entry = |body: &str| serde_json::from_str::<Counted>(body).ok();
     let back = read.audit_back(space, most)?;
     if back.and_then(|row| entry(&row.body)).is_none_or(|entry| entry.at <= since) {
@@ -161,7 +161,7 @@ fn count_in_log(
 }
 
 impl LocalDesk {
-    /// The same desk, at which an agent asks at most so many questions a minute, and writes at most so much.
+    /// Sets the limits of an agent's questions and writes per minute.
     pub fn with_pace(mut self, asks: Option<u32>, writes: Option<u32>) -> Self {
         let limit = |per_minute| RateLimit { per_minute };
         let (asks, writes) = (asks.map(limit), writes.map(limit));
@@ -173,13 +173,13 @@ impl LocalDesk {
         self
     }
 
-    /// Whose questions were refused lately because they came too fast, and how many.
+    /// Returns the agents that were refused lately for asking too fast, and the number of refusals.
     pub fn asked_too_fast(&self) -> Vec<(String, u64)> {
         self.pace.as_ref().map_or(vec![], |pace| pace.refused(self.space, self.now()))
     }
 
-    /// Whether the refusal of an agent is written down. It counts as a write, so that the log does not grow faster by
-    /// what is refused than by what is done.
+    /// True if the refusal of an agent is audited. It counts as a write, so that refusals do not grow the log faster
+    /// than writes do.
     pub(crate) fn may_note(&self, read: &mut Read<'_>, actor: &Actor) -> sayso_store::Result<bool> {
         let may = self.may_write(read, actor, self.now())?.is_ok();
         if may {
@@ -224,7 +224,7 @@ impl LocalDesk {
 }
 
 impl Batch<'_, '_> {
-    /// Refuses a question of an agent that asks too fast. Answers are never refused for that.
+    /// Refuses a question of an agent that asks too fast. Answers have no rate limit.
     pub(crate) fn check_ask_pace(&mut self) -> Result<()> {
         let (desk, actor, now) = (self.desk, self.actor, self.at);
         let Some(pace) = desk.pace.as_ref().filter(|_| actor.role == Role::Agent) else {
@@ -251,14 +251,15 @@ impl Batch<'_, '_> {
         })
     }
 
-    /// Refuses an agent that writes too much, before it has written anything. To the store a refusal is a result.
+    /// Refuses an agent that exceeds its write limit, before it has written anything. The refusal is a successful
+    /// result for the store.
     pub(crate) fn check_write_pace(&mut self) -> sayso_store::Result<Answer> {
         let (desk, actor, now) = (self.desk, self.actor, self.at);
         let taken = desk.may_write(self.write, actor, now)?;
         Ok(taken.map_err(|wait| too_many_writes(actor, wait)))
     }
 
-    /// Counts what is about to be written, and how long it is.
+    /// Spends the cost of the events that are about to be written.
     pub(crate) fn count_write(&self) {
         match self.text_written() {
             (0, _) => {}
@@ -303,11 +304,11 @@ mod tests {
             let all = seconds.flat_map(|at| std::iter::repeat_n(second(at), each));
             all.filter(|at| pace.ask(agents(&pace), (space, agent.into()), *at).is_ok()).count()
         };
-        // What it may ask at once, and then one each second.
+        // The burst that is allowed at once, and then one each second.
         assert_eq!(asks("eager", 0..60, 17), 60 + 59);
         assert_eq!(asks("calm", 0..60, 1), 60);
         assert_eq!(pace.refused(space, second(60)), [("eager".to_owned(), 60 * 17 - 119)]);
-        // It is over after a while, for whoever asks less and for whoever is told.
+        // After a while the agent may ask again, and is no longer reported.
         assert_eq!(asks("eager", 120..130, 1), 10);
         assert_eq!(pace.refused(space, second(60 + 11 * 60)), []);
     }

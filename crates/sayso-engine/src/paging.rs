@@ -1,15 +1,15 @@
-//! Pages that are bounded in bytes. A server answers many at a time, so what one of them gets must fit beside the
-//! others; whoever wants more goes on behind the page.
+//! Pages with a limit in bytes. A server answers many requests at once, so each page must fit beside the others; the
+//! client continues after the last item.
 
 use crate::Result;
 use sayso_store::Page;
 use serde::Serialize;
 
-/// How many rows are read first. Then it is known how long they are.
+/// The number of rows in the first read, which shows how long rows are.
 const FIRST: usize = 16;
 
-/// Reads a page in parts, until it has `limit` items or `bytes_max` bytes of text. Without a bound it is read at once.
-/// `read` goes on behind an item.
+/// Reads a page in chunks, until it has `limit` items or `bytes_max` bytes of text. Without a byte limit it is read
+/// at once. `read` continues after an item.
 pub(crate) fn bounded<T: Serialize>(
     bytes_max: Option<usize>,
     limit: usize,
@@ -29,7 +29,7 @@ pub(crate) fn bounded<T: Serialize>(
     }
 }
 
-/// How many rows are likely to fit.
+/// Estimates the number of rows that fit.
 fn rows_next(seen: usize, bytes: usize, bytes_max: usize) -> usize {
     match seen {
         0 => FIRST,
@@ -37,12 +37,12 @@ fn rows_next(seen: usize, bytes: usize, bytes_max: usize) -> usize {
     }
 }
 
-/// The length of an item as JSON.
+/// Returns the length of an item as JSON.
 fn text_bytes<T: Serialize>(item: &T) -> usize {
     let mut count = Count(0);
     match serde_json::to_writer(&mut count, item) {
         Ok(()) => count.0,
-        // What cannot be written is not sent either.
+        // An item that cannot be serialized is not sent either.
         Err(_) => 0,
     }
 }
@@ -65,8 +65,8 @@ impl std::io::Write for Count {
 mod tests {
     use super::*;
 
-    /// Reads a page of texts of these lengths; gives how many there are on it, whether there are more, and how often
-    /// it was read.
+    /// Reads a page of texts of these lengths. Returns the number of items on it, true if there are more, and the
+    /// number of reads.
     fn check(lens: &[usize], bytes_max: Option<usize>, limit: usize) -> (usize, bool, usize) {
         let all: Vec<(usize, String)> =
             lens.iter().enumerate().map(|(number, len)| (number, "x".repeat(*len))).collect();

@@ -1,5 +1,5 @@
-//! People who come from elsewhere: invited with a code that counts once, let in by their passphrase, and
-//! slowed down when they guess.
+//! Remote people: invited with a one-time code, logged in by a passphrase or passkey, and throttled (login back-off)
+//! when they guess.
 
 use crate::batch::{Batch, not_found};
 use crate::identity::{
@@ -19,45 +19,46 @@ use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey, Read};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a code lets somebody in.
+/// The lifetime of an invitation code.
 const CODE_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-/// How long a code lets a browser of the same person in.
+/// The lifetime of a code that logs in a browser of the same person.
 const ENTRY_MICROS: i64 = 10 * 60 * 1_000_000;
 
-/// What such a code is kept as.
+/// The purpose under which such a code is stored.
 const ENTRY: &str = "entry";
 
-/// How long a login counts.
+/// The lifetime of a login.
 const LOGIN_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 
-/// How many names a refusal shows.
+/// The number of names in a refusal.
 const NAMES_SHOWN_MAX: usize = 10;
 
-/// How many open gates are looked at for whom they wait.
+/// The number of open gates per read.
 const GATES_MAX: usize = 1_000;
 
 /// More people than this are in no list: names are asked for one by one where something rests on them.
 const PEOPLE_MAX: usize = 1_000_000;
 
-/// A hash of nothing anybody could type, so that a name that is not known takes as long as one that is.
+/// A hash that matches no passphrase: it is verified for an unknown name, so that the response takes as long as for a
+/// known one.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2F5c28gaGFzIG5vIG9uZQ$\
                       Y3OBZ6sRzS2Vd9sV4bYkXv3LQK0sWb1tP0b0l8ZcQxE";
 
-/// A code that was just made. It is shown once and kept nowhere.
+/// A code that was just created. It is returned once and stored only as a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invited {
-    /// What the person types.
+    /// The code that the person enters.
     pub code: String,
-    /// When it ends by itself.
+    /// The expiry of the code.
     pub expires_at: Timestamp,
 }
 
-/// Who is called what.
+/// The names in use: people and agents.
 pub(crate) struct Names {
-    /// People who were let in.
+    /// People who were admitted.
     pub(crate) people: BTreeSet<String>,
-    /// People who have a token, or of whom something is set.
+    /// People who have a token or a setting.
     others: BTreeSet<String>,
     agents: BTreeSet<String>,
 }
@@ -71,14 +72,15 @@ impl Names {
         self.agents.contains(name) && !self.is_person(name)
     }
 
-    /// Everybody there is, where people are known by name: somebody was let in. On a laptop nobody is.
+    /// Returns all people, in a space where people are known by name because at least one was admitted. On a
+    /// single-user machine there are none.
     pub(crate) fn all(&self) -> Option<BTreeSet<String>> {
         let all = || self.people.union(&self.others).cloned().collect();
         (!self.people.is_empty()).then(all)
     }
 
-    /// Whether this is somebody who can answer: never an agent, and where people are known by name, one of
-    /// them. What is for nobody would wait for nobody.
+    /// Checks that this is a person who can answer: never an agent, and in a space with admitted people one of them.
+    /// A gate for an unknown name would never be answered.
     pub(crate) fn check_can_answer(&self, name: &str) -> std::result::Result<(), Refusal> {
         if self.is_agent(name) {
             let message = format!("{name} is an agent, and no agent answers for a person");
@@ -99,21 +101,21 @@ impl Names {
     }
 }
 
-/// What came of sending somebody away.
+/// The result of removing a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissed {
-    /// Tokens they had made for others, which have ended with them: handle, role and name.
+    /// The tokens that the person had created for others, which were revoked as well: handle, role and name.
     pub ended: Vec<String>,
-    /// Those that go on, since an agent is at work with one.
+    /// Those that stay valid, since an agent is running with one.
     pub kept: Vec<String>,
-    /// The groups and policies that still name them.
+    /// The groups and policies that still name the person.
     pub named_in: Vec<String>,
-    /// Open gates that nobody is left to answer.
+    /// The open gates that no remaining person may answer.
     pub gates: Vec<String>,
 }
 
 impl LocalDesk {
-    /// Invites a person. Whoever looks after the space does this, or its owner at the store's own terminal.
+    /// Invites a person. An admin may do so, or the owner at the store's own terminal.
     pub fn invite(&self, actor: &Actor, name: &str, is_admin: bool) -> Result<Invited> {
         self.check(actor, Deed::Govern, "invite people")?;
         check_is_a_persons(actor, "let people in")
@@ -122,8 +124,8 @@ impl LocalDesk {
         self.make_invitation(actor, Some(name), is_admin)
     }
 
-    /// The code for whoever is to look after a space that nobody looks after yet, for the person who starts
-    /// its server. None if somebody does. All that were given out count until one of them was used.
+    /// Returns a code for the first admin of a space, for the person who starts its server. None if there is an
+    /// admin. All codes that were issued are valid until one of them is used.
     pub fn first_code(&self, actor: &Actor) -> Result<Option<Invited>> {
         if self.has_admin()? {
             return Ok(None);
@@ -166,8 +168,8 @@ impl LocalDesk {
         Ok(Invited { code, expires_at })
     }
 
-    /// Whether a person can be called this. Where a person and an agent had one name, the record could not say
-    /// which of the two it was.
+    /// Checks that a person can have this name. If a person and an agent had one name, the audit could not tell them
+    /// apart.
     fn check_person_name(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
         check_token_name(name)?;
         if name.contains('/') || !name.starts_with(char::is_alphanumeric) {
@@ -186,7 +188,7 @@ impl LocalDesk {
         }
     }
 
-    /// Who is called what in this space.
+    /// Returns the names of people and agents in this space.
     pub(crate) fn names(&self, read: &mut Read<'_>) -> Result<Names> {
         let people = read.people(self.space, PEOPLE_MAX)?;
         let people = people.into_iter().map(|known| known.name).collect();
@@ -201,7 +203,7 @@ impl LocalDesk {
         Ok(Names { people, others, agents })
     }
 
-    /// Lets somebody in by a code: they set their passphrase and are logged in. The code is used up.
+    /// Admits a person by an invitation code: sets the passphrase and logs them in. The code is used up.
     pub fn join(&self, code: &str, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
         let (code, name) = (digest_of(&normal(code)), name.to_owned());
         // Codes are long enough that nobody guesses one. A wrong one costs no hash, and leaves nothing behind.
@@ -245,7 +247,7 @@ impl LocalDesk {
         Ok(invitation)
     }
 
-    /// Logs a person in by their passphrase. `from` names the place they come from, such as an address.
+    /// Logs a person in by their passphrase. `from` names their origin, such as an address, for the throttle.
     pub fn log_in(
         &self,
         name: &str,
@@ -258,7 +260,7 @@ impl LocalDesk {
         let actor = self.person(name, Proof::Passphrase);
         self.guess(&actor, passphrase, Guess::LogIn { from }).map_err(|refused| {
             match refused.code() {
-                // Who is known here is nobody's business.
+                // The refusal does not reveal whether the name is known.
                 Code::Passphrase => bad_passphrase().into(),
                 _ => refused,
             }
@@ -270,19 +272,19 @@ impl LocalDesk {
         })
     }
 
-    /// Logs in a person who touched one of their passkeys.
+    /// Logs in a person who signed with one of their passkeys.
     pub fn log_in_by_touch(&self, passkey: &Passkey) -> Result<Minted> {
         let actor = self.person(&passkey.name, Proof::Presence);
         let (login, id) = (self.new_login(&passkey.name, LoginFor::Browser), passkey.id.clone());
         self.submit(&actor, move |batch| {
-            // It may have been taken away while it was touched.
+            // The passkey may have been removed while the person signed.
             batch.write.passkey(batch.space, &id)?.ok_or_else(bad_passkey)?;
             batch.about("person.logged_in", &batch.actor.name.clone(), None, "by passkey");
             login.write(batch)
         })
     }
 
-    /// Gives a person at their own terminal a code that lets a browser of theirs in, once, within minutes.
+    /// Issues a code to a person at their own terminal that logs in a browser of theirs, once, within minutes.
     pub fn give_entry(&self, actor: &Actor) -> Result<Invited> {
         self.check(actor, Deed::Answer, "let a browser in")?;
         let code = new_code(self.world.chance());
@@ -299,7 +301,7 @@ impl LocalDesk {
         Ok(Invited { code, expires_at })
     }
 
-    /// Lets a browser in by such a code. It shows no passphrase, so it counts for none.
+    /// Logs in a browser by such a code. Its proof is a token only, since no passphrase was entered.
     pub fn log_in_by_entry(&self, code: &str) -> Result<Minted> {
         let (space, id) = (self.space, digest_of(&normal(code)));
         let found = self.store.write(move |write| write.take_ceremony(space, &id))?;
@@ -313,7 +315,7 @@ impl LocalDesk {
         })
     }
 
-    /// Ends a person's own login. A token that somebody made for them stays.
+    /// Revokes a person's own login. A token that another person created for them stays valid.
     pub fn end_login(&self, actor: &Actor, id: TokenId) -> Result<()> {
         self.submit(actor, move |batch| {
             let found = batch.write.token_by_id(batch.space, id)?;
@@ -389,12 +391,12 @@ impl LocalDesk {
         Err(refusal.into())
     }
 
-    /// The people who were let in, by name.
+    /// Returns the people who were admitted, by name.
     pub fn people(&self) -> Result<Vec<Known>> {
         self.read(|read| Ok(read.people(self.space, PEOPLE_MAX)?))
     }
 
-    /// Whether this person looks after the space.
+    /// True if this person is an admin of the space.
     pub fn is_admin(&self, name: &str) -> Result<bool> {
         self.read(|read| {
             let is_admin = read.person(self.space, name)?.is_some_and(|known| known.is_admin);
@@ -403,7 +405,7 @@ impl LocalDesk {
         })
     }
 
-    /// People who are here by a token alone, by name, since the first one they have.
+    /// Returns the people who only have a token, by name, with the time of their first one.
     pub fn people_by_token(&self) -> Result<Vec<Known>> {
         let now = self.now();
         self.read(|read| {
@@ -421,8 +423,8 @@ impl LocalDesk {
         })
     }
 
-    /// Lets somebody in no more: their credentials end at once, and so do those they made for others, apart
-    /// from agents that are at work. What they did stays.
+    /// Removes a person: their credentials are revoked at once, and so are those that they created for others, except
+    /// those of running agents. Their records stay.
     pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<Dismissed> {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
@@ -449,7 +451,7 @@ impl LocalDesk {
         })
     }
 
-    /// Whether anybody looks after the space.
+    /// True if the space has an admin.
     pub fn has_admin(&self) -> Result<bool> {
         Ok(self.people()?.iter().any(|known| known.is_admin))
     }
@@ -469,14 +471,14 @@ impl LocalDesk {
         NewLogin { id: self.new_token_id(), name: name.to_owned(), secret, word }
     }
 
-    /// Whether a browser says the word that goes with its session.
+    /// True if this is the CSRF token of a browser session.
     pub(crate) fn knows_word(&self, name: &str, token: TokenId, word: &str) -> Result<bool> {
         self.is_unlocked(name, &word_place(token, word))
     }
 }
 
 impl Batch<'_, '_> {
-    /// Somebody who was sent away may come back.
+    /// Allows a removed person to return.
     fn welcome(&mut self, name: &str) -> Result<()> {
         let kind = SettingKind::Dismissed;
         if ledger::setting(self.write, self.space, kind, name)?.is_some() {
@@ -485,7 +487,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Ends what somebody made for others, and what was made with that in turn.
+    /// Revokes the tokens that a person created for others, and those that were created with them in turn.
     fn end_tokens_made_by(&mut self, name: &str, came: &mut Dismissed) -> Result<()> {
         let rules = self.desk.rules(self.write)?;
         let stationed = rules.of::<Stationed>(SettingKind::Station);
@@ -520,7 +522,7 @@ impl Batch<'_, '_> {
         Ok(self.write.run(run)?.is_some_and(|(run, _)| run.state == State::Running))
     }
 
-    /// Groups and policies in which a name stands.
+    /// Returns the groups and policies that contain a name.
     fn naming(&mut self, name: &str) -> Result<Vec<String>> {
         let is_it = |word: &str| word == name;
         let is_of_name = |c: char| !(c.is_alphanumeric() || "._-@+".contains(c));
@@ -546,7 +548,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Open gates that nobody can answer without this person.
+    /// Returns the open gates that no other person may answer.
     fn left_alone_by(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(mut people) = self.desk.names(self.write)?.all() else { return Ok(vec![]) };
         people.remove(name);
@@ -557,26 +559,26 @@ impl Batch<'_, '_> {
     }
 }
 
-/// Whether a credential counts now.
+/// True if a credential is valid now.
 pub(crate) fn is_good(token: &Token, now: Timestamp) -> bool {
     token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
 }
 
-/// Where a word counts: with its session. Only its hash is kept.
+/// Returns the place under which the hash of a session's CSRF token is stored.
 fn word_place(token: TokenId, word: &str) -> String {
     format!("word/{token}/{}", digest_of(word))
 }
 
-/// What a login is for.
+/// The kind of client that logs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginFor {
-    /// A program of the person's.
+    /// A program of the person.
     Program,
-    /// A browser: its credential is in a cookie, and does nothing without a word beside it.
+    /// A browser: its credential is in a cookie, and needs a CSRF token for writes.
     Browser,
 }
 
-/// A credential of somebody who showed their passphrase, to be written.
+/// The credential of an authenticated person, to be stored.
 #[derive(Clone)]
 struct NewLogin {
     id: TokenId,
@@ -586,7 +588,7 @@ struct NewLogin {
 }
 
 impl NewLogin {
-    /// The login of somebody who has just shown who they are: for some minutes that counts for more.
+    /// Stores the login and unlocks it: the proof that was just given counts for some minutes.
     fn write(&self, batch: &mut Batch<'_, '_>) -> Result<Minted> {
         let written = self.write_locked(batch)?;
         let (place, until) = (crate::remote::place(self.id), crate::identity::unlocked(batch.at));
@@ -619,7 +621,7 @@ impl NewLogin {
     }
 }
 
-/// Eighty bits, in groups that can be read aloud.
+/// Returns a code of eighty bits, in groups that can be read aloud.
 fn new_code(chance: u128) -> String {
     const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let letter = |at: u32| char::from(LETTERS[(chance >> (5 * at)) as usize % 32]);
@@ -628,7 +630,7 @@ fn new_code(chance: u128) -> String {
     groups.join("-")
 }
 
-/// Typed in any case, with or without dashes, or with look-alikes.
+/// Normalizes an entered code: any case, with or without dashes, or with look-alikes.
 fn normal(code: &str) -> String {
     let plain = code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase());
     plain
@@ -640,7 +642,7 @@ fn normal(code: &str) -> String {
         .collect()
 }
 
-/// The one answer to a code that does not count.
+/// Returns the one refusal for every invalid code.
 pub fn bad_code() -> Refusal {
     Refusal::new(
         Code::BadCode,
@@ -649,7 +651,7 @@ pub fn bad_code() -> Refusal {
     .hint("ask for a new one: sayso people invite NAME")
 }
 
-/// The same where nobody could make another one.
+/// Returns the refusal of a code in a space without an admin who could issue another.
 fn bad_first_code() -> Refusal {
     bad_code().hint(
         "nobody looks after this space yet; a person gets a code at a terminal of the server's machine: \
@@ -657,13 +659,13 @@ fn bad_first_code() -> Refusal {
     )
 }
 
-/// The one answer to a passkey that does not count.
+/// Returns the one refusal for every invalid passkey.
 pub fn bad_passkey() -> Refusal {
     Refusal::new(Code::NoTouch, "the passkey is not known here")
         .hint("log in with your passphrase, and add the passkey then")
 }
 
-/// The one answer to a name or a passphrase that does not count.
+/// Returns the one refusal for an unknown name and a wrong passphrase.
 pub fn bad_passphrase() -> Refusal {
     Refusal::new(Code::Passphrase, "the name or the passphrase is wrong")
         .hint("whoever looks after the space can invite you anew: sayso people invite NAME")
@@ -672,16 +674,13 @@ pub fn bad_passphrase() -> Refusal {
 /// The purpose of a passphrase that is typed. Wrong guesses count against the place that it names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Guess<'a> {
-    /// To log in, by somebody who has shown nothing yet and comes from this address.
+    /// To log in, by an unauthenticated client at this address.
     LogIn {
         /// The address, as far as it is known.
         from: &'a str,
     },
     /// To unlock a terminal or a credential, named with its session or process.
-    Unlock {
-        /// Its name.
-        place: &'a str,
-    },
+    Unlock { place: &'a str },
     /// To set another passphrase.
     Change,
 }

@@ -1,5 +1,5 @@
-//! Policy at the desk: what it says of a request, what it holds back for a person, and what people let
-//! it remember. Every door comes through here, since every door comes to the desk.
+//! Policy decisions at the desk: rules on requests, holds actions until a person approves, and applies standing
+//! approvals. Every interface writes through the desk, so the policy applies to all of them.
 
 use crate::batch::Batch;
 use crate::gates::{self, Ask};
@@ -21,35 +21,33 @@ use sayso_store::{GateFilter, Read, RequestRow, Tally, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// How many open gates of a task are looked at for one that already asks the same.
+/// The number of a task's open gates that are searched for one about the same move.
 const GATES_MAX: usize = 100;
 
-/// How much of a title or a command stands in a question.
+/// The maximum length of a title or command in a question.
 pub(crate) const TITLE_CHARS_MAX: usize = 60;
 
-/// The fact that names the rules.
+/// The name of the fact that lists the deciding rules.
 pub(crate) const POLICY: &str = "policy";
 
 const HOUR: i64 = 3_600_000_000;
 
-/// What was put before the policy, and what came of it.
+/// An entry of the request log: a request that the policy judged, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its id; the gate's, if one was opened for it.
+    /// The id; that of the gate, if one was opened for the request.
     pub id: String,
-    /// When.
     pub at: Timestamp,
-    /// What was wanted.
     pub request: Request,
-    /// What the policy said.
+    /// The effect that the policy decided.
     pub effect: String,
     /// The rules that decided.
     pub rules: Vec<String>,
-    /// What people said, once they have.
+    /// The verdict of people, if there is one.
     pub verdict: Option<String>,
 }
 
-/// A record as it is kept.
+/// The stored form of an entry of the request log.
 #[derive(Serialize, Deserialize)]
 struct Record {
     request: Request,
@@ -58,38 +56,36 @@ struct Record {
     policy: Option<Digest>,
 }
 
-/// For whom a decision is remembered.
+/// The requests that a standing approval applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The same agent on the same task.
+    /// Those of the same agent on the same task.
     Task,
-    /// The same agent.
+    /// Those of the same agent.
     Agent,
-    /// Every agent of the space.
+    /// Those of every agent of the space.
     Space,
 }
 
-/// A yes that holds for the same request again.
+/// A standing approval: it approves the same request again until it expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
-    /// The request, in a line.
+    /// The request in one line.
     pub request: String,
-    /// Names what was approved: the same again, to the letter.
+    /// The digest of the approved request, which must match exactly.
     pub digest: Digest,
-    /// For whom.
     pub scope: Scope,
     /// The agent that asked.
     pub agent: String,
-    /// The task it was for.
+    /// The task of the request.
     pub task: Option<TaskId>,
-    /// Who said so.
+    /// The person who approved.
     pub by: String,
-    /// Until when.
     pub until: Timestamp,
 }
 
-/// What is held back until a person has said yes.
+/// A task move that needs an approval first.
 pub(crate) struct Hold {
     task: TaskId,
     handle: String,
@@ -100,7 +96,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Asks in place of doing. Nothing of what was tried has been written.
+    /// Opens a gate about the move in place of the batch that was aborted. Nothing of that batch has been written.
     pub(crate) fn open(
         self,
         desk: &LocalDesk,
@@ -128,7 +124,7 @@ impl Hold {
         }
     }
 
-    /// The gate that asks about this move; the one that is open already, if there is one.
+    /// Returns the gate about this move: the one that is open already, or a new one.
     fn gate(&self, batch: &mut Batch<'_, '_>) -> Result<Gate> {
         if let Some(gate) = batch.gate_about_move(self.task, self.to)? {
             return Ok(gate);
@@ -156,7 +152,7 @@ impl Hold {
     }
 }
 
-/// That a person is asked first, and where.
+/// Returns the refusal that names the gate where the action is held.
 pub(crate) fn is_held(gate: &Gate) -> Refusal {
     let who = gate.opened.approvers.in_words();
     let because = gate.card.facts.iter().find(|fact| fact.name == POLICY);
@@ -174,7 +170,7 @@ pub(crate) fn is_held(gate: &Gate) -> Refusal {
 }
 
 impl Batch<'_, '_> {
-    /// The open gate that asks about a move of a task.
+    /// Returns the open gate about a move of a task.
     fn gate_about_move(&mut self, task: TaskId, wanted: Status) -> Result<Option<Gate>> {
         let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
         let asked = self.write.gates(self.space, &filter)?.items;
@@ -185,7 +181,7 @@ impl Batch<'_, '_> {
         Ok(asked.into_iter().find(is_it))
     }
 
-    /// The same move again, while a person is being asked about it, is told where.
+    /// Replaces a refusal by the held one if the actor repeats a move that is under approval.
     pub(crate) fn or_held(
         &mut self,
         id: TaskId,
@@ -200,8 +196,8 @@ impl Batch<'_, '_> {
         Ok(own.map_or(refusal, |gate| is_held(&gate)))
     }
 
-    /// What the policy says of a move somebody else than a person makes. What a person does at their
-    /// own terminal is their say-so; what the worker does was ruled on before.
+    /// Rules on a task move of an actor who is not a person. A move by a person at their own terminal needs no
+    /// approval, and a move by the worker was ruled on before.
     pub(crate) fn rule_on_move(
         &mut self,
         id: TaskId,
@@ -231,8 +227,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// What the policy says of work that is called complete: of the result, and of closing its task. The
-    /// stricter of the two counts, and the demands of both.
+    /// Rules on work that an agent reports as complete: on the result, and on closing its task. The stricter effect
+    /// applies, with the demands of both.
     pub(crate) fn rule_on_completion(
         &mut self,
         task: TaskId,
@@ -251,7 +247,7 @@ impl Batch<'_, '_> {
         Ok(strictest(ruled))
     }
 
-    /// What the policy adds to a question: whom it is for, how sure they must be, how long it takes.
+    /// Returns the demands of a question, with those of the policy added: approvers, proof and deadline.
     pub(crate) fn rule_on_ask(&mut self, ask: &Ask) -> Result<Demands> {
         let subject =
             Subject::Ask(sayso_policy::Ask { kind: ask.kind, question: ask.card.question.clone() });
@@ -260,7 +256,7 @@ impl Batch<'_, '_> {
         if ruling.effect == Effect::Deny {
             return self.deny(&request, &ruling);
         }
-        // What holds for questions no rule speaks of adds nothing to what a rule demanded.
+        // If the question comes from a rule, the default for questions without a rule adds nothing.
         let is_said = !ask.is_ruled || ruling.because.iter().any(|b| b.rule.is_some());
         let mut demands = match ruling.demands.as_ref().filter(|_| is_said) {
             Some(demands) => with(&ask.demands, demands),
@@ -275,8 +271,8 @@ impl Batch<'_, '_> {
         Ok(demands)
     }
 
-    /// A yes to a program's question may close its task. Then it is ruled on as closing it, and takes what
-    /// that takes: nobody gets past the policy by a question of their own.
+    /// Rules on closing the task if the approval of a program's question would close it, and returns the demands of
+    /// that: a program must not bypass the policy by asking the question itself.
     fn rule_on_what_a_yes_does(&mut self, ask: &Ask) -> Result<Option<Demands>> {
         let closes = ask.kind.outcome(Verdict::Approved) == Outcome::Done;
         let is_program = !self.actor.may(Deed::Answer);
@@ -291,8 +287,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// What a policy looks at is not for those it is about to change: a label or a priority less, and a
-    /// rule would not fit any more. And what a person is being asked about stays as they see it.
+    /// Checks that an agent may make an edit. It may not change fields that rules match on, such as labels and
+    /// priority, since it could escape a rule that way. And a task stays unchanged while a person is asked about it.
     pub(crate) fn check_may_edit(&mut self, id: TaskId, edit: &Edit) -> Result<()> {
         if self.actor.role != Role::Agent {
             return Ok(());
@@ -312,7 +308,7 @@ impl Batch<'_, '_> {
             let hint = "a person changes them; title, description and notes are yours";
             return Err(Refusal::new(Code::Denied, message).hint(hint).into());
         }
-        // Whatever the question is, the card shows the task: a yes is to what the person saw.
+        // For every kind of question the card shows the task, and the approval is of what the person saw.
         let waits = self.task(id)?.is_some_and(|task| !task.waits_for.is_empty());
         if waits {
             let message = format!("task {handle} stays as it is while a person is asked about it");
@@ -323,14 +319,14 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Whether the policy forbids by now what was asked about at a gate: a new no outweighs an old yes.
+    /// True if the policy now denies the request that a gate was opened for: a later denial overrides the approval.
     pub(crate) fn is_denied_by_now(&mut self, gate: &Gate) -> Result<bool> {
         let request = self.write.request(&gate.opened.id.to_string())?.and_then(recorded);
         let ruling = request.map(|row| self.rule(&row.request)).transpose()?;
         Ok(ruling.is_some_and(|ruling| ruling.effect == Effect::Deny))
     }
 
-    /// What the policy says. A yes that people let be remembered answers a question, never a no.
+    /// Returns the ruling on a request. A standing approval replaces the effect `Ask`, never `Deny`.
     pub(crate) fn rule(&mut self, request: &Request) -> Result<Ruling> {
         let rules = self.desk.rules(self.write)?;
         let mut ruling = rules.policies.ruling(request);
@@ -356,7 +352,7 @@ impl Batch<'_, '_> {
             .into())
     }
 
-    /// What is put before the policy, with everything it may look at.
+    /// Builds a request for the policy, with every value that rules can match on.
     pub(crate) fn request(
         &mut self,
         subject: Subject,
@@ -383,7 +379,7 @@ impl Batch<'_, '_> {
                 parent_labels: parent.into_iter().flatten().collect(),
             });
         }
-        // Without a policy nobody asks what time it is.
+        // Without a policy, time and history are not needed.
         let (time, history) = match rules.policies.is_empty() {
             true => (None, History::default()),
             false => {
@@ -420,7 +416,7 @@ impl Batch<'_, '_> {
 }
 
 impl Rules {
-    /// The calendar of the person who is asked, if it is one and they have one; else that of the space.
+    /// Returns the calendar of the approver, if it is a single person who has one, or that of the space.
     pub(crate) fn calendar_for(&self, approvers: &Approvers) -> Calendar {
         let own = match approvers {
             Approvers::Person(name) => {
@@ -432,7 +428,7 @@ impl Rules {
         own.unwrap_or_else(|| self.calendar())
     }
 
-    /// The clock of the space.
+    /// Returns the calendar of the space.
     pub(crate) fn calendar(&self) -> Calendar {
         let set = self.of::<Calendar>(SettingKind::Calendar).into_iter().next();
         set.map(|(_, calendar)| calendar).unwrap_or_default()
@@ -440,8 +436,8 @@ impl Rules {
 }
 
 impl LocalDesk {
-    /// What the policies in force say of a request, and the remembered yes that would answer it. What
-    /// the request leaves out is as it is now: the clock of the space, and what the agent asked before.
+    /// Explains the ruling on a request, with the standing approval that would apply. Values that the request leaves
+    /// out are filled in: the time of the space's calendar, and the agent's history.
     pub fn explain(&self, mut request: Request) -> Result<(Explanation, Option<Remembered>)> {
         let now = self.now();
         self.read(|read| {
@@ -453,14 +449,14 @@ impl LocalDesk {
             let explained = rules.policies.explain(&request);
             let is_askable = explained.ruling.demands.as_ref().is_some_and(may_be_remembered);
             let covered = remembered(&rules, &request, &request.agent.name, None, now);
-            // The policy is known to those it is about; what was said to others is not.
+            // The policy is visible to the agents it governs; approvals of other agents are not.
             let is_known =
                 |it: &Remembered| self.limited_reader().is_none_or(|actor| it.agent == actor.name);
             Ok((explained, covered.filter(|_| is_askable).filter(is_known)))
         })
     }
 
-    /// What was put before the policy since a moment, oldest first, a page at a time.
+    /// Returns the request log since a moment, oldest first, a page at a time.
     pub fn requests(
         &self,
         actor: &Actor,
@@ -483,8 +479,8 @@ impl LocalDesk {
         Ok(sayso_store::Page { items, more: page.more })
     }
 
-    /// What the policy says of work that an agent calls complete: of the result, and of closing its
-    /// task. The stricter of the two counts, and the demands of both.
+    /// Rules on work that an agent reports as complete: on the result, and on closing its task. The stricter effect
+    /// applies, with the demands of both.
     pub(crate) fn rule_on_completion(
         &self,
         agent: &Actor,
@@ -495,8 +491,8 @@ impl LocalDesk {
         self.submit(agent, move |batch| batch.rule_on_completion(task, confidence))
     }
 
-    /// Remembers the yes to a gate for the same request again: as exact as it was shown, for a while,
-    /// and not where being wrong is bad.
+    /// Creates a standing approval from an approved gate: for exactly the request that was shown, until a time, and
+    /// not for a high risk.
     pub fn remember(
         &self,
         actor: &Actor,
@@ -517,12 +513,12 @@ impl LocalDesk {
         })
     }
 
-    /// Whether the yes to a gate could be remembered.
+    /// Checks that a gate can lead to a standing approval.
     pub fn check_can_be_remembered(&self, gate: GateId) -> Result<()> {
         Ok(check_can_be_remembered(&self.gate(gate)?)?)
     }
 
-    /// What is remembered and still holds, by the gate it was said at.
+    /// Returns the standing approvals that have not expired, by gate.
     pub fn remembered(&self) -> Result<Vec<(String, Remembered)>> {
         self.check_reader("read what was remembered")?;
         let rules = self.read(|read| self.rules(read))?;
@@ -531,7 +527,7 @@ impl LocalDesk {
         Ok(all.filter(|(_, r)| r.until > now).map(|(name, r)| (name.to_owned(), r)).collect())
     }
 
-    /// Forgets what was remembered at a gate.
+    /// Revokes a standing approval.
     pub fn forget(&self, actor: &Actor, name: &str) -> Result<()> {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
@@ -608,7 +604,7 @@ fn may_be_remembered(demands: &Demands) -> bool {
     demands.risk <= Risk::Medium
 }
 
-/// How an agent fared lately.
+/// Returns the counts of an agent's requests in the last hour and day.
 fn history(read: &mut Read<'_>, space: SpaceId, agent: &str, at: Timestamp) -> Result<History> {
     let mut since = |hours: i64| -> Result<Counts> {
         let Tally { asked, approved, denied } =
@@ -619,7 +615,7 @@ fn history(read: &mut Read<'_>, space: SpaceId, agent: &str, at: Timestamp) -> R
     Ok(History { hour: since(1)?, day: since(24)? })
 }
 
-/// The yes that covers this request, if there is one that still holds.
+/// Returns the standing approval that covers this request and has not expired.
 fn remembered(
     rules: &Rules,
     request: &Request,
@@ -640,7 +636,7 @@ fn remembered(
     all.map(|(_, remembered)| remembered).find(covers)
 }
 
-/// Names what is wanted, apart from who wants it and when. A move is of one task only.
+/// Returns the digest of a request, apart from agent and time. A move applies to one task only.
 fn subject_digest(request: &Request) -> Digest {
     let bare = Request::new(request.subject.clone(), Agent::default());
     let task = request.task.as_ref().map(|task| &task.handle);
@@ -654,12 +650,13 @@ fn recorded(row: RequestRow) -> Option<Recorded> {
     Some(Recorded { id, at, request, effect, rules, verdict })
 }
 
-/// Who the policy has a say about: programs. The worker asks it before it acts for an agent.
+/// True if the policy applies to an actor: to programs, but not to the worker, which asks for a ruling before it acts
+/// for an agent.
 pub(crate) fn is_governed(actor: &Actor) -> bool {
     actor.role != Role::Human && actor.door != Door::Worker
 }
 
-/// Where a command moves a task, if it is one that moves it.
+/// Returns the status that a command moves a task to, if it moves it.
 fn target(command: &task::Command) -> Option<Status> {
     use task::Command;
     match command {
@@ -696,8 +693,7 @@ fn transition(from: Status, to: Status) -> Subject {
     Subject::Transition(Transition { from: from.as_str().into(), to: to.as_str().into() })
 }
 
-/// What the asker asked for, and what the policy demands on top. Where the asker said nothing, the
-/// policy's word stands alone.
+/// Merges the demands of the asker with those of the policy. A value that the asker left out is that of the policy.
 fn with(asked: &Demands, demanded: &Demands) -> Demands {
     let mut all = asked.merge(demanded);
     match (asked.deadline_ms, demanded.deadline_ms) {
@@ -711,7 +707,7 @@ fn with(asked: &Demands, demanded: &Demands) -> Demands {
     all
 }
 
-/// The rules that made it a question, for the card.
+/// Returns the fact that lists the deciding rules, for the card.
 pub(crate) fn because(ruling: &Ruling) -> Option<Fact> {
     let places: Vec<_> = ruling.because.iter().map(|b| b.place()).collect();
     let reason = ruling.reason();
@@ -722,14 +718,13 @@ pub(crate) fn fact(name: &str, value: &str) -> Fact {
     Fact { name: name.into(), value: value.into(), verified: true }
 }
 
-/// The role an agent works in on a task.
+/// Returns the role of the agent on a task, from the task's label.
 fn role_of(task: &Task) -> &str {
     task.labels.iter().find_map(|label| label.strip_prefix("role:")).unwrap_or_default()
 }
 
-/// Does what was held, now that it may be done. The world is looked at again: what has moved in the
-/// meantime is reported and left alone. What is to be done to agents
-/// is ordered elsewhere.
+/// Executes a held move after its approval. The state is checked again: if the task has moved in the meantime, that
+/// is reported and nothing is moved. Held agent actions are queued by `lifecycle::approve`.
 pub(crate) fn perform(batch: &mut Batch<'_, '_>, gate: &Gate, was: Option<Status>) -> Result<()> {
     let Some(Held::Move { task, handle, from, to, reason }) = &gate.opened.held else {
         return Ok(());

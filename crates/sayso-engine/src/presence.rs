@@ -1,7 +1,7 @@
-//! Presence: a person touches their passkey, for one thing, once.
+//! Passkeys (WebAuthn): challenges, and the keys of a person.
 //!
-//! What a touch is for is kept here when it is asked for and cannot be changed afterwards: a yes to one card
-//! is never a yes to another. How a signature is checked is the door's business.
+//! The purpose of a challenge is stored when it is issued and cannot be changed afterwards: an approval of one card is
+//! never an approval of another. The web server verifies the signature.
 
 use crate::identity::digest_of;
 use crate::{LocalDesk, Result};
@@ -12,55 +12,54 @@ use serde::{Deserialize, Serialize};
 
 pub use sayso_store::Passkey;
 
-/// How long somebody has to touch their key.
+/// The lifetime of a challenge.
 const TOUCH_MICROS: i64 = 3 * 60 * 1_000_000;
 
-/// More passkeys than this nobody has.
+/// The maximum number of passkeys of a person.
 const PASSKEYS_MAX: usize = 20;
 
-/// How long the name of a passkey may be.
+/// The maximum length of a passkey's label.
 const LABEL_CHARS_MAX: usize = 80;
 
 /// So many people come in by a touch from one address at one time.
 const ENTRIES_MAX: usize = 1_000;
 
-/// What a touch is for.
+/// The purpose of a challenge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case")]
 pub enum TouchFor {
-    /// To add a passkey.
+    /// Add a passkey.
     Adding {
-        /// What it is to be called.
+        /// The label of the new passkey.
         label: String,
     },
-    /// To answer one gate, as it was shown.
+    /// Answer one gate, as it was shown.
     Answering {
-        /// Which.
         gate: GateId,
-        /// What was shown.
+        /// The digest of the card that was shown.
         digest: String,
     },
-    /// To come in. Whose key it is shows when it is touched.
+    /// Log in. The passkey that signs tells the person.
     Entering,
 }
 
-/// A touch that was asked for.
+/// An issued passkey challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touch {
-    /// By what it is found again.
+    /// The random id by which it is redeemed.
     pub id: String,
-    /// When it is too late.
+    /// The expiry of the challenge.
     pub expires_at: Timestamp,
 }
 
 impl LocalDesk {
-    /// The passkeys of a person, oldest first.
+    /// Returns the passkeys of a person, oldest first.
     pub fn passkeys(&self, actor: &Actor) -> Result<Vec<Passkey>> {
         self.check(actor, Deed::Answer, "have passkeys")?;
         self.read(|read| Ok(read.passkeys(self.space, &actor.name, PASSKEYS_MAX)?))
     }
 
-    /// Whether the actor may add a passkey: they have just shown that it is them.
+    /// Checks that the actor may add a passkey: a passphrase must have been entered within the last minutes.
     pub fn check_may_add_passkey(&self, actor: &Actor) -> Result<()> {
         self.check(actor, Deed::Answer, "add a passkey")?;
         if actor.proof < Proof::Passphrase {
@@ -76,7 +75,7 @@ impl LocalDesk {
         Ok(())
     }
 
-    /// The digest of a gate that the actor is about to answer, whole, if it is what they were shown.
+    /// Returns the full digest of a gate that the actor is about to answer, if it matches the one that was shown.
     pub fn digest_to_answer(&self, actor: &Actor, id: GateId, shown: &str) -> Result<String> {
         self.check(actor, Deed::Answer, "answer a gate")?;
         let gate = self.gate(id)?;
@@ -89,7 +88,7 @@ impl LocalDesk {
         }
     }
 
-    /// Asks for a touch; `state` is what the answer is checked with.
+    /// Issues a challenge; `state` is needed to verify the response.
     pub fn ask_for_touch(&self, actor: &Actor, about: &TouchFor, state: String) -> Result<Touch> {
         self.ask_for(&actor.name, about, state, None)
     }
@@ -134,13 +133,13 @@ impl LocalDesk {
         }
     }
 
-    /// A passkey, whoever has it.
+    /// Returns a passkey of any person.
     pub fn passkey(&self, id: &str) -> Result<Option<Passkey>> {
         self.read(|read| Ok(read.passkey(self.space, id)?))
     }
 
-    /// Takes up a touch that was asked for: what it is for, and what the answer is checked with. It is used
-    /// up by this, whatever comes of it.
+    /// Redeems a challenge: returns its purpose, and the state to verify the response with. It is used up even if the
+    /// verification fails.
     pub fn take_touch(&self, actor: &Actor, id: &str) -> Result<(TouchFor, String)> {
         self.take_touch_of(Some(&actor.name), id)
     }
@@ -155,7 +154,7 @@ impl LocalDesk {
         Ok((about, ceremony.state))
     }
 
-    /// Adds a passkey of the actor's.
+    /// Adds a passkey of the actor.
     pub fn add_passkey(&self, actor: &Actor, id: &str, label: &str, body: &str) -> Result<Passkey> {
         self.check_may_add_passkey(actor)?;
         let label = shorten(&harmless_line(label.trim()), LABEL_CHARS_MAX);
@@ -176,14 +175,14 @@ impl LocalDesk {
         })
     }
 
-    /// Notes that the actor used a passkey, and how it is since.
+    /// Records the use of a passkey, and its state after it.
     pub fn use_passkey(&self, id: &str, body: &str) -> Result<()> {
         let (space, world) = (self.space, self.world.clone());
         let (id, body) = (id.to_owned(), body.to_owned());
         Ok(self.store.write(move |write| write.use_passkey(space, &id, &body, world.now()))?)
     }
 
-    /// Takes a passkey of the actor's away.
+    /// Removes a passkey of the actor.
     pub fn remove_passkey(&self, actor: &Actor, id: &str) -> Result<()> {
         let id = id.to_owned();
         self.submit(actor, move |batch| {

@@ -1,5 +1,5 @@
-//! Questions a live agent asks through a tool of its client: each becomes a gate, and the answers go back
-//! as what the tool would have said.
+//! Questions that a live agent asks through a tool of its client: each becomes a gate, and the answers are returned
+//! as the tool's output.
 
 use crate::batch::Batch;
 use crate::calls::{self, CallRuling};
@@ -13,34 +13,33 @@ use serde_json::json;
 
 use serde::{Deserialize, Serialize};
 
-/// The most questions of one call.
+/// The maximum number of questions in a call.
 const QUESTIONS_MAX: usize = 20;
 
-/// One of the questions of a call, as the agent worded it.
+/// One question of a call, in the agent's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallQuestion {
-    /// What is asked.
     pub question: String,
-    /// What can be picked; nothing for a question that takes words alone.
+    /// The options; empty for a question that is answered with text only.
     pub options: Vec<Choice>,
-    /// Whether more than one may be picked.
+    /// True if several options may be selected.
     pub multi: bool,
 }
 
-/// What is to become of questions.
+/// The outcome of the questions of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum QuestionsRuling {
-    /// People have answered all of them: one text each, in their order. The answers are used up now.
+    /// All were answered: one text each, in order. The answers are used up.
     Answered(Vec<String>),
-    /// They are not asked, or a person does not want to answer.
+    /// They were denied, or a person declined to answer.
     Denied(CallRuling),
-    /// This one waits for a person, maybe others, too.
+    /// At least this gate is open.
     Held(Box<Gate>),
 }
 
 impl LocalDesk {
-    /// Puts the questions of a call to people. The same call again is the same questions; once all are
-    /// answered it is the answers, once.
+    /// Opens a gate for each question of a call. The same call again finds the same gates; once all are answered, the
+    /// answers are returned once.
     pub fn ask_for_call(
         &self,
         actor: &Actor,
@@ -60,7 +59,7 @@ impl LocalDesk {
                 return Ok(QuestionsRuling::Denied(denied));
             }
             let demands = ruling.demands.unwrap_or_default();
-            // People find them in the order in which they were asked.
+            // The ids are sorted, so that people see the questions in the order of the call.
             let mut ids: Vec<_> = questions.iter().map(|_| batch.desk.new_gate_id()).collect();
             ids.sort();
             let mut gates = vec![];
@@ -72,7 +71,7 @@ impl LocalDesk {
     }
 }
 
-/// The gate of a question: the one that is there, or a new one.
+/// Returns the gate of a question: the existing one, or a new one.
 fn gate(
     batch: &mut Batch<'_, '_>,
     id: GateId,
@@ -92,7 +91,7 @@ fn gate(
     };
     let card = Card { question, narrative: String::new(), facts: vec![], shape };
     let mut ask = Ask::new(id, Kind::Decision, batch.actor.task, card);
-    // The policy has its say on questions, and may have one on the tool that asks them.
+    // The policy rules on questions, and possibly on the tool that asks them.
     let said = batch.rule_on_ask(&ask)?;
     ask.demands = Demands { proof: Proof::Token, ..demands.clone() }.merge(&said);
     ask.is_ruled = true;
@@ -100,7 +99,7 @@ fn gate(
     gates::open(batch, &ask)
 }
 
-/// What people said, if they have said all of it. Nothing is used up before.
+/// Returns the answers if all gates have ended. Until then, no answer is used up.
 fn as_answered(batch: &mut Batch<'_, '_>, gates: Vec<Gate>) -> Result<QuestionsRuling> {
     if let Some(open) = gates.iter().find(|gate| gate.is_open()) {
         return Ok(QuestionsRuling::Held(Box::new(open.clone())));
@@ -110,8 +109,8 @@ fn as_answered(batch: &mut Batch<'_, '_>, gates: Vec<Gate>) -> Result<QuestionsR
         let what = "the answer was handed over".into();
         batch.on_gate(gate.opened.id, &Command::Act { done: true, what })?;
     }
-    // That nobody said anything is no answer, whatever the policy makes of silence. An option that means no is one: the
-    // agent asked which.
+    // A gate that ended without an answer has none, even if the policy approves on timeout. An option that means no
+    // is an answer, since the agent offered it.
     let is_declined = |answer: &Answer| answer.verdict.is_no() && answer.content.is_empty();
     let is_no = |gate: &&Gate| gate.answer().is_none_or(|(answer, _)| is_declined(answer));
     Ok(match gates.iter().find(is_no) {

@@ -1,4 +1,4 @@
-//! Receipts and alerts: how far a question and its answer have come, and what hangs on its way.
+//! Receipts and alerts: the timeline of a gate and its delivery, and deliveries that are stalled.
 
 use crate::batch::not_found;
 use crate::{LocalDesk, Result, gates, load};
@@ -9,17 +9,18 @@ use sayso_core::{Actor, GateId, RunId};
 use sayso_store::{GateFilter, Read};
 use std::collections::BTreeSet;
 
-/// So many turns of a task are looked at for the one that went on with an answer.
+/// The number of a task's runs that are searched for the one that continued with an answer.
 const RUNS_MAX: usize = 200;
 
-/// So many gates of a task are looked at for what a turn made of an answer.
+/// The number of a task's gates that are searched for those that the run opened afterwards.
 const GATES_MAX: usize = 200;
 
-/// So many open gates, and so many endings, are looked at for what hangs.
+/// The number of open gates, and of endings, that are checked for alerts.
 const LOOK_MAX: usize = 100;
 
 impl LocalDesk {
-    /// The way of a gate so far: when, by whom and through which door; what came of it; what hangs.
+    /// Returns the receipt of a gate: its timeline with actor and interface, what followed from the answer, and its
+    /// alerts.
     pub fn receipt(&self, actor: &Actor, id: GateId) -> Result<Receipt> {
         let gate = self.gate_for(actor, id)?;
         let now = self.now();
@@ -36,7 +37,7 @@ impl LocalDesk {
         })
     }
 
-    /// What hangs in the whole space, or of an agent's own; at most `limit`, the oldest first.
+    /// Returns the alerts of the whole space, or of an agent's own gates; at most `limit`, the oldest first.
     pub fn alerts(&self, actor: &Actor, limit: usize) -> Result<Vec<Alert>> {
         let now = self.now();
         let (from, until) =
@@ -44,7 +45,7 @@ impl LocalDesk {
         let mut found = self.read(|read| {
             let filter = GateFilter { limit: LOOK_MAX, ..GateFilter::default() };
             let mut gates = read.gates(self.space, &filter)?.items;
-            // What failed is known at once; the rest needs its time.
+            // A failed delivery is known at once; a pending one is only reported after a while.
             let recent = read.deliveries_between(self.space, until, now, LOOK_MAX)?;
             let ended = read.deliveries_between(self.space, from, until, LOOK_MAX)?;
             gates.extend(read.gate_views(&[recent, ended].concat())?);
@@ -63,12 +64,12 @@ impl LocalDesk {
     }
 }
 
-/// What happened to a gate, with who caused it: that is in the audit.
+/// Returns the events of a gate, with the actors from the audit.
 fn happened(read: &mut Read<'_>, gate: &Gate) -> Result<Vec<Happened>> {
     let mut happened = vec![];
     let mut last: Option<Entry> = None;
     for row in read.events(&load::gate_stream(gate.opened.id))? {
-        // Events of one breath have one entry.
+        // Events of one transaction share an audit entry.
         let entry = match last.take().filter(|entry| entry.seq == row.audit) {
             Some(entry) => entry,
             None => entry_of(read, gate, row.audit)?,

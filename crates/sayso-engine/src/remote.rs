@@ -1,8 +1,8 @@
-//! The desk of a server, reached over a line: what is asked of it goes there as it is, and what comes
-//! back is what the desk there said.
+//! RPC client and server side of the desk: a [`RemoteDesk`] sends each call over a transport (the [`Line`]), and the
+//! server's desk executes it and returns the response.
 //!
-//! Who acts is decided there, by the credential. The caller's side may only claim less: a person's script,
-//! or an agent that works with a person's credential in reach.
+//! The server determines the actor from the credential. The client may only claim fewer permissions: for a person's
+//! script, or for an agent that has access to a person's credential.
 
 use crate::deadline::{CallDeadline, settled};
 use crate::desk::permission_of;
@@ -20,32 +20,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What both sides speak. It goes up with every change that an older program would misread.
+/// The protocol version. It is incremented with every change that an older program would misread.
 pub const LINE_VERSION: u32 = 1;
 
-/// How long a call is held there while nothing happens.
+/// The time for which the server holds a call while there is nothing to return (long polling).
 const HOLD: Duration = Duration::from_secs(25);
 
-/// How long whoever waits for a person goes on to do so while nobody is there to ask: the question stands,
-/// and a server that is being replaced comes back.
+/// The time for which a wait for a person continues while the server is unreachable: the gate stays open, and a
+/// server that is being replaced returns.
 const AWAY_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// How long is looked for what came of a call that was cut off.
+/// The time for which an interrupted call is retried to learn its outcome.
 const CUT_MAX: Duration = Duration::from_secs(10);
 
-/// The first pause before trying again; each is twice as long as the one before, up to the last.
+/// The back-off between retries: the first pause and the maximum. Each pause is twice the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// The most of a refusal's text that is written down for somebody from elsewhere.
+/// The maximum length of a refusal that is audited for a remote caller.
 const REFUSAL_CHARS_MAX: usize = 500;
 
-/// How many entries of the chain are followed at a time.
+/// The maximum number of audit entries in one response of the change feed.
 pub(crate) const CHANGES_MAX: usize = 1_000;
 
-/// The way to a desk elsewhere.
+/// The transport to a remote desk.
 pub trait Line: Send + Sync {
-    /// Hands a call over for whoever presents `secret`, and brings back what came of it: JSON both ways.
-    /// It may be held there for `patience`, and takes no longer than that and what the way takes.
+    /// Sends a call with the credential `secret`, and returns the response; both are JSON. The server may hold it for
+    /// `patience`; the call takes no longer than that plus the time of the transport.
     fn call(
         &self,
         secret: Option<&str>,
@@ -54,20 +54,20 @@ pub trait Line: Send + Sync {
         patience: Duration,
     ) -> std::result::Result<String, Unanswered>;
 
-    /// Where it leads, without any secret.
+    /// Returns the address of the server, without credentials.
     fn address(&self) -> String;
 }
 
-/// Why a call came to nothing.
+/// The reason why a call returned no result.
 #[derive(Debug)]
 pub enum Unanswered {
-    /// The desk there said no.
+    /// The server refused it.
     Refused(Refusal),
-    /// Nobody is there, and nothing was handed over.
+    /// The server is unreachable, and nothing was sent.
     Away(String),
-    /// The server is there and its store is not, so nothing was written.
+    /// The server cannot reach its store, so nothing was written.
     Idle(String),
-    /// It broke off, and whether it counted is not known.
+    /// The connection was interrupted, and the outcome is unknown.
     Cut(String),
 }
 
@@ -82,7 +82,7 @@ impl From<Unanswered> for Error {
     }
 }
 
-/// Whether a call only looks, so that it can be lost without a trace.
+/// True if a call with an actor only reads, so that its response can be lost without consequence.
 fn only_looks(call: &str) -> bool {
     const LOOKS: [&str; 18] = [
         "gate_for",
@@ -107,65 +107,65 @@ fn only_looks(call: &str) -> bool {
     LOOKS.contains(&call)
 }
 
-/// What goes over the line.
+/// The envelope of a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Handed<A> {
-    /// What the caller calls this deed: when it comes again under the same name, it was done already.
+    /// The idempotency key: a retry with the same key returns the stored response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// Who acts, as the caller's side sees it. It counts only as far as it claims less than the credential.
+    /// The actor according to the client. It takes effect only where it claims fewer permissions than the credential
+    /// has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Actor>,
-    /// What the call is made with.
+    /// The arguments of the call.
     pub with: A,
 }
 
-/// What a server says of itself and of whoever comes.
+/// The handshake: the server's description of itself and of the caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Greeting {
-    /// What it speaks.
+    /// The protocol version of the server.
     pub line: u32,
-    /// Which sayso it is.
+    /// The version of sayso on the server.
     pub version: String,
-    /// The space.
     pub space: SpaceId,
-    /// What people call it.
+    /// The name of the space.
     pub name: String,
-    /// Whether it was deleted: then one may only look.
+    /// True if the space was deleted: then it is read-only.
     pub is_deleted: bool,
-    /// How well the place is guarded.
+    /// The assurance level of the deployment.
     pub level: Level,
-    /// Who the credential says it is.
+    /// The actor of the credential.
     pub actor: Actor,
 }
 
-/// What happened in a space since somebody looked.
+/// The changes of a space since an audit entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// The last entry of the chain that was looked at.
+    /// The sequence number of the last entry that was read.
     pub seen: u64,
-    /// The gates it was about.
+    /// The gates that changed.
     pub gates: Vec<GateId>,
 }
 
-/// A desk behind a line. Clones share what they know.
+/// The client of a desk on a server. Clones share its state.
 #[derive(Clone)]
 pub struct RemoteDesk {
     line: Arc<dyn Line>,
     world: World,
     greeting: Arc<Greeting>,
-    /// Whether nobody has used the greeting yet.
+    /// True until the handshake was used to authenticate once.
     is_fresh: Arc<AtomicBool>,
-    /// The credential of whoever uses this program.
+    /// The credential of the user of this program.
     own: Option<String>,
-    /// How long is tried again while nobody is there.
+    /// The time for which a call is retried while the server is unreachable.
     patience: Duration,
-    /// Credentials that were presented since, with whom each is for.
+    /// The credentials that were presented since, each with its actor.
     presented: Arc<Mutex<Vec<(Actor, String)>>>,
 }
 
 impl RemoteDesk {
-    /// Reaches a desk. `own` is the credential of whoever uses this program.
+    /// Connects to a desk. `own` is the credential of the user of this program.
     pub fn reach(line: Arc<dyn Line>, own: Option<String>, world: World) -> Result<Self> {
         let greeting = greet(&*line, own.as_deref())?;
         if greeting.line != LINE_VERSION {
@@ -185,19 +185,19 @@ impl RemoteDesk {
         Ok(Self { line, world, greeting, is_fresh, own, patience, presented })
     }
 
-    /// The same for a program that stays: it goes on trying for this long while nobody is there.
+    /// Sets the time for which a long-lived program retries while the server is unreachable.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Whether the space was deleted when this began.
+    /// True if the space was deleted when the client connected.
     pub fn was_deleted(&self) -> bool {
         self.greeting.is_deleted
     }
 
-    /// Who the credential of whoever uses this program is for.
+    /// Returns the actor of the user's own credential.
     pub fn holder(&self) -> &Actor {
         &self.greeting.actor
     }
@@ -222,14 +222,15 @@ impl RemoteDesk {
         self.line.address()
     }
 
-    /// What the server says now.
+    /// Performs the handshake again.
     pub(crate) fn greet(&self) -> Result<Greeting> {
         greet(&*self.line, self.own.as_deref())
     }
 
-    /// Who presents this secret. What they do from now on is done with it.
+    /// Authenticates the holder of a secret, which is used for the actor's calls from now on.
     pub(crate) fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
-        // Who was just greeted need not be greeted twice; whoever comes again may have been sent away.
+        // The first use of the own credential needs no second handshake. A later one does, since it may have been
+        // revoked.
         let is_own = self.own.as_deref() == Some(secret.trim());
         let actor = match is_own && self.is_fresh.swap(false, Ordering::Relaxed) {
             true => self.greeting.actor.clone(),
@@ -242,7 +243,7 @@ impl RemoteDesk {
         Ok(actor)
     }
 
-    /// The credential an actor acts with: their own, or that of whoever uses this program.
+    /// Returns the credential for an actor: the one that the actor presented, or that of the user of this program.
     fn secret(&self, actor: Option<&Actor>) -> Option<String> {
         let presented = self.presented.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match actor {
@@ -252,8 +253,8 @@ impl RemoteDesk {
         found.map(|(_, secret)| secret.clone()).or_else(|| self.own.clone())
     }
 
-    /// Asks something of the desk there. What somebody does has a name, so that it is done once however
-    /// often it has to be asked for; looking twice is harmless.
+    /// Calls the remote desk, and retries while the server is unreachable. A call with an actor has an idempotency
+    /// key, so it takes effect once however often it is sent; the others can be repeated.
     pub(crate) fn call<A: Serialize, T: DeserializeOwned>(
         &self,
         call: &str,
@@ -265,7 +266,7 @@ impl RemoteDesk {
         let secret = self.secret(actor);
         let (began, mut pauses, mut patience) = (Instant::now(), Pauses::new(), self.patience);
         let writes = actor.is_some() && !only_looks(call);
-        // Whether one of the tries so far may have counted.
+        // True if one of the attempts so far may have been committed.
         let mut is_open = false;
         loop {
             match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
@@ -291,7 +292,7 @@ impl RemoteDesk {
         }
     }
 
-    /// A look that is held there until there is something to see, or for as long as `hold`.
+    /// Sends a query that the server holds until there is a result, or for as long as `hold` (long polling).
     fn held<A: Serialize, T: DeserializeOwned>(
         &self,
         call: &str,
@@ -302,12 +303,12 @@ impl RemoteDesk {
         read(&self.line.call(self.secret(None).as_deref(), call, &handed, hold)?)
     }
 
-    /// Ends the login of whoever uses this program.
+    /// Revokes the login of the user of this program.
     pub fn log_out(&self) -> Result<()> {
         self.call("log_out", None, &())
     }
 
-    /// Such a note must not stand in the way of the refusal it is about.
+    /// Audits a refusal on the server. A failure is ignored, since the refusal holds even if it cannot be recorded.
     pub(crate) fn note_refusal(&self, actor: &Actor, refusal: &Refusal) {
         if refusal.is_about_authority() {
             let _: Result<()> = self.call("note_refusal", Some(actor), &(refusal,));
@@ -333,7 +334,8 @@ impl RemoteDesk {
                         && heard.elapsed() < AWAY_MAX => {}
                 outcome => return outcome,
             }
-            // A server that ends lets everybody go at once; nobody storms the next one.
+            // A server that shuts down releases all waiting calls at once. The back-off keeps them from overloading
+            // the next one.
             match asked.elapsed() < hold {
                 true => pauses.next(),
                 false => pauses = Pauses::new(),
@@ -341,17 +343,17 @@ impl RemoteDesk {
         }
     }
 
-    /// What happened since; held there until something has, or until `patience` is over.
+    /// Returns the changes since an entry; held by the server until there is one, or until `patience` has passed.
     pub(crate) fn changes(&self, seen: Option<u64>, patience: Duration) -> Result<Changes> {
         let hold = patience.min(HOLD);
         self.held("changes", &(seen, hold), hold)
     }
 }
 
-/// How long somebody goes on asking a server that sheds load.
+/// The time for which a call to a server that sheds load is retried.
 const SHED_MAX: Duration = Duration::from_secs(30);
 
-/// Whether a server had too much to do, and may be asked again. It has not begun what it was asked.
+/// True if the server was overloaded and may be called again. It has not begun to execute the call.
 fn is_shed(refusal: &Refusal, began: Instant) -> bool {
     refusal.code == Code::Overloaded && began.elapsed() < SHED_MAX
 }
@@ -361,7 +363,7 @@ fn is_no_word(refusal: &Refusal) -> bool {
     matches!(refusal.code, Code::Unreachable | Code::Overloaded)
 }
 
-/// The pauses between one try and the next.
+/// The back-off between retries.
 struct Pauses(Duration);
 
 impl Pauses {
@@ -375,13 +377,13 @@ impl Pauses {
     }
 }
 
-/// Logs in over a line, by a passphrase.
+/// Logs in over a transport, by a passphrase.
 pub fn log_in(line: &dyn Line, name: &str, passphrase: &str) -> Result<Minted> {
     let handed = write(&Handed { request: None, claim: None, with: (name, passphrase) })?;
     read(&line.call(None, "log_in", &handed, Duration::ZERO)?)
 }
 
-/// The same for the first time, by a code somebody was given.
+/// Joins over a transport, by an invitation code.
 pub fn join(line: &dyn Line, code: &str, name: &str, passphrase: &str) -> Result<Minted> {
     let handed = write(&Handed { request: None, claim: None, with: (code, name, passphrase) })?;
     read(&line.call(None, "join", &handed, Duration::ZERO)?)
@@ -392,45 +394,44 @@ fn greet(line: &dyn Line, secret: Option<&str>) -> Result<Greeting> {
     read(&line.call(secret, "greet", &handed, Duration::ZERO)?)
 }
 
-/// Whether a credential is the one an actor acts with.
+/// True if a credential belongs to an actor.
 fn is_same(known: &Actor, actor: &Actor) -> bool {
     let Actor { role, name, run, task, .. } = known;
     (role, name, run, task) == (&actor.role, &actor.name, &actor.run, &actor.task)
 }
 
-/// Who may make a call of the line, or open a page, beyond what the desk itself looks at.
+/// The permission for a remote call or a page, in addition to the checks of the desk itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// Whoever has a credential; the desk knows what each may do.
+    /// Every caller with a credential; the desk checks the rest.
     Anyone,
-    /// Whoever may work on tasks or see what others do: a credential that only asks sees neither.
+    /// Callers who may work on tasks or see the actions of others, not credentials that may only ask.
     Trackers,
-    /// Whoever may see what others do.
+    /// Callers who may see the actions of others.
     Readers,
-    /// Those who may read the audit.
+    /// Callers who may read the audit.
     Auditors,
-    /// Whoever may run workers.
+    /// Callers who may run workers.
     Operators,
-    /// Whoever looks after the space.
+    /// Admins of the space.
     Admins,
 }
 
-/// Somebody who came in over a line, by their credential.
+/// An authenticated remote caller.
 #[derive(Clone)]
 pub struct Caller {
-    /// Who they are.
     pub actor: Actor,
-    /// Their credential.
+    /// The id of the credential.
     pub token: TokenId,
-    /// Which sayso answers.
+    /// The version of sayso on the server.
     pub version: String,
-    /// Their credential, where it was taken for good and is still to be checked.
+    /// The cached credential that is still to be re-validated.
     shown: Option<Arc<Shown>>,
-    /// How long they wait.
+    /// The time that the caller waits.
     deadline: Option<CallDeadline>,
 }
 
-/// A call as it completes "may not …".
+/// Returns the words for a call that complete "may not …".
 fn in_words(call: &str) -> String {
     let words = match call {
         "mint" | "check_may_mint" => "make tokens",
@@ -465,43 +466,43 @@ fn in_words(call: &str) -> String {
 }
 
 impl Caller {
-    /// Who presents this secret, at this door.
+    /// Authenticates the holder of a secret at an interface.
     pub fn by(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
         let (actor, token) = desk.present_at_its_place(secret, door, PLACE)?;
         Ok(Self { actor, token, version: version.to_owned(), shown: None, deadline: None })
     }
 
-    /// The same, without a look of its own where the credential was good before. Only a desk that is
-    /// [checking](Self::checking) may be asked anything for them.
+    /// Authenticates by the cached credential, without a query, if there is one. Calls for this caller must then go
+    /// through a [checking](Self::checking) desk.
     pub fn again(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
         let (actor, token, shown) = desk.present_again(secret, door, PLACE)?;
         Ok(Self { actor, token, version: version.to_owned(), shown, deadline: None })
     }
 
-    /// The desk for what they ask. It checks their credential with it, where that was not done yet.
+    /// Returns the desk for this caller, which re-validates a cached credential.
     pub fn checking(&self, desk: &LocalDesk) -> LocalDesk {
         self.awaited(desk).checking(self.shown.clone())
     }
 
-    /// The same caller, who waits no longer than this.
+    /// Sets the deadline of the caller.
     #[must_use]
     pub fn within(mut self, deadline: Option<CallDeadline>) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The desk for what they ask, which commits nothing for them when they have given up.
+    /// Returns the desk for this caller, which commits nothing after the deadline.
     pub(crate) fn awaited(&self, desk: &LocalDesk) -> LocalDesk {
         desk.clone().within(self.deadline.clone())
     }
 
-    /// Whether what was asked for them failed because their credential has changed. Nothing was done then, and they
-    /// are to come in anew.
+    /// True if a call failed because the cached credential has changed. Nothing was executed then, and the caller has
+    /// to authenticate again.
     pub fn has_changed(&self) -> bool {
         self.shown.as_ref().is_some_and(|shown| shown.has_changed())
     }
 
-    /// As whom they act. What they claim counts as far as it is less than what they are.
+    /// Returns the actor of a call. A claim takes effect only where it has fewer permissions than the credential.
     pub(crate) fn admit(&self, desk: &LocalDesk, claimed: Option<&Actor>) -> Result<Actor> {
         let Some(claimed) = claimed else { return Ok(self.actor.clone()) };
         let run = claimed.run.filter(|run| self.actor.run != Some(*run));
@@ -512,12 +513,12 @@ impl Caller {
         })
     }
 
-    /// Where a passphrase counts that they typed: for this credential, for a while.
+    /// Returns the place at which an entered passphrase counts for some minutes: this credential.
     fn place(&self) -> String {
         place(self.token)
     }
 
-    /// Whether they may ask this of the desk from elsewhere, beyond what the desk itself looks at.
+    /// Checks that the caller may make this remote call, in addition to the checks of the desk itself.
     pub fn check_call(&self, desk: &LocalDesk, call: &str) -> Result<()> {
         let permission = permission_of(call).ok_or_else(|| unknown_call(call))?;
         self.check(desk, permission, call)
@@ -527,7 +528,7 @@ impl Caller {
         self.check_permission(desk, permission, || in_words(call))
     }
 
-    /// Checks a permission; `what` completes "may not …". What is refused is written down.
+    /// Checks a permission; `what` completes "may not …". A refusal is audited.
     pub fn check_permission(
         &self,
         desk: &LocalDesk,
@@ -545,7 +546,8 @@ impl Caller {
         }
     }
 
-    /// From elsewhere it takes more than being a person: here, whoever sits at the store owns it.
+    /// Checks that a remote person is an admin. A local person needs no such role, since access to the store makes
+    /// them its owner; the desk checks all other actors.
     fn check_is_admin(&self, desk: &LocalDesk, what: &str) -> Result<()> {
         if self.actor.role != Role::Human || desk.is_admin(&self.actor.name)? {
             return Ok(());
@@ -558,7 +560,7 @@ impl Caller {
         Err(refusal.into())
     }
 
-    /// The calls that are about the caller, the line or the way it is waited; none for one there is not.
+    /// Executes the calls about the caller, the connection and waiting; none if `call` is not one of them.
     pub(crate) fn other(
         &self,
         desk: &LocalDesk,
@@ -587,22 +589,22 @@ impl Caller {
         })
     }
 
-    /// Shows the caller's passphrase: for some minutes it counts for what comes with this credential.
+    /// Unlocks the caller's credential by a passphrase, whose proof then counts for some minutes.
     pub fn unlock(&self, desk: &LocalDesk, passphrase: &str) -> Result<Timestamp> {
         desk.unlock(&self.actor, passphrase, &self.place())
     }
 
-    /// Shows it no more.
+    /// Locks the caller's credential.
     pub fn lock(&self, desk: &LocalDesk) -> Result<()> {
         desk.lock(&self.actor, &self.place())
     }
 
-    /// Whether a browser says the word that goes with this credential.
+    /// True if this is the CSRF token of the caller's browser session.
     pub fn knows(&self, desk: &LocalDesk, word: &str) -> Result<bool> {
         desk.knows_word(&self.actor.name, self.token, word)
     }
 
-    /// Ends the caller's own credential, if it is a login.
+    /// Revokes the caller's own credential, if it is a login.
     pub fn log_out(&self, desk: &LocalDesk) -> Result<()> {
         desk.end_login(&self.actor, self.token)
     }
@@ -620,7 +622,7 @@ impl Caller {
     }
 }
 
-/// The calls of the line beside those of the desk: about the caller, the line, and waiting.
+/// The calls beside those of the desk: about the caller, the connection, and waiting.
 pub const LINE_CALLS: &[&str] = &[
     "greet",
     "has_passphrase",
@@ -635,19 +637,19 @@ pub const LINE_CALLS: &[&str] = &[
     "join",
 ];
 
-/// How the place of a credential begins, at which a passphrase counts for a while.
+/// The prefix of the place of a credential, at which a passphrase counts for some minutes.
 const PLACE: &str = "token/";
 
 pub(crate) fn place(token: TokenId) -> String {
     format!("{PLACE}{token}")
 }
 
-/// The agent of a run that is under way, and who launched it.
+/// Returns the agent of a live run, and the actor who launched it.
 fn launched(desk: &LocalDesk, run: RunId) -> Result<Actor> {
     Ok(crate::runs::agent_of(&desk.run(run)?, desk.level()))
 }
 
-/// What somebody who follows a chain needs of an entry.
+/// The part of an audit entry that the change feed needs.
 #[derive(Deserialize)]
 struct About {
     #[serde(default)]
@@ -660,14 +662,14 @@ struct Written {
 }
 
 impl LocalDesk {
-    /// What happened after an entry of the chain. Without one: where the chain ends.
+    /// Returns the changes after an audit entry; without `seen`, only the present end.
     pub fn changes(&self, seen: Option<u64>) -> Result<Changes> {
         let Some(seen) = seen else {
             let seen = self.read(|read| self.end(read))?;
             return Ok(Changes { seen, gates: vec![] });
         };
         let rows = self.look(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
-        // An entry that cannot be read wakes nobody; whoever waits looks again after a while.
+        // An entry that cannot be parsed wakes no waiter; each looks again after a while.
         let entries = rows.iter().filter_map(|row| serde_json::from_str::<About>(&row.body).ok());
         let gate = |stream: &str| stream.strip_prefix("gate/")?.parse().ok();
         let gates = entries
@@ -676,24 +678,25 @@ impl LocalDesk {
             .collect();
         let seen = match rows.last() {
             Some(row) => row.seq,
-            // Whoever has seen more than there is follows a chain that was put back: they begin at its end.
+            // A subscriber that is ahead of the chain follows one that was restored from a backup, and begins at its
+            // end.
             None => seen.min(self.read(|read| self.end(read))?),
         };
         Ok(Changes { seen, gates })
     }
 
-    /// Where the chain ends.
+    /// Returns the sequence number of the last audit entry.
     pub(crate) fn end(&self, read: &mut Read<'_>) -> Result<u64> {
         let last = read.audit_last(self.space, 1)?;
         Ok(last.first().map_or(0, |row| row.seq))
     }
 }
 
-/// What a call is made with, on both sides: lent by the one, kept by the other.
+/// An argument of a remote call: borrowed by the caller, owned after it was parsed by the server.
 pub(crate) trait Sent<'a> {
-    /// As it is kept.
+    /// The owned form.
     type Kept: DeserializeOwned;
-    /// As the desk takes it.
+    /// Returns the form that the method of the desk takes.
     fn lend(kept: &'a Self::Kept) -> Self;
 }
 
@@ -754,7 +757,7 @@ sent_as_they_are! {
     sayso_core::flow::Claim,
 }
 
-/// Reads what a call is made with.
+/// Parses the arguments of a call.
 pub(crate) fn asked_for<T: DeserializeOwned>(arguments: &str) -> Result<T> {
     serde_json::from_str(arguments).map_err(|e| {
         let message = format!("the call cannot be read: {e}");
@@ -762,7 +765,7 @@ pub(crate) fn asked_for<T: DeserializeOwned>(arguments: &str) -> Result<T> {
     })
 }
 
-/// Writes what came of a call.
+/// Serializes the response of a call.
 pub(crate) fn answered<T: Serialize>(value: &T) -> Result<String> {
     write(value)
 }

@@ -1,4 +1,4 @@
-//! Runs: who works on a task, under which lease and number, and what comes of it.
+//! Runs: agent executions on tasks, with their lease, fencing number and outcome.
 
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
@@ -11,87 +11,78 @@ use sayso_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A run to be started.
+/// The parameters of a new run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewRun {
-    /// Made by the worker.
+    /// Chosen by the worker.
     pub id: RunId,
     /// The task it works on.
     pub task: TaskId,
-    /// Which agent.
     pub agent: String,
-    /// The first lease.
+    /// The end of the first lease.
     pub lease_until: Timestamp,
-    /// Where it works and who looks after it.
+    /// The process that holds the run, and its place.
     pub holder: Holder,
-    /// The conversation it goes on with.
+    /// The conversation that it continues.
     pub session: Option<String>,
-    /// The agent's own credential, made with [`crate::Desk::new_agent_secret`]. It dies with the run.
+    /// The agent's own credential, made with [`crate::Desk::new_agent_secret`]. It ends with the run.
     pub secret: String,
 }
 
-/// What a run led to.
+/// The outcome of a run, as its worker settles it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Settlement {
-    /// The agent says that the work is done.
+    /// The agent reports completed work.
     Completed {
-        /// In its words.
         summary: String,
-        /// What the trusted side saw of it, for the person who is to sign it off.
+        /// Verified facts about the work, for the person who signs it off.
         facts: Vec<Fact>,
     },
-    /// A step of a flow is done. The run has ended well, and the task stays open for what comes next.
+    /// A step of a flow is done. The run has ended well, and the task stays open for the next step.
     Stepped {
-        /// In the agent's words.
         summary: String,
     },
     /// The agent asks people.
     Asked(Vec<Ask>),
-    /// The agent says that the work is done, and the policy wants a person to look before it counts. What
-    /// it demands is looked up again when this is written.
+    /// The agent reports completed work, and the policy requires approval before it counts. The policy's demands are
+    /// looked up again when this is written.
     Ruled {
-        /// The question; whom it is for is the policy's to say.
+        /// The question; the policy decides who is asked.
         ask: Box<Ask>,
-        /// How sure the agent is.
+        /// The agent's confidence in percent.
         confidence: Option<u8>,
     },
-    /// The agent ended at a call that waits for a person, and goes on with that call.
+    /// The agent ended at a call that waits for a person, and continues with that call.
     PutOff,
-    /// The work failed.
     Failed {
-        /// Why.
         reason: String,
     },
-    /// Nothing came of it; the task may be taken again.
+    /// No progress; the task may be claimed again.
     Again {
-        /// How the run ended.
+        /// The end of the run.
         how: How,
-        /// Why.
         why: String,
     },
-    /// The task may be taken again, but not before then.
+    /// The task may be claimed again, but not before a given time.
     Later {
-        /// How the run ended.
+        /// The end of the run.
         how: How,
-        /// Why.
         why: String,
-        /// From when on.
         until: Timestamp,
     },
-    /// It cannot go on before somebody does something.
+    /// The task cannot continue before a person acts.
     Blocked {
-        /// What.
         why: String,
     },
 }
 
-/// How many answers are looked at for work to be brought home.
+/// The maximum number of answers that are read for work to be landed.
 const LOOK_BACK: usize = 500;
 
-/// What is noted of a run that ended at a call.
+/// The note of a run that ended at a call.
 const PUT_OFF: &str = "it ended at a call that waits for a person";
 
-/// Whether a run ended at a call. Resumed without a word, its agent goes on with that call.
+/// True if a run ended at a call. Resumed without a prompt, its agent continues with that call.
 pub(crate) fn is_put_off(run: &Run) -> bool {
     matches!(&run.state, State::Ended { how: How::Asked, note, .. } if note == PUT_OFF)
 }
@@ -129,8 +120,8 @@ impl Settlement {
 }
 
 impl LocalDesk {
-    /// Starts a run: the task is taken, the run gets the next number and its agent a credential, in
-    /// one breath. A task has one live run.
+    /// Starts a run in one transaction: the task is claimed, the run gets the next fencing number and its agent a
+    /// credential. A task has one live run.
     pub fn start_run(&self, actor: &Actor, new: NewRun) -> Result<Run> {
         let token = self.new_token_id();
         self.submit(actor, move |batch| {
@@ -155,13 +146,12 @@ impl LocalDesk {
         })
     }
 
-    /// Who the agent of a run is: what it says is judged as an agent's word.
-    /// Keeps a run's lease.
+    /// Renews the lease of a run.
     pub fn renew_run(&self, actor: &Actor, id: RunId, fence: u64, until: Timestamp) -> Result<Run> {
         self.on_run(actor, id, Command::Renew { fence, until })
     }
 
-    /// Notes the agent's name for its conversation.
+    /// Records the agent's session id for its conversation.
     pub fn name_session(&self, actor: &Actor, id: RunId, session: &str) -> Result<Run> {
         self.on_run(actor, id, Command::Name { session: session.into() })
     }
@@ -186,8 +176,9 @@ impl LocalDesk {
         })
     }
 
-    /// Ends a run and lets its task go on accordingly, in one breath. Refused when the run is no
-    /// longer the worker's: then somebody else has the task, and nothing is changed.
+    /// Settles a run and moves its task accordingly, in one transaction. Refused if the run is not live any more:
+    /// then another worker has the task, and nothing is changed. That state is the check; the fencing number is
+    /// always the run's own.
     pub fn settle_run(
         &self,
         agent: &Actor,
@@ -202,7 +193,7 @@ impl LocalDesk {
                 let message = format!("run {id} is over: it settles nothing any more");
                 return Err(Refusal::new(Code::WrongState, message).into());
             }
-            // What a person decided meanwhile stands, and a question is never outranked.
+            // A decision that a person took meanwhile stands, and an open question takes precedence.
             let now = task_in(batch, task)?;
             let left_open = now.is_waiting() && !settlement.asks();
             let how = if left_open { How::Asked } else { settlement.how() };
@@ -217,8 +208,8 @@ impl LocalDesk {
         })
     }
 
-    /// Gives up a run nobody looks after any more, so that its task can be taken again: one whose lease
-    /// ran out, or whose worker `is_dead`. None if somebody does, or if it was over before.
+    /// Gives up an abandoned run, so that its task can be claimed again: one whose lease ran out, or whose worker
+    /// `is_dead`. None if it is held, or had ended before.
     pub fn lose_run(&self, actor: &Actor, id: RunId, is_dead: bool) -> Result<Option<Run>> {
         self.submit(actor, move |batch| {
             let run = run_in(batch, id)?;
@@ -238,7 +229,7 @@ impl LocalDesk {
         })
     }
 
-    /// A run.
+    /// Returns a run of this space.
     pub fn run(&self, id: RunId) -> Result<Run> {
         self.read(|read| {
             let found = read.run(id)?.filter(|(run, _)| run.started.space == self.space);
@@ -246,9 +237,9 @@ impl LocalDesk {
         })
     }
 
-    /// The last runs of a task, newest first.
+    /// Returns the last runs of a task, newest first.
     pub fn runs_of(&self, task: TaskId, limit: usize) -> Result<Vec<Run>> {
-        // The store has them by id, and a worker that slept before it began has an old one.
+        // The store orders them by id, and a worker that slept before it began has an old id.
         let mut runs =
             self.read(|read| Ok(read.runs_of(task, limit.saturating_add(SLEPT_MAX))?))?;
         runs.retain(|run| run.started.space == self.space);
@@ -257,7 +248,7 @@ impl LocalDesk {
         Ok(runs)
     }
 
-    /// Answers that ended a task, if a run of this place asked and nobody has taken care of it yet.
+    /// Returns answers that ended a task, if a run of this place asked and its work has not been landed yet.
     pub fn to_be_landed(&self, asker: &str, place: &Holder) -> Result<Vec<(GateId, Task)>> {
         let space = self.space;
         self.read(|read| {
@@ -279,13 +270,14 @@ impl LocalDesk {
         })
     }
 
-    /// The runs that are not over.
+    /// Returns the live runs.
     pub fn live_runs(&self) -> Result<Vec<Run>> {
         self.read(|read| Ok(read.live_runs(self.space, LIVE_RUNS_MAX)?))
     }
 }
 
-/// The agent of a run, as whom a worker writes down what it said.
+/// Returns the actor that stands for the agent of a run. A worker records the agent's statements under it, so they
+/// are judged as an agent's word.
 pub(crate) fn agent_of(run: &Run, level: Level) -> Actor {
     let name = &run.started.agent;
     Actor {
@@ -296,13 +288,14 @@ pub(crate) fn agent_of(run: &Run, level: Level) -> Actor {
     }
 }
 
-/// More agents than this do not run at one time in one space.
+/// The maximum number of live runs in one space.
 const LIVE_RUNS_MAX: usize = 10_000;
 
-/// So many runs of one task may have begun while a worker slept that had made an id already.
+/// The maximum number of runs of one task that may have begun while a worker slept that had already made an id.
 const SLEPT_MAX: usize = 50;
 
-/// Two workers that saw the task free must not both have it, and one that a person took is theirs.
+/// Checks that the task is free: two workers that saw it free must not both claim it, and one that a person took
+/// stays theirs.
 fn check_is_free(batch: &mut Batch<'_, '_>, new: &NewRun) -> Result<()> {
     let task = task_in(batch, new.task)?;
     let live = batch.write.live_runs(task.space, LIVE_RUNS_MAX)?;
@@ -339,7 +332,7 @@ fn settle(
         Settlement::Failed { reason } => {
             batch.on_task(task.id, &task::Command::Fail { reason: reason.clone() })?;
         }
-        // Nothing happens to the task but that the run lets it go.
+        // The task changes only in that the run releases it.
         Settlement::Stepped { .. } | Settlement::Again { .. } | Settlement::PutOff => {}
         Settlement::Later { until, .. } => {
             batch.on_task(task.id, &task::Command::Defer { until: Some(*until) })?;
@@ -351,7 +344,7 @@ fn settle(
     Ok(())
 }
 
-/// Lets a task go that this run had.
+/// Releases a task that this run held.
 fn free(batch: &mut Batch<'_, '_>, task: &Task, run: RunId, why: &str) -> Result<()> {
     if task.run == Some(run) && task.status == Status::InProgress {
         batch.on_task(task.id, &task::Command::Reopen { reason: why.into() })?;

@@ -1,5 +1,5 @@
-//! What people set for a space: its policies, agents, people, groups. It lives in the store, out of
-//! reach of what agents can edit; every change is a person's, checked as a whole and audited.
+//! The settings of a space: policies, agents, people, groups. They are kept in the store, where agents cannot edit
+//! them; every change is made by a person, validated as a whole and audited.
 
 use crate::batch::Batch;
 use crate::{
@@ -15,50 +15,49 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// More than this is not set in one space.
+/// The maximum number of settings in a space.
 const SETTINGS_MAX: usize = 10_000;
 
-/// The longest text of a setting.
+/// The maximum size of a setting.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// How much of what was set stands in the audit entry; the events have all of it.
+/// The maximum length of the names in an audit entry; the events have all of it.
 const REASON_CHARS_MAX: usize = 1_000;
 
 /// The name of the space's own policy; an agent's is `agent/NAME`.
 pub const SPACE_POLICY: &str = "space";
 
-/// The name of the policy of whoever looks after the installation: it may say what no other may.
+/// The name of the installation admin's policy, which may contain rules that no other may.
 pub const ADMIN_POLICY: &str = "admin";
 
-/// What can be set.
+/// The kind of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SettingKind {
     /// A policy, as YAML: the space's, or one agent's.
     Policy,
-    /// An agent that can be spawned.
+    /// An agent that can be started.
     Agent,
-    /// A role: what an agent in it is told.
+    /// The instructions for agents in a role.
     Role,
-    /// A person: calendar and quiet hours.
+    /// The calendar and quiet hours of a person.
     Person,
-    /// People under one name.
+    /// A group of people.
     Group,
     /// The working hours and the time zone of the space, under the name `space`.
     Calendar,
-    /// An answer to a question that comes again and again.
+    /// A ready answer to a recurring question.
     Template,
-    /// A decision that holds for the same request again.
+    /// A standing approval of an earlier request.
     Remembered,
-    /// Where a spawned agent runs.
+    /// The backend in which a managed agent runs.
     Station,
-    /// That a person is away, and who stands in for them.
+    /// The absence of a person, and their deputy.
     Away,
-    /// That a person was sent away, until they are invited again.
+    /// The mark of a person who was removed, until they are invited again.
     Dismissed,
 }
 
 impl SettingKind {
-    /// All of them.
     pub const ALL: [SettingKind; 11] = [
         SettingKind::Policy,
         SettingKind::Agent,
@@ -73,7 +72,7 @@ impl SettingKind {
         SettingKind::Dismissed,
     ];
 
-    /// Its name in the store.
+    /// Returns the name in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             SettingKind::Policy => "policy",
@@ -91,19 +90,19 @@ impl SettingKind {
     }
 }
 
-/// Something to be set, or to be taken away.
+/// A change of one setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// What sort of thing.
+    /// The kind of the setting.
     pub kind: SettingKind,
-    /// Its name among those.
+    /// The name within the kind.
     pub name: String,
-    /// What it is to be; none takes it away.
+    /// The new body; none removes the setting.
     pub body: Option<String>,
 }
 
 impl Change {
-    /// Everything that would be wrong if these were all that is set, for whoever checks a file.
+    /// Returns the mistakes that these changes would have as the only settings, for checks of a file.
     pub fn mistakes(changes: &[Change]) -> Vec<Mistake> {
         mistakes_in(&changes.iter().map(Change::as_setting).collect::<Vec<_>>())
     }
@@ -120,7 +119,7 @@ impl Change {
     }
 }
 
-/// What holds in a space, read once and kept until something is set.
+/// The settings of a space, cached until one changes.
 #[derive(Debug)]
 pub(crate) struct Rules {
     seq: u64,
@@ -138,13 +137,13 @@ impl Rules {
         Ok(Self { seq, settings, policies })
     }
 
-    /// What is set under a name.
+    /// Returns the body of a setting.
     pub(crate) fn one(&self, kind: SettingKind, name: &str) -> Option<&str> {
         let is_it = |s: &&Setting| s.kind == kind.as_str() && s.name == name;
         self.settings.iter().find(is_it).and_then(|setting| setting.body.as_deref())
     }
 
-    /// Everything of a kind, read from JSON.
+    /// Returns all settings of a kind, parsed from JSON.
     pub(crate) fn of<T: DeserializeOwned>(&self, kind: SettingKind) -> Vec<(&str, T)> {
         let all = self.settings.iter().filter(|setting| setting.kind == kind.as_str());
         all.filter_map(|s| Some((s.name.as_str(), serde_json::from_str(s.body.as_deref()?).ok()?)))
@@ -153,21 +152,21 @@ impl Rules {
 }
 
 impl LocalDesk {
-    /// Everything that is set, by kind and name.
+    /// Returns all settings, by kind and name.
     pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<Setting>> {
         let all = self.read(|read| ledger::settings(read, self.space))?;
         let is_wanted = |setting: &Setting| kind.is_none_or(|kind| setting.kind == kind.as_str());
         Ok(self.known_settings(all.into_iter().filter(is_wanted).collect()))
     }
 
-    /// The policies in force.
+    /// Returns the policies in force.
     pub fn policies(&self) -> Result<Arc<Policies>> {
         let rules = self.read(|read| self.rules(read))?;
         Ok(rules.policies.clone())
     }
 
-    /// Sets and takes away, all of it or nothing. What came of it is checked as a whole first; what is
-    /// as it was stays untouched. Only people do this: whoever is governed does not govern.
+    /// Applies changes in one transaction, and returns how many settings differ. The result is validated as a whole
+    /// first. Only people may do this, so that an agent cannot change the rules that govern it.
     pub fn set(&self, actor: &Actor, changes: Vec<Change>) -> Result<usize> {
         self.submit(actor, move |batch| {
             batch.actor.check(Deed::Govern, "change what is set for the space")?;
@@ -183,7 +182,7 @@ impl LocalDesk {
         })
     }
 
-    /// Whether these changes could be set, without setting them.
+    /// Validates changes without applying them.
     pub fn check_settings(&self, changes: &[Change]) -> Result<()> {
         let before = self.settings(None)?;
         let after = changes.iter().map(Change::as_setting);
@@ -191,7 +190,7 @@ impl LocalDesk {
         check(&together(before, after))
     }
 
-    /// What things of a kind are called, whatever else is set.
+    /// Returns the names of all settings of a kind.
     pub(crate) fn names_set(
         &self,
         read: &mut Read<'_>,
@@ -202,7 +201,7 @@ impl LocalDesk {
         Ok(all.filter(is_one).map(|setting| setting.name).collect())
     }
 
-    /// What holds now: kept from last time unless something was set since.
+    /// Returns the settings, from the cache unless one has changed.
     pub(crate) fn rules(&self, read: &mut Read<'_>) -> Result<Arc<Rules>> {
         let seq = read.settings_seq(self.space)?;
         let mut kept = self.rules.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -216,19 +215,19 @@ impl LocalDesk {
 }
 
 impl Batch<'_, '_> {
-    /// Sets what is right as a whole, and lets go of agents that are taken away.
+    /// Applies changes that are valid as a whole, and dismisses agents that are removed.
     pub(crate) fn change(&mut self, changes: &[Change], reason: &str) -> Result<usize> {
         let changed = self.set(changes)?;
         check(&self.settings()?)?;
         let is_gone = |c: &&Change| c.kind == SettingKind::Agent && c.body.is_none();
         let gone: Vec<_> = changes.iter().filter(is_gone).collect();
-        // All of them first: nothing is written before the last word that could be a no.
+        // All checks first: nothing may be written before the last one that can refuse.
         gone.iter().try_for_each(|agent| lifecycle::dismiss(self, &agent.name, reason))?;
         gone.iter().try_for_each(|agent| lifecycle::forget(self, &agent.name, reason))?;
         Ok(changed)
     }
 
-    /// Notes what is to be set; how many differ from what is there.
+    /// Stages changes; returns how many settings differ.
     pub(crate) fn set(&mut self, changes: &[Change]) -> Result<usize> {
         let mut changed = 0;
         for Change { kind, name, body } in changes {
@@ -258,7 +257,7 @@ impl Batch<'_, '_> {
         Ok(changed)
     }
 
-    /// Everything as it will be set.
+    /// Returns the settings with the staged changes applied.
     fn settings(&mut self) -> Result<Vec<Setting>> {
         let before = ledger::settings(self.write, self.space)?;
         let all = together(before, self.sets.iter().cloned());
@@ -270,7 +269,7 @@ impl Batch<'_, '_> {
     }
 }
 
-/// What is set, with what is to be set in its place.
+/// Returns the settings with changes applied.
 fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<Setting> {
     let key = |setting: &Setting| (setting.kind.clone(), setting.name.clone());
     let all = before.into_iter().chain(after).map(|setting| (key(&setting), setting));
@@ -278,8 +277,8 @@ fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<S
     all.into_values().filter(|setting| setting.body.is_some()).collect()
 }
 
-/// What only the admin's policy may say, such as that silence is a yes, only an admin may put there.
-/// And what people say themselves, such as that another answers for them, nobody sets for them.
+/// Checks that the actor may make these changes. Only an admin may change the admin's policy, which alone may approve
+/// on timeout. And settings that people make for themselves, such as an absence, are not set by others.
 fn check_may_set(actor: &Actor, changes: &[Change]) -> Result<()> {
     let said = |c: &&Change| match c.kind {
         SettingKind::Away | SettingKind::Remembered | SettingKind::Dismissed => true,
@@ -326,7 +325,7 @@ fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {
     }
 }
 
-/// All settings together must make sense: policies that name people and groups that exist.
+/// Checks that the settings are consistent: policies may only name people and groups that exist.
 fn check(settings: &[Setting]) -> Result<()> {
     let mistakes = mistakes_in(settings);
     match mistakes.is_empty() {
@@ -349,7 +348,7 @@ fn mistakes_in(settings: &[Setting]) -> Vec<Mistake> {
     mistakes
 }
 
-/// Why a body cannot be read, if it cannot.
+/// Returns the reason why a body cannot be parsed, if it cannot.
 fn unreadable_body(setting: &Setting) -> Option<String> {
     fn wrong<T: DeserializeOwned>(text: &str) -> Option<String> {
         serde_json::from_str::<T>(text).err().map(|error| error.to_string())
@@ -370,14 +369,15 @@ fn unreadable_body(setting: &Setting) -> Option<String> {
     }
 }
 
-/// The channels a person names are channels for people.
+/// Returns the reason why a channel of a person is invalid, if one is.
 fn wrong_person(body: &str) -> Option<String> {
     let person: Person = serde_json::from_str(body).ok()?;
     let named = person.notify.unwrap_or_default();
     named.iter().find_map(|name| crate::check_channel_name(name).err())
 }
 
-/// Groups of the space are people; groups of groups are written in a policy.
+/// Returns the reason why a group is invalid, if it is: its members must be people, and nested groups are written in
+/// a policy.
 fn wrong_group(body: &str) -> Option<String> {
     let people: Vec<String> = serde_json::from_str(body).unwrap_or_default();
     let is_group = |name: &&String| name.starts_with('@') || name.trim().is_empty();
@@ -389,7 +389,7 @@ fn wrong_group(body: &str) -> Option<String> {
     }
 }
 
-/// What exists here, as far as it is known: where no people are set, any name may be one.
+/// Returns the names that policies may use. Without settings for people, any name may be a person.
 fn known(settings: &[Setting]) -> Known {
     let names = |kind: SettingKind| -> Option<BTreeSet<String>> {
         let all = settings.iter().filter(|setting| setting.kind == kind.as_str());
@@ -398,7 +398,7 @@ fn known(settings: &[Setting]) -> Known {
     };
     Known {
         people: names(SettingKind::Person),
-        // Agents also come with a token alone.
+        // Agents may exist by a token alone.
         groups: groups(settings),
         ..Known::of_every_space()
     }
@@ -410,7 +410,7 @@ fn groups(settings: &[Setting]) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// The policies with their layers, and what they are called in messages.
+/// Returns the policies with their layers, and their names in messages.
 fn policy_texts(settings: &[Setting]) -> Vec<(Layer, String, &str)> {
     let all = settings.iter().filter(|setting| setting.kind == SettingKind::Policy.as_str());
     all.filter_map(|setting| {
@@ -435,12 +435,12 @@ fn policies(
     Ok(Policies::with_groups(all?, &groups(settings)))
 }
 
-/// The policies that are set.
+/// Parses the policies that are set.
 pub(crate) fn policies_in_force(settings: &[Setting]) -> Result<Policies> {
     Ok(policies(settings, Policy::parse_again).map_err(unreadable)?)
 }
 
-/// A policy that cannot be read allows nothing.
+/// Returns the refusal for an unreadable policy, which allows nothing.
 fn unreadable(mistakes: Vec<Mistake>) -> Refusal {
     let refusal = wrong(&mistakes);
     let message =

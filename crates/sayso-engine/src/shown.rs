@@ -1,6 +1,6 @@
-//! A credential that was good a moment ago is taken for good, and checked together with what it is used for: in
-//! the transaction that writes, or beside the look that reads. So it costs no way to the database of its own,
-//! and one that was revoked meanwhile, by whomever and through whichever server, does nothing and sees nothing.
+//! Caches validated credentials. A cached credential is re-validated in the same transaction that uses it, for writes
+//! as for reads, so authentication costs no round trip of its own, and a token that was revoked in the meantime, on
+//! any server, has no effect.
 
 use crate::identity::{bad_token, check_way, digest_of};
 use crate::{LocalDesk, Result, ledger};
@@ -10,13 +10,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So many credentials are remembered.
+/// The maximum number of cached credentials.
 const REMEMBERED_MAX: usize = 1_024;
 
-/// A credential as it was found, with what the log says of it.
+/// A cached credential, with its state according to the log.
 type Found = Credential;
 
-/// Credentials that were good when they were looked at last, by the hash of their secret.
+/// The cache of credentials that were valid when last read, by the hash of their secret.
 #[derive(Default)]
 pub(crate) struct Remembered(Mutex<HashMap<String, Found>>);
 
@@ -38,12 +38,12 @@ impl Remembered {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Found>> {
-        // An entry is whole or not there.
+        // An entry is inserted as a whole, so a poisoned lock is still consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A credential that was taken for good, and is to be checked.
+/// A credential from the cache that is to be re-validated.
 pub(crate) struct Shown {
     hash: String,
     place: &'static str,
@@ -53,17 +53,17 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// What is looked at to check it.
+    /// Returns the reads to prefetch for the validation.
     pub(crate) fn foresight(&self) -> Foresight {
         Foresight::default().token(&self.hash, self.place)
     }
 
-    /// The same for a look: it goes along with the first thing that is asked there.
+    /// Prefetches the validation for a read: it is sent together with the first query.
     pub(crate) fn ask_early(&self, read: &mut Read<'_>) -> Result<()> {
         Ok(read.credential_early(&self.hash, self.place)?)
     }
 
-    /// Whether it is what it was. Nothing may be written, or handed out, for one that is not.
+    /// Checks that the credential has not changed. Otherwise nothing may be written or returned for it.
     pub(crate) fn check(&self, read: &mut Read<'_>) -> Result<()> {
         if read.credential(&self.hash, self.place)?.as_ref() == Some(&self.found) {
             return Ok(());
@@ -73,17 +73,16 @@ impl Shown {
         Err(bad_token("the token has changed meanwhile").into())
     }
 
-    /// Whether it was found to be another by now. Then nothing was done for it, and its holder is to come in
-    /// anew: it may be good all the same.
+    /// True if the credential was found to have changed. Then nothing was executed, and its holder has to
+    /// authenticate again, which may succeed.
     pub(crate) fn has_changed(&self) -> bool {
         self.has_changed.load(Ordering::Relaxed)
     }
 }
 
 impl LocalDesk {
-    /// Who presents this secret, with the proof it has at its place, and a desk for what they ask. Where the
-    /// credential was good before, that desk checks it with everything that is asked of it, and nothing is
-    /// looked up here.
+    /// Authenticates the holder of a secret, with the proof of its place. A cached credential is returned without a
+    /// query, and the desk has to re-validate it in each transaction.
     pub(crate) fn present_again(
         &self,
         secret: &str,
@@ -94,7 +93,7 @@ impl LocalDesk {
         let hash = digest_of(secret.trim());
         if let Some(found) = self.remembered.recall(&hash) {
             let admitted = self.admit_at_its_place(Some(found.clone()), &hash, door);
-            // What time alone has ended is looked at again, to say so.
+            // A credential that has expired in the cache is read again, for the exact refusal.
             if let Ok((actor, token)) = admitted {
                 let (remembered, has_changed) = (self.remembered.clone(), AtomicBool::new(false));
                 let shown = Shown { hash, place, found, remembered, has_changed };
@@ -110,8 +109,7 @@ impl LocalDesk {
         Ok((actor, token, None))
     }
 
-    /// The role of whoever presents this secret, where it was good when it was looked at last. It grants nothing: it
-    /// says which of those who wait goes first.
+    /// Returns the role of a cached credential. It grants nothing and is only used to prioritize waiting requests.
     pub fn recall(&self, secret: &str, door: Door) -> Option<Role> {
         check_way(secret, door).ok()?;
         let hash = digest_of(secret.trim());
@@ -119,14 +117,15 @@ impl LocalDesk {
         self.admit_at_its_place(Some(found), &hash, door).ok().map(|(actor, _)| actor.role)
     }
 
-    /// The same desk, which checks this with everything that is asked of it.
+    /// Sets the credential that the desk re-validates in each transaction.
     #[must_use]
     pub(crate) fn checking(mut self, shown: Option<Arc<Shown>>) -> Self {
         self.shown = shown;
         self
     }
 
-    /// Looks, for whoever has shown this desk's credential. What was read is theirs only if it is still good.
+    /// Runs a read for the holder of the desk's credential. The result is returned only if the credential is still
+    /// valid.
     pub(crate) fn with_credential<T>(
         &self,
         read: &mut Read<'_>,

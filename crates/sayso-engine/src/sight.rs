@@ -1,5 +1,5 @@
-//! Visibility: which gates, tasks, settings and spaces an actor may know of. A desk that was handed to an actor answers for
-//! that actor, at every door alike, and a gate that is hidden is refused in the words for one that does not exist.
+//! Visibility: the gates, tasks, settings and spaces that an actor may know of. A desk for an actor applies it for
+//! every interface, and a hidden gate is refused in the same words as one that does not exist.
 
 use crate::batch::not_found;
 use crate::gates::may_read;
@@ -10,26 +10,27 @@ use sayso_store::{Found, Read, Setting};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Settings that agents work by. Templates are answers, and a standing approval was asked for by another agent.
+/// The settings that every agent may read, since agents work by them. Templates are answers, and a standing approval
+/// may have been requested by another agent.
 const SETTINGS_OF_ALL: [SettingKind; 4] =
     [SettingKind::Policy, SettingKind::Group, SettingKind::Role, SettingKind::Agent];
 
-/// The actor that a desk answers, and the side it comes from.
+/// The actor whose visibility a desk applies.
 #[derive(Clone)]
 pub(crate) struct Reader {
     actor: Actor,
-    /// True if the actor came to a server. A credential is for one space, and the names of the others are not for it.
+    /// True for the caller of a server. A credential is valid for one space, and must not reveal the names of others.
     is_remote: bool,
 }
 
 impl LocalDesk {
-    /// The same desk for an actor: what is hidden from the actor does not exist there.
+    /// Returns the desk for an actor, for whom hidden objects do not exist.
     #[must_use]
     pub fn seen_by(&self, actor: &Actor) -> Self {
         self.read_by(actor, false)
     }
 
-    /// The same for an actor who came to a server.
+    /// Returns the desk for the caller of a server.
     #[must_use]
     pub fn served_to(&self, actor: &Actor) -> Self {
         self.read_by(actor, true)
@@ -40,18 +41,18 @@ impl LocalDesk {
         Self { reader: Some(Arc::new(reader)), ..self.clone() }
     }
 
-    /// The actor this desk answers, where that is one who may not see what others ask.
+    /// Returns the actor of this desk if that may not see what others ask.
     pub(crate) fn limited_reader(&self) -> Option<&Actor> {
         let actor = &self.reader.as_deref()?.actor;
         (!actor.may(Deed::Read)).then_some(actor)
     }
 
-    /// Refuses what is for those who may see what others do.
+    /// Refuses a query that requires the permission to read the space.
     pub(crate) fn check_reader(&self, what: &str) -> Result<()> {
         self.limited_reader().map_or(Ok(()), |actor| self.check(actor, Deed::Read, what))
     }
 
-    /// True if the spaces beside this one are hidden.
+    /// True if other spaces of the store are hidden.
     pub(crate) fn hides_spaces(&self) -> bool {
         let reader = self.reader.as_deref();
         reader.is_some_and(|reader| reader.is_remote || !reader.actor.may(Deed::Read))
@@ -73,7 +74,7 @@ impl LocalDesk {
         }
     }
 
-    /// A gate that was read for an actor, or the refusal it is hidden by.
+    /// Returns a gate if the actor may read it, or the refusal.
     pub(crate) fn shown_to(&self, actor: &Actor, gate: Option<Gate>, id: GateId) -> Result<Gate> {
         match gate {
             Some(gate) if may_read(actor, &gate) => Ok(gate),
@@ -86,14 +87,14 @@ impl LocalDesk {
         }
     }
 
-    /// The refusal of a gate that is hidden, and of one that does not exist. Both are written down alike: else the log,
-    /// or the time it takes, would tell one from the other.
+    /// Returns the refusal for a hidden gate, and for one that does not exist. Both are audited in the same way:
+    /// otherwise the log, or the response time, would reveal the difference.
     fn hidden(&self, actor: &Actor, id: GateId) -> Refusal {
         self.note_hidden(actor, &id);
         not_found("gate", &id)
     }
 
-    /// Writes down that an actor named a gate that is none of its own, or does not exist.
+    /// Audits that an actor named a gate that is not its own or does not exist.
     pub(crate) fn note_hidden(&self, actor: &Actor, named: &dyn std::fmt::Display) {
         let (role, name) = (actor.role.as_str(), &actor.name);
         let message =
@@ -101,7 +102,7 @@ impl LocalDesk {
         self.note_refusal(actor, &Refusal::new(Code::NotAllowed, message));
     }
 
-    /// Of the settings that were found, those the reader may know.
+    /// Filters settings by the visibility of the reader.
     pub(crate) fn known_settings(&self, found: Vec<Setting>) -> Vec<Setting> {
         let is_of_all =
             |set: &Setting| SETTINGS_OF_ALL.iter().any(|kind| set.kind == kind.as_str());
@@ -111,7 +112,7 @@ impl LocalDesk {
         }
     }
 
-    /// Of the tasks and gates that were found under a name, those the reader may know of.
+    /// Filters tasks and gates that a name resolved to by the visibility of the reader.
     pub(crate) fn nameable(
         &self,
         read: &mut Read<'_>,
@@ -137,7 +138,7 @@ impl LocalDesk {
         Ok(gate.is_some_and(|gate| gate.opened.space == self.space && knows(actor, &gate)))
     }
 
-    /// The changes after an entry of the chain, as far as it is the actor's to know.
+    /// Returns the changes after an audit entry that are visible to the actor.
     pub fn changes_for(&self, actor: &Actor, seen: Option<u64>) -> Result<Changes> {
         let mut changes = self.changes(seen)?;
         if actor.may(Deed::Read) {
@@ -161,23 +162,24 @@ impl LocalDesk {
     }
 }
 
-/// True if every gate of the space is known to an actor: those who may read them, and people who may answer.
+/// True if an actor may know every gate of the space: readers, and people who may answer.
 fn may_know_all(actor: &Actor) -> bool {
     actor.may(Deed::Read) || actor.may(Deed::Answer)
 }
 
-/// True if an actor may know that a gate exists. An agent in a later run on the same task knows what it asked before.
+/// True if an actor may know that a gate exists. An agent in a later run on the same task knows the gates of the
+/// earlier runs.
 fn knows(actor: &Actor, gate: &Gate) -> bool {
     let opened = &gate.opened;
     may_know_all(actor) || may_read(actor, gate) || actor.follows(&opened.lineage, opened.task)
 }
 
-/// True if an actor may know of a task: those who work on tasks know all, and others the one they are bound to.
+/// True if an actor may know of a task: actors who work on tasks know all, others the one that they are bound to.
 pub(crate) fn may_know_task(actor: &Actor, id: TaskId) -> bool {
     actor.may(Deed::Track) || actor.may(Deed::Read) || actor.task == Some(id)
 }
 
-/// Refuses a task that is hidden from an actor, in the words for one that does not exist.
+/// Refuses a hidden task in the same words as one that does not exist.
 pub(crate) fn check_knows_task(actor: &Actor, id: TaskId) -> Result<()> {
     match may_know_task(actor, id) {
         true => Ok(()),

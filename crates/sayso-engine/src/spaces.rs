@@ -1,45 +1,45 @@
-//! Spaces: opening, making and deleting them.
+//! Spaces: opening, creating and deleting them.
 
 use crate::{LocalDesk, Result, World, gates, lifecycle};
 use sayso_core::{Actor, Code, Deed, Level, Refusal, SpaceId};
 use sayso_store::{GateFilter, Place, Space, Store};
 use std::sync::Arc;
 
-/// How many gates are withdrawn at a time when a space is deleted.
+/// The number of gates per read when a space is deleted.
 const WITHDRAWN_AT_ONCE: usize = 500;
 
 impl LocalDesk {
-    /// Opens a space that is there.
+    /// Opens an existing space.
     pub fn open(place: Place, name: &str, world: World) -> Result<Self> {
         Self::of(Store::open(place)?, name, world)
     }
 
-    /// Opens a space for a long-lived process with many threads.
+    /// Opens a space for a long-lived process with many threads, with group commit.
     pub fn open_shared(place: Place, name: &str, world: World) -> Result<Self> {
         Self::of(Store::open(place)?.with_group_commit()?, name, world)
     }
 
-    /// Opens a space that may have been deleted: what happened in it can be read, and how its gates
-    /// ended still reaches their askers.
+    /// Opens a space that may have been deleted: it can be read, and the endings of its gates are still delivered to
+    /// their askers.
     pub fn open_kept(place: Place, name: &str, world: World) -> Result<Self> {
         let store = Store::open(place)?;
         let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
         Ok(Self::with(store, &space, world))
     }
 
-    /// The same desk, whose lists have pages of at most so many bytes.
+    /// Sets the maximum size of a page in bytes.
     #[must_use]
     pub fn with_page_bytes(mut self, bytes_max: usize) -> Self {
         self.page_bytes_max = Some(bytes_max);
         self
     }
 
-    /// Whether the store takes a write at this moment.
+    /// Checks that the store accepts a write at this moment.
     pub fn probe(&self) -> Result<()> {
         Ok(self.store.probe()?)
     }
 
-    /// Another space of the same store; it may have been deleted.
+    /// Returns the desk of another space of the same store, which may have been deleted.
     pub fn beside(&self, name: &str) -> Result<Self> {
         let space = self.read(|read| Ok(read.space(name)?))?.ok_or_else(|| no_space(name))?;
         Ok(Self { space: space.id, space_name: space.name, rules: Arc::default(), ..self.clone() })
@@ -75,8 +75,8 @@ impl LocalDesk {
         }
     }
 
-    /// Makes a space, and the store around it if there is none. A space of this name that is there
-    /// already is opened.
+    /// Creates a space, and the store if it does not exist. An existing space of this name is opened; the flag is
+    /// true for a new one.
     pub fn create(place: Place, name: &str, actor: &Actor, world: World) -> Result<(Self, bool)> {
         check_space_name(name)?;
         let store = Store::create(place)?;
@@ -96,19 +96,19 @@ impl LocalDesk {
         });
         match made {
             Ok(space) => Ok((Self::with(store, &space, world), true)),
-            // Somebody else made it in the meantime.
+            // Another process created it in the meantime.
             Err(sayso_store::Error::Conflict) => Ok((Self::of(store, name, world)?, false)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Whether the space was deleted.
+    /// True if the space was deleted.
     pub fn is_deleted(&self) -> Result<bool> {
         let space = self.read(|read| Ok(read.space(&self.space_name)?))?;
         Ok(space.is_none_or(|space| space.deleted_at.is_some()))
     }
 
-    /// All spaces in this store.
+    /// Returns all spaces in this store that are visible to the reader.
     pub fn spaces(&self) -> Result<Vec<Space>> {
         let mut all = self.read(|read| Ok(read.spaces()?))?;
         if self.hides_spaces() {
@@ -117,7 +117,8 @@ impl LocalDesk {
         Ok(all)
     }
 
-    /// Deletes the space: its open gates are withdrawn and their askers told; evidence stays.
+    /// Deletes the space and returns the number of open gates, which are withdrawn with their askers told. The
+    /// records stay.
     pub fn delete_space(&self, actor: &Actor, reason: &str) -> Result<usize> {
         let (id, name) = (self.space, self.space_name.clone());
         let why = match reason {
@@ -148,7 +149,7 @@ impl LocalDesk {
     }
 }
 
-/// Whether a space may have this name.
+/// Checks that a space may have this name.
 pub fn check_space_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) {
@@ -159,7 +160,7 @@ pub fn check_space_name(name: &str) -> Result<()> {
         .into())
 }
 
-/// Why nothing can be done in a space any more.
+/// Returns the refusal for any action in a deleted space.
 pub fn deleted(name: &str) -> Refusal {
     Refusal::new(Code::NoSpace, format!("space {name:?} was deleted")).hint(
         "what happened in it is kept: sayso audit list, sayso show ID; \

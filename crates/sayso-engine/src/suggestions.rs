@@ -1,15 +1,15 @@
-//! Rules that people's own answers suggest: what was always approved need not be asked.
+//! Suggests policy rules from the answers of people: requests that were always approved need no approval.
 
 use crate::{LocalDesk, Recorded, Result};
 use sayso_core::{Actor, GateId, Timestamp, Verdict};
 use sayso_policy::{Decided, Suggestion};
 
-/// So many records are read at a time, and so many at all: the first since the moment that is asked for.
+/// The number of records per read, and in total, counted from the given moment.
 const PAGE: usize = 500;
 const RECORDS_MAX: usize = 5_000;
 
 impl LocalDesk {
-    /// Rules that answers since a moment suggest, each with at least so many yeses and no no.
+    /// Returns the rules that answers since a moment suggest, each with at least `least` approvals and no rejection.
     pub fn suggestions(
         &self,
         actor: &Actor,
@@ -30,7 +30,7 @@ impl LocalDesk {
         Ok(sayso_policy::suggest(decided, least))
     }
 
-    /// A record that a person said yes or no to. Who did is written at its gate.
+    /// Returns a record with the verdict of a person, who is named at the gate.
     fn decided(&self, record: &Recorded) -> Option<Decided> {
         record.verdict.as_ref()?;
         let gate = self.gate(record.id.parse::<GateId>().ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! What can be done with tasks.
+//! Commands and queries about tasks: create, edit, start, close, depend.
 
 use crate::batch::{Batch, not_found};
 use crate::gates::{self, Ask};
@@ -12,34 +12,32 @@ use sayso_store::{Handles, Page, TaskFilter, TaskRow};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A task to be made.
+/// The arguments for creating a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
-    /// Made by the caller.
+    /// Created by the caller.
     pub id: TaskId,
-    /// What is to be done, in a line.
+    /// The title, in one line.
     pub title: String,
-    /// What is to be done, at length.
     pub body: String,
-    /// What sort of work.
+    /// The type of work.
     pub sort: String,
     /// From 0, at once, to 4, some day.
     pub priority: u8,
-    /// How big it is.
+    /// The size, as an estimate.
     pub size: Option<String>,
-    /// Words to find it by.
     pub labels: BTreeSet<String>,
-    /// The epic it is part of.
+    /// The epic that it is part of.
     pub parent: Option<TaskId>,
-    /// What must be closed before it.
+    /// The tasks that must be closed before it.
     pub blocked_by: BTreeSet<TaskId>,
-    /// The gate that opens when an agent says it is complete.
+    /// The kind of gate that opens when an agent reports it as complete.
     pub requires: Option<Kind>,
     /// A gate that opens at once.
     pub awaiting: Option<(GateId, Kind)>,
 }
 
-/// What "complete" led to.
+/// The result of reporting a task as complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Completed {
     /// The task is closed.
@@ -49,12 +47,10 @@ pub enum Completed {
 }
 
 impl LocalDesk {
-    /// Makes a task.
     pub fn create_task(&self, actor: &Actor, new: NewTask) -> Result<Task> {
         self.submit(actor, move |batch| create(batch, &new))
     }
 
-    /// Changes a task.
     pub fn edit_task(&self, actor: &Actor, id: TaskId, edit: Edit) -> Result<Task> {
         self.submit(actor, move |batch| {
             if let Some(Some(parent)) = edit.parent {
@@ -65,13 +61,13 @@ impl LocalDesk {
         })
     }
 
-    /// Lets a task wait for another.
+    /// Makes a task depend on another.
     pub fn add_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
         check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
             let other = task_in(batch, on)?;
             let this = task_in(batch, id)?;
-            // A task that waits for itself has a refusal of its own.
+            // A task that depends on itself has a refusal of its own.
             if id != on && batch.write.would_circle(id, on)? {
                 return Err(Refusal::new(
                     Code::Cycle,
@@ -85,18 +81,16 @@ impl LocalDesk {
         })
     }
 
-    /// Lets a task wait no more for another.
     pub fn remove_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
         check_knows_task(actor, id)?;
         self.on_task(actor, id, Command::RemoveDependency { on })
     }
 
-    /// Takes a task.
     pub fn start_task(&self, actor: &Actor, id: TaskId, run: Option<RunId>) -> Result<Task> {
         self.on_task(actor, id, Command::Start { run })
     }
 
-    /// Takes a task that nobody else is at work on. Taking it again is a success.
+    /// Claims a task that is not in progress. Claiming it again succeeds for its holder.
     pub fn claim_task(&self, actor: &Actor, id: TaskId) -> Result<Task> {
         check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
@@ -118,27 +112,24 @@ impl LocalDesk {
         })
     }
 
-    /// Writes a note.
     pub fn note(&self, actor: &Actor, id: TaskId, text: &str, as_agent: bool) -> Result<Task> {
         self.on_task(actor, id, Command::Note { text: text.into(), as_agent })
     }
 
-    /// Opens a task again.
     pub fn reopen_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
         self.on_task(actor, id, Command::Reopen { reason: reason.into() })
     }
 
-    /// Puts a task off.
     pub fn defer_task(&self, actor: &Actor, id: TaskId, until: Option<Timestamp>) -> Result<Task> {
         self.on_task(actor, id, Command::Defer { until })
     }
 
-    /// Says that a task did not work.
+    /// Marks a task as failed.
     pub fn fail_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
         self.on_task(actor, id, Command::Fail { reason: reason.into() })
     }
 
-    /// Says that a task is stuck on something that is no task.
+    /// Marks a task as blocked by something that is not a task.
     pub fn block_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
         self.on_task(actor, id, Command::Block { reason: reason.into() })
     }
@@ -150,7 +141,7 @@ impl LocalDesk {
         })
     }
 
-    /// Hands a task to a person, with a question or with the usual one for the kind.
+    /// Opens a gate for a task, with a question or with the default one of the kind.
     pub fn hand_over(
         &self,
         actor: &Actor,
@@ -168,8 +159,8 @@ impl LocalDesk {
         })
     }
 
-    /// Closes a task. What it requires comes first unless a person closes it; what waits on it is
-    /// withdrawn. With `force` its children are closed, too.
+    /// Closes a task. Its required gate is opened first unless a person closes it; its open gates are withdrawn. With
+    /// `force` its children are closed, too.
     pub fn close_task(
         &self,
         actor: &Actor,
@@ -182,7 +173,7 @@ impl LocalDesk {
         self.submit(actor, move |batch| complete(batch, id, gate, &reason, &[], force))
     }
 
-    /// Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.
+    /// Deletes a task. Its open gates are withdrawn with their askers told; the records stay.
     pub fn delete_task(
         &self,
         actor: &Actor,
@@ -197,7 +188,7 @@ impl LocalDesk {
         })
     }
 
-    /// A task with what its place among others says about it.
+    /// Returns a task with the number of its blockers and open children, and its flow.
     pub fn task(&self, id: TaskId) -> Result<TaskRow> {
         self.read(|read| {
             let row = read.task(id)?.filter(|(row, _)| row.task.space == self.space);
@@ -205,7 +196,7 @@ impl LocalDesk {
         })
     }
 
-    /// Tasks, a page at a time.
+    /// Returns tasks, a page at a time.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Page<TaskRow>> {
         self.read(|read| {
             paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&TaskRow>, limit| {
@@ -215,20 +206,20 @@ impl LocalDesk {
         })
     }
 
-    /// What happened to a task, in order.
+    /// Returns the events of a task, in order.
     pub fn history(&self, id: TaskId) -> Result<History> {
         self.task(id)?;
         self.read(|read| load::task_history(read, id))
     }
 
-    /// The handles and states of some tasks.
+    /// Returns the handles and statuses of tasks that are visible to the reader.
     pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
         let ids: Vec<_> = ids.iter().copied().filter(|id| self.shows_task(*id)).collect();
         self.read(|read| Ok(read.task_names(self.space, &ids)?))
     }
 }
 
-/// Closes a task, or opens the gate that has to come first; `facts` are for the person who is asked.
+/// Closes a task, or opens the gate that is required first, with `facts` on its card.
 pub(crate) fn complete(
     batch: &mut Batch<'_, '_>,
     id: TaskId,
@@ -253,7 +244,7 @@ pub(crate) fn complete(
     Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
 }
 
-/// The open gate that an earlier "complete" of the same actor has opened.
+/// Returns the open gate of an earlier completion by the same actor.
 fn completion_gate(batch: &mut Batch<'_, '_>, task: &Task) -> Result<Option<Gate>> {
     for id in task.waits_for.keys() {
         let gate = gates::gate_in(batch, *id)?;
@@ -276,7 +267,7 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
     for other in new.parent.iter().chain(&new.blocked_by) {
         task_in(batch, *other)?;
     }
-    // A sign-off cannot be shaken off by making another task of the rest.
+    // The required gate is inherited, so that an agent cannot avoid it by moving the rest into another task.
     let inherited = match (batch.actor.role, batch.actor.task) {
         (Role::Agent, Some(task)) => batch.task(task)?.and_then(|task| task.requires),
         _ => None,
@@ -304,7 +295,7 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
     task_in(batch, new.id)
 }
 
-/// The question a task asks when nobody worded one.
+/// Returns the default question of a task.
 fn ask_for(id: GateId, task: &Task, kind: Kind, narrative: &str) -> Ask {
     let question = format!("{}: {}", task.title, kind.default_question());
     let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
@@ -339,8 +330,8 @@ impl End {
     }
 }
 
-/// Ends a task and, with `force`, what is under it. It is judged before anything is withdrawn, so
-/// that nobody clears a gate on the way to a refusal.
+/// Ends a task and, with `force`, its children. It is checked before anything is withdrawn, so that a refused command
+/// clears no gate.
 fn finish(
     batch: &mut Batch<'_, '_>,
     id: TaskId,
@@ -365,7 +356,7 @@ fn finish(
     Ok(())
 }
 
-/// Moves a task to a status, as the command for that would.
+/// Moves a task to a status by the corresponding command.
 pub(crate) fn move_to(
     batch: &mut Batch<'_, '_>,
     id: TaskId,
@@ -385,7 +376,7 @@ pub(crate) fn move_to(
     batch.on_task(id, &command).map(drop)
 }
 
-/// A person is asked to sign off what is whole.
+/// Checks that all children are closed, so that a person signs off a complete task.
 fn check_nothing_left(batch: &mut Batch<'_, '_>, task: &Task) -> Result<()> {
     match batch.write.open_children(task.id)?.len() {
         0 => Ok(()),

@@ -1,8 +1,8 @@
-//! Waiting for many gates at once: one thread for all of them, whoever they belong to.
+//! Wake-ups for many waiting requests: one thread per space for all of them.
 //!
-//! A wait is a row; what is kept here only says whom to wake. A commit of this process wakes those it is
-//! about by itself. The thread follows the space's chain, so that a commit of another one does, too, and
-//! wakes nobody else; and it looks at the clock, so that time passes where nobody else is.
+//! The gate that is waited for is stored; the state here is only the list of callbacks. A commit of this process wakes
+//! its waiters directly. The thread follows the audit chain for commits of other processes, which wake only the waiters
+//! of their gates; and it fires timers, in case no other process does.
 
 use crate::{Desk, Follower, Result};
 use sayso_core::GateId;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the clock is looked at.
+/// The interval at which timers are fired.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long the thread rests when this process wrote: it has told its own by itself, and hears of its own
-/// commits like of those of others. Whoever waits for what another process commits hears that much later.
+/// The pause after local commits. Local waiters were woken in-process; polling at once would only re-read our own
+/// commit. Waiters for commits of another process are woken that much later.
 const REST: Duration = Duration::from_millis(10);
 
-/// What is done to wake somebody.
+/// The callback that wakes a waiter.
 type Wake = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -29,11 +29,11 @@ struct Bells {
     of_all: HashMap<u64, Wake>,
 }
 
-/// Wakes whoever waits for gates of one space.
+/// Wakes the waiters for the gates of one space.
 #[derive(Clone)]
 pub struct Waits {
     bells: Arc<Mutex<Bells>>,
-    /// Ends the thread with the last of those who share it.
+    /// Stops the thread when the last clone is dropped.
     _end: Arc<End>,
 }
 
@@ -45,16 +45,16 @@ impl Drop for End {
     }
 }
 
-/// Somebody who waits. Dropped, they wait no more.
+/// The registration of a waiter, which ends when it is dropped.
 pub struct Listening {
     bells: Arc<Mutex<Bells>>,
-    /// None for everything.
+    /// The gate, or none for every change of the space.
     gate: Option<GateId>,
     number: u64,
 }
 
 impl Waits {
-    /// Begins to listen.
+    /// Starts the thread for a space.
     pub fn start(desk: Desk) -> Result<Self> {
         let bells = Arc::new(Mutex::new(Bells::default()));
         let is_over = Arc::new(AtomicBool::new(false));
@@ -73,8 +73,8 @@ impl Waits {
         Ok(Self { bells, _end: Arc::new(End(is_over)) })
     }
 
-    /// Calls `wake` once, when something has happened to this gate. Listen first, look second: what
-    /// happens in between wakes, too.
+    /// Calls `wake` once, on the next change of this gate. Register before reading: a change in between wakes as
+    /// well.
     pub fn listen(&self, gate: GateId, wake: impl FnOnce() + Send + 'static) -> Listening {
         let mut bells = lock(&self.bells);
         bells.next += 1;
@@ -83,7 +83,7 @@ impl Waits {
         Listening { bells: self.bells.clone(), gate: Some(gate), number }
     }
 
-    /// The same for whatever happens in the space.
+    /// Calls `wake` once, on the next change of the space.
     pub fn listen_to_all(&self, wake: impl FnOnce() + Send + 'static) -> Listening {
         let mut bells = lock(&self.bells);
         bells.next += 1;
@@ -92,7 +92,7 @@ impl Waits {
         Listening { bells: self.bells.clone(), gate: None, number }
     }
 
-    /// How many are waiting.
+    /// Returns the number of waiters.
     pub fn count(&self) -> usize {
         let bells = lock(&self.bells);
         bells.of.values().map(Vec::len).sum::<usize>() + bells.of_all.len()
@@ -118,7 +118,7 @@ struct Thread {
     desk: Desk,
     bells: Arc<Mutex<Bells>>,
     is_over: Arc<AtomicBool>,
-    /// Whether this process has written since the last look.
+    /// True if this process has written since the last poll.
     has_written: Arc<AtomicBool>,
 }
 
@@ -126,20 +126,20 @@ impl Thread {
     fn run(self) {
         let mut follower = None;
         while !self.is_over.load(Ordering::Relaxed) {
-            // A store that cannot be reached is tried again; whoever waits finds out by themselves.
+            // An unreachable store is tried again; the waiters get the error from their own reads.
             if self.follow(&mut follower).is_err() {
                 std::thread::sleep(TICK);
             }
         }
     }
 
-    /// Follows the chain until something goes wrong or it is over.
+    /// Follows the audit chain until an error or the end.
     fn follow(&self, follower: &mut Option<Follower>) -> Result<()> {
         let follower = match follower {
             Some(follower) => follower,
             None => {
                 let begun = follower.insert(self.desk.follow()?);
-                // Whoever came before that looks again: what happened meanwhile is not followed.
+                // Earlier waiters are woken to look again: changes from before the subscription are not reported.
                 let those: Vec<_> = lock(&self.bells).of.keys().copied().collect();
                 those.into_iter().for_each(|gate| wake(&self.bells, gate));
                 wake_all(&self.bells);
@@ -164,7 +164,7 @@ impl Thread {
     }
 }
 
-/// Wakes those whom a commit of this process is about.
+/// Wakes the waiters that a commit of this process concerns.
 fn ring(bells: &Mutex<Bells>, space: Topic, topics: &[Topic]) {
     for topic in topics {
         match topic {

@@ -1,8 +1,8 @@
-//! Worktrees: each task works in a tree and on a branch of its own, so that what waits for a person
-//! stays as it is while others go on.
+//! Git worktrees: each task works in a tree and on a branch of its own, so that work that waits for a person stays
+//! as it is while others go on.
 //!
-//! Git is the user's own program. No hook of the repository is run by what we do: an agent can write
-//! hooks, and they would run as the worker.
+//! Git is the user's own program. Our commands never run a hook of the repository: an agent can write hooks, and
+//! they would run as the worker.
 
 use sayso_agents::process::MARK;
 use sayso_core::RunId;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Switches off what a repository could make git run.
+/// Git options that switch off the programs a repository could make Git run.
 const HARMLESS: [&str; 8] = [
     "-c",
     "core.hooksPath=/dev/null",
@@ -26,42 +26,42 @@ const HARMLESS: [&str; 8] = [
     "diff.external=",
 ];
 
-/// How often git is asked again when another git held its lock.
+/// The number of attempts when another Git process holds its lock.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// How long a worker waits for another one that makes a tree or merges.
+/// The timeout for another worker that makes a worktree or merges.
 const TURN_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// How often it looks whether it can go on.
+/// The poll interval for the lock.
 const TURN_LOOK: Duration = Duration::from_millis(5);
 
-/// The longest name of a task in a branch.
+/// The maximum number of characters of a task's title in its branch.
 const SLUG_CHARS_MAX: usize = 40;
 
-/// What git could not do, and what to do about it.
+/// An error of Git.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    /// There is no git.
+    /// Git is not installed.
     #[error("git is not installed or not on the PATH")]
     NoGit,
     /// The folder is in no repository.
     #[error("{0} is not in a git repository")]
     NoRepository(String),
-    /// Nothing to start from.
+    /// The repository has no commit to start from.
     #[error("the repository {0} has no commit yet")]
     NoCommit(String),
-    /// Anything else.
+    /// Another failure of a Git command.
     #[error("git {what}: {why}")]
     Failed {
-        /// What it was to do.
+        /// The attempted operation.
         what: String,
-        /// What it said.
+        /// The message of Git.
         why: String,
     },
 }
 
 impl GitError {
-    /// What to do about it.
+    /// Returns a hint how to solve the problem.
     pub fn hint(&self) -> &'static str {
         match self {
             GitError::NoGit => "install git",
@@ -76,7 +76,7 @@ impl GitError {
 
 type Result<T> = std::result::Result<T, GitError>;
 
-/// The repository tasks are worked on in.
+/// The Git repository in which tasks are worked on.
 #[derive(Debug, Clone)]
 pub struct Repository {
     root: PathBuf,
@@ -85,10 +85,9 @@ pub struct Repository {
     run: Option<String>,
 }
 
-/// A tree of a task's own.
+/// The worktree of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// Where it is.
     pub folder: PathBuf,
     /// The branch that is checked out in it.
     pub branch: String,
@@ -96,44 +95,41 @@ pub struct Worktree {
     run: Option<String>,
 }
 
-/// What a task changed, as far as a person is shown it.
+/// The changes of a task, cut to what a person is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// The files, with counts of lines.
+    /// The files with counts of lines (`git diff --stat`).
     pub summary: String,
-    /// The change itself, cut where it is too long.
+    /// The diff, cut where it is too long.
     pub text: String,
-    /// Whether it was cut.
+    /// True if the diff was cut.
     pub is_cut: bool,
 }
 
-/// One path that differs: what was there and what is, by git's own names; none where there is nothing.
+/// A path that differs between two trees: its mode and object id before and after; none where it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Where.
     pub path: String,
-    /// What was there.
     pub before: Option<String>,
-    /// What is there.
     pub after: Option<String>,
 }
 
-/// How bringing a branch home went.
+/// The outcome of a merge into the base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merge {
-    /// It is part of the base now.
+    /// The branch is part of the base now.
     Merged,
-    /// There was nothing to bring.
+    /// The base contained the branch already.
     Nothing,
-    /// The same places were changed on both sides.
+    /// A merge conflict: both sides changed the same places.
     Conflict(String),
-    /// Something is in the way that is nobody's fault, such as changes that are not committed.
+    /// An obstacle in the main tree, such as changes that are not committed.
     InTheWay(String),
 }
 
 impl Repository {
-    /// The repository around a folder. Trees go below `worktrees`; work starts from `base`, or from
-    /// what is checked out.
+    /// Opens the repository around a folder. Worktrees go below `worktrees`; work starts from `base`, or from the
+    /// checked-out branch.
     pub fn open(folder: &Path, worktrees: PathBuf, base: Option<&str>) -> Result<Self> {
         let here = || folder.display().to_string();
         let top = git(folder, ["rev-parse", "--show-toplevel"])
@@ -151,47 +147,47 @@ impl Repository {
         }
         let base = match base {
             Some(base) => base.to_owned(),
-            // Without a branch the commit itself is the base.
+            // With a detached HEAD the commit itself is the base.
             None => git(&root, ["symbolic-ref", "--quiet", "--short", "HEAD"])
                 .or_else(|_| git(&root, ["rev-parse", "HEAD"]))?,
         };
         Ok(Self { root, worktrees, base, run: None })
     }
 
-    /// The same for one run: what git does to its tree carries the run's mark, so that whoever takes the
-    /// run from us ends it before somebody else works there.
+    /// Returns the repository for one run: its Git processes carry the run's mark, so that a worker that takes over
+    /// the run ends them before it uses the worktree.
     #[must_use]
     pub fn for_run(&self, run: RunId) -> Self {
         Self { run: Some(run.to_string()), ..self.clone() }
     }
 
-    /// The main tree.
+    /// Returns the folder of the main worktree.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The main tree, for looking at what a command changed in it. Nobody works there for a task.
+    /// Returns the main worktree, for detecting changes by a command. No task is worked on there.
     pub fn main_tree(&self) -> Worktree {
         let (folder, branch) = (self.root.clone(), self.base.clone());
         Worktree { folder, branch, base: self.base.clone(), run: None }
     }
 
-    /// What work starts from and comes home to.
+    /// Returns the branch or commit from which work starts and into which it is merged.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// How many files of the main tree have changes that are not committed. No agent sees those.
+    /// Returns the number of files with uncommitted changes in the main tree. Agents do not see those.
     pub fn uncommitted(&self) -> Result<usize> {
         Ok(git(&self.root, ["status", "--porcelain", "--untracked-files=no"])?.lines().count())
     }
 
-    /// The tree of a task: the one it has, or a new one on a branch of its own.
+    /// Returns the worktree of a task, or makes one on a new branch.
     pub fn prepare(&self, name: &str, title: &str) -> Result<Worktree> {
         self.prepare_from(name, title, &self.base)
     }
 
-    /// The branch a task's work is on, if there is one and it did not come home.
+    /// Returns the branch of a task's work if it exists and is not merged into the base.
     pub fn left_on(&self, name: &str, title: &str) -> Option<String> {
         let branch = branch_of(name, title);
         let name = format!("refs/heads/{branch}");
@@ -200,12 +196,12 @@ impl Repository {
         git(&self.root, is_home).is_err().then_some(branch)
     }
 
-    /// The same, where a new one starts from another branch than the base.
+    /// Like `prepare`, but a new worktree starts from another branch than the base.
     pub fn prepare_from(&self, name: &str, title: &str, from: &str) -> Result<Worktree> {
         let folder = self.worktrees.join(name);
         let branch = branch_of(name, title);
-        // Git itself stumbles over trees that others are just making, and a tree that is there may be
-        // one that somebody is just taking away.
+        // Git itself fails on worktrees that another process is making, and an existing one may be about to be
+        // removed.
         let turn = self.turn("trees.lock")?;
         if let Some(tree) = self.existing(name)? {
             return Ok(tree);
@@ -218,7 +214,7 @@ impl Repository {
         let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
         let made = patiently(|| git(here, new.into_iter().chain([path, base])));
         made.or_else(|error| {
-            // The branch is there from an earlier time, its tree is not: the work goes on.
+            // The branch remains from an earlier time, its worktree does not: the work continues on it.
             let name = format!("refs/heads/{branch}");
             if git(here, ["rev-parse", "--verify", "--quiet", &name]).is_err() {
                 return Err(error);
@@ -233,14 +229,14 @@ impl Repository {
         Ok(Worktree { folder, branch, base: self.base.clone(), run: self.run.clone() })
     }
 
-    /// Says that a tree is whole. One that was being made when the machine died has half of its files,
-    /// and an agent would be taken to have deleted the others.
+    /// The file that marks a worktree as complete. One that was being made when the machine died has half of its
+    /// files, and it would look as if the agent had deleted the others.
     fn mark(&self, name: &str) -> PathBuf {
         self.worktrees.join(format!("{name}.ready"))
     }
 
-    /// Where a step of a task began: noted when `id` is first heard of, with what `begin` gives, and found
-    /// again as long as no other step began.
+    /// Returns the commit at which a step of a task began: `begin` supplies it at the first call with `id`, and it is
+    /// found again as long as no other step began.
     pub fn step_began(
         &self,
         name: &str,
@@ -252,7 +248,7 @@ impl Repository {
         }
         let (since, path) = (begin()?, self.step_mark(name));
         let half = path.with_extension("step-half");
-        // Whole or not at all: half a name of a commit would be another one.
+        // Written atomically: half a commit id would name another commit.
         std::fs::create_dir_all(&self.worktrees)
             .and_then(|()| std::fs::write(&half, format!("{since}\n{id}\n")))
             .and_then(|()| std::fs::rename(&half, &path))
@@ -260,7 +256,7 @@ impl Repository {
         Ok(since)
     }
 
-    /// Where a step of a task began that has begun.
+    /// Returns the commit at which a step began that has begun already.
     pub fn step_since(&self, name: &str, id: &str) -> Result<String> {
         let path = self.step_mark(name);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -270,7 +266,7 @@ impl Repository {
         }
     }
 
-    /// Where it is noted what the attempts at a command changed.
+    /// The file that records the changes by the attempts at a command.
     pub fn watch_note(&self, name: &str) -> PathBuf {
         self.worktrees.join(format!("{name}.watch"))
     }
@@ -283,13 +279,13 @@ impl Repository {
         At { folder: &self.root, run: self.run.as_deref(), turn: None }
     }
 
-    /// The tree a task has, if it has one.
+    /// Returns the complete worktree of a task, if it has one.
     pub fn existing(&self, name: &str) -> Result<Option<Worktree>> {
         let folder = self.worktrees.join(name);
         if !folder.join(".git").exists() || !self.mark(name).exists() {
             return Ok(None);
         }
-        // What it was made with, wherever an agent has left it.
+        // The branch it was made with, even if an agent has switched to another.
         let made = std::fs::read_to_string(self.mark(name)).unwrap_or_default();
         let branch = match made.trim() {
             "" => git(&folder, ["symbolic-ref", "--quiet", "--short", "HEAD"])?,
@@ -298,8 +294,8 @@ impl Repository {
         Ok(Some(Worktree { folder, branch, base: self.base.clone(), run: self.run.clone() }))
     }
 
-    /// Brings a branch home into the base. The main tree is touched only if the base is checked out
-    /// there, and never over changes somebody made in it.
+    /// Merges a branch into the base. The main tree is changed only if the base is checked out there, and uncommitted
+    /// changes in it are never overwritten.
     pub fn merge(&self, branch: &str, message: &str) -> Result<Merge> {
         let turn = self.turn("merge.lock")?;
         let here = At::from(&self.root).in_turn(&turn);
@@ -345,8 +341,8 @@ impl Repository {
         }
     }
 
-    /// One at a time, whichever process it is in. One that was stopped in its tracks holds the others up
-    /// for a while, not for ever.
+    /// Takes a file lock that holds across processes. A stopped process delays the others up to a timeout, not for
+    /// ever.
     fn turn(&self, name: &str) -> Result<File> {
         let began = Instant::now();
         loop {
@@ -361,7 +357,7 @@ impl Repository {
         }
     }
 
-    /// The same; none if somebody else is at it.
+    /// Takes the lock; none if another process holds it.
     pub(crate) fn try_turn(&self, name: &str) -> Result<Option<File>> {
         let file = self.lock_file(name)?;
         match file.try_lock() {
@@ -379,22 +375,22 @@ impl Repository {
         file.map_err(|e| failed("wait for its turn", &format!("{}: {e}", path.display())))
     }
 
-    /// Takes a tree away if nobody needs it; its branch stays. Commit first what is to be kept. Whether
-    /// it is needed is looked up when it is our turn: a run that begins later waits until it is gone.
+    /// Removes a worktree that is not needed any more; its branch stays. Commit first what is to be kept. `is_needed`
+    /// is called under the lock: a run that begins later waits until the worktree is gone.
     pub fn remove(&self, tree: &Worktree, is_needed: impl FnOnce() -> bool) -> Result<()> {
         let turn = self.turn("trees.lock")?;
         if is_needed() {
             return Ok(());
         }
         let name = tree.folder.file_name().unwrap_or_default().to_string_lossy();
-        // From now on it is not whole any more, also if we die over it.
+        // From now on it counts as incomplete, also if we die before it is removed.
         let _ = std::fs::remove_file(self.mark(&name));
         clear(self.here().in_turn(&turn), &tree.folder)
     }
 }
 
 impl Worktree {
-    /// Commits everything in it, if there is something to commit, and gives the last commit.
+    /// Commits all changes in the worktree, if there are any, and returns the last commit.
     pub fn commit(&self, message: &str, author: &str) -> Result<String> {
         patiently(|| git(self.here(), ["add", "--all"]))?;
         if !run(self.here(), ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
@@ -407,8 +403,8 @@ impl Worktree {
         Ok(head)
     }
 
-    /// An agent may have left the branch and committed elsewhere: the branch goes after it, or it is
-    /// said that it cannot.
+    /// Moves the task's branch to the commit if the agent left the branch, or fails if the branch cannot be moved
+    /// forward to it.
     fn keep(&self, head: &str) -> Result<()> {
         let ours = format!("refs/heads/{}", self.branch);
         let is_on = git(self.here(), ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
@@ -424,13 +420,13 @@ impl Worktree {
         git(self.here(), ["symbolic-ref", "HEAD", &ours]).map(drop)
     }
 
-    /// The last commit.
+    /// Returns the last commit.
     pub fn head(&self) -> Result<String> {
         git(self.here(), ["rev-parse", "--verify", "HEAD^{commit}"])
     }
 
-    /// The paths that differ from a commit: in a later commit, or in the folder as it is. What an agent
-    /// told its own index to overlook is seen all the same.
+    /// Returns the paths that differ from a commit: in a later commit, or in the folder as it is. Changes that the
+    /// agent told its own index to ignore are seen all the same.
     pub fn changed_since(&self, since: &str, commit: Option<&str>) -> Result<Vec<String>> {
         let names = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
         if let Some(commit) = commit {
@@ -441,7 +437,7 @@ impl Worktree {
         self.changed_since(since, Some(&tree))
     }
 
-    /// What differs between two trees of git's own.
+    /// Returns the paths that differ between two Git trees.
     pub fn changes(&self, since: &str, now: &str) -> Result<Vec<Change>> {
         let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", since, now];
         let found = paths(&run(self.here(), args)?, &args)?;
@@ -460,7 +456,7 @@ impl Worktree {
         found.chunks(2).map(|pair| change(pair).ok_or_else(wrong)).collect()
     }
 
-    /// What is at each path of a tree of git's own, as [`Change`] names it.
+    /// Returns the content of each path of a Git tree, in the notation of [`Change`].
     pub fn contents(&self, tree: &str) -> Result<BTreeMap<String, String>> {
         let args = ["ls-tree", "-r", "-z", "--full-tree", tree];
         let found = paths(&run(self.here(), args)?, &args)?;
@@ -472,12 +468,12 @@ impl Worktree {
         Ok(found.into_iter().filter_map(entry).collect())
     }
 
-    /// All that is in the folder, as a tree of git's own. The index stays as it is.
+    /// Writes the content of the folder as a Git tree and returns its id. The index stays as it is.
     pub fn snapshot(&self) -> Result<String> {
         self.snapshot_over(&self.head()?)
     }
 
-    /// The same, begun from what was there before: what is tracked and ignored stays tracked.
+    /// Writes the tree on top of an earlier one: a path that is tracked and ignored stays tracked.
     fn snapshot_over(&self, before: &str) -> Result<String> {
         let theirs = git(self.here(), ["rev-parse", "--git-path", "index"])?;
         let index = self.folder.join(format!("{theirs}.sayso-step-{}", std::process::id()));
@@ -496,10 +492,10 @@ impl Worktree {
         tree
     }
 
-    /// What the task changed so far, committed or not. The tree and its index stay as they are.
+    /// Returns the changes of the task so far, committed or not. The worktree and its index stay as they are.
     pub fn diff(&self, bytes_max: usize) -> Result<Diff> {
         let from = git(self.here(), ["merge-base", &self.base, "HEAD"])?;
-        // An index of our own, begun as a copy of theirs so that git need not read every file.
+        // A copy of the agent's index, so that Git need not read every file.
         let theirs = git(self.here(), ["rev-parse", "--git-path", "index"])?;
         let index = self.folder.join(format!("{theirs}.sayso-{}", std::process::id()));
         let _ = std::fs::copy(self.folder.join(&theirs), &index);
@@ -530,7 +526,7 @@ impl Worktree {
     }
 }
 
-/// Where git is to work, for which run, and whose turn it is.
+/// The folder, run and lock under which a Git command runs.
 #[derive(Clone, Copy)]
 struct At<'a> {
     folder: &'a Path,
@@ -539,7 +535,7 @@ struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// Git holds the lock as we do: if we die, it is the next one's turn when git is done, not before.
+    /// Passes the lock on to Git: if we die, the lock is free when Git has ended, not before.
     fn in_turn(self, turn: &'a File) -> Self {
         Self { turn: Some(turn), ..self }
     }
@@ -557,7 +553,7 @@ impl<'a> From<&'a PathBuf> for At<'a> {
     }
 }
 
-/// Paths as git gives them with a zero byte behind each: any name can be told.
+/// Reads paths separated by zero bytes: any file name can be read.
 fn paths<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> Result<Vec<String>> {
     checked(output, args)?;
     let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
@@ -568,10 +564,10 @@ fn is_commit(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Takes a tree away, whatever state it is in: there, half made, or only known to git.
+/// Removes a worktree in any state: complete, half made, or only known to Git.
 fn clear(here: At<'_>, folder: &Path) -> Result<()> {
     let path = folder.as_os_str();
-    // Twice, since git locks a tree while it makes it.
+    // Forced twice, since Git locks a worktree while it makes it.
     let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
     if patiently(|| git(here, remove.into_iter().chain([path]))).is_ok() {
         return Ok(());
@@ -583,7 +579,7 @@ fn clear(here: At<'_>, folder: &Path) -> Result<()> {
     git(here, ["worktree", "prune"]).map(drop)
 }
 
-/// A branch should say what it is about.
+/// Returns the branch name of a task, with its title for readers.
 fn branch_of(name: &str, title: &str) -> String {
     format!("sayso/{name}{}", slug(title))
 }
@@ -598,7 +594,7 @@ fn slug(title: &str) -> String {
     if parts.is_empty() { String::new() } else { format!("-{}", parts.join("-")) }
 }
 
-/// Tries again while another git has the lock.
+/// Retries with a back-off while another Git process has the lock.
 fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
     for attempt in 1.. {
         match work() {
@@ -613,12 +609,12 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
     unreachable!("the last attempt returns")
 }
 
-/// Whether git met another git: at a lock, or at a tree that was just being made.
+/// True if Git met another Git process: at a lock, or at a worktree that was being made.
 fn is_in_anothers_way(why: &str) -> bool {
     ["could not lock", ".lock", "failed to read"].iter().any(|sign| why.contains(sign))
 }
 
-/// Commits under the user's name, or under ours where git knows none.
+/// Commits under the user's name, or under `sayso` where Git knows none.
 fn with_identity<'a>(at: impl Into<At<'a>>, args: &[&str]) -> Result<String> {
     let at = at.into();
     git(at, args).or_else(|error| {
@@ -631,7 +627,7 @@ fn with_identity<'a>(at: impl Into<At<'a>>, args: &[&str]) -> Result<String> {
     })
 }
 
-/// Runs git and gives what it printed, trimmed.
+/// Runs Git and returns its output, trimmed.
 fn git<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     args: impl IntoIterator<Item = S>,
@@ -652,7 +648,7 @@ fn command<S: AsRef<OsStr>>(at: At<'_>, args: &[S]) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(at.folder).args(HARMLESS).args(args);
     command.envs(at.run.map(|run| (MARK, run)));
-    // A lock belongs to everybody who has the file open, and this is how git gets it.
+    // A lock belongs to each process that has the file open, and this is how Git gets it.
     let turn = at.turn.and_then(|file| file.try_clone().ok());
     command
         .stdin(turn.map_or_else(Stdio::null, Stdio::from))
@@ -680,7 +676,7 @@ fn checked<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> Result<String> {
     Err(failed(&words(args), &why))
 }
 
-/// The verb and its first words: enough to know what was tried.
+/// Returns the subcommand and its first argument, for error messages.
 fn words<S: AsRef<OsStr>>(args: &[S]) -> String {
     let plain = args.iter().map(|a| a.as_ref().to_string_lossy());
     plain.filter(|a| !a.starts_with('-')).take(2).collect::<Vec<_>>().join(" ")

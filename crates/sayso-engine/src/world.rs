@@ -1,25 +1,25 @@
-//! Time and chance, handed in so that tests and simulations can hold them.
+//! The clock and the random number generator, injected so that tests and simulations are deterministic.
 
 use sayso_core::Timestamp;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where time and chance come from.
+/// The source of time and randomness.
 #[derive(Clone)]
 pub struct World {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     chance: Arc<dyn Fn() -> u128 + Send + Sync>,
-    /// Whether the time is that of this machine's clock, which can be compared with others.
+    /// True if the time is that of this machine's clock, which can be compared with the clocks of other machines.
     is_machines: bool,
 }
 
 impl World {
-    /// The machine's clock and its random numbers.
+    /// Returns the system clock and the random numbers of the operating system.
     pub fn real() -> Self {
         Self::new(system_now, system_chance).by_machine_clock()
     }
 
-    /// A world of one's own.
+    /// Returns an environment with the given clock and random numbers.
     pub fn new(
         now: impl Fn() -> Timestamp + Send + Sync + 'static,
         chance: impl Fn() -> u128 + Send + Sync + 'static,
@@ -27,7 +27,7 @@ impl World {
         Self { now: Arc::new(now), chance: Arc::new(chance), is_machines: false }
     }
 
-    /// The same world, whose time is that of this machine's clock: it is checked against other clocks.
+    /// Marks the time as that of this machine's clock, so that it is checked against other clocks.
     #[must_use]
     pub fn by_machine_clock(mut self) -> Self {
         self.is_machines = true;
@@ -38,12 +38,11 @@ impl World {
         self.is_machines
     }
 
-    /// The time.
     pub fn now(&self) -> Timestamp {
         (self.now)()
     }
 
-    /// 128 bits of chance.
+    /// Returns 128 random bits.
     pub fn chance(&self) -> u128 {
         (self.chance)()
     }

@@ -1,4 +1,5 @@
-//! Policies against the world they are for: names that nobody has, groups that nobody is in.
+//! Checks policies against the names that exist in a space: unknown people, groups, roles and statuses, and empty
+//! groups.
 
 use crate::glob::Pattern;
 use crate::mistake::{Mistake, Mistakes, nearest};
@@ -9,31 +10,28 @@ use crate::ruling::Policies;
 use sayso_core::task::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names that exist. What is `None` is not known, and nothing is said about it.
+/// The names that exist. A kind that is `None` is not known, and is not checked.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// Statuses of tasks.
     pub statuses: Option<BTreeSet<String>>,
-    /// Roles that agents work in.
+    /// The roles that agents work in.
     pub roles: Option<BTreeSet<String>>,
-    /// People.
     pub people: Option<BTreeSet<String>>,
-    /// Agents.
     pub agents: Option<BTreeSet<String>>,
-    /// Groups that are kept elsewhere; every policy can name them.
+    /// Groups from outside the policies; every policy can name them.
     pub groups: BTreeMap<String, Vec<String>>,
 }
 
 impl Known {
-    /// The statuses every space has, and nothing else.
+    /// Returns the statuses that every space has, and no other names.
     pub fn of_every_space() -> Self {
         let statuses = Status::ALL.iter().map(|status| status.as_str().to_owned()).collect();
         Self { statuses: Some(statuses), ..Self::default() }
     }
 }
 
-/// Everything that is wrong with these files, each by itself and all of them in the world they are
-/// for, so that a person mends it at once. A file is its layer, its name and its text.
+/// Returns all mistakes in these files, each on its own and all together against the known names, so that a person
+/// fixes them at once. A file is its layer, its name and its text.
 pub fn mistakes<'a>(
     files: impl IntoIterator<Item = (Layer, &'a str, &'a str)>,
     known: &Known,
@@ -46,7 +44,7 @@ pub fn mistakes<'a>(
         policies.extend(policy);
         found.extend(mistakes);
     }
-    // The names that others define are not known while one of the files is not.
+    // While one file cannot be read, the names it defines are not known.
     if is_whole {
         let is_news = |mistake: &Mistake, found: &[Mistake]| {
             found.iter().all(|other| (&other.file, other.line) != (&mistake.file, mistake.line))
@@ -61,8 +59,8 @@ pub fn mistakes<'a>(
 }
 
 impl Policies {
-    /// What is wrong with these policies in the world they are for: unknown groups, people, agents,
-    /// roles and statuses, demands that nobody can meet, groups that are defined twice.
+    /// Returns the mistakes in these policies against the known names: unknown groups, people, agents, roles and
+    /// statuses, demands that cannot be met, groups that are defined twice.
     pub fn check(&self, known: &Known) -> Vec<Mistake> {
         let mut all = vec![];
         for at in 0..self.files.len() {
@@ -149,7 +147,7 @@ impl Checker<'_> {
         self.terms(&rule.terms);
     }
 
-    /// A pattern that fits no name there is.
+    /// Reports a pattern that matches no existing name.
     fn pattern(
         &mut self,
         line: u64,

@@ -1,9 +1,8 @@
-//! Patterns for commands, and the two ways they are read.
+//! Command patterns, with a strict and a loose way of matching.
 //!
-//! `git push *` is a program and words; a `*` on its own stands for any number of words. A rule that
-//! *allows* fits a command only word for word. A rule that *asks or denies* fits whatever may be that
-//! command: with options before, between and behind, spelled in another order, under another path,
-//! with anything after it.
+//! `git push *` is a program and its words; a `*` on its own stands for any number of words. A rule that *allows*
+//! matches a command only word for word. A rule that *asks or denies* matches any command that may be meant: with
+//! options before, between and after, spelled in another order, under another path, with further words at the end.
 
 use crate::glob::{For, Pattern};
 use crate::shell::{Shape, Simple, Word, base_name};
@@ -12,18 +11,18 @@ use crate::view::normal;
 /// The most words of a pattern.
 const WORDS_MAX: usize = 64;
 
-/// Whether something is what a rule speaks of.
+/// The result of matching a request against a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
     No,
-    /// It depends on what is only known when it runs.
+    /// It depends on values that are only known at run time.
     Maybe,
     Yes,
 }
 
 #[derive(Debug)]
 pub(crate) struct CommandPattern {
-    /// Of the program; none means any command at all.
+    /// The program; none means any command.
     program: Option<Pattern>,
     parts: Vec<Part>,
 }
@@ -36,7 +35,7 @@ enum Part {
 }
 
 impl CommandPattern {
-    /// Reads a pattern; the error is what is wrong and what to do.
+    /// Parses a pattern; the error is the problem and the fix.
     pub(crate) fn new(text: &str) -> Result<Self, (String, String)> {
         let said = |what: &str, fix: &str| (format!("`{text}` {what}"), fix.to_owned());
         let words = shell_words::split(text)
@@ -76,7 +75,7 @@ impl CommandPattern {
         Ok(Self { program, parts })
     }
 
-    /// Whether this command is exactly what the pattern says, so that a yes covers it.
+    /// True if this command is exactly what the pattern says, so that an allow rule covers it.
     pub(crate) fn covers(&self, command: &Simple) -> bool {
         let Some((first, words)) = command.words.split_first() else { return false };
         if command.assigns {
@@ -86,7 +85,8 @@ impl CommandPattern {
         if !first.fixed().is_some_and(|text| is_program(program, text)) {
             return false;
         }
-        // One pass: which parts may come next. An unknown word fits only where any would.
+        // One pass over the words, with the set of parts that may come next. An unknown word matches only where any
+        // word would.
         let mut states = States::start(&self.parts);
         for word in words {
             states.step(&self.parts, |part| match part {
@@ -97,14 +97,14 @@ impl CommandPattern {
         states.is_through()
     }
 
-    /// The pattern as it is written, but for quotes.
+    /// Returns the pattern as it was written, without quotes.
     pub(crate) fn in_words(&self) -> String {
         let program = self.program.as_ref().map_or("*", |program| program.text.as_str());
         let parts = self.parts.iter().map(Part::text);
         std::iter::once(program).chain(parts).collect::<Vec<_>>().join(" ")
     }
 
-    /// A command that it speaks of, if there is one without a sign that shells read.
+    /// Returns a command that matches the pattern, if there is one without special characters of a shell.
     pub(crate) fn example(&self) -> Option<String> {
         let program = self.program.as_ref()?;
         let words = self.parts.iter().filter_map(|part| match part {
@@ -117,15 +117,15 @@ impl CommandPattern {
         words.iter().all(|word| word.chars().all(is_plain)).then(|| words.join(" "))
     }
 
-    /// Whether it names one program, and no other.
+    /// True if it names exactly one program.
     pub(crate) fn names_program(&self) -> bool {
         self.program.as_ref().is_some_and(|program| program.exact.plain().is_some())
     }
 
-    /// Whether this command may be what the pattern says, so that a no must catch it.
+    /// Matches the command loosely: an ask or deny rule must catch it if it may be meant.
     pub(crate) fn may_be(&self, command: &Simple) -> Fit {
         let itself = self.may_be_words(&command.words, false);
-        // A program that runs what it is given may run it from any of its words on.
+        // A program that runs its arguments may run them from any of its words on.
         let may_run = || {
             let mentions = &command.mentions;
             let mut places = (0..mentions.len()).filter(|at| self.may_begin(&mentions[*at]));
@@ -145,7 +145,7 @@ impl CommandPattern {
         }
     }
 
-    /// Whether these words may be such a command; in code, other words may stand between them.
+    /// Matches these words loosely; in code, other words may stand between them.
     fn may_be_words(&self, words: &[Word], is_code: bool) -> Fit {
         let Some((first, words)) = words.split_first() else { return Fit::No };
         if self.program.is_none() {
@@ -160,8 +160,8 @@ impl CommandPattern {
         fit.min(arguments.hold_options(&self.parts)).min(arguments.hold_words(&self.parts))
     }
 
-    /// Whether a rule that asks or denies by this pattern also catches all that `other` covers.
-    /// Only what is plain to see counts.
+    /// True if an ask or deny rule with this pattern also catches all that `other` covers. Only obvious cases are
+    /// detected.
     pub(crate) fn is_wider_than(&self, other: &CommandPattern) -> bool {
         let (Some(mine), Some(theirs)) = (&self.program, &other.program) else {
             return self.program.is_none();
@@ -184,7 +184,8 @@ impl Part {
         }
     }
 
-    /// An option is looked for anywhere, so it has no place among the words.
+    /// Returns the pattern if it is for an option. An option is searched at any position, so it has no place among
+    /// the words.
     fn option(&self) -> Option<&Pattern> {
         match self {
             Part::Word(pattern) if is_option(&pattern.text) => Some(pattern),
@@ -193,12 +194,12 @@ impl Part {
     }
 }
 
-/// A pattern for a program is for its name, unless it holds a path itself.
+/// Matches the program strictly. A pattern without a slash is for a name and not for a path.
 fn is_program(pattern: &Pattern, text: &str) -> bool {
     pattern.fits(text, true) && (!text.contains('/') || pattern.text.contains('/'))
 }
 
-/// `build/*` does not mean `build/../../etc`.
+/// Matches a word strictly: `build/*` does not mean `build/../../etc`.
 fn is_word(pattern: &Pattern, text: &str) -> bool {
     let goes_up = text.split('/').any(|part| part == "..");
     pattern.fits(text, true) && (!goes_up || pattern.exact.plain().is_some())
@@ -208,7 +209,7 @@ fn is_option(text: &str) -> bool {
     text.len() > 1 && text.starts_with('-') && text != "--"
 }
 
-/// Which parts of a pattern may come next, as bits. Patterns have at most 64 words.
+/// The set of pattern parts that may come next, as bits. Patterns have at most 64 words.
 struct States {
     bits: u128,
     end: usize,
@@ -225,7 +226,7 @@ impl States {
         self.bits & (1 << at) != 0
     }
 
-    /// `*` may stand for nothing.
+    /// Adds the parts after each `*`, which may stand for no word.
     fn pass_over_many(&mut self, parts: &[Part]) {
         for (at, part) in parts.iter().enumerate() {
             if self.holds(at) && matches!(part, Part::Many) {
@@ -251,7 +252,7 @@ impl States {
     }
 }
 
-/// The arguments of a command, read with suspicion.
+/// The arguments of a command, for loose matching.
 struct Arguments<'a> {
     program: &'a str,
     words: &'a [Word],
@@ -259,7 +260,7 @@ struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// Whether every option of the pattern is there, wherever and however it is spelled.
+    /// Matches every option of the pattern, at any position and in any spelling.
     fn hold_options(&self, parts: &[Part]) -> Fit {
         parts.iter().filter_map(Part::option).map(|o| self.hold_option(o)).min().unwrap_or(Fit::Yes)
     }
@@ -316,7 +317,7 @@ impl Arguments<'_> {
         fit
     }
 
-    /// Whether the other words of the pattern come in this order, options left out, anything after.
+    /// Matches the other words of the pattern in this order, with options left out and any words after them.
     fn hold_words(&self, parts: &[Part]) -> Fit {
         let parts: Vec<&Part> = parts.iter().filter(|part| part.option().is_none()).collect();
         let (sure, perhaps) = (self.reach(&parts, false), self.reach(&parts, true));
@@ -351,7 +352,7 @@ impl Arguments<'_> {
                 next[at] |= stays;
                 next[at + 1] |= fits && matches!(part, Part::Word(_));
                 if perhaps && matches!(word.shape, Shape::Many | Shape::Glob) {
-                    // Any number of words: all that may follow is within reach, and so is nothing.
+                    // Any number of words: every later part is reachable, and so is this one.
                     next[at..].fill(true);
                 }
             }
@@ -362,12 +363,12 @@ impl Arguments<'_> {
         reached[parts.len()]
     }
 
-    /// Whether a word is what the pattern says, spelled in another way.
+    /// True if a word means the same as the pattern in another spelling.
     fn is_word(&self, pattern: &Pattern, text: &str) -> bool {
         if pattern.fits(text, false) {
             return true;
         }
-        // `//`, `~/` and `/./` are places, too.
+        // `//`, `~/` and `/./` are parts of paths, too.
         if text.contains('/') && pattern.fits(&normal(text, None), false) {
             return true;
         }
@@ -378,7 +379,7 @@ impl Arguments<'_> {
             && pattern.loose.could_begin(text)
     }
 
-    /// Whether the word after this option may be its value rather than a word of its own.
+    /// True if the word after this option may be its value.
     fn takes_value(&self, option: &str) -> bool {
         const GIT: &[&str] = &[
             "-C",
@@ -404,10 +405,10 @@ fn pass_over(parts: &[&Part], reached: &mut [bool]) {
     }
 }
 
-/// Programs that take subcommands cut short.
+/// Programs that accept abbreviated subcommands.
 const ABBREVIATING: &[&str] = &["npm", "gem", "hg", "ip", "nmcli", "chezmoi", "perforce", "lvm"];
 
-/// Long and short names that mean the same in the programs people guard against.
+/// Short and long options that mean the same in programs that are often guarded.
 const FORMS: &[(char, &str)] = &[
     ('r', "recursive"),
     ('R', "recursive"),
@@ -443,7 +444,8 @@ fn short_form(long: &str) -> Option<char> {
     FORMS.iter().find(|(_, name)| *name == long).map(|(letter, _)| *letter)
 }
 
-/// `--forc` and `--force=x` are `--force`: programs take names that are cut short.
+/// True if a long option may be the one of the pattern: `--forc` and `--force=x` are `--force`, since programs accept
+/// abbreviations.
 fn is_long_form(pattern: &str, name: &str) -> bool {
     let wanted = pattern.strip_prefix("--").map(|long| long.split('=').next().unwrap_or(long));
     !name.is_empty() && wanted.is_some_and(|wanted| wanted.starts_with(name))

@@ -1,29 +1,28 @@
-//! What an ask demands: of whom, how sure they must be who they are, how long it may take, and what
-//! silence means. Several demands on one request are merged to the strictest.
+//! The demands of an ask: approvers, proof, risk, deadline, escalation and timeout action. Several demands on one
+//! request are merged to the strictest.
 
 use sayso_core::{Approvers, AtEnd, Proof, Risk};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What a policy says of a request. The order is the order of strictness.
+/// The decision of a policy on a request, in order of strictness.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// It may happen.
+    /// The request may proceed.
     Allow,
     /// A person is asked.
     Ask,
-    /// It may not happen.
+    /// The request is refused.
     Deny,
 }
 
 impl Effect {
-    /// All of them.
     pub const ALL: [Effect; 3] = [Effect::Allow, Effect::Ask, Effect::Deny];
 
-    /// Its name in policies.
+    /// Returns its name in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Effect::Allow => "allow",
@@ -39,24 +38,22 @@ impl std::fmt::Display for Effect {
     }
 }
 
-/// Which hours count towards deadlines, reminders and levels. The order is the order of strictness.
+/// The hours that count towards deadlines, reminders and levels, in order of strictness.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Hours {
-    /// Those in the calendar of the one who is asked, or of the space.
+    /// The working hours in the calendar of the approver, or of the space.
     Working,
-    /// Every hour.
     #[default]
     All,
 }
 
 impl Hours {
-    /// Both of them.
     pub const ALL: [Hours; 2] = [Hours::Working, Hours::All];
 
-    /// Its name in policies.
+    /// Returns its name in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Hours::Working => "working",
@@ -65,37 +62,36 @@ impl Hours {
     }
 }
 
-/// What an ask demands, with people in the place of groups.
+/// The demands of an ask, with groups resolved to people.
 ///
-/// Whether enough people are left once the launcher is out is for whoever opens the gate to see:
+/// If enough people are left without the launcher is for the caller that opens the gate to check:
 /// [`Approvers::can_be_satisfied`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demands {
-    /// Whose yes is needed.
+    /// The people whose approval is needed.
     pub approvers: Approvers,
-    /// Whose no settles it, whoever else has agreed.
+    /// The people whose rejection decides, even if all others approve.
     pub veto: BTreeSet<String>,
-    /// Whether whoever launched the agent is left out.
+    /// True if the person who launched the agent may not approve.
     pub not_launcher: bool,
     /// The least proof of the person who answers.
     pub proof: Proof,
-    /// How bad it would be to be wrong.
+    /// The damage of a wrong decision.
     pub risk: Risk,
-    /// How long it may take, from the moment it is asked.
+    /// The deadline, counted from the opening of the gate.
     pub deadline_ms: Option<u64>,
-    /// When people are reminded, counted from the moment it is asked.
+    /// The times of reminders, counted from the opening of the gate.
     pub remind_ms: Vec<u64>,
-    /// Who may decide from when on; each level holds all of what is needed then.
+    /// The escalation levels; each holds all approvers of its time.
     pub escalate: Vec<Escalation>,
-    /// What happens at the deadline.
     pub at_end: AtEnd,
-    /// Which hours count.
+    /// The hours that count.
     #[serde(default)]
     pub hours: Hours,
 }
 
 impl Default for Demands {
-    /// Anyone, without proof, whenever they like.
+    /// Any approver, without proof and deadline.
     fn default() -> Self {
         Self {
             approvers: Approvers::Anyone,
@@ -112,28 +108,28 @@ impl Default for Demands {
     }
 }
 
-/// One level up.
+/// One escalation level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
-    /// When, counted from the moment it is asked.
+    /// The start of the level, counted from the opening of the gate.
     pub after_ms: u64,
-    /// Whose yes is needed from then on.
+    /// The people whose approval is needed from then on.
     pub approvers: Approvers,
 }
 
 impl Demands {
-    /// Whether silence would count as a yes.
+    /// True if the timeout would approve.
     pub fn may_approve_by_silence(&self) -> bool {
         self.deadline_ms.is_some() && self.at_end == AtEnd::Approve
     }
 
-    /// Whose yes is needed this long after it was asked.
+    /// Returns the approvers that are needed this long after the opening.
     pub fn approvers_after(&self, ms: u64) -> &Approvers {
         let level = self.escalate.iter().rev().find(|level| level.after_ms <= ms);
         level.map_or(&self.approvers, |level| &level.approvers)
     }
 
-    /// All of both: everybody either side needs, the higher proof and risk, the earlier deadline.
+    /// Merges both: all approvers of either side, the higher proof and risk, the earlier deadline.
     pub fn merge(&self, other: &Demands) -> Demands {
         let moments: BTreeSet<u64> =
             self.escalate.iter().chain(&other.escalate).map(|level| level.after_ms).collect();
@@ -164,7 +160,7 @@ impl Demands {
                 (false, true) => other.hours,
                 (true, true) | (false, false) => self.hours.max(other.hours),
             },
-            // An ask without a deadline has no end of its own, yet it never agreed to a silent yes.
+            // An ask without a deadline has no timeout of its own, but it never agreed to an approval by timeout.
             at_end: self.at_end.max(other.at_end),
         }
     }
@@ -173,7 +169,7 @@ impl Demands {
         self.deadline_ms.is_some() || !self.remind_ms.is_empty() || !self.escalate.is_empty()
     }
 
-    /// In words, for cards and explanations.
+    /// Describes the demands, for cards and explanations.
     pub fn in_words(&self) -> String {
         let mut parts = vec![format!("asks {}", self.approvers.in_words())];
         if !self.veto.is_empty() {
@@ -201,7 +197,7 @@ impl Demands {
     }
 }
 
-/// A length of time, as people write it.
+/// Formats a duration for people.
 pub(crate) fn in_words(ms: u64) -> String {
     let (seconds, rest) = (ms / 1000, ms % 1000);
     let parts = [
@@ -216,7 +212,7 @@ pub(crate) fn in_words(ms: u64) -> String {
     if said.is_empty() { "0s".into() } else { said }
 }
 
-/// Both must be had. "Anyone" is had whenever somebody is.
+/// Combines two demands for approvers; both must be met. "Anyone" is met by any approver.
 fn both(a: &Approvers, b: &Approvers) -> Approvers {
     if a == b || *b == Approvers::Anyone {
         return a.clone();
@@ -285,7 +281,7 @@ mod tests {
     }
 
     impl Demands {
-        /// "All of" has no order; the test takes that of the other side.
+        /// "All of" has no order; the test uses that of the other side.
         fn with_order_of(mut self, other: &Demands) -> Self {
             let sorted = |a: &Approvers| match a {
                 Approvers::All(parts) => {

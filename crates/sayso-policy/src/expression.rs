@@ -1,4 +1,5 @@
-//! Conditions in CEL, bounded. With `formula.rs` the only file that knows the library behind them.
+//! Conditions in CEL, with limits on size, depth and values. Apart from `formula.rs` the only file that knows the CEL
+//! library.
 
 use crate::mistake::nearest;
 use crate::view::View;
@@ -13,14 +14,14 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 /// The longest expression.
 pub(crate) const BYTES_MAX: usize = 4 * 1024;
-/// How deep an expression may nest, and lists in lists may be walked.
+/// The deepest nesting of an expression, and of loops over lists.
 const DEPTH_MAX: usize = 48;
 const WALKS_MAX: usize = 2;
-/// The longest list, and the most values, an expression is shown.
+/// The longest list, and the most values, that an expression gets.
 const ITEMS_MAX: usize = 1_000;
 pub(crate) const VALUES_MAX: usize = 10_000;
 
-/// Everything an expression can name, with its fields.
+/// The variables of an expression, with their fields.
 pub(crate) const VARIABLES: &[(&str, &[&str])] = &[
     ("agent", &["name", "role", "launcher"]),
     ("task", &["handle", "labels", "priority", "type", "status", "parent_labels"]),
@@ -39,8 +40,8 @@ const COUNTS: &[(&str, &[&str])] = &[
     ("history.day", &["asked", "approved", "denied"]),
 ];
 
-/// What can be called. Macros (`has`, `all`, `exists`, `exists_one`, `map`, `filter`) are gone by
-/// the time this list is consulted.
+/// The functions of an expression. Macros (`has`, `all`, `exists`, `exists_one`, `map`, `filter`) are expanded before
+/// this list is checked.
 const FUNCTIONS: &[&str] = &[
     "size",
     "contains",
@@ -69,7 +70,7 @@ pub(crate) struct Expression {
 #[derive(Debug)]
 struct Compiled {
     program: Program,
-    /// The variables it names, by their place in the list.
+    /// The indexes of the variables it names.
     needs: Vec<usize>,
 }
 
@@ -90,7 +91,7 @@ impl Expression {
         compiled.as_ref().map_err(Clone::clone)
     }
 
-    /// Everything that can be said against it without running it: what, and what to do.
+    /// Returns all mistakes that show without running it: the problem and the fix.
     pub(crate) fn check(&self) -> Vec<(String, String)> {
         let program = match self.compiled() {
             Ok(compiled) => &compiled.program,
@@ -135,7 +136,7 @@ impl Expression {
         found
     }
 
-    /// Whether it holds, or why that cannot be said.
+    /// Evaluates the condition, or returns the reason why it cannot.
     pub(crate) fn holds(&self, view: &View<'_>) -> Result<bool, String> {
         let Compiled { program, needs } = self.compiled()?;
         let mut facts = view.facts.borrow_mut();
@@ -150,14 +151,14 @@ impl Expression {
     }
 }
 
-/// Why a text is no expression, and where in it.
+/// The error of a text that is not a valid expression.
 pub(crate) struct Unread {
     pub(crate) why: String,
-    /// Counted from 1.
+    /// The column, counted from 1.
     pub(crate) column: Option<usize>,
 }
 
-/// Compiles an expression that is neither too long nor nested too deeply to be judged in a moment.
+/// Compiles an expression, unless it is too long or nested too deeply to be evaluated quickly.
 pub(crate) fn compile(text: &str) -> Result<Program, Unread> {
     let unread = |why: &str| Unread { why: why.into(), column: None };
     if text.len() > BYTES_MAX {
@@ -168,7 +169,7 @@ pub(crate) fn compile(text: &str) -> Result<Program, Unread> {
     }
     let program = ENVIRONMENT.compile(text).map_err(|errors| {
         let first = errors.errors.first();
-        // What could have stood there instead is a list of the grammar's own names.
+        // The rest of the message lists names of the grammar, which do not help people.
         let said = first.map(|e| e.msg.replace('\n', " ")).unwrap_or_default();
         let why = format!("cannot be read: {}", said.split(" expecting ").next().unwrap_or(&said));
         let column = first.and_then(|e| usize::try_from(e.pos.1).ok()).filter(|at| *at > 0);
@@ -185,7 +186,7 @@ pub(crate) fn compile(text: &str) -> Result<Program, Unread> {
     }
 }
 
-/// Brackets and signs in a row are counted before anything recursive sees them.
+/// True if the brackets or signs exceed the depth; checked before any recursive code sees them.
 fn is_nested_too_deeply(text: &str) -> bool {
     let (mut depth, mut signs) = (0usize, 0usize);
     for byte in text.bytes() {
@@ -225,7 +226,6 @@ impl Depth {
     }
 }
 
-/// The expressions an expression is made of.
 fn parts(expression: &Expr) -> Vec<&IdedExpr> {
     match expression {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => vec![],
@@ -247,7 +247,7 @@ fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// What an expression names.
+/// The names that an expression uses.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// The variables, known or not.
@@ -264,13 +264,13 @@ impl Names {
         names
     }
 
-    /// The variables that are not among these.
+    /// Returns the variables that are not known.
     fn unknown<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Vec<&str> {
         let is_known = |name: &str| known.clone().any(|known| known == name);
         self.variables.iter().map(String::as_str).filter(|name| !is_known(name)).collect()
     }
 
-    /// The functions that are not there, each with what to write instead.
+    /// Returns the unknown functions, each with a fix.
     pub(crate) fn unknown_functions(&self) -> Vec<(&str, String)> {
         let is_word = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
         let functions = self.functions.iter().map(String::as_str);
@@ -282,7 +282,7 @@ impl Names {
         unknown.map(|name| (name, fix(name))).collect()
     }
 
-    /// `bound` are the names that the walks around it gave.
+    /// Collects names; `bound` are those that surrounding macros define.
     fn collect<'a>(&mut self, expression: &'a IdedExpr, bound: &mut Vec<&'a str>) {
         match &expression.expr {
             Expr::Ident(name) => {
@@ -339,7 +339,7 @@ impl Names {
     }
 }
 
-/// The variable an expression is, if it is one and no walk gave it.
+/// Returns the variable that an expression is, unless a macro defines it.
 fn variable<'a>(expression: &'a IdedExpr, bound: &[&str]) -> Option<&'a str> {
     match &expression.expr {
         Expr::Ident(name) if !bound.contains(&name.as_str()) => Some(name),
@@ -351,7 +351,7 @@ fn variable<'a>(expression: &'a IdedExpr, bound: &[&str]) -> Option<&'a str> {
 const TYPES: &[&str] =
     &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// A value that conditions see, borrowed from the request where it can be.
+/// A value for conditions, borrowed from the request where possible.
 pub(crate) enum Fact<'a> {
     Text(&'a str),
     Owned(String),
@@ -368,7 +368,7 @@ impl<'a> Fact<'a> {
     }
 }
 
-/// What conditions see of a request; each variable is made when the first condition names it.
+/// The variables of conditions for one request; each is built when the first condition names it.
 #[derive(Default)]
 pub(crate) struct Facts<'a> {
     context: Option<Context<'a, 'a>>,
@@ -376,7 +376,7 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// The context with these variables in it.
+    /// Returns the context with these variables in it.
     fn with(&mut self, needs: &[usize], view: &View<'a>) -> Result<&Context<'a, 'a>, String> {
         let context =
             self.context.get_or_insert_with(|| Context::with_env(Arc::clone(&ENVIRONMENT)));
@@ -394,7 +394,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// A value for the expression; what is too big to be walked in a moment is refused.
+/// Builds a CEL value; one that is too big to be evaluated quickly is refused.
 fn value<'a>(fact: Fact<'a>, left: &mut usize) -> Result<Box<dyn Val + 'a>, String> {
     *left = left.checked_sub(1).ok_or(TOO_BIG)?;
     Ok(match fact {

@@ -1,5 +1,5 @@
-//! Expressions in CEL over values that somebody else names: what a workflow computes and decides with.
-//! Bounded like conditions. What cannot be computed is an error, and never true or false.
+//! Expressions in CEL over the caller's variables, by which workflows compute and branch. They have the limits of
+//! conditions. A failed evaluation is an error, and never true or false.
 
 use crate::expression::{ENVIRONMENT, Names, VALUES_MAX, compile, json_value};
 use crate::mistake::nearest;
@@ -9,33 +9,31 @@ use serde_json::{Map, Number};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The longest text that is told of an error.
+/// The most characters of an error that are shown.
 const ERROR_CHARS_MAX: usize = 200;
 
-/// What an expression is computed with: each variable and its value.
+/// The variables of an evaluation.
 pub type Values<'a> = BTreeMap<&'a str, &'a serde_json::Value>;
 
-/// A variable that is there, and its fields where those are known.
+/// A known variable, and its fields where those are known.
 #[derive(Debug, Clone)]
 pub struct Variable {
-    /// Its name.
     pub name: &'static str,
     /// The fields it has; none if it may have any.
     pub fields: Option<Vec<String>>,
 }
 
-/// Something that can be said against an expression without running it.
+/// A mistake in an expression that shows without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
-    /// Where in the expression, counted from 1.
+    /// The column in the expression, counted from 1.
     pub column: Option<usize>,
-    /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// The advice for fixing it.
     pub fix: String,
 }
 
-/// An expression that could be read.
+/// A compiled expression.
 #[derive(Debug, Clone)]
 pub struct Formula {
     text: String,
@@ -44,7 +42,6 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// Reads an expression.
     pub fn read(text: &str) -> Result<Self, Flaw> {
         let program = compile(text).map_err(|unread| {
             let what = format!("the expression {}", unread.why);
@@ -54,22 +51,22 @@ impl Formula {
         Ok(Self { text: text.into(), program: Arc::new(program), names })
     }
 
-    /// As it was written.
+    /// Returns its source text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it looks at a variable.
+    /// True if it reads a variable.
     pub fn names(&self, variable: &str) -> bool {
         self.names.variables.contains(variable)
     }
 
-    /// Whether it looks at a field of a variable, by its name and not with all the others.
+    /// True if it reads a field of a variable by name.
     pub fn names_field(&self, variable: &str, field: &str) -> bool {
         self.names.fields.iter().any(|(of, name)| of == variable && name == field)
     }
 
-    /// Everything it names that is not there.
+    /// Returns the unknown names it uses.
     pub fn flaws(&self, known: &[Variable]) -> Vec<Flaw> {
         let mut found = vec![];
         let is_known = |name: &str| known.iter().any(|known| known.name == name);
@@ -105,12 +102,11 @@ impl Formula {
         Flaw { column, what, fix }
     }
 
-    /// What it comes to.
     pub fn value(&self, values: &Values<'_>) -> Result<serde_json::Value, String> {
         json(&self.execute(values)?)
     }
 
-    /// Whether it holds. What is neither true nor false is an error.
+    /// Evaluates it to true or false; any other value is an error.
     pub fn holds(&self, values: &Values<'_>) -> Result<bool, String> {
         match self.execute(values)? {
             Value::Bool(holds) => Ok(holds),
@@ -131,7 +127,7 @@ impl Formula {
     }
 }
 
-/// A value as JSON.
+/// Converts a value to JSON.
 fn json(value: &Value) -> Result<serde_json::Value, String> {
     Ok(match value {
         Value::Null => serde_json::Value::Null,

@@ -1,12 +1,12 @@
-//! Patterns for names, words and paths. Plain text is compared as such; only real patterns cost more.
+//! Glob patterns for names, words and paths. Plain text is compared directly; only real patterns are compiled.
 
 use globset::{GlobBuilder, GlobMatcher};
 use std::sync::OnceLock;
 
-/// What makes a text a pattern.
+/// The characters that make a text a pattern.
 const SPECIAL: [char; 5] = ['*', '?', '[', '{', '\\'];
 
-/// A pattern, compiled when it is first needed.
+/// A glob pattern, compiled when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Glob {
     text: String,
@@ -21,10 +21,10 @@ enum Sort {
     Pattern { glob: globset::Glob, matcher: OnceLock<GlobMatcher> },
 }
 
-/// What a pattern is for.
+/// The purpose of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
-    /// A name or a word: `*` fits anything.
+    /// A name or a word: `*` matches any text.
     Names,
     /// A path: `*` stays within a directory, `**` does not.
     Paths,
@@ -49,7 +49,7 @@ impl Glob {
         Ok(Self { text: text.into(), case_matters, sort })
     }
 
-    /// What it says, if it stands for exactly that.
+    /// Returns the text, if the pattern stands for exactly that.
     pub(crate) fn plain(&self) -> Option<&str> {
         match &self.sort {
             Sort::Plain => Some(&self.text),
@@ -76,8 +76,8 @@ impl Glob {
         }
     }
 
-    /// Whether the plain text a pattern begins with rules a text out: nearly always it does, and a pattern
-    /// is dear to compile. Only where every letter has no other form than its two cases.
+    /// True if the plain start of a pattern excludes a text. That is so nearly always, and it saves compiling the
+    /// pattern. Only for ASCII, where each letter has just two cases.
     fn begins_otherwise(&self, text: &str) -> bool {
         let plain = self.text.split(SPECIAL).next().unwrap_or_default();
         // A slash before two stars may stand for none.
@@ -88,7 +88,7 @@ impl Glob {
         !text.get(..plain.len()).is_some_and(|head| head.eq_ignore_ascii_case(plain))
     }
 
-    /// Whether a text that begins so could fit.
+    /// True if a text with this start could match.
     pub(crate) fn could_begin(&self, start: &str) -> bool {
         match &self.sort {
             Sort::Any | Sort::Pattern { .. } => true,
@@ -99,13 +99,13 @@ impl Glob {
     }
 }
 
-/// Paths that are named by patterns: `*` stays within a directory, `**` does not, and a directory with
-/// a slash behind it is all that is in it.
+/// A set of path patterns: `*` stays within a directory, `**` does not, and a directory with a trailing slash means
+/// all its content.
 #[derive(Debug)]
 pub struct Paths(Vec<Glob>);
 
 impl Paths {
-    /// Reads the patterns, or says what is wrong with one of them.
+    /// Parses the patterns, or returns the error of one of them.
     pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
         let read = |pattern: &S| {
             let text = pattern.as_ref();
@@ -115,13 +115,13 @@ impl Paths {
         patterns.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a path is one of them.
+    /// True if a path matches one of them.
     pub fn fit(&self, path: &str) -> bool {
         self.0.iter().any(|glob| glob.fits(path))
     }
 }
 
-/// One pattern, read twice: strictly for what says yes, loosely for what says no or asks.
+/// A pattern, compiled twice: strictly for rules that allow, loosely for rules that ask or deny.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,

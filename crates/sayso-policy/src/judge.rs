@@ -1,5 +1,5 @@
-//! What one policy file says of a request. The strictest rule that fits decides; where none does,
-//! what the file says otherwise.
+//! The decision of one policy file on a request. The strictest rule that matches decides; without one, the
+//! `otherwise` of the file.
 
 use crate::command::Fit;
 use crate::demands::{Demands, Effect};
@@ -11,14 +11,14 @@ use crate::ruling::{Because, Looked};
 use crate::shell::Line;
 use crate::view::View;
 
-/// A policy's demands with people in the place of groups, and its rules by what they are about.
+/// A policy's demands with groups resolved to people, and its rules by subject.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) rules: Vec<Demands>,
     pub(crate) default: Demands,
     by_subject: [Vec<usize>; 5],
     judges_commands: bool,
-    /// Whether a rule asks about tools or denies some.
+    /// True if a rule asks about tools or denies some.
     objects_to_tools: bool,
 }
 
@@ -41,16 +41,16 @@ impl Opened {
     }
 }
 
-/// What one file says.
+/// The decision of one file.
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) effect: Effect,
-    /// What an ask demands; of no meaning otherwise.
+    /// The demands of an ask; unused for other effects.
     pub(crate) demands: Demands,
     pub(crate) because: Vec<Because>,
 }
 
-/// Writes down what was looked at, when somebody wants to know.
+/// The trace of checked rules, if the caller wants an explanation.
 pub(crate) enum Trace<'a> {
     Off,
     On(&'a mut Vec<Looked>),
@@ -73,15 +73,15 @@ impl Trace<'_> {
     }
 }
 
-/// Gathers what the rules of one file say.
+/// The evaluation of one file's rules.
 struct Bench<'b, 'a> {
     policy: &'b Policy,
     opened: &'b Opened,
     view: &'b View<'a>,
     fired: Vec<(Because, Demands)>,
-    /// Commands that a rule which fired speaks of.
+    /// The commands that rules which fired match.
     spoken: Vec<Part>,
-    /// Commands whose program a rule allows by name.
+    /// The commands whose program a rule allows by name.
     vouched: Vec<usize>,
     covers: Vec<(Because, Cover)>,
 }
@@ -120,8 +120,8 @@ pub(crate) fn judge(
     judged
 }
 
-/// The commands whose program is allowed by name, without further conditions. What such a program does with
-/// its arguments is in doubt no more; what else is unclear stays so.
+/// Returns the commands whose program is allowed by name, without further conditions. Then a doubt about the
+/// arguments of such a program no longer counts; all other doubts do.
 fn vouched(policy: &Policy, opened: &Opened, view: &View<'_>) -> Vec<usize> {
     if !view.line.as_ref().is_some_and(Line::has_doubt) {
         return vec![];
@@ -133,7 +133,7 @@ fn vouched(policy: &Policy, opened: &Opened, view: &View<'_>) -> Vec<usize> {
 }
 
 impl Bench<'_, '_> {
-    /// A rule that asks or denies.
+    /// Evaluates a rule that asks or denies.
     fn hear_objection(&mut self, rule: &Rule, demands: &Demands, trace: &mut Trace<'_>) {
         let (fit, part) = match rule.matches.may_be(rule.unless.as_ref(), self.view, &self.vouched)
         {
@@ -156,13 +156,13 @@ impl Bench<'_, '_> {
         };
         let why = note.clone();
         trace.note(self.policy, rule, true, || why.unwrap_or_else(|| "it fits".into()));
-        // Where a no becomes a question, the file says how it is asked.
+        // If a denial becomes a question, the file's defaults decide how it is asked.
         let demands = if rule.then == Effect::Ask { demands } else { &self.opened.default };
         self.fired.push((self.because(rule, effect, note), demands.clone()));
         self.spoken.push(part);
     }
 
-    /// A rule that allows.
+    /// Evaluates a rule that allows.
     fn hear_consent(&mut self, rule: &Rule, trace: &mut Trace<'_>) {
         let cover = match rule.matches.cover(self.view) {
             Ok(cover) => cover,
@@ -206,13 +206,13 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Why the command line cannot be allowed, as far as this file looks at commands at all.
+    /// Returns the reason why the command line cannot be allowed, if this file looks at commands at all.
     fn unclear(&self) -> Option<&str> {
         let line = self.view.line.as_ref().filter(|_| self.opened.judges_commands)?;
         line.unclear_but_for(&self.vouched)
     }
 
-    /// A tool that no rule may have had in mind, where rules speak of tools.
+    /// Returns a tool that is unknown and that no rule names, if rules ask about or deny tools.
     fn unknown_tool(&self) -> Option<&str> {
         let tool = self.view.unknown_tool().filter(|_| self.opened.objects_to_tools)?;
         let rules = self.policy.rules.iter().filter(|rule| rule.on == On::Tool);
@@ -268,8 +268,8 @@ impl Bench<'_, '_> {
             let because = vec![self.otherwise(otherwise, None)];
             return Judged { effect: otherwise, demands: default(), because };
         };
-        // A line of several commands is as strict as its strictest: what no rule speaks of in it is
-        // what holds otherwise.
+        // A line of several commands is as strict as the strictest of them: commands that no rule matches fall under
+        // `otherwise`.
         if otherwise > effect && !self.speaks_of_all() {
             let note = Some("it also runs what no rule speaks of".into());
             let because = vec![self.otherwise(otherwise, note)];
@@ -284,7 +284,7 @@ impl Bench<'_, '_> {
         Judged { effect, demands: demands.unwrap_or_default(), because }
     }
 
-    /// Whether the rules that allow leave nothing of the request uncovered.
+    /// True if the allow rules cover all of the request.
     fn is_covered(&self) -> bool {
         if self.covers.is_empty() {
             return false;
@@ -304,7 +304,7 @@ impl Bench<'_, '_> {
     }
 }
 
-/// Whether parts make a whole: all commands that count, or all redirections.
+/// True if the parts together cover all commands that count, or all redirections.
 fn is_whole<'a>(parts: impl Iterator<Item = &'a Part>, line: &Line, commands: bool) -> bool {
     let mut left = match commands {
         true => line.commands.iter().map(|command| !command.transparent).collect(),
@@ -323,7 +323,7 @@ fn failed(error: &str) -> String {
     format!("its condition could not be judged, so a person is asked: {error}")
 }
 
-/// Why a rule does not speak of a request, in words.
+/// Returns the reason why a rule does not match a request, for people.
 fn why_not(miss: Miss, view: &View<'_>) -> String {
     let request = view.request;
     let value = match (miss.0, &request.subject) {
@@ -358,7 +358,7 @@ fn why_not(miss: Miss, view: &View<'_>) -> String {
     }
 }
 
-/// What holds where there is no policy at all.
+/// Returns the decision without any policy.
 pub(crate) fn base(on: On) -> Judged {
     let effect = crate::policy::Otherwise::default().of(on);
     Judged { effect, demands: Demands::default(), because: vec![] }

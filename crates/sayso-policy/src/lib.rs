@@ -1,5 +1,5 @@
-//! What policy says: rules in YAML, conditions in CEL, and the ruling they give. Pure: no I/O, no
-//! clock, no chance. The only crate that knows CEL and the language of policies.
+//! The policy engine: rules in YAML, conditions in CEL, and the decision (ruling) on a request. Pure: no
+//! I/O, no clock, no randomness. The only crate that knows CEL and the policy language.
 //!
 //! ```
 //! use sayso_policy::{Effect, Layer, Policies, Policy, Request};
@@ -21,40 +21,40 @@
 //! assert_eq!(policies.ruling(&request).effect, Effect::Ask);
 //! ```
 //!
-//! # How a ruling comes about
-//! - Each file is judged by itself. In it the strictest rule that fits decides: deny outweighs ask,
-//!   ask outweighs allow, whatever their order. Where no rule fits, what the file says `otherwise`
-//!   holds; that is allow, unless it says something else.
-//! - The strictest word of all files counts, so a further layer can only tighten. Several asks are
-//!   merged: everybody each of them needs, the highest proof and risk, the earliest deadline.
-//! - A rule that allows fits only what it names, all of it, word for word. A rule that asks or
-//!   denies fits whatever may be what it names. If that is not certain, a no becomes a question.
-//! - A command line is read as a shell would read it. If it cannot be told what it runs, no rule
-//!   allows it, and every rule about commands may be meant.
-//! - A condition that fails when it is judged asks, and says so.
-//! - Where a file has rules that ask or deny about tools, a tool that is not known asks, unless a rule allows it.
+//! # Evaluation of a request
+//! - Each file is evaluated by itself. In it the strictest rule that matches decides: deny outweighs ask,
+//!   ask outweighs allow, in any order. If no rule matches, the `otherwise` of the file decides; that is
+//!   allow by default.
+//! - The strictest decision of all files counts, so a further layer can only tighten. Several asks are
+//!   merged: all approvers of each, the highest proof and risk, the earliest deadline.
+//! - A rule that allows matches only a request that it names completely, word for word. A rule that asks or
+//!   denies matches any request that may be meant. If that is not certain, a denial becomes a question.
+//! - A command line is parsed as a shell would parse it. If the commands it runs cannot be determined, no
+//!   rule allows it, and every rule about commands may be meant.
+//! - A condition whose evaluation fails asks, with the error as its note.
+//! - If a file has rules that ask about or deny tools, an unknown tool asks, unless a rule allows it.
 //!
-//! # What conditions see
-//! A variable that does not belong to the request is empty: `has(task.handle)` tells.
+//! # Variables of conditions
+//! A variable that does not belong to the request is empty, which `has(task.handle)` shows.
 //!
 //! | variable | on | fields |
 //! |---|---|---|
 //! | `agent` | all | `name`, `role`, `launcher`: texts, empty if unknown |
-//! | `task` | where there is one | `handle`, `type`, `status`: texts; `priority`: 0 (at once) to 4; `labels`, `parent_labels`: lists of texts |
-//! | `tool` | tool | `name`; `args`: the arguments, as they are; `command`: the line, or empty; `clear`: whether it can be told what it runs; `commands`: list of `{program, words, text}`; `paths`: named by the tool; `writes`: written by redirections |
+//! | `task` | if there is one | `handle`, `type`, `status`: texts; `priority`: 0 (at once) to 4; `labels`, `parent_labels`: lists of texts |
+//! | `tool` | tool | `name`; `args`: the arguments, unchanged; `command`: the line, or empty; `clear`: true if the commands it runs are known; `commands`: list of `{program, words, text}`; `paths`: named by the tool; `writes`: written by redirections |
 //! | `transition` | transition | `from`, `to` |
 //! | `lifecycle` | lifecycle | `action`: spawn, restart, stop; `target` |
-//! | `result` | result | `outcome`; `confidence`: percent, missing if the agent did not say |
+//! | `result` | result | `outcome`; `confidence`: percent, missing if the agent reported none |
 //! | `ask` | ask | `kind`, `question` |
-//! | `time` | where it is given | `hour`, `minute`; `weekday`: monday to sunday; `date`; `zone` |
+//! | `time` | if it is given | `hour`, `minute`; `weekday`: monday to sunday; `date`; `zone` |
 //! | `history` | all | `hour`, `day`: each with `asked`, `approved`, `denied`, counts of this agent |
 //!
 //! Functions: `size`, `contains`, `startsWith`, `endsWith`, `matches`, `int`, `uint`, `double`,
 //! `string`, `bool`, `type`, `dyn`; macros: `has`, `all`, `exists`, `exists_one`, `map`, `filter`.
 //!
-//! # For other files that people write
-//! [`yaml`] and [`mistake`] read any file with lines and fixes; a [`Formula`] is an expression over
-//! values of the reader's own; [`Paths`] are patterns of paths.
+//! # For other hand-written files
+//! [`yaml`] and [`mistake`] parse any file and report mistakes with lines and fixes; a [`Formula`] is an
+//! expression over the caller's own variables; [`Paths`] are path patterns.
 
 mod check;
 mod command;

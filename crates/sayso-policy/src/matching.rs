@@ -1,7 +1,7 @@
-//! Whether a rule speaks of a request: first by plain fields, which cost little.
+//! Matches rules against requests: first the plain fields, which are cheap.
 //!
-//! Every pattern is read in two ways. Strictly, for what says yes: all of the request must be what
-//! the rule names. Loosely, for what says no or asks: any part of it that may be is enough.
+//! Every pattern is matched in two ways. Strictly, for rules that allow: all of the request must be what the rule
+//! names. Loosely, for rules that ask or deny: any part of it that may be meant is enough.
 
 use crate::command::{CommandPattern, Fit};
 use crate::glob::{For, Glob, Pattern};
@@ -9,7 +9,7 @@ use crate::request::Subject;
 use crate::view::{PathSeen, PathSource, View};
 use sayso_core::{Action, Kind};
 
-/// The plain conditions of a rule. What is not named does not matter.
+/// The plain conditions of a rule. An absent field matches any value.
 #[derive(Debug, Default)]
 pub(crate) struct Match {
     pub(crate) tool: Option<Vec<Pattern>>,
@@ -31,7 +31,7 @@ pub(crate) struct Match {
 #[derive(Debug)]
 pub(crate) struct PathPattern {
     pub(crate) pattern: Pattern,
-    /// Without a slash it is a name, wherever the file is.
+    /// Without a slash it is a file name, in any directory.
     is_name: bool,
 }
 
@@ -43,13 +43,13 @@ impl PathPattern {
         Ok(Self { pattern, is_name: !trimmed.contains('/') })
     }
 
-    /// Exactly this path.
+    /// True if it is certainly this path.
     fn covers(&self, path: &PathSeen) -> bool {
         path.is_certain && !path.text.starts_with("..") && self.pattern.fits(&path.text, true)
     }
 
-    /// Whether a pattern of file names may stand for one of these. One that says nothing of a name is for what is
-    /// in sight, which hidden files are not.
+    /// True if a glob of file names may stand for one of these. A glob without a literal part stands for visible
+    /// files, which excludes hidden ones.
     fn may_be_among(&self, path: &PathSeen) -> bool {
         let text = path.text.as_str();
         let example = self.pattern.text.replace(['*', '?'], "x");
@@ -73,7 +73,7 @@ impl PathPattern {
         Glob::new(&name, For::Paths, false).is_ok_and(|glob| glob.fits(&example))
     }
 
-    /// This path, something below it, or a file of this name.
+    /// Matches this path, one below it, or a file of this name.
     fn may_be(&self, path: &PathSeen) -> Fit {
         let text = path.text.as_str();
         let above = text.match_indices('/').map(|(at, _)| &text[..at]);
@@ -86,23 +86,22 @@ impl PathPattern {
         match (fits, path.is_certain, path.source) {
             (true, true, _) => Fit::Yes,
             (true, false, _) => Fit::Maybe,
-            // Where it writes is only known when it runs.
+            // The file that it writes is only known at run time.
             (false, false, PathSource::Redirection(_)) => Fit::Maybe,
             (false, _, _) => Fit::No,
         }
     }
 }
 
-/// Which field kept a rule from speaking of a request.
+/// The field because of which a rule does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Miss(pub(crate) &'static str);
 
-/// What of a request a yes covers.
+/// The part of a request that an allow rule covers.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Cover {
-    /// The commands, by their place; all of them, if the rule does not look at commands.
+    /// The indexes of the commands; all of them, if the rule does not look at commands.
     pub(crate) commands: Part,
-    /// The redirections.
     pub(crate) files: Part,
 }
 
@@ -114,7 +113,7 @@ pub(crate) enum Part {
 }
 
 impl Match {
-    /// The fields that say nothing of commands and paths.
+    /// Matches the fields other than commands and paths.
     fn names_fit(&self, view: &View<'_>, strictly: bool) -> Result<(), Miss> {
         let request = view.request;
         let one = |field: &'static str, patterns: &Option<Vec<Pattern>>, value: Option<&str>| {
@@ -162,7 +161,7 @@ impl Match {
         Ok(())
     }
 
-    /// For a yes: what of the request is exactly what this names.
+    /// Matches strictly, for rules that allow: returns the part of the request that this names exactly.
     pub(crate) fn cover(&self, view: &View<'_>) -> Result<Cover, Miss> {
         self.names_fit(view, true)?;
         let Some(line) = &view.line else {
@@ -175,7 +174,7 @@ impl Match {
             return if all && !paths.is_empty() { Ok(Cover::default()) } else { Err(Miss("path")) };
         };
         let files = match &self.path {
-            // A rule that speaks of neither takes the call as a whole.
+            // A rule that names neither matches the call as a whole.
             None if self.command.is_none() => Part::All,
             None => Part::These(vec![]),
             Some(patterns) => Part::These(
@@ -190,8 +189,7 @@ impl Match {
             ),
         };
         let commands = match &self.command {
-            // What a command does to files is not in its redirections alone, so a path is no
-            // reason to let it run.
+            // A command can change files without a redirection, so a path alone does not allow it.
             None if self.path.is_some() => Part::These(vec![]),
             None => Part::All,
             Some(patterns) => Part::These(
@@ -212,8 +210,8 @@ impl Match {
         }
     }
 
-    /// For a no or an ask: whether any part of the request may be what this names, exceptions apart,
-    /// and which commands those are.
+    /// Matches loosely, for rules that ask or deny: returns if any part of the request may be what this names,
+    /// exceptions apart, and the commands that are.
     pub(crate) fn may_be(
         &self,
         unless: Option<&Match>,
@@ -259,7 +257,7 @@ impl Match {
                 }
             }
         }
-        // What cannot be read may be anything.
+        // An unreadable part may be any command.
         if best == Fit::No && line.unclear_but_for(vouched).is_some() {
             best = Fit::Maybe;
         }
@@ -271,7 +269,7 @@ impl Match {
         }
     }
 
-    /// The commands that this names by their very program, so that what they do is its affair.
+    /// Returns the commands whose exact program this names, so that it vouches for their arguments.
     pub(crate) fn vouches_for(&self, view: &View<'_>) -> Vec<usize> {
         let (Some(line), Some(patterns)) = (&view.line, &self.command) else { return vec![] };
         if self.names_fit(view, true).is_err() {
@@ -294,7 +292,7 @@ impl Match {
     }
 
     fn excuses_path(&self, view: &View<'_>, path: &PathSeen) -> bool {
-        // A word that may be a path is excused by the command it belongs to, not by its looks.
+        // A word that may be a path is excused by its command, not by its look.
         let path_fits = match &self.path {
             None => true,
             Some(patterns) => patterns.iter().any(|p| {
@@ -323,7 +321,7 @@ impl Match {
         paths.peek().is_some() && paths.all(|path| patterns.iter().any(|p| p.covers(path)))
     }
 
-    /// Whether everything that `other` speaks of is spoken of here too, as far as is plain to see.
+    /// True if this matches everything that `other` matches. Only obvious cases are detected.
     pub(crate) fn is_wider_than(&self, other: &Match) -> bool {
         fn all_in<T>(
             mine: &Option<Vec<T>>,

@@ -1,19 +1,18 @@
-//! What is wrong with a file that somebody wrote: where, what, and how to mend it.
+//! Diagnostics for files that people write: the line, the problem and the fix.
 
 use sayso_core::text::distance;
 use serde::Serialize;
 use std::fmt;
 
-/// Something in a file that cannot stand. A file with mistakes is not used at all.
+/// A mistake in a file. A file with mistakes is not used at all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
 pub struct Mistake {
     /// The file, as the caller named it.
     pub file: String,
-    /// The line, counted from 1, where it can be told.
+    /// The line, counted from 1, if it is known.
     pub line: Option<u64>,
-    /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// The advice for fixing it.
     pub fix: String,
 }
 
@@ -27,7 +26,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Gathers the mistakes of one file, so that a person mends them all at once.
+/// Collects the mistakes of one file, so that a person fixes them all at once.
 #[derive(Debug)]
 pub struct Mistakes {
     file: String,
@@ -35,12 +34,12 @@ pub struct Mistakes {
 }
 
 impl Mistakes {
-    /// None so far of this file.
+    /// Returns an empty collection for this file.
     pub fn of(file: &str) -> Self {
         Self { file: file.into(), found: vec![] }
     }
 
-    /// Notes a mistake; a line of 0 is a line nobody knows.
+    /// Adds a mistake; a line of 0 means that it is unknown.
     pub fn add(&mut self, line: u64, what: impl Into<String>, fix: impl Into<String>) {
         let line = (line > 0).then_some(line);
         let mistake = Mistake { file: self.file.clone(), line, what: what.into(), fix: fix.into() };
@@ -49,19 +48,19 @@ impl Mistakes {
         }
     }
 
-    /// Whether there are none so far.
+    /// True if there are no mistakes so far.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// All of them, in the order of lines.
+    /// Returns all of them, ordered by line.
     pub fn into_sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|mistake| mistake.line);
         self.found
     }
 }
 
-/// The name closest to what was written, when it is close enough to be meant.
+/// Returns the name closest to the given one, if it is close enough to be meant.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let close_enough = 1 + written.chars().count() / 4;
     names

@@ -1,4 +1,4 @@
-//! From YAML to a policy. Goes on after a mistake, so that a person sees them all.
+//! The parser from YAML to a policy. It continues after a mistake, so that a person sees them all.
 
 use crate::command::CommandPattern;
 use crate::demands::{Effect, Hours};
@@ -31,8 +31,8 @@ pub(crate) fn policy(
     }
 }
 
-/// What could be read of a policy, if it is YAML, and everything that is wrong with it. A policy with
-/// mistakes is good for finding more of them, and for nothing else.
+/// Parses a policy as far as possible, if it is YAML, and returns all mistakes. A policy with mistakes is only good
+/// for finding more of them.
 pub(crate) fn as_far_as_possible(
     layer: Layer,
     file: &str,
@@ -187,7 +187,7 @@ impl Reader {
         }
     }
 
-    /// One word out of a closed set.
+    /// Parses one word out of a closed set.
     fn one_of<T: Copy, const N: usize>(
         &mut self,
         node: &Node,
@@ -352,7 +352,7 @@ impl Reader {
         }
     }
 
-    /// Those who may say no: names and groups, however they are joined.
+    /// Parses the people with a veto: names and groups, joined in any way.
     fn veto(&mut self, line: u64, text: &str) -> Vec<Who> {
         let names = text.split([',', ' ']).filter(|name| !["", "and", "or"].contains(name));
         let mut found = vec![];
@@ -410,7 +410,7 @@ impl Reader {
         ms
     }
 
-    /// What must hold between the parts of an ask.
+    /// Checks the fields of an ask against each other.
     fn check_terms(&mut self, terms: &Terms) {
         let line = terms.line;
         let levels = terms.escalate.iter().flatten().map(|(after_ms, _)| *after_ms);
@@ -457,11 +457,11 @@ impl Reader {
         }
     }
 
-    /// Rules that can never decide anything are not what their writer meant.
+    /// Reports rules that can never decide, which are not what their author meant.
     fn check_reach(&mut self, rules: &[Rule], otherwise: &Otherwise) {
         let objects = rules.iter().any(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
         for rule in rules {
-            // Where others ask about tools, it may settle that one is known, or what a program does.
+            // If other rules ask about tools, an allow rule may vouch for an unknown tool or for a program.
             let names_others = |patterns: &Vec<Pattern>| {
                 patterns.iter().any(|p| p.exact.plain().is_none_or(|tool| !tools::is_known(tool)))
             };
@@ -571,7 +571,8 @@ fn closed<T: Copy, const N: usize>(
     })
 }
 
-/// `1h30m` in milliseconds, up to a year. Days have 24 hours here: a deadline is a length, not a date.
+/// Parses a duration such as `1h30m` to milliseconds, up to a year. Days have 24 hours here: a deadline is a
+/// duration, not a date.
 pub fn milliseconds(text: &str) -> Option<u64> {
     let span: jiff::Span = text.parse().ok()?;
     let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()?;

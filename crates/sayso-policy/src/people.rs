@@ -1,4 +1,4 @@
-//! Who must agree, in words: `2 of @security, and ann`. Groups are opened up when a ruling is given.
+//! The language of approvers: `2 of @security, and ann`. Groups are resolved to people when a ruling is given.
 
 use crate::mistake::Mistakes;
 use crate::yaml::Node;
@@ -6,14 +6,14 @@ use sayso_core::Approvers;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The group that stands in where another turns out to be empty.
+/// The group that replaces an empty one.
 pub(crate) const OWNERS: &str = "owners";
-/// How deep brackets may nest.
+/// The deepest nesting of brackets.
 const DEPTH_MAX: usize = 8;
-/// The most people a number may ask for.
+/// The most people that a number may ask for.
 const PEOPLE_MAX: usize = 100;
 
-/// Whose yes is needed, groups not yet opened up.
+/// The people whose approval is needed, with unresolved groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Who {
@@ -24,7 +24,7 @@ pub(crate) enum Who {
     AtLeast(usize, Vec<Who>),
 }
 
-/// Reads who must agree. The error says what is wrong and what to do.
+/// Parses an expression of approvers. The error is the problem and the fix.
 pub(crate) fn parse_who(text: &str) -> Result<Who, (String, String)> {
     let tokens = tokens(text)?;
     let mut words = Words { text, tokens: &tokens, at: 0, depth: 0 };
@@ -83,7 +83,7 @@ impl<'a> Words<'a> {
         )
     }
 
-    /// Parts joined by `and`, or by `or`; both at once need brackets.
+    /// Parses parts joined by `and` or by `or`; both together need brackets.
     fn whole(&mut self) -> Result<Who, (String, String)> {
         let mut parts = vec![self.part()?];
         let mut joined_by = None;
@@ -131,7 +131,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What follows `of`: one name, or several in brackets.
+    /// Parses the list after `of`: one name, or several in brackets.
     fn list(&mut self) -> Result<Vec<Who>, (String, String)> {
         match self.next() {
             Some("(") => self.bracketed(|words| {
@@ -173,7 +173,7 @@ fn one(name: &str) -> Who {
 }
 
 impl Who {
-    /// Everybody it names, people and groups.
+    /// Returns all people and groups it names.
     pub(crate) fn names(&self) -> Vec<&Who> {
         match self {
             Who::Anyone => vec![],
@@ -182,8 +182,8 @@ impl Who {
         }
     }
 
-    /// With people in the place of groups. A group that nobody is in is the owners; without them
-    /// nobody can say yes, which is not the same as everybody.
+    /// Resolves groups to people. An empty group becomes the owners; without owners no person can approve, which is
+    /// not the same as any person.
     pub(crate) fn open_up(&self, groups: &Groups<'_>) -> Approvers {
         let person = |name: String| Approvers::Person(name);
         match self {
@@ -207,13 +207,13 @@ impl Who {
     }
 }
 
-/// The groups a policy can see.
+/// The groups that a policy can name.
 pub(crate) struct Groups<'a> {
-    /// From the policy's own outward.
+    /// The scopes, from the policy's own outward.
     pub(crate) scopes: Vec<&'a BTreeMap<String, Group>>,
 }
 
-/// People, and groups of people.
+/// A group of people and other groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) line: u64,
@@ -226,7 +226,7 @@ impl Groups<'_> {
         self.scopes.iter().find_map(|scope| scope.get(name))
     }
 
-    /// Everybody in a group and in its groups; the owners, if that is nobody.
+    /// Returns all people in a group and its subgroups; the owners, if there are none.
     pub(crate) fn people(&self, name: &str) -> BTreeSet<String> {
         let people = self.members(name);
         if people.is_empty() { self.members(OWNERS) } else { people }
@@ -242,7 +242,7 @@ impl Groups<'_> {
         people
     }
 
-    /// The parts of a list, each person once.
+    /// Resolves the parts of a list, each person once.
     fn each(&self, parts: &[Who]) -> Vec<Approvers> {
         let mut found: Vec<Approvers> = vec![];
         for part in parts {
@@ -250,7 +250,7 @@ impl Groups<'_> {
                 Who::Group(name) => {
                     let people: Vec<_> =
                         self.people(name).into_iter().map(Approvers::Person).collect();
-                    // Nobody must stay nobody: an empty part is one that cannot be had.
+                    // An empty part must not disappear: it is one that cannot be met.
                     if people.is_empty() { vec![part.open_up(self)] } else { people }
                 }
                 Who::Anyone | Who::Person(_) | Who::All(_) | Who::AtLeast(..) => {
@@ -267,7 +267,7 @@ impl Groups<'_> {
     }
 }
 
-/// Reads the groups of a file; empty ones and circles are mistakes.
+/// Parses the groups of a file; empty groups and cycles are mistakes.
 pub(crate) fn parse_groups(node: &Node, mistakes: &mut Mistakes) -> BTreeMap<String, Group> {
     let mut groups = BTreeMap::new();
     for entry in node.entries("`groups`", mistakes) {
@@ -295,7 +295,7 @@ pub(crate) fn parse_groups(node: &Node, mistakes: &mut Mistakes) -> BTreeMap<Str
     groups
 }
 
-/// The way from a group back to itself.
+/// Returns the path from a group back to itself, if there is one.
 fn circle_through(name: &str, groups: &BTreeMap<String, Group>) -> Option<String> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut left = vec![name];

@@ -1,4 +1,4 @@
-//! One policy file, read: groups, rules, what holds otherwise, and its own tests.
+//! A parsed policy file: groups, rules, defaults, and its own tests.
 
 use crate::demands::{Demands, Effect, Escalation, Hours};
 use crate::expression::Expression;
@@ -14,31 +14,31 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The longest file.
+/// The largest policy file.
 pub const FILE_BYTES_MAX: usize = 256 * 1024;
 /// The most rules of a file.
 pub const RULES_MAX: usize = 1_000;
 /// The most tests of a file.
 pub const TESTS_MAX: usize = 1_000;
 
-/// Where a policy stands. Each layer may only tighten what the ones before it say.
+/// The layer of a policy. Each layer can only tighten those before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// Built in.
+    /// The built-in policy.
     Floor,
-    /// Of whoever looks after the installation.
+    /// The policy of the installation's administrator.
     Admin,
-    /// Of the space.
+    /// The policy of a space.
     Space,
-    /// Of one agent, by its name; for lifecycle, of the requester and of the target.
+    /// The policy of one agent, by its name; for lifecycle, of the requester and of the target.
     Agent(String),
-    /// Of one task, by its handle.
+    /// The policy of one task, by its handle.
     Task(String),
 }
 
 impl Layer {
-    /// From the outermost inward.
+    /// Returns the order of layers, from the outermost inward.
     pub(crate) const fn rank(&self) -> u8 {
         match self {
             Layer::Floor => 0,
@@ -62,7 +62,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// One policy file. Whoever holds one knows that it has no mistakes of its own.
+/// One policy file. A value of this type has no mistakes of its own.
 #[derive(Debug)]
 pub struct Policy {
     pub(crate) layer: Layer,
@@ -72,46 +72,45 @@ pub struct Policy {
     pub(crate) terms: Terms,
     pub(crate) rules: Vec<Rule>,
     pub(crate) tests: Vec<Test>,
-    /// All that matters of the file, for the digest.
+    /// The relevant content of the file, for the digest.
     pub(crate) content: serde_json::Value,
 }
 
 impl Policy {
-    /// Reads a policy and checks it, conditions included. `file` is its name in messages.
+    /// Parses a policy and checks it, conditions included. `file` is its name in messages.
     ///
-    /// The mistakes are as many as can be found at once, in the order of lines.
+    /// Returns as many mistakes as can be found at once, ordered by line.
     pub fn parse(layer: Layer, file: &str, text: &str) -> Result<Policy, Vec<Mistake>> {
         parse::policy(layer, file, text, true)
     }
 
-    /// Reads a text that [`Policy::parse`] accepted before, without looking again at conditions and
-    /// at rules that are never reached, which costs time. A condition that is wrong after all asks.
+    /// Parses a text that [`Policy::parse`] accepted before, without checking conditions and unreachable rules again,
+    /// which takes time. A condition that is wrong after all asks.
     pub fn parse_again(layer: Layer, file: &str, text: &str) -> Result<Policy, Vec<Mistake>> {
         parse::policy(layer, file, text, false)
     }
 
-    /// Where it stands.
     pub fn layer(&self) -> &Layer {
         &self.layer
     }
 
-    /// What it was called when it was read.
+    /// Returns the name under which it was parsed.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The names of its rules, in the order of the file.
+    /// Returns the names of its rules, in file order.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| rule.name.as_str())
     }
 
-    /// It may ask or deny where this is about.
+    /// True if it may ask or deny for this subject.
     pub fn governs(&self, on: On) -> bool {
         let restricts = |rule: &Rule| rule.on == on && rule.then != Effect::Allow;
         self.otherwise.of(on) != Effect::Allow || self.rules.iter().any(restricts)
     }
 
-    /// What its rules say to an agent, a line each; nothing where the file is about another agent.
+    /// Describes its rules for an agent, one line each; empty if the file is for another agent.
     pub fn in_words(&self, agent: &str) -> Vec<String> {
         let is_for = match &self.layer {
             Layer::Agent(name) => name == agent,
@@ -128,12 +127,12 @@ impl Policy {
         self.rules.iter().filter(|_| is_for).map(line).collect()
     }
 
-    /// The tests written in the file.
+    /// Returns the tests in the file.
     pub fn tests(&self) -> &[Test] {
         &self.tests
     }
 
-    /// Runs the tests written in the file against this file alone.
+    /// Runs the tests in the file against this file alone.
     pub fn run_tests(&self) -> Vec<TestOutcome> {
         let opened = Opened::of(self, &Groups { scopes: vec![&self.groups] });
         let run = |test: &Test| {
@@ -163,9 +162,9 @@ impl Policy {
 }
 
 impl Rule {
-    /// Whether it looks at what commands run.
+    /// True if it looks at the commands of a line.
     pub(crate) fn speaks_of_commands(&self) -> bool {
-        // A path may be meant by whatever a line does.
+        // Any command of a line may touch the path.
         let speaks = |matches: &Match| {
             matches.command.is_some() || (matches.path.is_some() && matches.tool.is_none())
         };
@@ -175,14 +174,14 @@ impl Rule {
     }
 }
 
-/// What holds where no rule speaks.
+/// The effects for requests that no rule matches, by subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Otherwise {
     effects: [Effect; 5],
 }
 
 impl Default for Otherwise {
-    /// Opt-in: nothing is gated that was not asked for. A question is a question anyway.
+    /// Opt-in: without a rule only questions are gated, which need an answer anyway.
     fn default() -> Self {
         let mut otherwise = Self { effects: [Effect::Allow; 5] };
         otherwise.set(On::Ask, Effect::Ask);
@@ -200,7 +199,6 @@ impl Otherwise {
     }
 }
 
-/// One rule.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: String,
@@ -214,7 +212,7 @@ pub(crate) struct Rule {
     pub(crate) terms: Terms,
 }
 
-/// How something is asked, as far as a rule or a file says.
+/// The demands of an ask, as far as a rule or a file states them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     pub(crate) of: Option<Who>,
@@ -227,12 +225,12 @@ pub(crate) struct Terms {
     pub(crate) escalate: Option<Vec<(u64, Who)>>,
     pub(crate) at_end: Option<AtEnd>,
     pub(crate) hours: Option<Hours>,
-    /// Where it is written.
+    /// The line in the file.
     pub(crate) line: u64,
 }
 
 impl Terms {
-    /// These, and those of the file where these say nothing.
+    /// Returns these, completed by those of the file.
     pub(crate) fn or(&self, file: &Terms) -> Terms {
         Terms {
             of: self.of.clone().or_else(|| file.of.clone()),
@@ -249,7 +247,7 @@ impl Terms {
         }
     }
 
-    /// With people in the place of groups, and the defaults in the place of nothing.
+    /// Resolves groups to people and fills in the defaults.
     pub(crate) fn open_up(&self, groups: &Groups<'_>) -> Demands {
         let veto = self.veto.iter().flatten().flat_map(|who| match who {
             Who::Group(name) => groups.people(name),
@@ -258,7 +256,7 @@ impl Terms {
         });
         let who = self.of.clone().unwrap_or(Who::Anyone);
         let approvers = who.open_up(groups);
-        // Whoever could decide before still can: a level adds people.
+        // A level adds people: earlier approvers can still decide.
         let mut levels: Vec<&(u64, Who)> = self.escalate.iter().flatten().collect();
         levels.sort_by_key(|(after_ms, _)| *after_ms);
         let mut ways = vec![who];
@@ -285,36 +283,31 @@ impl Terms {
     }
 }
 
-/// A case written in a policy file.
+/// A test case in a policy file.
 #[derive(Debug, Clone)]
 pub struct Test {
-    /// What it shows.
     pub name: String,
-    /// Where it is written.
+    /// The line in the file.
     pub line: u64,
-    /// What is asked.
     pub request: Request,
-    /// What the policy is to say.
+    /// The expected decision.
     pub expect: Effect,
     /// The rule that is to decide; `otherwise` for none.
     pub by: Option<String>,
 }
 
-/// What came of a test.
+/// The result of a test.
 #[derive(Debug, Clone, Serialize)]
 pub struct TestOutcome {
-    /// The file it is in.
     pub file: String,
-    /// Where.
     pub line: u64,
-    /// What it is called.
     pub name: String,
-    /// What went wrong, if anything did.
+    /// The reason of the failure, if it failed.
     pub failure: Option<String>,
 }
 
 impl TestOutcome {
-    /// Whether the policy said what was expected.
+    /// True if the policy decided as expected.
     pub fn passed(&self) -> bool {
         self.failure.is_none()
     }

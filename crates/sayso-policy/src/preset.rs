@@ -1,21 +1,20 @@
-//! Policies people start from, shipped with the program. Each is a file with a comment on every rule.
+//! Preset policies, shipped with the program. Each is a file with a comment on every rule.
 
 /// A policy to start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// Asks about everything that is not plainly harmless.
+    /// Asks about all actions that are not plainly harmless.
     Cautious,
-    /// Asks about what others see or what is hard to undo.
+    /// Asks about actions that others see or that are hard to undo.
     Balanced,
-    /// Asks about what cannot be undone.
+    /// Asks about actions that cannot be undone.
     Trusting,
 }
 
 impl Preset {
-    /// All of them, from the strictest on.
+    /// All of them, strictest first.
     pub const ALL: [Preset; 3] = [Preset::Cautious, Preset::Balanced, Preset::Trusting];
 
-    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Preset::Cautious => "cautious",
@@ -24,7 +23,6 @@ impl Preset {
         }
     }
 
-    /// The file.
     pub const fn text(self) -> &'static str {
         match self {
             Preset::Cautious => include_str!("../presets/cautious.yaml"),

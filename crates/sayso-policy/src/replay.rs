@@ -1,4 +1,4 @@
-//! A new policy over recorded requests: what would have been decided otherwise.
+//! Replays recorded requests against new policies, and counts the decisions that would change.
 
 use crate::demands::Effect;
 use crate::request::Request;
@@ -7,66 +7,64 @@ use crate::view::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A request that was made once.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// What people call it, such as the handle of its gate.
+    /// The name for people, such as the handle of its gate.
     pub name: String,
-    /// The request as it was then, its time and history included.
+    /// The request as it was then, with its time and history.
     pub request: Request,
 }
 
-/// What changed between two rulings on the same request.
+/// The difference between two rulings on the same request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Change {
-    /// What the old policies say.
+    /// The decision of the old policies.
     pub before: Effect,
-    /// What the new ones say.
+    /// The decision of the new ones.
     pub after: Effect,
-    /// Whether both ask, but not in the same way.
+    /// True if both ask, with different demands.
     pub asked_otherwise: bool,
 }
 
 impl Change {
-    /// Whether it is none.
+    /// True if there is no difference.
     pub fn is_none(self) -> bool {
         self.before == self.after && !self.asked_otherwise
     }
 }
 
-/// How often a change happened, and to what.
+/// The requests with the same change.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Changed {
-    /// How often.
     pub count: u64,
-    /// The first few.
+    /// The first few of them.
     pub examples: Vec<Example>,
 }
 
-/// A request that would now be decided otherwise.
+/// A request whose decision would change.
 #[derive(Debug, Clone, Serialize)]
 pub struct Example {
-    /// What people call it.
     pub name: String,
-    /// The request, in a line.
+    /// The request, in one line.
     pub request: String,
-    /// Who decided before.
+    /// The rules that decided before.
     pub before: Vec<String>,
-    /// Who decides now.
+    /// The rules that decide now.
     pub after: Vec<String>,
 }
 
-/// What replaying came to.
+/// The result of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
-    /// How many requests were looked at.
+    /// The number of replayed requests.
     pub looked: u64,
-    /// What became of them. Those that did not change are counted too, without examples.
+    /// The requests by change. Those without one are counted too, without examples.
     pub changes: BTreeMap<Change, Changed>,
 }
 
 impl Replay {
-    /// How many requests would be decided otherwise.
+    /// Returns the number of requests whose decision would change.
     pub fn changed(&self) -> u64 {
         let changes = self.changes.iter().filter(|(change, _)| !change.is_none());
         changes.map(|(_, changed)| changed.count).sum()
@@ -74,8 +72,8 @@ impl Replay {
 }
 
 impl Policies {
-    /// Puts recorded requests before these policies and before the old ones. Of each sort of change
-    /// the first `examples_max` are kept.
+    /// Decides recorded requests by these policies and by the old ones. For each change the first `examples_max` are
+    /// kept.
     pub fn replay(
         &self,
         before: &Policies,
@@ -84,7 +82,7 @@ impl Policies {
     ) -> Replay {
         let mut replay = Replay::default();
         for Recorded { name, request } in requests {
-            // Read once: both look at the same command line and facts.
+            // Parsed once: both use the same command line and facts.
             let view = View::of(&request);
             let (old, new) = (before.ruling_on(&view), self.ruling_on(&view));
             let asked_otherwise = old.effect == Effect::Ask

@@ -1,34 +1,33 @@
-//! What is put before a policy: what is to happen, who wants it, for which task, when, and how often.
+//! The request that a policy decides: the action, the agent, the task, the time and the agent's history.
 //!
-//! The words a request is written in (in tests of policies, in `policy explain`, in records that
-//! are replayed) are those of [`Request`]'s JSON: flat, with `on` first.
+//! Requests are written (in policy tests, in `policy explain`, in records for replays) as [`Request`]'s JSON: flat,
+//! with `on` first.
 
 use sayso_core::{Action, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
-/// What a rule can be about.
+/// The subject of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
     /// An agent wants to call a tool.
     Tool,
-    /// A task is to move from one status to another.
+    /// A task is to change its status.
     Transition,
     /// An agent is to be spawned, restarted or stopped.
     Lifecycle,
     /// An agent reports a result.
     Result,
-    /// An agent asks something of its own accord.
+    /// An agent asks a question of its own.
     Ask,
 }
 
 impl On {
-    /// All of them.
     pub const ALL: [On; 5] = [On::Tool, On::Transition, On::Lifecycle, On::Result, On::Ask];
 
-    /// Its name in policies.
+    /// Returns its name in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             On::Tool => "tool",
@@ -46,29 +45,27 @@ impl fmt::Display for On {
     }
 }
 
-/// What a policy is asked about. Everything in it was captured by the trusted side.
+/// A request to a policy. Everything in it was captured by the trusted side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Flat", into = "Flat")]
 pub struct Request {
-    /// What is to happen.
     pub subject: Subject,
-    /// Who wants it. For lifecycle, the requester, who may be a person.
+    /// The agent that requests it. For lifecycle, the requester, who may be a person.
     pub agent: Agent,
     /// The task it is for.
     pub task: Option<Task>,
-    /// When, on the clock of the space.
+    /// The time, on the clock of the space.
     pub time: Option<Time>,
-    /// What this agent asked before.
+    /// The earlier requests of this agent.
     pub history: History,
 }
 
 impl Request {
-    /// A request without task, time and history.
+    /// Builds a request without task, time and history.
     pub fn new(subject: Subject, agent: Agent) -> Self {
         Self { subject, agent, task: None, time: None, history: History::default() }
     }
 
-    /// What it is about.
     pub const fn on(&self) -> On {
         match &self.subject {
             Subject::Tool(_) => On::Tool,
@@ -79,7 +76,7 @@ impl Request {
         }
     }
 
-    /// In a line: `Bash: git push origin main`, `open -> closed`.
+    /// Describes it in one line: `Bash: git push origin main`, `open -> closed`.
     pub fn in_words(&self) -> String {
         match &self.subject {
             Subject::Tool(ToolCall { tool, command: Some(command), .. }) => {
@@ -100,77 +97,69 @@ impl Request {
     }
 }
 
-/// What is to happen.
+/// The requested action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
-    /// A tool call.
     Tool(ToolCall),
-    /// A task moves.
+    /// A task changes its status.
     Transition(Transition),
     /// An agent is spawned, restarted or stopped.
     Lifecycle(Lifecycle),
-    /// A result is reported.
+    /// An agent reports a result.
     Result(Report),
-    /// A question is asked.
+    /// An agent asks a question.
     Ask(Ask),
 }
 
-/// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The tool, as the agent's harness names it: `Bash`, `Write`, `mcp__github__merge`.
     pub tool: String,
-    /// Its arguments.
     pub arguments: Value,
     /// The command line, when the tool is a shell.
     pub command: Option<String>,
-    /// The files it is about, when its arguments name any.
+    /// The files that its arguments name.
     pub paths: Vec<String>,
-    /// Where the agent works. Paths below it are judged as relative to it.
+    /// The agent's working directory. Paths below it are matched relative to it.
     pub root: Option<String>,
 }
 
-/// A move of a task.
+/// A status change of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
-    /// The status it has.
     pub from: String,
-    /// The status it is to have.
     pub to: String,
 }
 
-/// What is done to an agent.
+/// A lifecycle action on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lifecycle {
-    /// What.
     pub action: Action,
-    /// To whom.
+    /// The agent it acts on.
     pub target: String,
 }
 
-/// What an agent says it has achieved.
+/// The result that an agent reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// `completed`, `failed`, or another word of the agent's protocol.
     pub outcome: String,
-    /// How sure it says it is, in percent.
+    /// The agent's own confidence, in percent.
     pub confidence: Option<u8>,
 }
 
-/// A question of an agent's own.
+/// A question of the agent's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// What sort of question.
+    /// The kind of gate.
     pub kind: Kind,
-    /// Its words.
     pub question: String,
 }
 
-/// Who wants something.
+/// The agent that makes a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
-    /// Its name.
     #[serde(default)]
     pub name: String,
     /// The role it works in: `code`, `test`, `docs`, the user's own.
@@ -182,29 +171,26 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent of this name.
+    /// Builds an agent with this name only.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
-/// The task something is for.
+/// The task of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// What people call it.
     #[serde(default)]
     pub handle: String,
-    /// Its labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// From 0, at once, to 4, some day.
+    /// The priority from 0, at once, to 4, some day.
     #[serde(default)]
     pub priority: u8,
-    /// What sort of work: `task`, `bug`, `epic`, the user's own word.
+    /// The type of work: `task`, `bug`, `epic`, the user's own word.
     #[serde(default, rename = "type", skip_serializing_if = "String::is_empty")]
     pub sort: String,
-    /// Where it stands.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub status: String,
     /// The labels of the epic it is part of.
@@ -212,29 +198,29 @@ pub struct Task {
     pub parent_labels: Vec<String>,
 }
 
-/// The time on a wall clock. The caller reads it in the zone of the space.
+/// The local time. The caller reads it in the time zone of the space.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Time {
-    /// From 0 to 23.
+    /// The hour, from 0 to 23.
     #[serde(default)]
     pub hour: u8,
-    /// From 0 to 59.
+    /// The minute, from 0 to 59.
     #[serde(default)]
     pub minute: u8,
-    /// `monday` to `sunday`.
+    /// The weekday, `monday` to `sunday`.
     #[serde(default)]
     pub weekday: String,
-    /// As 2026-11-16.
+    /// The date, such as 2026-11-16.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub date: String,
-    /// As Europe/Berlin.
+    /// The time zone, such as Europe/Berlin.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub zone: String,
 }
 
 impl Time {
-    /// What the clocks show at this moment in its zone.
+    /// Returns the local time of an instant in its zone.
     pub fn of(at: &jiff::Zoned) -> Self {
         let weekday = match at.weekday() {
             jiff::civil::Weekday::Monday => "monday",
@@ -255,34 +241,30 @@ impl Time {
     }
 }
 
-/// How often this agent asked, and what was said.
+/// The counts of an agent's recent requests and their results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// In the last hour.
     #[serde(default)]
     pub hour: Counts,
-    /// In the last 24 hours.
+    /// The last 24 hours.
     #[serde(default)]
     pub day: Counts,
 }
 
-/// Questions and answers, counted.
+/// The number of requests and of answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
-    /// Asked.
     #[serde(default)]
     pub asked: u32,
-    /// Approved.
     #[serde(default)]
     pub approved: u32,
-    /// Denied.
     #[serde(default)]
     pub denied: u32,
 }
 
-/// A request as it is written: one level, so that people can type it.
+/// The written form of a request: one level, so that people can type it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {
@@ -382,7 +364,7 @@ impl TryFrom<Flat> for Request {
 }
 
 impl Flat {
-    /// A key that says nothing to this sort of request would be a silent misunderstanding.
+    /// Refuses keys of other subjects, which would be a silent misunderstanding.
     fn check_keys(&self) -> Result<(), String> {
         let given = [
             (On::Tool, "tool", self.tool.is_some()),

@@ -1,4 +1,4 @@
-//! All policies together: what they say of a request, and why.
+//! The decision of all policies on a request (the ruling), with its reasons.
 
 use crate::demands::{Demands, Effect, in_words};
 use crate::judge::{Judged, Opened, Trace, base, judge};
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Every policy that holds in a space, from the outermost layer inward.
+/// Every policy of a space, from the outermost layer inward.
 ///
-/// Each file is judged by itself and the strictest word counts, so a further layer can only tighten.
+/// Each file is evaluated by itself and the strictest decision counts, so a further layer can only tighten.
 #[derive(Debug)]
 pub struct Policies {
     pub(crate) files: Vec<(Policy, Opened)>,
@@ -23,12 +23,12 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// These policies, in whatever order.
+    /// Combines these policies, in any order.
     pub fn new(policies: Vec<Policy>) -> Self {
         Self::with_groups(policies, &BTreeMap::new())
     }
 
-    /// These policies, with groups of people that are kept elsewhere; every policy can name them.
+    /// Combines these policies with groups from outside; every policy can name them.
     pub fn with_groups(mut policies: Vec<Policy>, people: &BTreeMap<String, Vec<String>>) -> Self {
         policies.sort_by_key(|policy| policy.layer.rank());
         let groups: BTreeMap<String, Group> = people
@@ -49,28 +49,28 @@ impl Policies {
         Self { files: policies.into_iter().zip(opened).collect(), groups, digest }
     }
 
-    /// Names all that these policies say: the version that gates and audit entries carry. Names of
-    /// files, comments and tests do not change it.
+    /// Returns the digest of their content: the version that gates and audit entries carry. File names, comments and
+    /// tests do not change it.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// Whether there is no policy at all. Then nothing is gated that was not asked for.
+    /// True if there is no policy at all. Then only questions are gated.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The files, from the outermost layer inward.
+    /// Returns the files, from the outermost layer inward.
     pub fn files(&self) -> impl Iterator<Item = &Policy> {
         self.files.iter().map(|(policy, _)| policy)
     }
 
-    /// One of them may ask or deny where this is about.
+    /// True if one of them may ask or deny for this subject.
     pub fn governs(&self, on: On) -> bool {
         self.files().any(|policy| policy.governs(on))
     }
 
-    /// Everybody in a group that the space, or people kept elsewhere, know; the owners, if that is nobody.
+    /// Returns all people in a group of the space or from outside; the owners, if it is empty.
     pub fn people_in(&self, group: &str) -> Vec<String> {
         let shared = self.files.iter().map(|(policy, _)| policy);
         let shared = shared.filter(|policy| !matches!(policy.layer, Layer::Agent(_)));
@@ -78,15 +78,14 @@ impl Policies {
         Groups { scopes }.people(group).into_iter().collect()
     }
 
-    /// The groups that the space, or people kept elsewhere, know by name.
+    /// Returns the names of the groups of the space and from outside.
     pub fn group_names(&self) -> std::collections::BTreeSet<String> {
         let shared = self.files.iter().map(|(policy, _)| policy);
         let shared = shared.filter(|policy| !matches!(policy.layer, Layer::Agent(_)));
         shared.flat_map(|policy| policy.groups.keys()).chain(self.groups.keys()).cloned().collect()
     }
 
-    /// What they say of a request. Deny outweighs ask, ask outweighs allow, and several asks are
-    /// merged to the strictest.
+    /// Decides a request. Deny outweighs ask, ask outweighs allow, and several asks are merged to the strictest.
     pub fn ruling(&self, request: &Request) -> Ruling {
         self.ruling_on(&View::of(request))
     }
@@ -106,7 +105,7 @@ impl Policies {
         Ruling { effect, demands, because }
     }
 
-    /// The same ruling, with everything that was looked at on the way.
+    /// Decides a request, and returns every rule that was checked.
     pub fn explain(&self, request: &Request) -> Explanation {
         let view = View::of(request);
         let mut looked = vec![];
@@ -135,13 +134,13 @@ impl Policies {
         }
     }
 
-    /// Runs the tests written in the files, each against its own file.
+    /// Runs the tests in the files, each against its own file.
     pub fn run_tests(&self) -> Vec<TestOutcome> {
         self.files().flat_map(Policy::run_tests).collect()
     }
 }
 
-/// The groups the policy at this place can see: its own, those further out, those kept elsewhere.
+/// Returns the groups that the policy at this index can name: its own, those of outer layers, those from outside.
 pub(crate) fn scope<'a>(
     policies: &'a [Policy],
     at: usize,
@@ -156,7 +155,7 @@ pub(crate) fn scope<'a>(
     Groups { scopes }
 }
 
-/// Whether a policy of this layer has a say in this request.
+/// True if a policy of this layer applies to this request.
 fn applies(layer: &Layer, request: &Request) -> bool {
     match layer {
         Layer::Floor | Layer::Admin | Layer::Space => true,
@@ -183,19 +182,19 @@ fn stricter(mut a: Judged, mut b: Judged) -> Judged {
     Judged { effect: a.effect, demands, because: a.because }
 }
 
-/// What policy says of a request.
+/// The policy decision on a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ruling {
     /// Allow, ask or deny.
     pub effect: Effect,
-    /// What is demanded; there exactly when a person is asked.
+    /// The demands; present if and only if a person is asked.
     pub demands: Option<Demands>,
-    /// The rules that decided. None where there is no policy.
+    /// The rules that decided. Empty without a policy.
     pub because: Vec<Because>,
 }
 
 impl Ruling {
-    /// Why, in words for whoever is asked or refused.
+    /// Returns the reasons, for the approver or the refused agent.
     pub fn reason(&self) -> String {
         let said: Vec<String> = self
             .because
@@ -216,24 +215,22 @@ impl Ruling {
 /// One reason for a ruling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Because {
-    /// The layer it comes from.
     pub layer: String,
-    /// The file.
     pub file: String,
     /// The line of the rule.
     pub line: Option<u64>,
-    /// The rule; none for what the file says otherwise.
+    /// The rule; none for the `otherwise` of the file.
     pub rule: Option<String>,
-    /// What it came to. A rule that denies asks, where it is not certain that it is meant.
+    /// The effect it had. A rule that denies asks, if it is not certain that it matches.
     pub effect: Effect,
-    /// The rule's own reason.
+    /// The reason written in the rule.
     pub reason: String,
-    /// What else is to be known: a condition that failed, a part that cannot be told.
+    /// A note: a condition that failed, or a part that cannot be determined.
     pub note: Option<String>,
 }
 
 impl Because {
-    /// `pushes (space.yaml:4)`.
+    /// Returns the rule with its position: `pushes (space.yaml:4)`.
     pub fn place(&self) -> String {
         let rule = self.rule.as_deref().unwrap_or("otherwise");
         match self.line {
@@ -243,42 +240,39 @@ impl Because {
     }
 }
 
-/// A ruling and the way to it.
+/// A ruling with the trace of how it was reached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Explanation {
-    /// The request, in a line.
+    /// The request, in one line.
     pub request: String,
     /// The commands that were found in its command line.
     pub commands: Vec<String>,
-    /// Why it cannot be told what the command line runs.
+    /// The reason why it cannot be determined what the command line runs.
     pub unclear: Option<String>,
-    /// Every rule that was looked at, in order.
+    /// Every rule that was checked, in order.
     pub looked: Vec<Looked>,
-    /// What came of it.
     pub ruling: Ruling,
-    /// What must be shown in red: silence that would approve.
+    /// Warnings to show in red: timeouts that would approve.
     pub alarms: Vec<String>,
     /// The version of the policies.
     pub policy: Digest,
 }
 
-/// A rule that was looked at.
+/// A rule that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
-    /// The layer it comes from.
     pub layer: String,
-    /// The file.
     pub file: String,
     /// The line of the rule.
     pub line: Option<u64>,
-    /// The rule; none for what the file says otherwise.
+    /// The rule; none for the `otherwise` of the file.
     pub rule: Option<String>,
-    /// What it says.
+    /// The effect of the rule.
     pub says: Effect,
-    /// Whether it speaks of the request.
+    /// True if it matches the request.
     pub matched: bool,
-    /// Why, or why not.
+    /// The reason for matching or not.
     pub why: String,
-    /// Whether it is one of those that decided.
+    /// True if it is one of those that decided.
     pub decided: bool,
 }

@@ -1,4 +1,4 @@
-//! Smuggling: known ways to run a command past the rule about it, tried against policies.
+//! Bypass tests: known ways to hide a command from the rule about it, tried against policies.
 
 use crate::command::CommandPattern;
 use crate::demands::Effect;
@@ -6,37 +6,36 @@ use crate::request::{Agent, On, Request, Subject, ToolCall};
 use crate::ruling::Policies;
 use serde_json::Value;
 
-/// The ways, as a file that people can read.
+/// The bypass templates, as a file that people can read.
 const WAYS: &str = include_str!("../tables/smuggle.txt");
 
-/// The most commands that are tried with every way.
+/// The most commands that are tried with every template.
 const TARGETS_MAX: usize = 200;
 
-/// The outcome of trying.
+/// The result of the bypass tests.
 #[derive(Debug, Clone, Default)]
 pub struct Smuggled {
     /// The commands that rules ask about or deny, one for each pattern.
     pub targets: Vec<String>,
-    /// How many lines were tried.
+    /// The number of lines that were tried.
     pub tried: usize,
     /// The lines that no rule stops.
     pub passed: Vec<SmuggledLine>,
-    /// Commands that rules speak of and that cannot be written as a line to try.
+    /// Command patterns that were not tried: without an example line, not stopped as such, or beyond the limit.
     pub left_out: Vec<String>,
 }
 
 /// One line that hides a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmuggledLine {
-    /// The command that a rule speaks of.
+    /// The command that a rule names.
     pub target: String,
-    /// The kind of way.
+    /// The section of its template.
     pub section: String,
-    /// The line.
     pub line: String,
 }
 
-/// A kind of way.
+/// A section of templates.
 struct Section<'a> {
     title: &'a str,
     lines: Vec<&'a str>,
@@ -45,13 +44,12 @@ struct Section<'a> {
 /// The commands that a section is for.
 enum Purpose<'a> {
     Any,
-    /// This command.
     Command(&'a str),
     /// Files that rules speak of, or those of them that are no absolute path.
     Path {
         is_relative: bool,
     },
-    /// Ways that policies are known not to see.
+    /// Bypasses that policies are known not to see.
     Beyond,
 }
 
@@ -79,7 +77,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A way with a command put in.
+/// Fills a command into a template.
 fn filled(way: &str, target: &str) -> String {
     let (program, arguments) = target.split_once(' ').unwrap_or((target, ""));
     let first = program.chars().next().map_or(0, char::len_utf8);
@@ -94,12 +92,12 @@ fn filled(way: &str, target: &str) -> String {
     line.replace('⏎', "\n")
 }
 
-/// The lines for a command that a policy is to stop.
+/// Returns the lines for a command that a policy is to stop.
 pub fn smuggling_lines(target: &str) -> Vec<SmuggledLine> {
     lines(target, false)
 }
 
-/// The lines for a command that policies are known to let pass, whatever their rules about commands say.
+/// Returns the lines for a command that policies are known to let pass, under any rules about commands.
 pub fn lines_beyond(target: &str) -> Vec<SmuggledLine> {
     lines(target, true)
 }
@@ -152,7 +150,7 @@ fn call(command: &str) -> Request {
 }
 
 impl Policies {
-    /// Tries all known ways to run the commands that these policies ask about or deny.
+    /// Tries all known bypasses for the commands that these policies ask about or deny.
     pub fn smuggle(&self) -> Smuggled {
         let mut smuggled = Smuggled::default();
         let stops = |line: &str| self.ruling(&call(line)).effect != Effect::Allow;
@@ -197,7 +195,7 @@ impl Policies {
         examples.filter(|path| !path.is_empty() && path.chars().all(is_plain)).collect()
     }
 
-    /// The patterns of rules that ask about commands or deny them.
+    /// Returns the command patterns of rules that ask or deny.
     fn objections(&self) -> impl Iterator<Item = &CommandPattern> {
         let rules = self.files().flat_map(|policy| &policy.rules);
         let rules = rules.filter(|rule| rule.on == On::Tool && rule.then != Effect::Allow);

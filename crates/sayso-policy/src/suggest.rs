@@ -1,14 +1,14 @@
-//! Rules that people's own answers suggest: what was always approved need not be asked.
+//! Suggested rules: requests that people always approved need not be asked.
 //!
-//! A suggestion is modest. It names exactly what was approved, or a subcommand where many of its
-//! forms were; one denial is enough to say nothing. Nobody adopts it but a person.
+//! A suggestion is narrow. It names exactly the approved requests, or a subcommand if many forms of it were
+//! approved; one denial prevents it. Only a person can adopt it.
 
 use crate::request::{Report, Request, Subject, ToolCall};
 use crate::shell::{Line, Shape, Simple};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Programs whose first word says what they do.
+/// Programs whose first word is a subcommand.
 const WITH_SUBCOMMANDS: &[&str] = &[
     "cargo",
     "docker",
@@ -29,38 +29,36 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
 ];
 
-/// The most examples that are kept of a suggestion.
+/// The most examples of a suggestion.
 const EXAMPLES_MAX: usize = 5;
 
 /// A request that a person decided.
 #[derive(Debug, Clone)]
 pub struct Decided {
-    /// What was asked.
     pub request: Request,
-    /// What they said.
     pub approved: bool,
-    /// Who.
+    /// The person who decided.
     pub by: String,
-    /// The rule that made them be asked; none for what a file says otherwise.
+    /// The rule because of which they were asked; none for the `otherwise` of a file.
     pub asked_by: Option<String>,
 }
 
-/// A rule that the answers suggest.
+/// A suggested rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Suggestion {
-    /// What to write, as YAML.
+    /// The rule as YAML.
     pub rule: String,
-    /// The rule to give it to as its `unless`; none if it is a rule of its own.
+    /// The rule that gets it as its `unless`; none if it is a rule of its own.
     pub exception_of: Option<String>,
-    /// How often it was approved. It was never denied.
+    /// The number of approvals. It was never denied.
     pub approved: usize,
-    /// By whom.
+    /// The people who approved.
     pub people: BTreeSet<String>,
-    /// What was approved, the first few.
+    /// The first few approved requests.
     pub examples: Vec<String>,
 }
 
-/// What may be alike about requests.
+/// The properties by which requests are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
     Command { tool: String, head: String, is_subcommand: bool },
@@ -80,7 +78,7 @@ struct Evidence {
     examples: Vec<String>,
 }
 
-/// What was approved at least `least` times and never denied, most evidence first.
+/// Returns suggestions for groups that were approved at least `least` times and never denied, most evidence first.
 pub fn suggest(history: impl IntoIterator<Item = Decided>, least: usize) -> Vec<Suggestion> {
     let mut found: BTreeMap<(Option<String>, Likeness), Evidence> = BTreeMap::new();
     for decided in history {
@@ -110,7 +108,7 @@ pub fn suggest(history: impl IntoIterator<Item = Decided>, least: usize) -> Vec<
     suggestions
 }
 
-/// What a request is evidence for: the likeness, its exact form, and whether a rule could allow it.
+/// Returns the groups that a request is evidence for: the group, its exact form, and true if a rule could allow it.
 fn likenesses(request: &Request) -> Vec<(Likeness, String, bool)> {
     match &request.subject {
         Subject::Tool(call) => tool_likenesses(call),
@@ -125,7 +123,7 @@ fn likenesses(request: &Request) -> Vec<(Likeness, String, bool)> {
         Subject::Result(Report { outcome, .. }) => {
             vec![(Likeness::Result { outcome: outcome.clone() }, String::new(), true)]
         }
-        // A question is there to be answered.
+        // A question needs an answer.
         Subject::Ask(_) => vec![],
     }
 }
@@ -155,7 +153,7 @@ fn tool_likenesses(call: &ToolCall) -> Vec<(Likeness, String, bool)> {
         .map(|path| {
             let path = crate::view::normal(path, root);
             let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-            // What lies outside, or beside everything else, is no pattern.
+            // A path outside of the root, or directly in it, is no pattern.
             let is_inside = !directory.is_empty() && !path.starts_with(['/', '.', '~']);
             let directory = directory.to_owned();
             (Likeness::Paths { tool: tool.clone(), directory }, path, is_inside)
@@ -163,7 +161,7 @@ fn tool_likenesses(call: &ToolCall) -> Vec<(Likeness, String, bool)> {
         .collect()
 }
 
-/// What makes two commands alike: program and subcommand, or every word.
+/// Returns the part in which two commands are alike: program and subcommand, or every word.
 fn head(command: &Simple) -> (String, bool) {
     let program = command.program().unwrap_or_default();
     let second = command.words.get(1).and_then(|word| word.fixed());
@@ -179,7 +177,7 @@ fn head(command: &Simple) -> (String, bool) {
     }
 }
 
-/// A command as a pattern that fits it and nothing else.
+/// Returns a pattern that matches this command and no other.
 fn pattern(command: &Simple) -> String {
     let words = command.words.iter().map(|word| {
         let escaped = word.text.chars().flat_map(|c| match c {
@@ -196,7 +194,7 @@ impl Likeness {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let (name, on, matches) = match &self {
             Likeness::Command { tool, head, is_subcommand } => {
-                // Many forms of one subcommand speak for all of them; otherwise only what was seen.
+                // Many forms of one subcommand stand for all of them; a few stand for themselves only.
                 let patterns: Vec<String> = match *is_subcommand && evidence.forms.len() >= least {
                     true => vec![quoted(&format!("{head} *"))],
                     false => evidence.forms.iter().map(|form| quoted(form)).collect(),

@@ -1,7 +1,7 @@
-//! Tools of the clients that are known: what they do, and so what a rule about them would say.
+//! The known tools of agent clients, whose effects are known.
 
-/// Tools that read, write, search and plan, as Claude Code, Codex, Gemini CLI and opencode name them, and those
-/// that take a command line, which is read.
+/// Tools that read, write, search and plan, as Claude Code, Codex, Gemini CLI and opencode name them, and those that
+/// run a command line, which is parsed.
 const KNOWN: &[&str] = &[
     "Agent",
     "AskUserQuestion",
@@ -81,15 +81,15 @@ const KNOWN: &[&str] = &[
     "write",
 ];
 
-/// How clients name the tools of sayso's own MCP server.
+/// The prefixes that clients give the tools of sayso's own MCP server.
 const OWN: &[&str] = &["mcp__sayso__", "mcp_sayso_", "sayso__", "sayso_"];
 
-/// True if it is known what a tool of this name does.
+/// True if the effects of a tool of this name are known.
 pub(crate) fn is_known(tool: &str) -> bool {
     KNOWN.contains(&tool) || OWN.iter().any(|prefix| tool.starts_with(prefix))
 }
 
-/// True if its command lines are in a language that is not read here.
+/// True if its command lines are in a language that is not parsed here.
 pub(crate) fn is_foreign_shell(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     ["powershell", "pwsh", "cmd.exe", "fish", "nushell"].iter().any(|name| tool.contains(name))

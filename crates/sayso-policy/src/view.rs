@@ -1,4 +1,4 @@
-//! A request as rules see it: the command line read, paths made comparable, all of it once.
+//! A request prepared for matching: the command line parsed, paths normalised, each once.
 
 use crate::expression::{Fact, Facts};
 use crate::request::{Counts, Request, Subject, ToolCall};
@@ -11,22 +11,22 @@ const BRACES_MAX: usize = 64;
 
 pub(crate) struct View<'a> {
     pub(crate) request: &'a Request,
-    /// The command line, when there is one.
+    /// The command line, if there is one.
     pub(crate) line: Option<Line>,
     paths: OnceCell<Vec<PathSeen>>,
-    /// What conditions see; only for `expression`.
+    /// The variables of conditions; only for `expression`.
     pub(crate) facts: RefCell<Facts<'a>>,
 }
 
-/// A path that a request has to do with.
+/// A path of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathSeen {
-    /// Without `.`, `..` and the root.
+    /// The path without `.`, `..` and the root.
     pub(crate) text: String,
     pub(crate) source: PathSource,
-    /// Whether it is this path for certain.
+    /// True if it is certain that this path is meant.
     pub(crate) is_certain: bool,
-    /// Whether it is a pattern of file names.
+    /// True if it is a glob of file names.
     pub(crate) is_pattern: bool,
     /// Whether a part of it only shows when it runs.
     pub(crate) is_open: bool,
@@ -34,9 +34,9 @@ pub(crate) struct PathSeen {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathSource {
-    /// The tool names it.
+    /// An argument of the tool.
     Given,
-    /// A redirection of the command line, by its place.
+    /// A redirection of the command line, by its index.
     Redirection(usize),
     /// A word of the command line that may be a path.
     Argument,
@@ -67,12 +67,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Why nobody can tell what the command line does.
+    /// Returns the reason why the command line is unclear.
     pub(crate) fn unclear(&self) -> Option<&str> {
         self.line.as_ref().and_then(Line::unclear)
     }
 
-    /// A tool of which it is not known what it does.
+    /// Returns the tool, if its effects are not known.
     pub(crate) fn unknown_tool(&self) -> Option<&'a str> {
         self.tool().map(|call| call.tool.as_str()).filter(|tool| !tools::is_known(tool))
     }
@@ -107,14 +107,14 @@ impl<'a> View<'a> {
             let named = texts.iter().map(|text| seen(text, PathSource::Argument, false));
             paths.extend(named.map(|path| PathSeen { is_open, ..path }));
         }
-        // Code that is not read may open what it names.
+        // Code that is not parsed may open the files it names.
         let mentions = line.commands.iter().flat_map(|command| &command.mentions);
         let named = mentions.filter(|word| !word.text.is_empty());
         paths.extend(named.map(|word| seen(&word.text, PathSource::Argument, false)));
         paths
     }
 
-    /// One variable of conditions. What a request does not have is empty.
+    /// Returns one variable of conditions; empty if the request does not have it.
     pub(crate) fn fact(&self, name: &str) -> Fact<'a> {
         use Fact::{Map, Text, Whole};
         let Request { subject, agent, task, time, history } = self.request;
@@ -261,8 +261,7 @@ fn counts(counts: Counts) -> Fact<'static> {
     ])
 }
 
-/// A path without detours, relative to the root if it is below it. Links are not followed: nothing
-/// here looks at a disk.
+/// Normalises a path, relative to the root if it is below it. Links are not resolved: no code here reads the disk.
 pub(crate) fn normal(path: &str, root: Option<&str>) -> String {
     let path = without_detours(path);
     let Some(root) = root.map(without_detours).filter(|root| root != "/" && root != ".") else {

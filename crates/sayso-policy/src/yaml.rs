@@ -1,5 +1,5 @@
-//! YAML as a tree that knows its lines, read under a budget: a file that unfolds is refused. For
-//! whatever people write by hand and is to be told all its mistakes at once.
+//! YAML as a tree with line numbers, parsed under a budget: a file that expands too far is refused. For hand-written
+//! files whose mistakes are all reported at once.
 
 use crate::mistake::{Mistakes, nearest};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -7,33 +7,26 @@ use serde_json::{Number, Value};
 use serde_saphyr::{Spanned, options::MergeKeyPolicy};
 use std::fmt;
 
-/// How much a file may unfold to. A policy of a thousand full rules stays well below.
+/// The limits to which a file may expand. A policy of a thousand full rules stays well below.
 const NODES_MAX: usize = 100_000;
 const ALIASES_MAX: usize = 200;
 const REPLAYED_MAX: usize = 20_000;
 const DEPTH_MAX: usize = 24;
 
-/// A value and the line it stands on; 0 where that is not known.
+/// A value and its line; 0 if the line is not known.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// The line.
     pub line: u64,
-    /// The value.
     pub tree: Tree,
 }
 
-/// A value.
+/// A YAML value.
 #[derive(Debug, Clone)]
 pub enum Tree {
-    /// Nothing.
     Null,
-    /// True or false.
     Bool(bool),
-    /// A number.
     Number(Number),
-    /// A text.
     Text(String),
-    /// A list.
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Map(Vec<Entry>),
@@ -44,13 +37,11 @@ pub enum Tree {
 pub struct Entry {
     /// The line of the key.
     pub line: u64,
-    /// The key.
     pub key: String,
-    /// Its value.
     pub value: Node,
 }
 
-/// Reads one document, or says on which line it is no YAML.
+/// Parses one document, or returns the line of the syntax error.
 pub fn read(text: &str) -> Result<Node, (u64, String)> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -158,7 +149,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 }
 
 impl Node {
-    /// What sort of value it is, for messages.
+    /// Returns the kind of value, for messages.
     pub fn sort(&self) -> &'static str {
         match &self.tree {
             Tree::Null => "nothing",
@@ -170,7 +161,7 @@ impl Node {
         }
     }
 
-    /// The text, or a mistake.
+    /// Returns the text, or adds a mistake.
     pub fn text(&self, what: &str, mistakes: &mut Mistakes) -> Option<&str> {
         if let Tree::Text(text) = &self.tree {
             return Some(text);
@@ -183,7 +174,7 @@ impl Node {
         None
     }
 
-    /// One text, or a list of them, each with its line.
+    /// Returns one text, or a list of them, each with its line.
     pub fn texts(&self, what: &str, mistakes: &mut Mistakes) -> Vec<(u64, String)> {
         match &self.tree {
             Tree::List(items) if items.is_empty() => {
@@ -202,7 +193,7 @@ impl Node {
         }
     }
 
-    /// The items of a list, or a mistake.
+    /// Returns the items of a list, or adds a mistake.
     pub fn items(&self, what: &str, mistakes: &mut Mistakes) -> &[Node] {
         match &self.tree {
             Tree::List(items) => items,
@@ -215,7 +206,7 @@ impl Node {
         }
     }
 
-    /// The entries of a mapping, or a mistake.
+    /// Returns the entries of a mapping, or adds a mistake.
     pub fn entries(&self, what: &str, mistakes: &mut Mistakes) -> &[Entry] {
         match &self.tree {
             Tree::Map(entries) => entries,
@@ -228,7 +219,7 @@ impl Node {
         }
     }
 
-    /// The mapping's values by key; whatever is not in `known` is a mistake.
+    /// Returns the mapping's values by key; a key that is not in `known` is a mistake.
     pub fn fields<'a>(
         &'a self,
         what: &str,
@@ -246,7 +237,7 @@ impl Node {
         Fields { line: self.line, entries }
     }
 
-    /// The value as JSON, without its lines.
+    /// Converts the value to JSON, without lines.
     pub fn json(&self) -> Value {
         match &self.tree {
             Tree::Null => Value::Null,
@@ -264,13 +255,13 @@ impl Node {
 /// The entries of a mapping whose keys were checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
-    /// The line the mapping begins on.
+    /// The line on which the mapping begins.
     pub line: u64,
     entries: &'a [Entry],
 }
 
 impl<'a> Fields<'a> {
-    /// The value of a key, if it is there.
+    /// Returns the value of a key, if it is there.
     pub fn get(&self, key: &str) -> Option<&'a Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }

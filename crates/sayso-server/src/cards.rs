@@ -1,4 +1,4 @@
-//! Wire types of cards: a gate with everybody who asks it, its receipt, and what hangs.
+//! Wire types of cards: a gate with every asker of the same question, its receipt, and its alerts.
 
 use crate::wire::{Clock, Gate};
 use sayso_core::gate::{
@@ -8,39 +8,39 @@ use sayso_engine::{Asked, NamedTask, SayOutcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What waits for people.
+/// The requests that wait for people.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Inbox {
     /// The cards: what unblocks most first, then oldest first.
     pub items: Vec<Card>,
     /// Hand this to `--after` for the next page; null on the last one.
     pub next: Option<String>,
-    /// Steps that hang, of these gates or of others.
+    /// Stalled steps, of these gates or of others.
     pub alerts: Vec<Alert>,
 }
 
-/// A gate, and everybody who asks the same.
+/// A gate, and every asker of the same question.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Card {
     /// The gate that stands for the card.
     #[serde(flatten)]
     pub gate: Gate,
-    /// Names what is asked, where others may ask it as well.
+    /// Names the question, where others may ask the same.
     pub same: Option<String>,
-    /// Everybody an answer goes to, the one of this gate first.
+    /// The askers an answer goes to, the one of this gate first.
     pub askers: Vec<Asker>,
-    /// How many ask the same whom you may not answer.
+    /// The number of askers of the same question whom you may not answer.
     pub others: usize,
-    /// What goes on with an answer.
+    /// The work that continues with an answer.
     pub unblocks: Unblocks,
 }
 
-/// What goes on with an answer: the work of whoever asks, and all that waits behind it.
+/// The work that continues with an answer: that of the askers, and all that waits behind it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Unblocks {
     /// Tasks: those of the askers, and open tasks that wait for them at any depth. At most 99 are counted.
     pub tasks: usize,
-    /// Whether there are more tasks than that.
+    /// True if there are more tasks than that.
     pub more: bool,
     /// Flows that are parked on it and lead no task.
     pub flows: usize,
@@ -50,14 +50,14 @@ pub struct Unblocks {
     pub first: Vec<UnblockedTask>,
 }
 
-/// A task that goes on with an answer.
+/// A task that continues with an answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UnblockedTask {
-    /// Its full id.
+    /// The full id of the task.
     pub id: String,
-    /// Its short id.
+    /// The short id of the task.
     pub handle: String,
-    /// What is to be done.
+    /// The title of the task.
     pub title: String,
 }
 
@@ -73,21 +73,21 @@ impl Unblocks {
     }
 }
 
-/// Somebody who asks.
+/// An asker of a card.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Asker {
     /// The short id of their gate.
     pub gate: String,
-    /// Their name.
+    /// The name of the asker.
     pub name: String,
     /// The full id of the task that waits.
     pub task: Option<String>,
-    /// When they asked.
+    /// The time at which they asked.
     pub asked_at: String,
 }
 
 impl Card {
-    /// A card for the wire.
+    /// Converts a card to its wire form.
     pub fn of(asked: &Asked, time: Clock<'_>) -> Self {
         let asker = |asker: &sayso_engine::Asker| Asker {
             gate: asker.handle.clone(),
@@ -105,22 +105,22 @@ impl Card {
     }
 }
 
-/// A gate with its whole way.
+/// A gate with its whole receipt.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct GateDetail {
-    /// The gate, and everybody who asks the same.
+    /// The gate, and every asker of the same question.
     #[serde(flatten)]
     pub card: Card,
-    /// Its way, in order.
+    /// Its timeline, in order.
     pub receipt: Vec<Step>,
-    /// The turn that went on with the answer, where it is known.
+    /// The run that continued with the answer, where it is known.
     pub onward: Option<Onward>,
-    /// Steps that hang.
+    /// Stalled steps of this gate.
     pub alerts: Vec<Alert>,
 }
 
 impl GateDetail {
-    /// A gate and its receipt for the wire.
+    /// Converts a gate and its receipt to their wire form.
     pub fn of(asked: &Asked, receipt: &CoreReceipt, time: Clock<'_>) -> Self {
         Self {
             card: Card::of(asked, time),
@@ -131,18 +131,18 @@ impl GateDetail {
     }
 }
 
-/// One step of a gate's way.
+/// One step of a gate's timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Step {
     /// asked, seen, voted, answered, ended, delivered, failed or acted.
     pub step: String,
-    /// When.
+    /// The time of the step.
     pub at: String,
-    /// By whom.
+    /// The actor of the step.
     pub by: String,
-    /// The way in: cli, tui, web, http, mcp, hook, worker, workflow or channel.
+    /// The interface it came by: cli, tui, web, http, mcp, hook, worker, workflow or channel.
     pub door: Option<String>,
-    /// What else is to be said: a verdict, an error, what was done.
+    /// Further details: a verdict, an error, an executed action.
     pub note: String,
 }
 
@@ -159,24 +159,24 @@ impl Step {
     }
 }
 
-/// The turn of an agent that went on with an answer.
+/// The run of an agent that continued with an answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Onward {
     /// The full id of the run.
     pub run: String,
-    /// Counts the runs of the task.
+    /// The number of the run among the runs of the task.
     pub number: u64,
     /// running, completed, asked, unclear, failed, waiting_for_reset, stopped or lost.
     pub state: String,
-    /// What it said at its end, or what went wrong.
+    /// Its last message, or its error.
     pub note: String,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: String,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Option<String>,
-    /// What it committed, where that was shown to a person.
+    /// Its commits, where they were shown to a person.
     pub commit: Option<String>,
-    /// Which files it changed, where that was shown to a person.
+    /// The files it changed, where they were shown to a person.
     pub files: Option<String>,
 }
 
@@ -195,23 +195,23 @@ impl Onward {
     }
 }
 
-/// A step that hangs.
+/// A step that is stalled.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Alert {
     /// unseen, asker_lost, undelivered, delivery_failed, unacknowledged or undone.
     pub trouble: String,
     /// The short id of the gate.
     pub gate: String,
-    /// Since when.
+    /// The time since which it is stalled.
     pub since: String,
-    /// What is wrong.
+    /// The problem, in a sentence.
     pub what: String,
-    /// What to do.
+    /// The action that helps.
     pub hint: String,
 }
 
 impl Alert {
-    /// An alert for the wire.
+    /// Converts an alert to its wire form.
     pub fn of(alert: &CoreAlert, time: Clock<'_>) -> Self {
         Self {
             trouble: alert.trouble.as_str().into(),
@@ -229,12 +229,12 @@ pub struct Answered {
     /// The gate that was named.
     #[serde(flatten)]
     pub gate: Gate,
-    /// The other gates that asked the same and heard the same.
+    /// The other gates that asked the same and got the same answer.
     pub also: Vec<Gate>,
 }
 
 impl Answered {
-    /// What was answered, the named gate first.
+    /// Converts the gates of one answer to their wire form, the named gate first.
     pub fn of(gates: &[sayso_core::gate::Gate], time: Clock<'_>) -> Option<Self> {
         let (first, also) = gates.split_first()?;
         let also = also.iter().map(|gate| Gate::of(gate, time)).collect();
@@ -242,32 +242,32 @@ impl Answered {
     }
 }
 
-/// What came of several answers.
+/// The outcome of several answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Answers {
     /// One for each id that was given, in order.
     pub items: Vec<OneAnswer>,
 }
 
-/// What came of one of several answers.
+/// The outcome of one of several answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OneAnswer {
     /// The id as it was given.
     pub id: String,
-    /// answered or refused.
+    /// The outcome: answered or refused.
     pub outcome: String,
-    /// What was answered.
+    /// The gates that were answered.
     pub answered: Option<Answered>,
-    /// Why it was not, by number, such as SAY004.
+    /// The error code if it was refused, such as SAY004.
     pub code: Option<String>,
-    /// Why it was not.
+    /// The reason why it was refused.
     pub message: Option<String>,
-    /// What to do now.
+    /// The next step to take.
     pub hint: Option<String>,
 }
 
 impl OneAnswer {
-    /// One of several outcomes for the wire.
+    /// Converts one of several outcomes to its wire form.
     pub fn of(id: &str, outcome: &SayOutcome, time: Clock<'_>) -> Self {
         let (word, answered, why) = match outcome {
             SayOutcome::Answered(gates) => ("answered", Answered::of(gates, time), None),

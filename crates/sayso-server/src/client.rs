@@ -1,4 +1,4 @@
-//! The way to a server, for programs of sayso itself.
+//! HTTP client for sayso's own programs: the transport of remote calls (RPC) to a server.
 
 use crate::http::{LINE_HEADER, PROBLEM_JSON, Parent, Problem, TIMEOUT_HEADER};
 use sayso_core::{Code, Refusal};
@@ -12,19 +12,19 @@ use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Body, Error, Timeout};
 
-/// How long a server may take to be reached.
+/// The time limit for connecting to a server.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long it may take for a call that is not held.
+/// The time limit for a call that is not held.
 const REPLY: Duration = Duration::from_secs(60);
 
-/// The most that is taken from a server in one answer.
+/// The most that is read from a server in one response.
 const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The most that is read of a file with authorities: all public ones together take a fifth of it.
+/// The most that is read of a file with certificate authorities (CAs): all public ones together take a fifth of it.
 const AUTHORITIES_BYTES_MAX: u64 = 1024 * 1024;
 
-/// A line to a server over HTTP.
+/// A transport to a server over HTTP.
 pub struct HttpLine {
     agent: Agent,
     server: String,
@@ -34,14 +34,14 @@ pub struct HttpLine {
 }
 
 impl HttpLine {
-    /// A line to one space of a server, which is named by its address, such as `https://sayso.example`. The
-    /// authorities in a file are trusted beside the public ones.
+    /// Opens a transport to one space of a server, which is named by its address, such as `https://sayso.example`.
+    /// The certificate authorities in a file are trusted beside the public ones.
     pub fn to(server: &str, space: &str, authorities: Option<&Path>) -> Result<Self> {
         let server = server.trim_end_matches('/').to_owned();
         check_address(&server)?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            // A credential goes to the server it is for, and to no other.
+            // A credential is sent to the server it is for, and to no other.
             .max_redirects(0)
             .timeout_connect(Some(CONNECT))
             .tls_config(TlsConfig::builder().root_certs(trusted(authorities)?).build())
@@ -50,14 +50,14 @@ impl HttpLine {
         Ok(Self { agent, server, space, trace: None, reply: REPLY })
     }
 
-    /// Waits no longer than this for a call that is not held.
+    /// Sets the time limit for a call that is not held.
     #[must_use]
     pub fn with_limit(mut self, reply: Duration) -> Self {
         self.reply = reply;
         self
     }
 
-    /// Calls are part of this trace: a `traceparent` of W3C Trace Context. One that is none is left out.
+    /// Makes calls part of this trace: a `traceparent` of W3C Trace Context. An invalid one is left out.
     pub fn within(mut self, trace: Option<String>) -> Self {
         self.trace = trace.filter(|text| Parent::read(text).is_some());
         self
@@ -81,7 +81,7 @@ impl Line for HttpLine {
             request = request.header("traceparent", trace);
         }
         let limit = self.reply + patience;
-        // The server is to give up before we do.
+        // The server is to give up before this client does.
         let awaited = limit.saturating_sub(limit.min(CONNECT) / 2);
         let request = request.header(TIMEOUT_HEADER, awaited.as_millis().to_string());
         let request = request.config().timeout_global(Some(limit)).build();
@@ -138,7 +138,8 @@ impl HttpLine {
         format!("{} cannot be reached: {error}{}", self.server, self.other_scheme(error))
     }
 
-    /// Something is there and what it says cannot be read: one of the two speaks TLS, and the other does not.
+    /// Returns a hint for a server that answers and cannot be understood: one of the two speaks TLS, and the other
+    /// does not.
     fn other_scheme(&self, error: &Error) -> &'static str {
         let kind = match error {
             Error::Io(error) => Some(error.kind()),
@@ -153,7 +154,7 @@ impl HttpLine {
         }
     }
 
-    /// Something answers there, and nothing it says counts.
+    /// Returns the refusal for a response that no sayso server sent.
     fn not_ours(&self, status: u16) -> Refusal {
         let message = format!("what answers at {} is no sayso server ({status})", self.server);
         Refusal::new(Code::Unreachable, message)
@@ -161,7 +162,7 @@ impl HttpLine {
     }
 }
 
-/// What the server says it could not do for want of its own store is as if it were not there.
+/// Converts a refusal by the server. A server that lacks its own store is treated as if it were not there.
 fn refused(refusal: Refusal) -> Unanswered {
     match refusal.code {
         Code::Unreachable => Unanswered::Idle(refusal.message),
@@ -170,7 +171,7 @@ fn refused(refusal: Refusal) -> Unanswered {
     }
 }
 
-/// Whom to believe who a server is: the public authorities, and one's own.
+/// Returns the certificate authorities that are trusted: the public ones, and those of a file.
 fn trusted(authorities: Option<&Path>) -> Result<RootCerts> {
     let Some(path) = authorities else { return Ok(RootCerts::WebPki) };
     let wrong = |why: &dyn std::fmt::Display| {
@@ -197,7 +198,7 @@ fn trusted(authorities: Option<&Path>) -> Result<RootCerts> {
     Ok(RootCerts::from(all))
 }
 
-/// Why a server was not believed to be who it says, if that is what failed.
+/// Returns the reason why a server's certificate is not trusted, if that is the failure.
 fn mistrust(error: &ureq::Error) -> Option<String> {
     let found = match error {
         ureq::Error::Rustls(error) => Some(error),
@@ -210,7 +211,7 @@ fn mistrust(error: &ureq::Error) -> Option<String> {
     }
 }
 
-/// Whether this can be the address of a server. One that is far is spoken to in secret only.
+/// Checks that this can be the address of a server. A remote server needs TLS.
 pub fn check_address(server: &str) -> Result<()> {
     let wrong = |why: &str| {
         let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(server), 200);

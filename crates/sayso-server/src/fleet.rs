@@ -1,5 +1,4 @@
-//! A fleet file: everything that is set for a space, as people write it and keep it under version
-//! control.
+//! Fleet files: all settings of a space, as people write them and keep them under version control.
 
 use sayso_engine::{
     ADMIN_POLICY, AgentSpec, Calendar, Change, Person, SPACE_POLICY, Setting, SettingKind, Template,
@@ -7,7 +6,7 @@ use sayso_engine::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A space and what is set for it. Texts of policies and roles are kept as they are, comments included.
+/// A space and its settings. Texts of policies and roles are kept as they are, comments included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
@@ -17,16 +16,15 @@ pub struct Fleet {
     /// Its time zone, working hours and quiet hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar: Option<Calendar>,
-    /// People.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub people: BTreeMap<String, Option<Person>>,
-    /// People under one name.
+    /// Groups: people under one name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<String, Vec<String>>,
     /// Agents that can be spawned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, AgentSpec>,
-    /// Roles: what an agent in them is told.
+    /// Roles: the instructions for an agent in them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, Text>,
     /// Answers to questions that come again and again.
@@ -35,7 +33,7 @@ pub struct Fleet {
     /// The policy of the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Text>,
-    /// The policy of whoever looks after the installation.
+    /// The policy of the administrator of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin_policy: Option<Text>,
     /// The policies of agents, by name.
@@ -49,15 +47,13 @@ pub struct Fleet {
 pub enum Text {
     /// A file, from the folder of the fleet file.
     File {
-        /// Its name.
         file: String,
     },
-    /// The text itself.
     Text(String),
 }
 
 impl Fleet {
-    /// Everything in it as it is to be set. `read` gives the text of a file.
+    /// Returns all settings of the file. `read` returns the text of a file that it names.
     pub fn settings<E>(
         &self,
         mut read: impl FnMut(&str) -> Result<String, E>,
@@ -100,7 +96,7 @@ impl Fleet {
         Ok(all)
     }
 
-    /// What is set, as a fleet file.
+    /// Builds a fleet file from the settings of a space.
     pub fn of(space: &str, settings: &[Setting]) -> Self {
         let mut fleet = Self { space: Some(space.into()), ..Self::default() };
         for Setting { kind, name, body, .. } in settings {
@@ -139,7 +135,7 @@ impl Fleet {
                 None if name == ADMIN_POLICY => self.admin_policy = Some(text()),
                 None => self.policy = Some(text()),
             },
-            // What came of people's answers and of what agents did is not for a file.
+            // The results of people's answers and of agents' actions are not for a file.
             SettingKind::Remembered
             | SettingKind::Station
             | SettingKind::Away
@@ -148,14 +144,14 @@ impl Fleet {
     }
 }
 
-/// Whether a kind of setting is what a fleet file is about.
+/// True if a fleet file contains this kind of setting.
 pub fn is_declared(kind: &str) -> bool {
     let others =
         [SettingKind::Remembered, SettingKind::Station, SettingKind::Away, SettingKind::Dismissed];
     !others.iter().any(|other| other.as_str() == kind)
 }
 
-/// Texts end with one line break, however they were written.
+/// Returns the text with one line break at its end, however it was written.
 fn with_one_end(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }

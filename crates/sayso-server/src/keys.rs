@@ -1,16 +1,16 @@
-//! The keys of the inbox: one list for the terminal and for the pages, for the keys themselves and for the
-//! help about them.
+//! Key bindings of the inbox: one list for the terminal and for the pages, for the keys themselves and for the help
+//! about them.
 
 use std::time::Duration;
 
-/// How long a card must have been on the screen before a key can say something to it. What was typed for
-/// something else is not taken for an answer.
+/// The time a card must have been on the screen before a key can act on it. A key that was typed for something else
+/// is not taken for an answer.
 pub const DEAD_TIME: Duration = Duration::from_millis(400);
 
-/// How long an answer can be taken back before it is sent.
+/// The time for which an answer can be undone before it is sent.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// What a key does.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// To the card below.
@@ -21,7 +21,6 @@ pub enum Action {
     First,
     /// To the last card.
     Last,
-    /// Looks at the card.
     Open,
     /// Back to the list, or out of what was begun.
     Back,
@@ -31,7 +30,6 @@ pub enum Action {
     ReadBack,
     /// To the next list: yours, your groups', watched, done.
     NextView,
-    /// Says yes.
     Approve,
     /// Says no, with a reason.
     Reject,
@@ -39,15 +37,15 @@ pub enum Action {
     Choose,
     /// Writes an answer, fills in a form, or changes the arguments of a call.
     Edit,
-    /// Puts the card off.
+    /// Hides the card until later.
     Snooze,
-    /// Says "mine" for a while, or "not mine any more".
+    /// Claims the card for a while, or releases it.
     Claim,
-    /// Hands the card to somebody else.
+    /// Delegates the card to another person.
     Delegate,
     /// Marks the card, to answer several at once.
     Mark,
-    /// Takes the last answer back, while there is time.
+    /// Undoes the last answer, while there is time.
     Undo,
     /// Shows or hides the diff.
     Diff,
@@ -57,16 +55,14 @@ pub enum Action {
     Filter,
     /// Lists everything there is to do.
     Palette,
-    /// Tells the keys.
     Help,
     /// Ends; only in a terminal.
     Quit,
 }
 
-/// A line of the list.
+/// An entry of the list of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
-    /// What it does.
     pub action: Action,
     /// Its name, for programs.
     pub name: &'static str,
@@ -74,16 +70,16 @@ pub struct Binding {
     pub keys: &'static [&'static str],
     /// The keys, as people read them.
     pub shown: &'static str,
-    /// What it does, in words.
+    /// The action in words.
     pub says: &'static str,
-    /// Whether it says something to the card: then a card that was not seen yet does not hear it.
+    /// True if it acts on the card: then it has no effect on a card that was not seen yet.
     pub speaks: bool,
 }
 
 /// The heading above the keys that move, in every help.
 pub const MOVING: &str = "Looking";
 
-/// The heading above the keys that say something to a card.
+/// The heading above the keys that act on a card.
 pub const SPEAKING: &str = "Answering";
 
 const fn looks(
@@ -106,7 +102,7 @@ const fn speaks(
     Binding { action, name, keys, shown, says, speaks: true }
 }
 
-/// Every key. Enter looks, and says nothing.
+/// Every key. Enter opens a card, and never answers it.
 pub const KEYS: &[Binding] = &[
     looks(Action::Down, "down", &["j", "ArrowDown"], "j", "the card below"),
     looks(Action::Up, "up", &["k", "ArrowUp"], "k", "the card above"),
@@ -140,7 +136,7 @@ pub const KEYS: &[Binding] = &[
     looks(Action::Quit, "quit", &["q", "Ctrl+c"], "q", "end (in a terminal)"),
 ];
 
-/// What a key does, by the name browsers have for it.
+/// Returns the binding of a key, by the name browsers have for it.
 pub fn binding(key: &str) -> Option<&'static Binding> {
     KEYS.iter().find(|binding| binding.keys.contains(&key))
 }

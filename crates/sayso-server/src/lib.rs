@@ -1,5 +1,5 @@
-//! How one reaches sayso: the wire types every door speaks. They are a promise to clients; the
-//! core's types are ours. Pages follow here.
+//! Server and client of sayso: the HTTP API, the pages, MCP, remote calls, and the wire types they share. Wire types
+//! are a promise to clients; the core's types are ours.
 
 mod cards;
 pub mod client;

@@ -1,39 +1,40 @@
-//! Notices, as `--json` prints them.
+//! Notifications to people, as `--json` prints them.
 
 use sayso_core::Timestamp;
 use sayso_engine::NoticeState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A notice, and how far it has come.
+/// A notification, and the state of its delivery.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Notice {
-    /// What receivers know it by; the same whenever it is sent again.
+    /// The id by which receivers know it; the same each time it is sent.
     pub id: String,
     /// The gate it is about.
     pub gate: String,
-    /// The person who is told; none is whoever is at the other end.
+    /// The person who is told; none is the reader at the other end of the channel.
     pub person: Option<String>,
-    /// By which channel.
+    /// The channel it is sent by.
     pub channel: String,
-    /// Why: asked, changed, woken, reminded, escalated, expires_soon, asked_again, overdue, delegated or settled.
+    /// The reason: asked, changed, woken, reminded, escalated, expires_soon, asked_again, overdue, delegated or
+    /// settled.
     pub why: String,
-    /// The escalation level.
+    /// The level of the escalation.
     pub level: u32,
-    /// How far it is: waiting, failing, sent or dropped.
+    /// The state of its delivery: waiting, failing, sent or dropped.
     pub state: String,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// Why it was not sent.
+    /// The reason why it was not sent.
     pub error: Option<String>,
-    /// When it is tried next.
+    /// The time of the next attempt.
     pub next: Option<String>,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent: Option<String>,
 }
 
 impl Notice {
-    /// As it stands now.
+    /// Converts a notification to its wire form.
     pub fn of(state: &NoticeState, time: &dyn Fn(Timestamp) -> String) -> Self {
         Self {
             id: state.id.clone(),
@@ -51,7 +52,7 @@ impl Notice {
     }
 }
 
-/// How far a notice is.
+/// Returns the state of a notification's delivery, in a word.
 pub fn in_a_word(state: &NoticeState) -> &'static str {
     match (state.sent_at, state.due_at, &state.error) {
         (Some(_), ..) => "sent",

@@ -1,4 +1,4 @@
-//! Wire types: what `--json` prints and what the API answers. Fields are only ever added.
+//! Wire types: the JSON that `--json` prints and the API answers with. Fields are only ever added.
 
 mod agent;
 mod away;
@@ -37,13 +37,13 @@ use serde_json::Value;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
 pub struct Page<T> {
-    /// What is on it.
+    /// The items on this page.
     pub items: Vec<T>,
     /// Hand this to `--after` for the next page; null on the last one.
     pub next: Option<String>,
 }
 
-/// Something that waits for a person, or waited.
+/// A request that waits for a person, or waited.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Gate {
     /// The full id, a ULID.
@@ -56,17 +56,17 @@ pub struct Gate {
     pub state: String,
     /// The question, in the asker's words.
     pub question: String,
-    /// What the asker says about it.
+    /// The asker's own text about it.
     pub context: String,
-    /// What was captured beside what the asker says.
+    /// The facts that were captured beside the asker's text.
     pub facts: Vec<Fact>,
     /// verdict, text, choice or form.
     pub form: String,
-    /// What can be picked, for a choice.
+    /// The options of a choice.
     pub options: Vec<Choice>,
-    /// Whether several may be picked.
+    /// True if several may be picked.
     pub multi: bool,
-    /// Whether words of one's own are an answer to a choice.
+    /// True if words of one's own are an answer to a choice.
     pub other: bool,
     /// The JSON Schema of a form.
     pub schema: Option<Value>,
@@ -74,156 +74,156 @@ pub struct Gate {
     pub task: Option<String>,
     /// The full id of the flow that asks, where one does.
     pub flow: Option<String>,
-    /// Who asked.
+    /// The name of the asker.
     pub asked_by: String,
     /// agent, human, operator, admin, auditor or service.
     pub asked_by_role: String,
-    /// Who launched the asker.
+    /// The actor who launched the asker.
     pub launched_by: Option<String>,
-    /// When it was asked.
+    /// The time at which it was asked.
     pub asked_at: String,
-    /// Counts the versions of the card, from 1.
+    /// The version of the card, counted from 1.
     pub revision: u32,
     /// Names the card; an answer binds to it.
     pub digest: String,
-    /// Whose yes is needed, in words.
+    /// The approvers whose yes is needed, in words.
     pub approvers: String,
     /// The least proof an answer needs.
     pub least_proof: String,
-    /// Whose no counts, though their yes does not.
+    /// The people whose no counts, though their yes does not.
     pub veto: Vec<String>,
     /// low, medium, high or critical.
     pub risk: String,
-    /// When its time is over.
+    /// The time at which it expires.
     pub deadline: Option<String>,
-    /// What happens then: deny, fail, approve, escalate, defer or keep.
+    /// The timeout action then: deny, fail, approve, escalate, defer or keep.
     pub at_end: String,
     /// The level it was escalated to; 0 is where it began.
     pub level: u32,
-    /// Who is on it, if somebody said so.
+    /// The person who has claimed it, if there is one.
     pub claimed_by: Option<String>,
     /// The version of the policy that had a say in it.
     pub policy: Option<String>,
     /// Hidden from the inbox until then.
     pub snoozed_until: Option<String>,
-    /// Who has seen it.
+    /// The people who have seen it.
     pub seen: Vec<Seen>,
-    /// Who handed it to whom.
+    /// The delegations from one person to another.
     pub delegations: Vec<Delegation>,
     /// The yeses so far, where several are needed.
     pub votes: Vec<Answer>,
-    /// Whose yes is missing still, in words, where some have said theirs.
+    /// The approvers whose yes is still missing, in words, where some have said theirs.
     pub needs: Option<String>,
-    /// The answer.
+    /// The answer, if there is one.
     pub answer: Option<Answer>,
-    /// When it ended, however it did.
+    /// The time at which it ended, in any way.
     pub ended_at: Option<String>,
-    /// Who withdrew it.
+    /// The actor who withdrew it.
     pub withdrawn_by: Option<String>,
-    /// Why it was withdrawn.
+    /// The reason why it was withdrawn.
     pub withdrawn_because: Option<String>,
-    /// By a person or by what the policy makes of silence: approved is a yes to a question that takes yes or no,
+    /// The verdict of a person or of the timeout action: approved is a yes to a question that takes yes or no,
     /// answered a text, a choice or a form, rejected a no.
     pub verdict: Option<String>,
-    /// What became of what was held behind it.
+    /// The outcome of the action that was held behind it.
     pub acted: Option<Acted>,
-    /// Where the ending is on its way to the asker.
+    /// The delivery of the ending to the asker.
     pub delivery: Delivery,
     /// The fields that a list has cut or left out, since they are long. They are whole at the gate itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<String>,
 }
 
-/// What became of what was held behind a gate.
+/// The outcome of the action that was held behind a gate.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Acted {
-    /// Whether it was done.
+    /// True if it was done.
     pub done: bool,
-    /// What, or why not.
+    /// The action, or the reason why it was not done.
     pub what: String,
-    /// When.
+    /// The time of the action.
     pub at: String,
 }
 
-/// Something known about what is asked.
+/// A fact about what is asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Fact {
-    /// What it is.
+    /// The name of the fact.
     pub name: String,
-    /// What was captured.
+    /// The value of the fact.
     pub value: Value,
-    /// Whether the trusted side captured it.
+    /// True if the trusted side captured it.
     pub verified: bool,
 }
 
-/// An option.
+/// An option of a choice.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Choice {
-    /// What is picked.
+    /// The name of the option.
     pub name: String,
-    /// What it leads to.
+    /// The consequence of picking it.
     pub consequence: String,
-    /// Whether picking it is a no: the asker said so, or it reads as one beside a yes.
+    /// True if picking it is a no: the asker said so, or it reads as one beside a yes.
     pub declines: bool,
 }
 
-/// That somebody saw a card.
+/// A record that a person saw a card.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Seen {
-    /// Who.
+    /// The name of the person.
     pub by: String,
-    /// When.
+    /// The time of the action.
     pub at: String,
-    /// Which card.
+    /// The digest of the card.
     pub digest: String,
 }
 
-/// What a person said.
+/// The answer of a person.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Answer {
     /// approved, answered or rejected.
     pub verdict: String,
     /// The answer as one text, as `ask --wait` prints it.
     pub text: String,
-    /// The options picked.
+    /// The options that were picked.
     pub picked: Vec<String>,
     /// Words of one's own.
     pub other: Option<String>,
-    /// The filled form.
+    /// The values of the form.
     pub form: Option<Value>,
     /// The arguments a tool call shall run with instead.
     pub arguments: Option<Value>,
-    /// Why.
+    /// The reason for the event.
     pub reason: Option<String>,
-    /// Whether the agent is to stop here and now.
+    /// True if the agent is to stop here and now.
     pub interrupts: bool,
-    /// Who said it.
+    /// The name of the person who answered.
     pub by: String,
-    /// For whom they stood in, then.
+    /// The people they stood in for, then.
     pub stands_for: Vec<String>,
     /// Who let them in after the gate was asked: with each of these they count as one person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub let_in_by: Vec<String>,
-    /// How they showed to be themselves.
+    /// The proof of who they are.
     pub proof: String,
-    /// How well the place was guarded.
+    /// The assurance level: how well the place was guarded.
     pub level: String,
-    /// The way in.
+    /// The interface they used.
     pub door: String,
-    /// When.
+    /// The time of the action.
     pub at: String,
 }
 
-/// Where an ending is on its way to the asker.
+/// The delivery of an ending to the asker.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Delivery {
     /// none, pending, delivered, acknowledged, failed, or never: its task ended before.
     pub state: String,
-    /// Since when.
+    /// The time since which it has this state.
     pub at: Option<String>,
-    /// How often it was tried, when it failed.
+    /// The number of attempts, when it failed.
     pub attempts: Option<u32>,
-    /// What went wrong, when it failed; what ended the task, when it was never delivered.
+    /// The error, when it failed; the reason why the task ended, when it was never delivered.
     pub why: Option<String>,
 }
 
@@ -234,32 +234,32 @@ pub struct Task {
     pub id: String,
     /// The short id people type.
     pub handle: String,
-    /// What is to be done, in a line.
+    /// The work to be done, in a line.
     pub title: String,
-    /// What is to be done, at length.
+    /// The work to be done, at length.
     pub description: String,
-    /// What sort of work.
+    /// The type of work.
     #[serde(rename = "type")]
     pub sort: String,
-    /// What people see: open, in_progress, closed, deferred, failed, blocked, awaiting_input or deleted.
+    /// The state that people see: open, in_progress, closed, deferred, failed, blocked, awaiting_input or deleted.
     pub state: String,
-    /// Where it stands apart from gates and dependencies.
+    /// The status apart from gates and dependencies.
     pub status: String,
     /// From 0, at once, to 4, some day.
     pub priority: u8,
-    /// How big it is.
+    /// The size of the work.
     pub size: Option<String>,
     /// Words to find it by.
     pub labels: Vec<String>,
     /// The full id of the epic it is part of.
     pub parent: Option<String>,
-    /// The full ids of what must be closed before it.
+    /// The full ids of the tasks that must be closed before it.
     pub blocked_by: Vec<String>,
-    /// How many of these are not closed yet.
+    /// The number of these that are not closed yet.
     pub blockers: u64,
-    /// How many of its children are not closed yet.
+    /// The number of its children that are not closed yet.
     pub open_children: u64,
-    /// The handle of the flow that leads it, while that goes on.
+    /// The handle of the flow that leads it, until that ends.
     pub flow: Option<String>,
     /// The gate that opens when an agent says it is complete.
     pub requires: Option<String>,
@@ -269,22 +269,22 @@ pub struct Task {
     pub gates: Vec<Gate>,
     /// The verdict given last.
     pub verdict: Option<String>,
-    /// Put off until then.
+    /// The time until which it is deferred.
     pub deferred_until: Option<String>,
-    /// Who made it.
+    /// The actor who created it.
     pub created_by: String,
-    /// When it was made.
+    /// The time at which it was created.
     pub created_at: String,
-    /// When it last changed.
+    /// The time of its last change.
     pub updated_at: String,
-    /// When it was closed, failed or got stuck.
+    /// The time at which it was closed, failed or got stuck.
     pub closed_at: Option<String>,
-    /// Who said so.
+    /// The actor who closed it so.
     pub closed_by: Option<String>,
-    /// Why.
+    /// The reason for closing it so.
     pub closed_because: Option<String>,
-    /// The fields that a list has cut or left out, since they are long. They are whole at the task itself; `gates` are
-    /// in the list of gates.
+    /// The fields that a list has cut or left out, since they are long. They are whole at the task itself; `gates`
+    /// are in the list of gates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<String>,
 }
@@ -292,50 +292,50 @@ pub struct Task {
 /// A task with its history.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TaskDetail {
-    /// The task.
+    /// The fields of the task.
     #[serde(flatten)]
     pub task: Task,
     /// Every question ever asked on it, with its answer.
     pub questions: Vec<Gate>,
-    /// Notes, oldest first.
+    /// The notes on it, oldest first.
     pub notes: Vec<Note>,
-    /// Who handed it to whom, and when.
+    /// The events of the task, notes apart.
     pub history: Vec<Happening>,
-    /// The turns agents took on it, newest first.
+    /// The runs of agents on it, newest first.
     pub runs: Vec<Run>,
 }
 
 /// A note on a task.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Note {
-    /// When.
+    /// The time of the action.
     pub at: String,
-    /// Who wrote it.
+    /// The name of the author.
     pub author: String,
-    /// The part they played.
+    /// The role of the actor.
     pub role: String,
-    /// What they wrote.
+    /// The text of the message.
     pub text: String,
 }
 
-/// Something that happened to a task.
+/// An event of a task.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Happening {
-    /// When.
+    /// The time of the action.
     pub at: String,
-    /// What, such as `task.asked`.
+    /// The name of the event, such as `task.asked`.
     pub what: String,
-    /// Who.
+    /// The actor of the event.
     pub by: Option<String>,
     /// The gate it is about.
     pub gate: Option<String>,
     /// The kind of that gate.
     pub kind: Option<String>,
-    /// How that gate ended.
+    /// The ending of that gate.
     pub ending: Option<String>,
-    /// The verdict.
+    /// The verdict on that gate.
     pub verdict: Option<String>,
-    /// Why.
+    /// The reason for the event.
     pub reason: Option<String>,
 }
 
@@ -346,97 +346,97 @@ pub struct Message {
     pub id: String,
     /// The short id people type.
     pub handle: String,
-    /// For which agent.
+    /// The name of the agent.
     pub to: String,
-    /// From whom.
+    /// The name of the sender.
     pub from: String,
-    /// The part they played.
+    /// The role of the sender.
     pub from_role: String,
-    /// What they wrote.
+    /// The text of the message.
     pub text: String,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent_at: String,
-    /// When the agent had read it.
+    /// The time at which the agent had read it.
     pub read_at: Option<String>,
 }
 
-/// A credential.
+/// A credential of the space.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Token {
     /// The short id people type.
     pub handle: String,
-    /// The part its holder plays.
+    /// The role of its holder.
     pub role: String,
-    /// Who holds it.
+    /// The name of its holder.
     pub name: String,
     /// The full id of the task it is bound to.
     pub task: Option<String>,
-    /// Who made it.
+    /// The actor who created it.
     pub made_by: String,
-    /// When it was made.
+    /// The time at which it was created.
     pub created_at: String,
-    /// When it ends by itself.
+    /// The time at which it expires by itself.
     pub expires_at: Option<String>,
-    /// When it was revoked.
+    /// The time at which it was revoked.
     pub revoked_at: Option<String>,
-    /// What it is limited to, of what its role may do; none is all of that.
+    /// The scopes it is limited to, of what its role may do; none is all of that.
     pub scopes: Option<Vec<String>>,
-    /// What its holder presents; only when it was just made.
+    /// The secret its holder presents; only when it was just made.
     pub secret: Option<String>,
 }
 
-/// One entry of the audit.
+/// One entry of the audit log.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AuditEntry {
     /// Its place in the chain.
     pub seq: u64,
-    /// When.
+    /// The time of the action.
     pub at: String,
-    /// Who.
+    /// The name of the actor.
     pub actor: String,
-    /// The part they played.
+    /// The role of the actor.
     pub role: String,
-    /// How they showed to be themselves.
+    /// The proof of who they are.
     pub proof: String,
-    /// How well the place was guarded.
+    /// The assurance level: how well the place was guarded.
     pub level: String,
-    /// The way in.
+    /// The interface they used.
     pub door: String,
-    /// What they did.
+    /// The name of the action.
     pub action: String,
-    /// To what.
+    /// The object of the action.
     pub object: String,
-    /// done or refused.
+    /// The outcome: done or refused.
     pub outcome: String,
-    /// Why.
+    /// The reason for the action.
     pub reason: String,
     /// The digest of the card, for gates.
     pub digest: Option<String>,
-    /// What was answered, or voted: in `audit list`.
+    /// The content of the answer or the vote: in `audit list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// What else happened with it, such as `gate.expired g7k2m`: in `audit list`.
+    /// Further events that happened with it, such as `gate.expired g7k2m`: in `audit list`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
 
-/// What a verification of the audit saw. One that fails is an error instead.
+/// The result of a verification of the audit log. One that fails is an error instead.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Verified {
     /// True: what does not hold is an error.
     pub holds: bool,
-    /// How many entries the chain has.
+    /// The number of entries in the chain.
     pub entries: u64,
-    /// How many events they cover; unknown for an export.
+    /// The number of events they cover; unknown for an export.
     pub events: Option<u64>,
-    /// How many rows are what their events made them; unknown for an export.
+    /// The number of rows that are what their events made them; unknown for an export.
     pub views: Option<u64>,
 }
 
-/// Writes a moment the way everybody reads it. The caller brings the calendar.
+/// A function that formats a moment for people. The caller brings the calendar.
 pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
 
-/// The name of a value as serde writes it, for enums that have one.
+/// Returns the name of a value as serde writes it, for enums that have one.
 pub(crate) fn name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => text,
@@ -445,7 +445,7 @@ pub(crate) fn name<T: Serialize>(value: &T) -> String {
 }
 
 impl Gate {
-    /// A gate for the wire.
+    /// Converts a gate to its wire form.
     pub fn of(gate: &CoreGate, time: Clock<'_>) -> Self {
         let (opened, card) = (&gate.opened, &gate.card);
         let (form, options, multi, other, schema) = shape(&card.shape);
@@ -585,7 +585,7 @@ impl Delivery {
 }
 
 impl Task {
-    /// A task for the wire, with the gates it waits for.
+    /// Converts a task to its wire form, with the gates it waits for.
     pub fn of(row: &TaskRow, gates: &[CoreGate], time: Clock<'_>) -> Self {
         let task = &row.task;
         let closure = task.closure.as_ref();
@@ -622,7 +622,7 @@ impl Task {
 }
 
 impl TaskDetail {
-    /// A task with everything that was asked, noted and decided on it.
+    /// Converts a task to its wire form, with its questions, notes, history and runs.
     pub fn of(
         row: &TaskRow,
         gates: &[CoreGate],
@@ -641,7 +641,7 @@ impl TaskDetail {
 }
 
 impl Note {
-    /// The notes of a task.
+    /// Returns the notes of a task.
     pub fn all(history: &History, time: Clock<'_>) -> Vec<Self> {
         let notes = history.iter().filter_map(|(at, event)| match event {
             Event::Noted(note) => Some((*at, note)),
@@ -661,7 +661,7 @@ impl Note {
 }
 
 impl Happening {
-    /// What happened to a task, notes apart.
+    /// Returns the events of a task, notes apart.
     pub fn all(history: &History, time: Clock<'_>) -> Vec<Self> {
         history.iter().filter_map(|(at, event)| Self::of(*at, event, time)).collect()
     }
@@ -712,7 +712,7 @@ impl Happening {
 }
 
 impl Message {
-    /// A message for the wire.
+    /// Converts a message to its wire form.
     pub fn of(message: &CoreMessage, time: Clock<'_>) -> Self {
         Self {
             id: message.id.to_string(),
@@ -728,7 +728,7 @@ impl Message {
 }
 
 impl Token {
-    /// A credential for the wire; the secret only where it was just made.
+    /// Converts a credential to its wire form; with the secret only where it was just made.
     pub fn of(token: &CoreToken, secret: Option<String>, time: Clock<'_>) -> Self {
         Self {
             handle: token.handle.clone(),
@@ -746,7 +746,7 @@ impl Token {
 }
 
 impl AuditEntry {
-    /// An entry for the wire.
+    /// Converts an entry to its wire form.
     pub fn of(entry: &Entry, time: Clock<'_>) -> Self {
         Self {
             seq: entry.seq,
@@ -766,7 +766,7 @@ impl AuditEntry {
         }
     }
 
-    /// An entry with what the log says of it.
+    /// Converts an entry to its wire form, with its answer and the further events in the log.
     pub fn listed(listed: &ListedEntry, time: Clock<'_>) -> Self {
         let (answer, also) = (listed.answer.clone(), listed.also.clone());
         Self { answer, also, ..Self::of(&listed.entry, time) }

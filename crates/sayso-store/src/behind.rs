@@ -1,6 +1,8 @@
-//! Reading what waits behind tasks: those that depend on them, and the epics they are part of, at any depth.
+//! Dependents of tasks: the tasks that depend on them and the epics they are part of, at any depth, by a recursive
+//! query.
 //!
-//! Asked from the tasks outward, so it costs as much as really waits there, however much is stored.
+//! The query starts at the given tasks and walks outward, so its cost grows with the number of dependents and not
+//! with the size of the store.
 
 use crate::Result;
 use crate::read::{Read, id, rows_max};
@@ -9,19 +11,20 @@ use sayso_core::TaskId;
 use sayso_core::gate::Behind;
 use std::collections::BTreeSet;
 
-/// So much of what waits for what is read. Beyond that people lack time, not order.
+/// The most pairs of a task and a dependent that are read. With more of them people lack time, not order.
 const PAIRS_MAX: usize = 20_000;
 
-/// The open tasks that wait for a task themselves, and not for another one first.
+/// Joins the open tasks that depend on a task directly.
 const BY_DEPENDENCY: &str = "dependencies d ON d.on_task = held.task \
                              JOIN tasks t ON t.id = d.task AND t.is_over = 0";
 const BY_PART: &str = "tasks c ON c.id = held.task \
                        JOIN tasks t ON t.id = c.parent AND t.is_over = 0";
 
 impl Read<'_> {
-    /// What waits behind these tasks.
+    /// Returns the open tasks that wait for each of these tasks, at any depth.
     pub fn behind(&mut self, tasks: &[TaskId]) -> Result<Behind> {
-        // Most hold nothing up: so all are looked at once, and the others to the end.
+        // Most tasks hold up no other: so one query looks for direct dependents of all of them, and only if there are
+        // some, a second one walks on to the end.
         let mut pairs = self.pairs(tasks, false)?;
         let near: BTreeSet<_> = pairs.iter().map(|(_, waits)| *waits).collect();
         if !near.is_empty() {
@@ -30,7 +33,8 @@ impl Read<'_> {
         Ok(pairs.into_iter().collect())
     }
 
-    /// Pairs of one of these tasks and one that waits for it; or all the way, of those that wait as well.
+    /// Reads the pairs of one of these tasks and a task that waits for it; with `all_the_way` also those of the
+    /// dependents, at any depth.
     fn pairs(&mut self, tasks: &[TaskId], all_the_way: bool) -> Result<Vec<(TaskId, TaskId)>> {
         if tasks.is_empty() {
             return Ok(vec![]);
@@ -48,7 +52,7 @@ impl Read<'_> {
 
 fn sqlite(all_the_way: bool) -> String {
     let further = match all_the_way {
-        // What is named first is gone through first: a CROSS JOIN is left in its order.
+        // SQLite keeps the join order of a CROSS JOIN, so `held` is scanned first.
         true => format!(
             "UNION SELECT t.id FROM held CROSS JOIN {BY_DEPENDENCY} \
              UNION SELECT t.id FROM held CROSS JOIN {BY_PART} LIMIT ?2"
@@ -63,7 +67,7 @@ fn sqlite(all_the_way: bool) -> String {
 }
 
 fn postgres(all_the_way: bool) -> String {
-    // Behind LATERAL each task is looked up by itself, by its index.
+    // With LATERAL each task is looked up by its index.
     let near = format!(
         "CROSS JOIN LATERAL (SELECT t.id FROM {} UNION ALL SELECT t.id FROM {}) AS near",
         BY_DEPENDENCY.replacen(" ON d.on_task = held.task", "", 1).replacen(
@@ -77,7 +81,7 @@ fn postgres(all_the_way: bool) -> String {
             1
         ),
     );
-    // Ids are compared by their bytes, as in the tables.
+    // IDs are compared bytewise, as in the tables.
     let named = "SELECT value COLLATE \"C\" \
                  FROM json_array_elements_text(CAST(CAST(?1 AS TEXT) AS json))";
     let further = match all_the_way {

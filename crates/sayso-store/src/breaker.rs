@@ -1,33 +1,33 @@
-//! A circuit breaker in front of a database that has gone silent. One exchange finds it out, within the limit that
-//! each exchange has; those who come after it fail at once, and one of them at a time tries again.
+//! A circuit breaker in front of a database that has stopped responding. The first exchange finds this out, within
+//! the timeout that each exchange has; later callers fail at once, and one at a time is let through as a trial.
 
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A failure that took this long came from silence. A refused connection fails at once and needs no breaker.
+/// The least duration of a failure that counts as a timeout. A refused connection fails at once and needs no breaker.
 const SILENCE_MIN: Duration = Duration::from_secs(2);
 
-/// How long nobody tries after the database was found silent.
+/// The time for which all callers fail at once after the database was found unresponsive.
 const REST: Duration = Duration::from_secs(1);
 
-/// How long one who tries keeps the others from trying, at most.
+/// The longest time for which one trial keeps the other callers out.
 const TRIAL_MAX: Duration = Duration::from_secs(15);
 
-/// Whether the database answers, as far as this process knows. Commands that end soon have none.
+/// The circuit breaker: remembers if the database responds. Short-lived commands have none.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// Until when nobody else tries. None while the database answers.
+    /// The time until which all callers but the trial fail at once. None while the database responds (closed).
     open_until: Mutex<Option<Instant>>,
 }
 
-/// One use of the database, from its beginning to its outcome.
+/// One use of the database, from start to outcome.
 pub(crate) struct Trial {
     began: Instant,
 }
 
 impl Breaker {
-    /// Begins one use of the database, unless it is known not to answer.
+    /// Starts one use of the database, or fails if the breaker is open.
     pub(crate) fn begin(&self, now: Instant) -> Result<Trial> {
         let mut open_until = self.open_until();
         match *open_until {
@@ -41,7 +41,7 @@ impl Breaker {
         Ok(Trial { began: now })
     }
 
-    /// Notes what came of it.
+    /// Records the outcome of one use, and opens or closes the breaker.
     pub(crate) fn end<T>(&self, trial: &Trial, outcome: &Result<T>, now: Instant) {
         let mut open_until = self.open_until();
         match outcome {
@@ -51,7 +51,7 @@ impl Breaker {
                     *open_until = Some(now + REST);
                 }
             }
-            // Whatever else it says, it answers.
+            // Any other error is a response, too.
             Ok(_) | Err(_) => *open_until = None,
         }
     }

@@ -1,13 +1,13 @@
-//! A database is made under another name and then given its own: whoever finds it finds all of it, though
-//! several make it at once or one is killed half-way.
+//! Atomic creation of a database file: it is filled under a temporary name and then linked to its own. A process that
+//! finds it finds all of it, even if several create it at once or one is killed half-way.
 
 use crate::{Error, Result};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
-/// Lets `fill` make a database beside `path` and gives it that name. False if somebody was faster; then theirs is
-/// the database, and ours is gone.
+/// Fills a new database beside `path` and gives it that name. Returns false if another process created it first; then
+/// theirs is kept and ours is removed.
 pub(crate) fn make(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<bool> {
     let draft = beside(path);
     let made = fill(&draft).and_then(|()| give_name(&draft, path));
@@ -19,7 +19,7 @@ pub(crate) fn make(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Resul
     made
 }
 
-/// A name beside the database that nobody else has.
+/// Returns an unused random name in the folder of the database.
 fn beside(path: &Path) -> PathBuf {
     let chance = RandomState::new().build_hasher().finish();
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -30,20 +30,20 @@ fn beside(path: &Path) -> PathBuf {
 fn give_name(draft: &Path, path: &Path) -> Result<bool> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let is_taken = |e: &std::io::Error| e.kind() == std::io::ErrorKind::AlreadyExists;
-    // All of it is on the disk before it has its name, and its name before anybody is told.
+    // The content is synced before the file gets its name, and the name before the caller is told.
     let synced = |path: &Path| File::open(path).and_then(|file| file.sync_all());
     let named = synced(draft).and_then(|()| {
         std::fs::hard_link(draft, path).or_else(|e| {
             if is_taken(&e) {
                 return Err(e);
             }
-            // Some shared folders have no links.
+            // Some network file systems have no hard links.
             Ok(renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE)?)
         })
     });
     match named {
         Ok(()) => {
-            // Some file systems cannot sync a folder; then it is as it was before.
+            // Some file systems cannot sync a directory; the name is then only as durable as they make it.
             let _ = path.parent().map(synced);
             Ok(true)
         }

@@ -1,72 +1,70 @@
-//! How a store fails, and what a person can do about it.
+//! Errors of a store: their codes, and a hint for the person who reads them.
 
 use sayso_core::Code;
 use std::path::PathBuf;
 
-/// The result of anything a store does.
+/// The result type of all store calls.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// How a store fails. A failure never means that something was allowed.
+/// An error of the store. An error never means that an action was allowed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// Somebody else wrote first. Looking again helps.
+    /// Another process wrote first. Reading again and retrying helps.
     #[error("somebody else wrote first")]
     Conflict,
     /// The write lock was not free in time.
     #[error("another process holds the database, and did for {0} seconds")]
     Busy(u64),
-    /// The database or server does not answer, or went away. Nothing was written.
+    /// The database or server does not respond, or the connection broke. Nothing was written.
     #[error("{0}")]
     Unreachable(String),
-    /// The connection was lost while a write was being committed, so it may have counted or not.
+    /// The connection was lost during a commit, so the write may have been committed or not.
     #[error("{0}")]
     OutcomeUnknown(String),
-    /// The caller stopped waiting before this was committed, so nothing of it was written.
+    /// The caller stopped waiting before the commit, so nothing was written.
     #[error("the caller stopped waiting before this could be written; nothing was written")]
     Expired,
     /// The clock of this machine disagrees with the one it is checked against.
     #[error("{0}")]
     ClockOff(String),
-    /// The file is damaged or is no database of ours.
+    /// The file is damaged or is not a sayso database.
     #[error("{place} cannot be read: {why}")]
     Broken {
-        /// Which database.
         place: String,
-        /// What the database says.
+        /// The message of the database.
         why: String,
     },
-    /// A later version wrote it.
+    /// The schema was written by a later version.
     #[error("{place} has schema {found}; this sayso knows schemas up to {known}")]
     NewerSchema {
-        /// Which database.
         place: String,
-        /// What it has.
+        /// The schema version of the database.
         found: i64,
-        /// What we know.
+        /// The newest schema version this program knows.
         known: i64,
     },
-    /// No room left.
+    /// The disk of this database is full.
     #[error("no space left on the device that holds {0}; nothing was written")]
     DiskFull(String),
-    /// It cannot be written.
+    /// The database cannot be written.
     #[error("{0} cannot be written")]
     ReadOnly(String),
-    /// The library is too old to be trusted.
+    /// The SQLite library is too old to be trusted.
     #[error("SQLite {0} can lose commits that it acknowledged")]
     OldSqlite(&'static str),
-    /// Something that must be a file or folder of its own is a link.
+    /// The database or its folder is a symbolic link.
     #[error("{} is a symbolic link", .0.display())]
     Symlink(PathBuf),
-    /// There is no such database.
+    /// The database does not exist.
     #[error("there is no database at {0}")]
     Missing(String),
-    /// Anything else; it names what was being done.
+    /// Any other failure; the text names the operation.
     #[error("{0}")]
     Other(String),
 }
 
 impl Error {
-    /// Its stable number.
+    /// Returns the stable error code.
     pub const fn code(&self) -> Code {
         match self {
             Error::Conflict | Error::Busy(_) => Code::Busy,
@@ -85,7 +83,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// Returns a hint that says what the person can do about it.
     pub const fn hint(&self) -> &'static str {
         match self {
             Error::Conflict | Error::Busy(_) => {

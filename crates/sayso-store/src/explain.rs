@@ -1,12 +1,12 @@
-//! How the database would find what a piece of work asks for: for tests that nothing scans.
+//! Query plans of the statements of a transaction (`EXPLAIN`), for tests that assert that no statement scans a table.
 
 use crate::Result;
 use crate::tx::{Arg, Conn, Dialect, Intent, Row, Tx};
 
-/// A statement and how the database would go about it, a line for each step.
+/// A statement and its query plan, one line for each step.
 pub(crate) type Plan = (String, String);
 
-/// A connection that writes down the plan of every statement before it runs it.
+/// A connection that records the query plan of every statement before it runs it.
 pub(crate) struct Explaining<'a> {
     pub(crate) conn: &'a mut dyn Conn,
     pub(crate) plans: Vec<Plan>,

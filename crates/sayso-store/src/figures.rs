@@ -1,4 +1,5 @@
-//! Figures for those who watch a space from afar. Each is counted up to a limit.
+//! Statistics for monitoring a space: open gates by kind and pending notices by channel. Each is counted up to a
+//! limit.
 
 use crate::Result;
 use crate::query::Query;
@@ -8,30 +9,28 @@ use sayso_core::gate::Gate;
 use sayso_core::{GateId, SpaceId, Timestamp};
 use std::collections::BTreeMap;
 
-/// What waits, of one kind.
+/// The open gates of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingGates {
-    /// Which kind.
     pub kind: String,
-    /// How many.
     pub count: u64,
-    /// Since when the oldest waits.
+    /// The time at which the oldest of them was opened.
     pub oldest: Timestamp,
 }
 
-/// What is to be told on one channel and is not settled yet.
+/// The unsettled notices of one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingNotices {
-    /// Which channel.
     pub channel: String,
-    /// How many notices.
+    /// The number of unsettled notices.
     pub pending: u64,
-    /// How many of them were tried in vain.
+    /// The number of them whose last attempt failed.
     pub failing: u64,
 }
 
 impl Read<'_> {
-    /// What waits in a space, by kind. Counted here: to group, the database would sort what it has found.
+    /// Counts the open gates of a space by kind. They are grouped here, because the database would sort its result to
+    /// group it.
     pub fn waiting_gates(&mut self, space: SpaceId, most: usize) -> Result<Vec<WaitingGates>> {
         let sql = "SELECT kind, opened_at FROM gates WHERE space = ?1 AND state = 'open' LIMIT ?2";
         let rows = self.conn.query(sql, args![&space.to_string(), rows_max(most)])?;
@@ -49,7 +48,7 @@ impl Read<'_> {
         Ok(waiting.collect())
     }
 
-    /// What people of a space are still to be told, by channel.
+    /// Counts the unsettled notices for people of a space by channel.
     pub fn waiting_notices(&mut self, space: SpaceId, most: usize) -> Result<Vec<WaitingNotices>> {
         let sql = "SELECT channel, error FROM outbox WHERE settled_at IS NULL AND space = ?1 \
                    AND channel NOT LIKE '%@%' ORDER BY due_at, id LIMIT ?2";
@@ -68,7 +67,7 @@ impl Read<'_> {
         Ok(waiting.collect())
     }
 
-    /// Gates that ended, in the order in which they did, behind a given one.
+    /// Returns gates that ended after a given one, in the order of their endings.
     pub fn gates_ended_after(
         &mut self,
         space: SpaceId,

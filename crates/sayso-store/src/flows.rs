@@ -1,4 +1,4 @@
-//! Flows, as lists show them.
+//! Queries and writes of flows, as lists show them.
 
 use crate::query::Query;
 use crate::read::json;
@@ -8,14 +8,14 @@ use sayso_core::flow::Flow;
 use sayso_core::{FlowId, SpaceId};
 
 impl Read<'_> {
-    /// The view of a flow, with its version.
+    /// Returns the view of a flow, with its version.
     pub fn flow_view(&mut self, id: FlowId) -> Result<Option<(Flow, u64)>> {
         let sql = "SELECT body, version FROM flows WHERE id = ?1";
         let row = self.one(sql, args![&id.to_string()])?;
         row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
     }
 
-    /// Flows, newest first, a page at a time.
+    /// Returns one page of flows, newest first.
     pub fn flows(&mut self, space: SpaceId, filter: &FlowFilter) -> Result<Page<Flow>> {
         let space = space.to_string();
         let after = filter.after.map(|flow| flow.to_string());
@@ -37,8 +37,8 @@ impl Read<'_> {
         Ok(Page::of(flows, filter.limit))
     }
 
-    /// Flows that wait for nobody, oldest first, a page at a time: what they asked has ended. Those that nobody
-    /// can go on with just now stand in no other's way.
+    /// Returns one page of flows that are ready to advance, oldest first: their gate has ended. Stuck flows are left
+    /// out, so that they do not block the page for others.
     pub fn ready_flows(&mut self, space: SpaceId, filter: &ReadyFilter) -> Result<Page<Flow>> {
         let space = space.to_string();
         let after = filter.after.map(|flow| flow.to_string());
@@ -49,7 +49,7 @@ impl Read<'_> {
             Dialect::Sqlite => "json_extract(f.body, '$.stuck.why')",
             Dialect::Postgres => "f.body::json #>> '{stuck,why}'",
         };
-        // What has ended since is a reason to go on, whatever was in the way before.
+        // A gate that has ended since is a reason to advance, even if the flow was stuck before.
         query.plain(&match filter.stuck {
             true => format!("f.gate IS NULL AND {why_stuck} IS NOT NULL"),
             false => format!("(f.gate IS NOT NULL OR {why_stuck} IS NULL)"),
@@ -66,7 +66,7 @@ impl Read<'_> {
         Ok(Page::of(flows, filter.limit))
     }
 
-    /// What a handle or the beginning of one leads to, with the handles; at most eight.
+    /// Returns the flows whose handle begins with `name`, with their handles; at most eight.
     pub fn find_flows(&mut self, space: SpaceId, name: &str) -> Result<Vec<(FlowId, String)>> {
         let (space, end) = (space.to_string(), format!("{name}~"));
         let sql = "SELECT id, handle FROM flows WHERE space = ?1 AND handle >= ?2 AND handle < ?3 \

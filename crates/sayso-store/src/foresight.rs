@@ -1,9 +1,10 @@
-//! Foresight: what a write is going to look at is asked before it runs, together with what the others of its
-//! group are going to look at. So all of them wait for the database once, and not each for each of its looks.
+//! Prefetching: the queries that a write is going to make are sent before it runs, together with those of the other
+//! writes of its group. So the group waits for one round trip to the database, and not each write for each of its
+//! queries.
 //!
-//! An answer that came early counts until something is written that it could be about. Whatever was not
-//! foreseen, or counts no more, is asked when it is needed: foresight changes when something is asked, and
-//! never what is heard.
+//! A prefetched result is valid until a write that could change it. A query that was not prefetched, or whose
+//! result was invalidated, is sent when it is needed: prefetching changes when a query is sent, and never its
+//! result.
 
 use crate::read::Read;
 use crate::tx::{Arg, Row};
@@ -12,12 +13,12 @@ use sayso_core::id::HANDLE_LEN_MIN;
 use sayso_core::{FlowId, GateId, SpaceId, TaskId};
 use std::collections::HashMap;
 
-/// What a write is going to look at.
+/// The queries that a write is going to make.
 #[derive(Debug, Clone, Default)]
 pub struct Foresight {
-    /// The space whose turn it takes.
+    /// The space that the write locks.
     pub(crate) space: Option<SpaceId>,
-    /// Whether a person waits for it: then it is written before what agents write.
+    /// True if a person waits for the write: then it is committed before the writes of agents.
     pub(crate) is_ahead: bool,
     wants: Vec<Want>,
 }
@@ -34,12 +35,12 @@ enum Want {
 }
 
 impl Foresight {
-    /// It takes the turn of this space.
+    /// Returns the prefetch of a write that locks this space.
     pub fn of(space: SpaceId) -> Self {
         Self { space: Some(space), ..Self::default() }
     }
 
-    /// What else it looks at.
+    /// Adds the queries of another prefetch.
     #[must_use]
     pub fn and(mut self, other: Foresight) -> Self {
         self.wants.extend(other.wants);
@@ -47,63 +48,64 @@ impl Foresight {
         self
     }
 
-    /// A person waits for it: in a group of writes it goes ahead of what agents write.
+    /// Marks the write as one that a person waits for: in a group it goes ahead of the writes of agents.
     #[must_use]
     pub fn ahead(mut self, is_ahead: bool) -> Self {
         self.is_ahead |= is_ahead;
         self
     }
 
-    /// A gate that is there.
+    /// Adds a gate that exists.
     #[must_use]
     pub fn gate(self, id: GateId) -> Self {
         self.with(Want::Gate(id))
     }
 
-    /// A gate that is to be opened: its id and its handle are to be free, and rules are to be asked.
+    /// Adds a gate that is to be opened: the checks that its ID and handle are free, and the settings with the rules
+    /// of the policy.
     #[must_use]
     pub fn new_gate(self, id: GateId) -> Self {
         let handle = Want::Handle(Handles::Gates, id.handle(HANDLE_LEN_MIN));
         self.gate(id).with(handle).settings()
     }
 
-    /// A gate that may end: so many of the notices about it are looked at.
+    /// Adds a gate that may end, with up to `notices_max` of its notices.
     #[must_use]
     pub fn ending_gate(self, id: GateId, notices_max: usize) -> Self {
         self.gate(id).with(Want::Notices(id, notices_max)).settings()
     }
 
-    /// A task that is there.
+    /// Adds a task that exists.
     #[must_use]
     pub fn task(self, id: TaskId) -> Self {
         self.with(Want::Stream(format!("task/{id}")))
     }
 
-    /// A flow that is there.
+    /// Adds a flow that exists.
     #[must_use]
     pub fn flow(self, id: FlowId) -> Self {
         self.with(Want::Stream(format!("flow/{id}")))
     }
 
-    /// A flow that is to be begun.
+    /// Adds a flow that is to be started, and the check that its handle is free.
     #[must_use]
     pub fn new_flow(self, id: FlowId) -> Self {
         self.flow(id).with(Want::Handle(Handles::Flows, id.handle(HANDLE_LEN_MIN)))
     }
 
-    /// What came of this call, if it came before.
+    /// Adds the stored response for an idempotency key, if the call was made before.
     #[must_use]
     pub fn reply(self, key: ReplyKey) -> Self {
         self.with(Want::Reply(key))
     }
 
-    /// The credential of whoever does it: see [`Read::credential`].
+    /// Adds the credential of the caller: see [`Read::credential`].
     #[must_use]
     pub fn token(self, hash: &str, place: &str) -> Self {
         self.with(Want::Token { hash: hash.to_owned(), place: place.to_owned() })
     }
 
-    /// What is set in the space.
+    /// Adds the version of the space's settings.
     #[must_use]
     pub fn settings(self) -> Self {
         self.with(Want::Settings)
@@ -114,7 +116,7 @@ impl Foresight {
         self
     }
 
-    /// Asks all of it early. The turn of the space was asked for before.
+    /// Sends all of these queries. The lock of the space was requested before.
     pub(crate) fn ask(&self, read: &mut Read<'_>) -> Result<()> {
         let Some(space) = self.space else { return Ok(()) };
         for want in &self.wants {
@@ -134,24 +136,24 @@ impl Foresight {
     }
 }
 
-/// What a statement that writes is about: what was asked early about it counts no more.
+/// The prefetched results that a write invalidates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum About<'a> {
-    /// It could be about anything.
+    /// All prefetched results.
     Anything,
-    /// It is about these and nothing else that is asked early.
+    /// Only the results about these streams, handles or keys.
     These(&'a [&'a str]),
 }
 
-/// Answers that came before somebody asked, or are on their way.
+/// Prefetched results, received or still on their way.
 #[derive(Default)]
 pub(crate) struct Early {
     answers: HashMap<Question, Option<Vec<Row>>>,
-    /// Which questions are about what.
+    /// The queries by the stream, handle or key they are about.
     about: HashMap<String, Vec<Question>>,
 }
 
-/// A statement with its values.
+/// A statement with its values: the key of a prefetched result.
 pub(crate) type Question = String;
 
 pub(crate) fn question(sql: &str, args: &[Arg<'_>]) -> Question {
@@ -159,7 +161,7 @@ pub(crate) fn question(sql: &str, args: &[Arg<'_>]) -> Question {
 }
 
 impl Early {
-    /// Notes that this is asked, unless it was asked already.
+    /// Registers a query as sent. Returns false if it was sent already.
     pub(crate) fn note(&mut self, question: &Question, about: &[&str]) -> bool {
         if self.answers.contains_key(question) {
             return false;
@@ -171,24 +173,24 @@ impl Early {
         true
     }
 
-    /// The answer has come, if anybody still wants it.
+    /// Stores the result of a query, unless it was invalidated in the meantime.
     pub(crate) fn came(&mut self, question: &Question, rows: Vec<Row>) {
         if let Some(answer) = self.answers.get_mut(question) {
             *answer = Some(rows);
         }
     }
 
-    /// Whether this was asked, and the answer counts.
+    /// True if this query was sent and its result is still valid.
     pub(crate) fn has(&self, question: &Question) -> bool {
         self.answers.contains_key(question)
     }
 
-    /// The answer, if it is there.
+    /// Returns the result, if it was received.
     pub(crate) fn answer(&self, question: &Question) -> Option<Vec<Row>> {
         self.answers.get(question).cloned().flatten()
     }
 
-    /// Something is written.
+    /// Invalidates the results that a write may change.
     pub(crate) fn doubt(&mut self, about: About<'_>) {
         let things = match about {
             About::Anything => return self.forget(),
@@ -199,7 +201,6 @@ impl Early {
         }
     }
 
-    /// Nothing of it counts any more.
     pub(crate) fn forget(&mut self) {
         self.answers.clear();
         self.about.clear();

@@ -1,4 +1,5 @@
-//! Reading what waits: which gates are one card, and which endings hang on their way.
+//! Queries of the inbox: the open gates that share a card, their fair order by asker, and the deliveries that are
+//! stalled.
 
 use crate::Result;
 use crate::page::Page;
@@ -8,12 +9,12 @@ use crate::tx::{Row, args};
 use sayso_core::gate::{Gate, Waiting};
 use sayso_core::{FlowId, GateId, Kind, SpaceId, Timestamp};
 
-/// So many gates are named in one question to the database.
+/// The most gates that one query names.
 const IDS_MAX: usize = 500;
 
 impl Read<'_> {
-    /// What lists know of open gates, oldest first, without the gates themselves: those of one asker, or
-    /// of all.
+    /// Returns the rows that lists show of open gates, oldest first and without the gates themselves: those of one
+    /// asker, or of all.
     pub fn waiting(
         &mut self,
         space: SpaceId,
@@ -34,8 +35,8 @@ impl Read<'_> {
         Ok(Page::of(rows.iter().map(waiting).collect::<Result<_>>()?, limit))
     }
 
-    /// The same in turns: first the oldest of each asker, then the second of each, and so on. It begins behind the first
-    /// `skip` of them. So what is cut off is of those who ask most.
+    /// Returns open gates in round-robin order: the oldest of each asker first, then the second of each, and so on,
+    /// after the first `skip` of them. So a limit cuts off gates of the askers that have most.
     pub fn waiting_in_turn(
         &mut self,
         space: SpaceId,
@@ -53,7 +54,7 @@ impl Read<'_> {
         Ok(Page::of(rows.iter().map(waiting).collect::<Result<_>>()?, limit))
     }
 
-    /// How many open gates have their turn before this one, which may have ended.
+    /// Counts the open gates that come before this one in round-robin order. The gate itself may have ended.
     pub fn turns_before(
         &mut self,
         space: SpaceId,
@@ -78,7 +79,7 @@ impl Read<'_> {
         Ok(usize::try_from(before).unwrap_or_default())
     }
 
-    /// How many gates these askers have open.
+    /// Counts the open gates of each of these askers.
     pub fn count_asked(
         &mut self,
         space: SpaceId,
@@ -100,7 +101,7 @@ impl Read<'_> {
         Ok(found)
     }
 
-    /// How many gates all but these askers have open.
+    /// Counts the open gates of all other askers.
     pub fn count_asked_by_others(
         &mut self,
         space: SpaceId,
@@ -116,13 +117,13 @@ impl Read<'_> {
         Ok(rows.first().and_then(|row| usize::try_from(row.int(0)).ok()).unwrap_or_default())
     }
 
-    /// What lists know of a gate, open or not.
+    /// Returns the row that lists show of a gate, open or not.
     pub fn waited(&mut self, gate: GateId) -> Result<Option<Waiting>> {
         let sql = "SELECT id, same, task, asker, opened_at, snoozed_until FROM gates WHERE id = ?1";
         self.one(sql, args![&gate.to_string()])?.map(|row| waiting(&row)).transpose()
     }
 
-    /// The gates that ended at the moment at which this one did, itself among them.
+    /// Returns the gates that ended at the same instant as this one, itself among them.
     pub fn ended_with(&mut self, space: SpaceId, gate: GateId, limit: usize) -> Result<Vec<Gate>> {
         let (space, gate) = (space.to_string(), gate.to_string());
         let sql = "SELECT body, state FROM gates WHERE space = ?1 AND state <> 'open' AND \
@@ -132,7 +133,7 @@ impl Read<'_> {
         rows.iter().map(listed_gate).collect()
     }
 
-    /// Which flows are parked on which gates.
+    /// Returns the gates that flows wait for, each with its flow.
     pub fn parked(&mut self, space: SpaceId, limit: usize) -> Result<Vec<(GateId, FlowId)>> {
         let sql = "SELECT gate, id FROM flows \
                    WHERE space = ?1 AND is_over = 0 AND gate IS NOT NULL \
@@ -141,7 +142,7 @@ impl Read<'_> {
         rows.iter().map(|row| Ok((id(row.text(0))?, id(row.text(1))?))).collect()
     }
 
-    /// The open gates that ask the same, oldest first.
+    /// Returns the open gates with this dedup key, oldest first.
     pub fn gates_asking(&mut self, space: SpaceId, same: &str, limit: usize) -> Result<Page<Gate>> {
         let space = space.to_string();
         let sql = "SELECT body, state FROM gates WHERE space = ?1 AND state = 'open' AND same = ?2";
@@ -150,7 +151,7 @@ impl Read<'_> {
         Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, limit))
     }
 
-    /// These gates, in no order.
+    /// Returns these gates, in no particular order.
     pub fn gate_views(&mut self, gates: &[GateId]) -> Result<Vec<Gate>> {
         let mut found = vec![];
         for some in gates.chunks(IDS_MAX) {
@@ -164,7 +165,7 @@ impl Read<'_> {
         Ok(found)
     }
 
-    /// Endings that were on their way between two moments and still are, the last ones first.
+    /// Returns the gates whose delivery changed between two times and is not acknowledged yet, newest first.
     pub fn deliveries_between(
         &mut self,
         space: SpaceId,
@@ -182,7 +183,7 @@ impl Read<'_> {
 
 const COUNT: &str = "SELECT COUNT(*) FROM gates WHERE space = ?1 AND state = 'open'";
 
-/// Open gates with their turn among those of their asker.
+/// Builds the query for open gates with their position among those of their asker.
 fn in_turn<'a>(space: &'a str, kinds: &[&'a str], asker: Option<&'a str>) -> Query<'a> {
     let sql = "SELECT id, same, task, asker, opened_at, snoozed_until, \
                ROW_NUMBER() OVER (PARTITION BY asker ORDER BY opened_at, id) AS turn \

@@ -1,9 +1,9 @@
-//! What has happened in sayso: the log, the views made from it, the outbox and the audit chain.
+//! The store of sayso: event log, views, outbox and audit chain, on SQLite and PostgreSQL.
 //!
-//! This is the only crate that names a database. SQL is written once, over a small transaction
-//! trait with two column types, and runs on SQLite and PostgreSQL alike. A *write* runs a closure in
-//! one transaction, so that events, views, deliveries, outbox and audit entry are there together or
-//! not at all; a *watch* only shortens the wait for something that is a row anyway.
+//! This is the only crate that names a database. SQL is written once, over a small transaction trait with two
+//! column types, and runs on both databases. A *write* runs a closure in one transaction, so that events, views,
+//! deliveries, outbox and audit entry are committed together or not at all; a *watch* only shortens the wait for a
+//! change that is a row anyway.
 
 mod behind;
 mod breaker;

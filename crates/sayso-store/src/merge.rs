@@ -1,15 +1,16 @@
-//! Statements that write, merged into one: PostgreSQL takes its time to begin and end each, and sends an answer
-//! for each, however little it does.
+//! Merges several writing statements into one with common table expressions (CTEs): PostgreSQL needs time to begin
+//! and end each statement, and sends a response for each, however little it does.
 //!
-//! What is merged runs as of one moment, in no order. So only statements are merged that each write to one
-//! table, all of them different, and read none: then no order could be told from another.
+//! The parts of a merged statement share one snapshot and have no order. So only statements are merged that each
+//! write to one table, all of them different, and read none: then their order makes no difference.
 
 use crate::pipe::Value;
 
-/// The most that is merged. More is not quicker, and every mix is a statement that the server keeps.
+/// The most statements that are merged. More is not faster, and the server keeps each combination as a prepared
+/// statement.
 const PARTS_MAX: usize = 8;
 
-/// Statements that wait to be merged with what comes.
+/// Statements that wait to be merged with the following ones.
 #[derive(Default)]
 pub(crate) struct Merge {
     parts: Vec<(String, Vec<Value>)>,
@@ -20,14 +21,13 @@ impl Merge {
         self.parts.is_empty()
     }
 
-    /// Whether a statement can be merged with those that wait.
+    /// True if a statement can be merged with those that wait.
     pub(crate) fn takes(&self, sql: &str) -> bool {
         let Some(table) = target(sql) else { return false };
         let is_free = self.parts.iter().all(|(other, _)| target(other) != Some(table));
         is_free && self.parts.len() < PARTS_MAX
     }
 
-    /// Puts a statement behind those that wait, which it is to be merged with.
     pub(crate) fn push(&mut self, sql: &str, values: Vec<Value>) {
         self.parts.push((sql.to_owned(), values));
     }
@@ -36,14 +36,14 @@ impl Merge {
         self.parts.clear();
     }
 
-    /// All of it: a name for the mix, the statements, and their values in a row.
+    /// Takes all statements: a cache key for the combination, the statements, and all their values in order.
     pub(crate) fn take(&mut self) -> (String, Vec<String>, Vec<Value>) {
         let (sqls, values): (Vec<_>, Vec<_>) = std::mem::take(&mut self.parts).into_iter().unzip();
         (sqls.join(";\n"), sqls, values.into_iter().flatten().collect())
     }
 }
 
-/// The one table a statement is about, if it only writes there.
+/// Returns the table that a statement writes, if it touches no other one.
 pub(crate) fn target(sql: &str) -> Option<&str> {
     let behind = ["INSERT INTO ", "UPDATE ", "DELETE FROM "].iter();
     let rest = behind.filter_map(|verb| sql.strip_prefix(verb)).next()?;
@@ -52,12 +52,12 @@ pub(crate) fn target(sql: &str) -> Option<&str> {
     (!reads.iter().any(|word| rest.contains(word))).then_some(table)
 }
 
-/// Whether a statement reads no table at all: then it may stand last, where what it says is not lost.
+/// True if a statement reads no table: then it may come last, where its result is not lost.
 pub(crate) fn reads_none(sql: &str) -> bool {
     sql.starts_with("SELECT ") && !sql.contains(" FROM ")
 }
 
-/// One statement that does them all. Each has its values behind those of the one before it.
+/// Builds one statement that runs all of them. The values of each come after those of the one before.
 pub(crate) fn merged(sqls: &[String]) -> String {
     let mut offset = 0;
     let mut numbered: Vec<_> = sqls
@@ -76,7 +76,7 @@ pub(crate) fn merged(sqls: &[String]) -> String {
     format!("WITH {} {last}", parts.collect::<Vec<_>>().join(", "))
 }
 
-/// A statement whose first value is `?{offset + 1}`, and how many values it has.
+/// Renumbers the placeholders of a statement from `?{offset + 1}` on, and counts its values.
 fn moved(sql: &str, offset: usize) -> (String, usize) {
     let mut parts = sql.split('?');
     let mut text = parts.next().unwrap_or_default().to_owned();

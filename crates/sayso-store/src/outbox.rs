@@ -1,4 +1,5 @@
-//! The outbox: what the world is to be told or to do, kept until it is settled.
+//! The outbox: notices to people and actions for other programs, written with the event and kept until they are
+//! settled.
 
 use crate::Result;
 use crate::query::Query;
@@ -7,49 +8,45 @@ use crate::tx::{Dialect, Row, args};
 use crate::write::Write;
 use sayso_core::{SpaceId, Timestamp};
 
-/// Something the world is to be told.
+/// A message to send to a person or a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The same for the same thing, so that it is told once.
+    /// The dedup key: equal for the same occasion, so that it is sent once.
     pub id: String,
-    /// The space it is about.
     pub space: SpaceId,
-    /// The way it goes.
+    /// The channel it is sent on.
     pub channel: String,
-    /// What is told.
     pub body: String,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
 /// A notice that is not settled yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnderWay {
-    /// What is told.
     pub notice: Notice,
-    /// When it may be taken.
+    /// The time from which it may be claimed.
     pub due_at: Timestamp,
-    /// Why it was not told when it was tried last.
+    /// The error of the last attempt.
     pub error: Option<String>,
 }
 
-/// A notice, and whether it is settled. One that was settled with an error was not told: it was not
-/// needed any more.
+/// A notice, settled or not. One that was settled with an error was not sent: it was not needed any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// As it was when it was looked at last.
+    /// The notice as it was last read.
     pub under_way: UnderWay,
-    /// Since when it is settled.
+    /// The time at which it was settled.
     pub settled_at: Option<Timestamp>,
 }
 
-/// A notice about a gate begins with its id, which has so many characters.
+/// The length of a gate's ID, with which the ID of a notice about it begins.
 const GATE_ID_CHARS: usize = 26;
 
 const COLUMNS: &str = "id, space, channel, body, attempts, due_at, error";
 
 impl Read<'_> {
-    /// Notices of a space that are not settled, on channels that begin like this, oldest first.
+    /// Returns the unsettled notices of a space on channels with this prefix, oldest first.
     pub fn notices_under_way(
         &mut self,
         space: SpaceId,
@@ -65,13 +62,13 @@ impl Read<'_> {
         rows.iter().map(under_way).collect()
     }
 
-    /// One notice, if it is not settled.
+    /// Returns one notice, if it is not settled.
     pub fn notice_under_way(&mut self, id: &str) -> Result<Option<UnderWay>> {
         let sql = format!("SELECT {COLUMNS} FROM outbox WHERE id = ?1 AND settled_at IS NULL");
         self.one(&sql, args![id])?.as_ref().map(under_way).transpose()
     }
 
-    /// When the first notice of a space on one of these channels may be taken.
+    /// Returns the time at which the first notice of a space on one of these channels may be claimed.
     pub fn next_notice(&mut self, space: SpaceId, channels: &[&str]) -> Result<Option<Timestamp>> {
         if channels.is_empty() {
             return Ok(None);
@@ -85,8 +82,8 @@ impl Read<'_> {
         Ok(rows.first().map(|row| Timestamp::from_micros(row.int(0))))
     }
 
-    /// Notices of a space that are not settled and are for people, those that are due first before the
-    /// others. Channels that are not for people have an `@` in their names.
+    /// Returns the unsettled notices for people, those due first before the others. Channels that are not for people
+    /// have an `@` in their names.
     pub fn notices_to_people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<UnderWay>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL AND space = ?1 \
@@ -96,7 +93,7 @@ impl Read<'_> {
         rows.iter().map(under_way).collect()
     }
 
-    /// Everything that was to be told under ids that begin like this, settled or not.
+    /// Returns all notices whose ID has this prefix, settled or not.
     pub fn notices_under(&mut self, beginning: &str, limit: usize) -> Result<Vec<Told>> {
         let (sql, [from, to]) = under(beginning);
         let rows = self.conn.query(&sql, args![&from, &to, rows_max(limit)])?;
@@ -113,22 +110,22 @@ impl Read<'_> {
     }
 }
 
-/// Finds the notices whose ids begin like this.
+/// Builds the query for the notices whose IDs have this prefix.
 fn under(beginning: &str) -> (String, [String; 2]) {
     let sql = format!(
         "SELECT {COLUMNS}, settled_at FROM outbox WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3"
     );
-    // Ids are compared byte by byte, so everything that begins like this lies before its successor.
+    // IDs are compared bytewise, so everything with this prefix lies before its successor.
     (sql, [format!("{beginning}/"), format!("{beginning}0")])
 }
 
-/// What a notice is about: what its id begins with.
+/// Returns the prefix of a notice's ID: the gate or task it is about.
 fn beginning(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }
 
 impl Write<'_> {
-    /// Adds something to tell the world. The same id again is told once.
+    /// Adds a notice. The same ID is added once.
     pub fn add_notice(&mut self, notice: &Notice, due_at: Timestamp) -> Result<()> {
         let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
                    VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
@@ -138,8 +135,8 @@ impl Write<'_> {
         self.exec_about(&[beginning(id)], sql, args)
     }
 
-    /// Takes notices of a space that are due on one of these channels. They come back at
-    /// `lease_until` unless they are settled.
+    /// Claims notices of a space that are due on one of these channels. They become due again at `lease_until` unless
+    /// they are settled.
     pub fn claim_notices(
         &mut self,
         space: SpaceId,
@@ -173,7 +170,7 @@ impl Write<'_> {
         Ok(taken)
     }
 
-    /// Takes one notice that is due, for this channel from now on. Says whether it was to be had.
+    /// Claims one notice that is due and moves it to this channel. Returns true if it was free.
     pub fn claim_notice(
         &mut self,
         id: &str,
@@ -187,21 +184,22 @@ impl Write<'_> {
         Ok(self.count(sql, args)? > 0)
     }
 
-    /// A notice was sent.
+    /// Marks a notice as sent.
     pub fn settle_notice(&mut self, id: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = NULL WHERE id = ?1";
         self.exec(sql, args![id, at.as_micros()])
     }
 
-    /// A notice is not needed any more.
+    /// Marks a notice as not needed any more.
     pub fn drop_notice(&mut self, id: &str, why: &str, at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET settled_at = ?2, error = ?3 \
                    WHERE id = ?1 AND settled_at IS NULL";
         self.exec_about(&[beginning(id)], sql, args![id, at.as_micros(), why])
     }
 
-    /// Looks at so many notices behind this id, and takes away those that were settled before a moment, unless their
-    /// gate still waits: whoever was told of it is told when it is over. Says how far it came; none at the end.
+    /// Deletes the notices after this ID that were settled before `before`, out of `limit` rows. Those of an open
+    /// gate stay: a person who was told that it opened is told that it ended. Returns the last ID that was checked;
+    /// none at the end.
     pub fn sweep_notices(
         &mut self,
         behind: &str,
@@ -220,10 +218,10 @@ impl Write<'_> {
         Ok((rows.len() >= limit).then_some(last))
     }
 
-    /// A notice could not be sent; it is tried again at `retry_at`.
+    /// Records a failed attempt; the notice is tried again at `retry_at`.
     pub fn fail_notice(&mut self, id: &str, error: &str, retry_at: Timestamp) -> Result<()> {
         let sql = "UPDATE outbox SET due_at = ?2, error = ?3 WHERE id = ?1 AND settled_at IS NULL";
-        // The error is a stranger's text, and must not keep the notice from being tried again.
+        // The error is foreign text; a NUL in it must not prevent the retry.
         let error = error.replace('\0', "\u{2400}");
         self.exec(sql, args![id, retry_at.as_micros(), &error])
     }

@@ -1,4 +1,4 @@
-//! Filters and pages. Every list has a limit and goes on where the last page ended.
+//! Filters and pagination. Every list has a limit and continues after the last item of the page before.
 
 use sayso_core::task::{Status, Task};
 use sayso_core::{FlowId, GateId, Kind, TaskId, Timestamp};
@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
-    /// What is on it.
     pub items: Vec<T>,
-    /// Whether there is more behind it.
+    /// True if more items follow.
     pub more: bool,
 }
 
 impl<T> Page<T> {
-    /// Makes a page of rows that were read with one more than `limit`.
+    /// Builds a page of rows that were read with one more than `limit`.
     pub(crate) fn of(mut items: Vec<T>, limit: usize) -> Self {
         let more = items.len() > limit;
         items.truncate(limit);
@@ -22,94 +21,92 @@ impl<T> Page<T> {
     }
 }
 
-/// Which gates to list, oldest first.
+/// A filter for gates, oldest first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct GateFilter {
-    /// Those that ended, newest first, instead of those that wait.
+    /// Lists gates that ended, newest first, instead of open ones.
     pub ended: bool,
-    /// Only these kinds; none means all.
+    /// Only these kinds; empty means all.
     pub kinds: Vec<Kind>,
-    /// Only what this asker asked.
+    /// Only gates of this asker.
     pub asker: Option<String>,
-    /// Only those of this task, whatever their state.
+    /// Only gates of this task, in any state.
     pub task: Option<TaskId>,
-    /// Only those that are not put off past this moment.
+    /// Only gates that are not snoozed past this time.
     pub awake_at: Option<Timestamp>,
-    /// Goes on behind this gate.
+    /// Continues after this gate.
     pub after: Option<GateId>,
-    /// How many at most.
+    /// The most items on the page.
     pub limit: usize,
 }
 
-/// Which flows to list, newest first.
+/// A filter for flows, newest first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FlowFilter {
-    /// Also those that are over.
+    /// Includes flows that have ended.
     pub all: bool,
-    /// Only those that are over.
+    /// Only flows that have ended.
     #[serde(default)]
     pub over: bool,
-    /// Only walks through this workflow.
+    /// Only flows of this workflow.
     pub workflow: Option<String>,
-    /// Goes on behind this flow.
+    /// Continues after this flow.
     pub after: Option<FlowId>,
-    /// How many at most.
+    /// The most items on the page.
     pub limit: usize,
 }
 
-/// Which flows could go on: those that wait for nobody, oldest first.
+/// A filter for flows that are ready to advance, oldest first.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ReadyFilter {
-    /// Only walks through this workflow.
+    /// Only flows of this workflow.
     pub workflow: Option<String>,
-    /// Those that did not go on when somebody last tried, and no others. Without it they are left out: trying
-    /// again is for somebody to want.
+    /// Only flows whose last advance failed. Otherwise these are left out: to retry them is for a person to decide.
     pub stuck: bool,
-    /// Goes on behind this flow.
+    /// Continues after this flow.
     pub after: Option<FlowId>,
-    /// How many at most.
+    /// The most items on the page.
     pub limit: usize,
 }
 
-/// Which tasks to list, by priority and then by age.
+/// A filter for tasks, by priority and then by age.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TaskFilter {
-    /// Only those in one of these states; none means all that are not over.
+    /// Only tasks in one of these states; empty means all open ones.
     pub statuses: Vec<Status>,
-    /// All of them, whatever their state, but for those that were deleted.
+    /// All tasks in any state except deleted ones.
     pub all: bool,
-    /// Only those that somebody may take at this moment; what a flow leads is not free.
+    /// Only tasks that can be claimed at this time; a task led by a flow cannot.
     pub ready_at: Option<Timestamp>,
-    /// Only those that wait for a person; with kinds, only for one of these.
+    /// Only tasks that wait for a person; with kinds, only for gates of these.
     pub awaiting: Option<Vec<Kind>>,
-    /// Only those that wait for other tasks.
+    /// Only tasks that wait for other tasks.
     pub blocked: bool,
-    /// Only those with this label.
+    /// Only tasks with this label.
     pub label: Option<String>,
-    /// Only those of this sort.
+    /// Only tasks of this type.
     pub sort: Option<String>,
-    /// Only those with this priority.
+    /// Only tasks with this priority.
     pub priority: Option<u8>,
-    /// Only the children of this task.
+    /// Only children of this task.
     pub parent: Option<TaskId>,
-    /// Only what is under this task, at any depth.
+    /// Only descendants of this task, at any depth.
     pub under: Option<TaskId>,
-    /// Goes on behind this task.
+    /// Continues after this task.
     pub after: Option<TaskId>,
-    /// How many at most.
+    /// The most items on the page.
     pub limit: usize,
 }
 
-/// A task with what its place among others says about it.
+/// A task with the figures that depend on other tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRow {
-    /// The task.
     pub task: Task,
-    /// How many tasks it waits for.
+    /// The number of open tasks it depends on.
     pub blockers: u64,
-    /// How many of its children are not over.
+    /// The number of its open children.
     pub open_children: u64,
-    /// The handle of the flow that leads it, while that goes on.
+    /// The handle of the flow that leads it, while that flow is live.
     #[serde(default)]
     pub flow: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Passkeys of people, and touches that were asked for.
+//! Passkeys of people (WebAuthn credentials), and the challenges that were issued.
 
 use crate::Result;
 use crate::read::{Read, rows_max};
@@ -7,40 +7,36 @@ use crate::write::Write;
 use sayso_core::{SpaceId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A passkey of a person. Nothing of it is secret.
+/// A person's passkey. Nothing in it is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passkey {
-    /// What it is known by.
     pub id: String,
-    /// Whose it is.
+    /// The person it belongs to.
     pub name: String,
-    /// What they call it.
+    /// The name the person gave it.
     pub label: String,
-    /// What its signatures are checked with.
+    /// The stored WebAuthn credential, with which its signatures are verified.
     pub body: String,
-    /// When it was added.
     pub added_at: Timestamp,
-    /// When it was used last.
     pub used_at: Option<Timestamp>,
 }
 
-/// A touch that was asked for, and counts once.
+/// A WebAuthn challenge that was issued and can be used once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ceremony {
-    /// What it is known by.
     pub id: String,
-    /// Who is to touch their key.
+    /// The person who is to respond.
     pub name: String,
-    /// What for.
+    /// The operation it authorises.
     pub about: String,
-    /// What the answer is checked with.
+    /// The state with which the response is verified.
     pub state: String,
-    /// When it is too late.
+    /// The time at which it expires.
     pub expires_at: Timestamp,
 }
 
 impl Read<'_> {
-    /// The passkeys of a person, oldest first.
+    /// Returns the passkeys of a person, oldest first.
     pub fn passkeys(&mut self, space: SpaceId, name: &str, limit: usize) -> Result<Vec<Passkey>> {
         let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
                    WHERE space = ?1 AND name = ?2 ORDER BY added_at, id LIMIT ?3";
@@ -48,7 +44,7 @@ impl Read<'_> {
         Ok(rows.iter().map(passkey).collect())
     }
 
-    /// A passkey, whoever has it.
+    /// Returns a passkey, of any person.
     pub fn passkey(&mut self, space: SpaceId, id: &str) -> Result<Option<Passkey>> {
         let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
                    WHERE space = ?1 AND id = ?2";
@@ -68,7 +64,7 @@ fn passkey(row: &Row) -> Passkey {
 }
 
 impl Write<'_> {
-    /// Keeps a passkey.
+    /// Stores a new passkey.
     pub fn add_passkey(&mut self, space: SpaceId, passkey: &Passkey) -> Result<()> {
         let sql = "INSERT INTO passkeys (space, id, name, label, body, added_at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -77,7 +73,7 @@ impl Write<'_> {
         self.exec(sql, args![&space.to_string(), id, name, label, body, at])
     }
 
-    /// Notes that a passkey was used, and how it is since.
+    /// Stores the state of a passkey after its use.
     pub fn use_passkey(
         &mut self,
         space: SpaceId,
@@ -89,13 +85,13 @@ impl Write<'_> {
         self.exec(sql, args![&space.to_string(), id, body, at.as_micros()])
     }
 
-    /// Takes a person's passkey away. Whether they had it.
+    /// Deletes a person's passkey. Returns true if they had it.
     pub fn drop_passkey(&mut self, space: SpaceId, name: &str, id: &str) -> Result<bool> {
         let sql = "DELETE FROM passkeys WHERE space = ?1 AND name = ?2 AND id = ?3";
         Ok(self.count(sql, args![&space.to_string(), name, id])? > 0)
     }
 
-    /// Keeps what is under way, and forgets what came to nothing.
+    /// Stores a challenge, and deletes expired ones.
     pub fn begin_ceremony(
         &mut self,
         space: SpaceId,
@@ -118,13 +114,13 @@ impl Write<'_> {
         self.exec(sql, args![&space.to_string(), name, rows_max(most)])
     }
 
-    /// Takes what is under way: nobody finds it again.
+    /// Takes a challenge and deletes it, so that it is used once.
     pub fn take_ceremony(&mut self, space: SpaceId, id: &str) -> Result<Option<Ceremony>> {
         let sql = "SELECT id, name, about, state, expires_at FROM ceremonies \
                    WHERE space = ?1 AND id = ?2";
         let Some(row) = self.one(sql, args![&space.to_string(), id])? else { return Ok(None) };
         let sql = "DELETE FROM ceremonies WHERE id = ?1";
-        // Somebody else may have been first.
+        // Another process may have taken it first.
         if self.count(sql, args![id])? == 0 {
             return Ok(None);
         }

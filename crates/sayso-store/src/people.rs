@@ -1,4 +1,4 @@
-//! People who come from elsewhere: codes that let them in, and wrong guesses.
+//! Remote users of a space: invitation codes, members, and failed login attempts.
 
 use crate::Result;
 use crate::read::{Read, rows_max};
@@ -7,52 +7,43 @@ use crate::write::Write;
 use sayso_core::{SpaceId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A code that lets somebody in, once. The code itself is not kept.
+/// An invitation code that lets a person join, once. Only its hash is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invitation {
-    /// The hash of the code.
     pub hash: String,
-    /// The space it is for.
     pub space: SpaceId,
-    /// Whom it is meant for; none lets them say.
+    /// The person it is for; none lets them choose a name.
     pub name: Option<String>,
-    /// Whether they look after the space.
     pub is_admin: bool,
-    /// Who invited them.
     pub invited_by: String,
-    /// When it ends by itself.
     pub expires_at: Timestamp,
-    /// When it was used.
     pub used_at: Option<Timestamp>,
 }
 
-/// Somebody who was let in.
+/// A person who joined the space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// Who they are here.
     pub name: String,
-    /// Whether they look after the space.
     pub is_admin: bool,
-    /// When they were let in first.
+    /// The time at which they first joined.
     pub joined_at: Timestamp,
 }
 
-/// Wrong guesses of a passphrase under one key, and until when no other one is taken.
+/// The failed passphrase attempts under one key, and the time until which further ones are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guesses {
-    /// How often.
     pub failures: u32,
-    /// Until when.
+    /// The time at which the next attempt is accepted.
     pub until: Timestamp,
 }
 
 impl Guesses {
-    /// Nobody guessed wrong.
+    /// No failed attempts.
     pub const NONE: Self = Self { failures: 0, until: Timestamp::from_micros(0) };
 }
 
 impl Read<'_> {
-    /// The people of a space who were let in, by name.
+    /// Returns the people who joined a space, by name.
     pub fn people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Known>> {
         let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 \
                    ORDER BY name LIMIT ?2";
@@ -73,14 +64,14 @@ impl Read<'_> {
         Ok(rows.iter().map(|row| row.text(0).to_owned()).collect())
     }
 
-    /// The hashes of all passphrases of a space, by name.
+    /// Returns the hashes of all passphrases of a space, by name.
     pub fn passphrases(&mut self, space: SpaceId) -> Result<Vec<(String, String)>> {
         let sql = "SELECT name, hash FROM passphrases WHERE space = ?1 ORDER BY name";
         let rows = self.conn.query(sql, args![&space.to_string()])?;
         Ok(rows.iter().map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect())
     }
 
-    /// The invitation with this hash of its code.
+    /// Returns the invitation with this hash.
     pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
                    FROM invitations WHERE hash = ?1";
@@ -109,7 +100,7 @@ impl Read<'_> {
         Ok(rows.iter().map(row).collect())
     }
 
-    /// The wrong guesses under a key. It names a person, and where they were guessed.
+    /// Returns the failed attempts under a key. The key names the person and the origin of the attempts.
     pub fn guesses(&mut self, space: SpaceId, key: &str) -> Result<Guesses> {
         let sql = "SELECT failures, until FROM guesses WHERE space = ?1 AND name = ?2";
         let row = self.one(sql, args![&space.to_string(), key])?;
@@ -121,7 +112,7 @@ impl Read<'_> {
 }
 
 impl Write<'_> {
-    /// Notes that somebody was let in. Who looks after the space goes on to do so.
+    /// Records that a person joined. An admin stays admin.
     pub fn put_person(&mut self, space: SpaceId, person: &Known) -> Result<()> {
         let sql = "INSERT INTO people (space, name, is_admin, joined_at) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name) DO UPDATE SET \
@@ -132,14 +123,15 @@ impl Write<'_> {
         self.exec(sql, args![&space.to_string(), name, is_admin, at])
     }
 
-    /// Lets somebody in no more: their credentials end, their passphrase is forgotten.
+    /// Removes a person: revokes their credentials and deletes passphrase, unlocks, passkeys and challenges. Returns
+    /// true if the person was there.
     pub fn drop_person(&mut self, space: SpaceId, name: &str, at: Timestamp) -> Result<bool> {
         let space = space.to_string();
         self.exec("DELETE FROM passphrases WHERE space = ?1 AND name = ?2", args![&space, name])?;
         self.exec("DELETE FROM unlocks WHERE space = ?1 AND name = ?2", args![&space, name])?;
         self.exec("DELETE FROM passkeys WHERE space = ?1 AND name = ?2", args![&space, name])?;
         self.exec("DELETE FROM ceremonies WHERE space = ?1 AND name = ?2", args![&space, name])?;
-        // Nobody comes back by a code from before, or lets another in by one.
+        // The person must not return by an older code, or let another in by one.
         let sql = "DELETE FROM invitations WHERE space = ?1 AND used_at IS NULL \
                    AND (name = ?2 OR invited_by = ?2)";
         self.exec(sql, args![&space, name])?;
@@ -150,7 +142,6 @@ impl Write<'_> {
         Ok(self.count(sql, args![&space, name])? > 0)
     }
 
-    /// Keeps an invitation.
     pub fn add_invitation(&mut self, invitation: &Invitation) -> Result<()> {
         let sql = "INSERT INTO invitations (hash, space, name, is_admin, invited_by, expires_at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -167,19 +158,19 @@ impl Write<'_> {
         self.exec(sql, args)
     }
 
-    /// Uses an invitation up. Whether it was to be had.
+    /// Marks an invitation as used. Returns true if it was unused.
     pub fn use_invitation(&mut self, hash: &str, at: Timestamp) -> Result<bool> {
         let sql = "UPDATE invitations SET used_at = ?2 WHERE hash = ?1 AND used_at IS NULL";
         Ok(self.count(sql, args![hash, at.as_micros()])? > 0)
     }
 
-    /// Forgets the guesses whose pause ended before this moment.
+    /// Deletes the failed attempts whose pause ended before this time.
     pub fn forget_guesses(&mut self, space: SpaceId, before: Timestamp) -> Result<()> {
         let sql = "DELETE FROM guesses WHERE space = ?1 AND until < ?2";
         self.exec(sql, args![&space.to_string(), before.as_micros()])
     }
 
-    /// Counts a guess.
+    /// Stores the failed attempts under a key.
     pub fn put_guesses(&mut self, space: SpaceId, key: &str, guesses: Guesses) -> Result<()> {
         let sql = "INSERT INTO guesses (space, name, failures, until) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name) DO UPDATE SET \

@@ -1,8 +1,8 @@
-//! A connection to PostgreSQL on which statements travel together.
+//! Pipelining for PostgreSQL: statements are queued and sent together.
 //!
-//! The way to the server and back takes longer than most statements, even on one machine. So what nobody
-//! waits for is kept until somebody waits for something, and all of it is sent before the first answer is
-//! read. The server does them in order, one after the other, as if each had been waited for.
+//! A round trip to the server takes longer than most statements, even on one machine. So a statement whose result
+//! is not needed is queued until one is needed, and all are sent before the first response is read. The server runs
+//! them in order, as if each had been waited for.
 
 use crate::foresight::Question;
 use crate::postgres::{in_full, silent};
@@ -18,19 +18,18 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, Connection, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The most statements that are kept before they are sent.
+/// The most statements that are queued before they are sent.
 const KEPT_MAX: usize = 512;
 
-/// The longest an exchange with the server may take in a process that ends soon. It is longer than a lock is
-/// waited for.
+/// The longest an exchange with the server may take in a short-lived process. It is longer than the lock timeout.
 const EXCHANGE_MAX: Duration = Duration::from_secs(30);
 
-/// How an exchange fails.
+/// An error of an exchange.
 #[derive(Debug)]
 pub(crate) enum PgError {
-    /// The server said so, or the connection broke.
+    /// An error from the server, or a broken connection.
     Said(tokio_postgres::Error),
-    /// Nothing came back in time.
+    /// No response within the timeout.
     Silent(Duration),
 }
 
@@ -74,17 +73,16 @@ impl std::error::Error for PgError {
     }
 }
 
-/// A statement on its way.
 pub(crate) enum Step {
     /// Several statements without values.
     Batch(String),
-    /// One whose rows count.
+    /// A statement whose affected rows are counted.
     Exec(Statement, Vec<Value>),
-    /// One whose rows are read.
+    /// A statement whose rows are read.
     Query(Statement, Vec<Value>),
 }
 
-/// A value of a statement that is kept.
+/// An owned value of a queued statement.
 #[derive(Debug)]
 pub(crate) enum Value {
     Null,
@@ -92,7 +90,7 @@ pub(crate) enum Value {
     Text(String),
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Default)]
 pub(crate) struct Came {
     pub(crate) rows: Vec<Row>,
@@ -101,11 +99,11 @@ pub(crate) struct Came {
 
 pub(crate) struct Pipe {
     client: Client,
-    /// Steps, and what is asked early with them.
+    /// The queued steps, each with the prefetched query it is for.
     kept: Vec<(Step, Option<Question>)>,
-    /// Reads and writes the connection whenever somebody waits, in their thread.
+    /// Drives the connection while a caller waits, on the caller's thread.
     runtime: Runtime,
-    /// The longest an exchange may take.
+    /// The timeout of an exchange.
     exchange_max: Duration,
 }
 
@@ -123,31 +121,31 @@ impl Pipe {
         Ok(Self { client, kept: vec![], runtime, exchange_max: EXCHANGE_MAX })
     }
 
-    /// Waits for an answer for so long from now on.
+    /// Sets the timeout of later exchanges.
     pub(crate) fn limit_exchanges(&mut self, longest: Duration) {
         self.exchange_max = longest;
     }
 
-    /// Keeps a step until somebody waits. Whether it is time to send what is kept.
+    /// Queues a step. Returns true if the queue is full and should be sent.
     pub(crate) fn keep(&mut self, step: Step) -> bool {
         self.kept.push((step, None));
         self.kept.len() >= KEPT_MAX
     }
 
-    /// The same for a step whose rows are the answer to something that is asked early.
+    /// Queues a step whose rows are the result of a prefetched query. Returns true if the queue is full.
     pub(crate) fn keep_for(&mut self, step: Step, question: Question) -> bool {
         self.kept.push((step, Some(question)));
         self.kept.len() >= KEPT_MAX
     }
 
-    /// Does what was kept and then this, and says what came of this.
+    /// Sends the queue and then this step, and returns the result of this step.
     pub(crate) fn step(&mut self, step: Step) -> std::result::Result<Came, PgError> {
         self.keep(step);
         Ok(self.send()?.pop().map(|(_, came)| came).unwrap_or_default())
     }
 
-    /// Does all that was kept, in order, and says what came of each. What failed first is what went wrong: the
-    /// server does nothing behind it.
+    /// Sends the queue and returns the result of each step, in order. The first failure is the error of all: the
+    /// server runs nothing after it.
     pub(crate) fn send(&mut self) -> std::result::Result<Vec<(Option<Question>, Came)>, PgError> {
         let kept = std::mem::take(&mut self.kept);
         let client = &self.client;
@@ -159,17 +157,16 @@ impl Pipe {
         kept.into_iter().zip(came).map(|((_, question), came)| Ok((question, came?))).collect()
     }
 
-    /// Whether nothing but the beginning of a transaction is kept, and nothing of it was sent.
+    /// True if the queue holds only the start of a transaction, none of which was sent.
     pub(crate) fn has_only_begun(&self) -> bool {
         matches!(self.kept.as_slice(), [(Step::Batch(_), None)])
     }
 
-    /// Lets go of what was kept.
     pub(crate) fn forget(&mut self) {
         self.kept.clear();
     }
 
-    /// Sends this without waiting for what comes of it.
+    /// Sends a statement without waiting for its result.
     pub(crate) fn tell(&mut self, sql: &str) {
         let said = self.client.batch_execute(sql);
         self.runtime.block_on(async {
@@ -185,22 +182,22 @@ impl Pipe {
         Ok(prepared.map_err(|_| PgError::Silent(limit))??)
     }
 
-    /// Whether the server is known to have hung up, as far as can be told without asking it.
+    /// True if the server is known to have closed the connection, without asking it.
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// Takes notice of what came in meanwhile.
+    /// Reads messages that arrived in the meantime.
     pub(crate) fn listen(&mut self) {
         self.runtime.block_on(async {
-            // Once to hear that there is something, once to read it.
+            // One turn of the event loop sees that there is a message, the next one reads it.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         });
     }
 }
 
-/// Lets a connection go on whenever somebody waits. That it is gone shows in whatever is asked of it next.
+/// Spawns the connection's task, which runs while a caller waits. A lost connection shows at the next statement.
 fn keep_going<S, T>(runtime: &Runtime, (client, connection): (Client, Connection<S, T>)) -> Client
 where
     Connection<S, T>: Future + Send + 'static,
@@ -253,8 +250,8 @@ impl Value {
 
 type Going<'a> = Pin<Box<dyn Future<Output = std::result::Result<Came, PgError>> + Send + 'a>>;
 
-/// Runs them all. A statement is sent when it is polled for the first time, so all are on their way, in
-/// order, before anything comes back. It comes back in that order, so nobody else is asked before the first.
+/// Runs all of them. A statement is sent when its future is first polled, so all are sent, in order, before the first
+/// response is read. Responses come in that order, so the first is awaited first.
 async fn together(mut those: Vec<Going<'_>>) -> Vec<std::result::Result<Came, PgError>> {
     let mut early = poll_fn(|context| {
         let first = |one: &mut Going<'_>| match one.as_mut().poll(context) {

@@ -1,21 +1,20 @@
-//! Where a store is: in memory, in a SQLite file, or in a PostgreSQL database.
+//! The location of a store: in memory, a SQLite file, or a PostgreSQL database.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a store is. The set is closed: these three, and one conformance suite for all of them.
+/// The location of a store. The set is closed: these three, with one conformance suite for all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In memory, gone with the process: SQLite without a file.
+    /// In memory, lost with the process: SQLite without a file.
     Memory,
-    /// In this file.
     Sqlite(PathBuf),
-    /// In the database this URL names.
+    /// The PostgreSQL database of this URL.
     Postgres(String),
 }
 
 impl Place {
-    /// The folder it is in, in full. Whoever writes to the store must be able to write there.
+    /// Returns the absolute path of its folder. A process that writes to the store must be able to write there.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
             Place::Sqlite(path) => Some(std::path::absolute(path).ok()?.parent()?.to_owned()),
@@ -25,7 +24,7 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    /// Names the place without its password.
+    /// Writes the location without its password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Memory => f.write_str("memory"),
@@ -37,8 +36,8 @@ impl fmt::Display for Place {
 
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return "postgres".into() };
-    // Parameters may hold a password too. One that was not escaped may hold anything: then it is
-    // better to name nothing.
+    // Parameters may hold a password, too. An unescaped one may contain any character; then it is safer to print no
+    // part of the URL.
     let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
     if parameters.contains('@') {
         return "postgres".into();

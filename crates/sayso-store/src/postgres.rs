@@ -1,4 +1,4 @@
-//! PostgreSQL: one database, many machines.
+//! PostgreSQL connections: one database for many machines.
 
 use crate::foresight::{About, Early, question};
 use crate::merge::{Merge, merged, reads_none};
@@ -17,38 +17,38 @@ use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Config, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long a connection may take.
+/// The timeout of a connection attempt.
 pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// How long a server may leave what we sent unacknowledged before it counts as gone.
+/// The time for which data may stay unacknowledged before the server counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// How many connections of this process may wait for a server's first word.
+/// The most connection attempts of this process that may be pending at once.
 const WAITING_MAX: usize = 256;
 
-/// How many prepared statements are kept.
+/// The most prepared statements that a connection caches.
 const STATEMENTS_KEPT_MAX: usize = 256;
 
-/// The channel commits are announced on.
+/// The NOTIFY channel on which commits are announced.
 pub(crate) const CHANNEL: &str = "sayso";
 
 pub(crate) struct Postgres {
     pipe: Pipe,
     statements: HashMap<String, Statement>,
     place: String,
-    /// What is written in this transaction and was not handed to the pipe yet.
+    /// Writes of this transaction that are not in the pipe yet.
     merge: Merge,
-    /// What was asked before it is needed, in this transaction.
+    /// Queries of this transaction that were prefetched.
     early: Early,
-    /// The first error of this transaction; what failed once is not committed.
+    /// The first error of this transaction; after a failure it is not committed.
     failed: Option<Error>,
-    /// The library notices late, or never, that a connection is gone.
+    /// True if the connection was lost. The library notices that late, or never.
     is_lost: bool,
-    /// From which moment of the server's clock on this transaction is not to be committed.
+    /// The time of the server's clock from which on this transaction must not be committed.
     commit_before: Option<i64>,
 }
 
-/// Connects, and brings the schema up to date.
+/// Connects and migrates the schema.
 pub(crate) fn open(url: &str) -> Result<Postgres> {
     let mut postgres = connect(url)?;
     schema::migrate(&mut postgres)?;
@@ -67,7 +67,7 @@ fn connect(url: &str) -> Result<Postgres> {
     Ok(Postgres { pipe, statements, place, merge, early, failed, is_lost, commit_before })
 }
 
-/// A bare connection that listens.
+/// Opens a plain connection for LISTEN.
 pub(crate) fn client(url: &str, timeout: Duration) -> Result<postgres::Client> {
     within(url, timeout, |config, tls, place| {
         let config = postgres::Config::from(config.clone());
@@ -81,19 +81,20 @@ pub(crate) fn client(url: &str, timeout: Duration) -> Result<postgres::Client> {
     })
 }
 
-/// Our schema in front. Row locks wait as long as SQLite's writers do, and a lost client does not hold them
-/// for ever.
+/// The session settings: our schema comes first in the search path; row locks wait as long as SQLite's writers do,
+/// and the locks of a lost client are released.
 const SESSION: &str = "SET search_path TO sayso; SET lock_timeout TO '20s'; \
                        SET idle_in_transaction_session_timeout TO '60s'";
 
-/// The longest an exchange may take in a server. A person waits for it, and is told sooner.
+/// The timeout of an exchange in a server. A person waits for it and should see the error sooner.
 const SERVER_EXCHANGE_MAX: Duration = Duration::from_secs(6);
 
-/// In a server a lock is given up before the exchange is: so it is known that nothing was written.
+/// In a server the lock timeout is shorter than the exchange timeout, so a lock that was not free is known to have
+/// written nothing.
 const SERVER_SESSION: &str = "SET lock_timeout TO '4s'";
 
-/// Connects. The library limits only the way to the server, not the wait for its first word, so the wait is
-/// limited here.
+/// Connects on a thread of its own, with a timeout: the library limits the TCP connect, but not the wait for the
+/// server's first message.
 fn within<T: Send + 'static>(
     url: &str,
     timeout: Duration,
@@ -110,7 +111,7 @@ fn within<T: Send + 'static>(
     let place = Place::Postgres(url.into()).to_string();
     WAITING.fetch_add(1, Ordering::Relaxed);
     let waiting = std::thread::Builder::new().name("sayso-connect".into()).spawn(move || {
-        // Whoever asked may have given up.
+        // The caller may have timed out.
         let _ = sender.send(greet(&config, tls, &place));
         WAITING.fetch_sub(1, Ordering::Relaxed);
     });
@@ -122,12 +123,12 @@ fn within<T: Send + 'static>(
     receiver.recv_timeout(timeout).map_err(no_word)?
 }
 
-/// It cannot be asked, for a reason.
+/// Builds the error for a database that does not respond.
 pub(crate) fn silent(why: impl std::fmt::Display) -> Error {
     Error::Unreachable(format!("PostgreSQL does not answer: {why}"))
 }
 
-/// An error with its causes: the library's own text stops at "error connecting to server".
+/// Returns an error with its causes: the library's own text stops at "error connecting to server".
 pub(crate) fn in_full(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -164,12 +165,13 @@ fn failure(error: &PgError, place: &str) -> Error {
     }
 }
 
-/// What the server is made to stumble over when a transaction may not be committed; its error quotes it.
+/// Markers for a transaction that must not be committed: the server fails to cast them to a number, and its error
+/// quotes them.
 const NEWER_SCHEMA: &str = "sayso-newer-schema";
 const EXPIRED: &str = "sayso-expired";
 
-/// The checks that the server makes right before a commit, and the commit. They travel as one message, so that
-/// nothing can come in between, however late they arrive.
+/// Builds the checks that the server makes right before a commit, and the commit. They are one message, so that no
+/// other statement can run in between, however late it arrives.
 fn checked_commit(commit_before: Option<i64>) -> String {
     let newest = schema::VERSION;
     let expiry = commit_before.map_or_else(String::new, |at| {
@@ -184,13 +186,13 @@ fn checked_commit(commit_before: Option<i64>) -> String {
     )
 }
 
-/// The number in an error that quotes one of our words.
+/// Returns the number in an error that quotes one of the markers.
 fn number_in(message: &str) -> i64 {
     let digits: String = message.chars().filter(char::is_ascii_digit).collect();
     digits.parse().unwrap_or_default()
 }
 
-/// `?1` as SQLite writes it, `$1` as PostgreSQL does.
+/// Converts placeholders from SQLite's `?1` to PostgreSQL's `$1`.
 fn numbered(sql: &str) -> String {
     sql.replace('?', "$")
 }
@@ -200,7 +202,7 @@ impl Postgres {
         self.statement_of(sql, || numbered(sql))
     }
 
-    /// The statement that is known by a name, or is prepared now.
+    /// Returns the prepared statement with this cache key, preparing it if it is new.
     fn statement_of(&mut self, name: &str, sql: impl FnOnce() -> String) -> Result<Statement> {
         if let Some(statement) = self.statements.get(name) {
             return Ok(statement.clone());
@@ -219,8 +221,7 @@ impl Postgres {
         Ok(Step::Exec(self.statement(sql)?, Value::all(args)))
     }
 
-    /// Keeps what is written for the next who waits, as one with what is written before and behind it if it can
-    /// be.
+    /// Queues a write until the next round trip, merged with its neighbours if possible.
     fn keep_write(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
         check_texts(args)?;
         if reads_none(sql) {
@@ -238,7 +239,7 @@ impl Postgres {
         self.keep(step)
     }
 
-    /// Hands what waits to be merged to the pipe.
+    /// Moves the merged writes to the pipe.
     fn flush(&mut self) -> Result<()> {
         if self.merge.is_empty() {
             return Ok(());
@@ -261,8 +262,7 @@ impl Postgres {
         Ok(self.send()?.unwrap_or_default())
     }
 
-    /// Sends all that was kept, and says what came of the last of it. Whatever was asked early has its answer
-    /// then.
+    /// Sends the queue and returns the result of its last step. Prefetched queries have their results then.
     fn send(&mut self) -> Result<Option<Came>> {
         let came = self.pipe.send().map_err(|e| failure(&e, &self.place))?;
         let mut last = None;
@@ -276,7 +276,7 @@ impl Postgres {
     }
 
     fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
-        // No row has such a text, so none is found; the server would refuse the question.
+        // No row holds a text with NUL, so none matches; the server would reject the query.
         if holds_nul(args) {
             return Ok(vec![]);
         }
@@ -310,7 +310,7 @@ impl Postgres {
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
         result.map_err(|error| {
             self.is_lost |= matches!(error, Error::Unreachable(_) | Error::OutcomeUnknown(_));
-            // After the first error the server only says that there was one.
+            // After the first error the server reports only that the transaction failed.
             self.failed.get_or_insert(error).clone()
         })
     }
@@ -331,9 +331,9 @@ impl schema::Versioned for Postgres {
         self.batch(&format!("DELETE FROM schema; INSERT INTO schema VALUES ({version})"))
     }
 
-    /// Several processes may open a new database at once: the first makes the schema, the others
-    /// wait for it. So do those that have a space's turn: none of them commits what an older version wrote
-    /// behind the change.
+    /// Serialises migrations: the first of several processes creates the schema, the others wait for it. Writers that
+    /// hold the lock of a space are waited for, too, so that none of them commits rows of an older version after the
+    /// change.
     fn prepare(&mut self) -> Result<()> {
         self.batch(
             "SELECT pg_advisory_xact_lock(8315179); CREATE SCHEMA IF NOT EXISTS sayso; \
@@ -424,8 +424,8 @@ impl Tx for Postgres {
 }
 
 impl Conn for Postgres {
-    /// Reads see one moment; writes read what was committed when they hold the space's lock. The server
-    /// hears of it with the first statement.
+    /// Begins a transaction: reads use one snapshot; writes read committed rows once they hold the lock of the space.
+    /// The statement is sent with the next one.
     fn begin(&mut self, intent: Intent) -> Result<()> {
         self.early.forget();
         self.commit_before = None;
@@ -467,7 +467,7 @@ impl Conn for Postgres {
         let has_only_begun = self.has_only_begun();
         self.merge.clear();
         self.pipe.forget();
-        // When the connection is gone, so is the transaction. Otherwise whoever uses it next finds it ended.
+        // A lost connection has lost its transaction, too. On a live one, the next user finds it rolled back.
         if !has_only_begun && !self.is_lost {
             self.pipe.tell("ROLLBACK");
         }
@@ -484,8 +484,8 @@ impl Conn for Postgres {
 }
 
 impl Postgres {
-    /// Sends what is left and the commit. When the connection breaks behind that, nobody can tell here whether
-    /// the server has committed.
+    /// Sends the queue and the commit. If the connection breaks after that, the outcome is unknown: the server may
+    /// have committed or not.
     fn commit_checked(&mut self) -> Result<()> {
         self.early.forget();
         let result = self.flush().and_then(|()| {
@@ -502,7 +502,7 @@ impl Postgres {
         self.merge.is_empty() && self.pipe.has_only_begun()
     }
 
-    /// Whether the server ended the connection while nobody used it.
+    /// True if the server closed the connection while it was idle.
     fn has_hung_up(&mut self) -> bool {
         self.pipe.listen();
         self.pipe.is_closed()

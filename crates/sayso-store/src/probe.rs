@@ -1,5 +1,5 @@
-//! Readiness: a small write that changes nothing. That a database can be read says little: a full disk, a file that
-//! cannot be written and a lock that is never given back all leave reading as it was.
+//! Readiness probe: a small write that changes nothing. A successful read proves little: with a full disk, a
+//! read-only file or a lock that is never released, reads still work.
 
 use crate::tx::Conn;
 use crate::{Error, Result};
@@ -7,13 +7,13 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a lock is waited for. A server whose writers wait longer does not do its work.
+/// The lock timeout of the probe. A server whose writers wait longer is not ready.
 const LOCK_MAX: Duration = Duration::from_secs(2);
 
-/// The least room on the disk. A write of this size is usual; less room means that the next ones fail.
+/// The least free disk space. Writes of this size are common, so with less the next ones fail.
 const ROOM_BYTES_MIN: u64 = 1024 * 1024;
 
-/// Writes the number of the schema over itself, on PostgreSQL.
+/// Writes the schema version over itself, on PostgreSQL.
 pub(crate) fn touch(conn: &mut dyn Conn) -> Result<()> {
     match conn.exec("UPDATE sayso.schema SET version = version", &[])? {
         0 => Err(Error::Other("the schema has no number".into())),
@@ -33,8 +33,8 @@ pub(crate) fn take_turn(conn: &mut dyn Conn) -> Result<()> {
     })
 }
 
-/// The same for a file, on a connection of its own: it finds what a connection that is open already does not, such as
-/// a file that became read-only.
+/// Writes the schema version over itself in a SQLite file, on a new connection: it finds errors that an open one does
+/// not, such as a file that became read-only.
 pub(crate) fn sqlite(path: &Path) -> Result<()> {
     let place = path.display().to_string();
     check_room(path, &place)?;
@@ -43,7 +43,7 @@ pub(crate) fn sqlite(path: &Path) -> Result<()> {
         let mut conn = Connection::open_with_flags(path, flags)?;
         conn.busy_timeout(LOCK_MAX)?;
         conn.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Whether it arrives on the disk is for real writes to wait for; so is emptying the WAL, which takes a sync.
+        // Durability matters for real writes only, and so does a checkpoint of the WAL, which costs a sync.
         conn.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0")?;
         let begun = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let version: i64 = begun.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -56,7 +56,7 @@ pub(crate) fn sqlite(path: &Path) -> Result<()> {
     })
 }
 
-/// A small write may still fit where the next real one does not.
+/// Checks the free disk space: a small write may still fit where the next real one does not.
 fn check_room(path: &Path, place: &str) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     let disk = rustix::fs::statvfs(folder).map_err(|error| {

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::read::rows_max;
 use crate::tx::{Arg, Conn, Row};
 
-/// A SELECT that grows condition by condition; placeholders are numbered as they come.
+/// A SELECT statement under construction.
 pub(crate) struct Query<'a> {
     sql: String,
     args: Vec<Arg<'a>>,
@@ -20,14 +20,14 @@ impl<'a> Query<'a> {
         self.sql.push_str(condition);
     }
 
-    /// Adds a condition whose every `?` stands for the same value.
+    /// Adds a condition in which every `?` stands for the same value.
     pub(crate) fn and(&mut self, condition: &str, arg: Arg<'a>) {
         self.args.push(arg);
         let number = format!("?{}", self.args.len());
         self.plain(&condition.replace('?', &number));
     }
 
-    /// Adds a condition with two values, in their order.
+    /// Adds a condition with two values, in order.
     pub(crate) fn beyond(&mut self, condition: &str, values: [Arg<'a>; 2]) {
         let mut condition = condition.to_owned();
         for value in values {
@@ -37,7 +37,7 @@ impl<'a> Query<'a> {
         self.plain(&condition.replace('$', "?"));
     }
 
-    /// Makes the query so far a part of another one.
+    /// Wraps the query so far as a subquery.
     pub(crate) fn within(&mut self, before: &str, behind: &str) {
         self.sql = format!("{before}{}{behind}", self.sql);
     }
@@ -58,12 +58,12 @@ impl<'a> Query<'a> {
         self.plain(&format!("{column} IN ({})", marks.join(", ")));
     }
 
-    /// Reads one row more than `limit`, which tells whether there is more.
+    /// Runs the query with one row more than `limit`, which shows if more follow.
     pub(crate) fn run(self, conn: &mut dyn Conn, order: &str, limit: usize) -> Result<Vec<Row>> {
         self.run_behind(conn, order, 0, limit)
     }
 
-    /// The same behind the first `skip` rows.
+    /// Runs the query after the first `skip` rows.
     pub(crate) fn run_behind(
         mut self,
         conn: &mut dyn Conn,

@@ -1,4 +1,4 @@
-//! Reading: gates, streams, messages, tokens, the audit. Every query has its index.
+//! Queries of gates, event streams, runs, messages, tokens and the audit log. Every query has its index.
 
 use crate::page::{GateFilter, Page};
 use crate::query::Query;
@@ -14,128 +14,109 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A transaction that reads.
+/// A read transaction.
 pub struct Read<'a> {
     pub(crate) conn: &'a mut dyn Conn,
-    /// The last setting of a space, as it was read in this transaction.
+    /// The settings version of a space, cached for this transaction.
     pub(crate) settings: Option<(SpaceId, u64)>,
 }
 
-/// A space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
-    /// Its id.
     pub id: SpaceId,
-    /// What people call it.
     pub name: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was deleted.
     pub deleted_at: Option<Timestamp>,
-    /// Where its audit chain ends.
+    /// The end of its audit chain.
     pub head: Head,
 }
 
-/// One event as it was written.
+/// One event as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
-    /// Which stream, such as `gate/01ARZ3NDEKTSV4RRFFQ69G5FAV`.
+    /// The stream, such as `gate/01ARZ3NDEKTSV4RRFFQ69G5FAV`.
     pub stream: String,
-    /// Its place in the stream, from 1.
+    /// The position in the stream, from 1.
     pub version: u64,
-    /// The audit entry it was written with.
+    /// The number of the audit entry it was written with.
     pub audit: u64,
-    /// When.
     pub at: Timestamp,
-    /// Its text.
+    /// The gate as JSON.
     pub body: String,
 }
 
-/// The view of a gate as it was written.
+/// The view of a gate as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewRow {
-    /// The version of the gate.
     pub version: u64,
-    /// Its text.
+    /// The gate as JSON.
     pub body: String,
 }
 
 impl ViewRow {
-    /// The gate it says it is.
     pub fn gate(&self) -> Result<Gate> {
         json(&self.body)
     }
 }
 
-/// What is kept of a gate.
+/// The rows of a gate: events, view and audit entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GateRows {
-    /// Its events, from the first.
     pub events: Vec<EventRow>,
-    /// Its view.
     pub view: Option<ViewRow>,
-    /// Entries of the audit from the moment at which the view says it ended: where somebody checks the
-    /// ending, they most likely need one of these.
+    /// Audit entries from the time at which the view says the gate ended: a check of the ending most likely needs one
+    /// of these.
     pub entries: Vec<AuditRow>,
 }
 
-/// One entry of the audit as it was written.
+/// One audit entry as it is stored.
 pub type AuditRow = Sealed;
 
-/// What a handle or an id leads to.
+/// The gate or task that a handle or ID names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
-    /// A gate.
     Gate(GateId),
-    /// A task.
     Task(TaskId),
 }
 
-/// A credential; the secret itself is not kept.
+/// A credential; its secret is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its id.
     pub id: TokenId,
-    /// The space it is for.
     pub space: SpaceId,
-    /// What people call it.
     pub handle: String,
-    /// The hash of the secret. It goes nowhere.
+    /// The hash of the secret. It is never serialised.
     #[serde(skip)]
     pub hash: String,
-    /// The part its holder plays.
+    /// The role of its holder.
     pub role: Role,
-    /// Who holds it.
+    /// The actor who holds it.
     pub name: String,
     /// The task it is bound to.
     pub task: Option<TaskId>,
     /// The run it is bound to.
     pub run: Option<RunId>,
-    /// Who made it.
+    /// The actor who created it.
     pub launcher: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// What it is limited to, of what its role may do.
+    /// The permissions it is limited to, of those of its role.
     #[serde(default)]
     pub scopes: Option<BTreeSet<Deed>>,
 }
 
-/// A credential as it was found, with what the log says of it.
+/// A credential with its records in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The credential.
     pub token: Token,
-    /// Until when its holder has unlocked its place.
+    /// The time until which its holder has unlocked its terminal.
     pub unlocked_until: Option<Timestamp>,
-    /// The event with which it was made; none where an older version made it.
+    /// The event of its creation; none if an older version created it.
     pub minted: Option<EventRow>,
-    /// The entry of the audit which that event names.
+    /// The audit entry which that event names.
     pub entry: Option<AuditRow>,
-    /// Whether the log says that it was revoked.
+    /// True if the log says that it was revoked.
     pub is_revoked: bool,
 }
 
@@ -174,24 +155,24 @@ impl<'a> Read<'a> {
         Self { conn, settings: None }
     }
 
-    /// The space of this name.
+    /// Returns the space with this name.
     pub fn space(&mut self, name: &str) -> Result<Option<Space>> {
         let sql = "SELECT id, name, created_at, deleted_at, seq, hash FROM spaces WHERE name = ?1";
         self.one(sql, args![name])?.map(|row| space(&row)).transpose()
     }
 
-    /// All spaces, by name.
+    /// Returns all spaces, by name.
     pub fn spaces(&mut self) -> Result<Vec<Space>> {
         let sql = "SELECT id, name, created_at, deleted_at, seq, hash FROM spaces ORDER BY name";
         self.conn.query(sql, &[])?.iter().map(space).collect()
     }
 
-    /// The events of a stream, from the first.
+    /// Returns the events of a stream, from the first.
     pub fn events(&mut self, stream: &str) -> Result<Vec<EventRow>> {
         Ok(self.conn.query(EVENTS, args![stream])?.iter().map(event).collect())
     }
 
-    /// The length of all that happened in a stream.
+    /// Returns the total length of the events of a stream.
     pub fn stream_bytes(&mut self, stream: &str) -> Result<usize> {
         let sql =
             "SELECT CAST(COALESCE(SUM(LENGTH(body)), 0) AS BIGINT) FROM events WHERE stream = ?1";
@@ -199,14 +180,14 @@ impl<'a> Read<'a> {
         Ok(row.and_then(|row| usize::try_from(row.int(0)).ok()).unwrap_or_default())
     }
 
-    /// One event of a stream.
+    /// Returns one event of a stream.
     pub fn event_at(&mut self, stream: &str, version: u64) -> Result<Option<EventRow>> {
         let sql = "SELECT stream, version, audit, at, body FROM events \
                    WHERE stream = ?1 AND version = ?2";
         Ok(self.one(sql, args![stream, version as i64])?.as_ref().map(event))
     }
 
-    /// What people call the gate, task or flow of a stream.
+    /// Returns the handle of the gate, task or flow of a stream.
     pub fn handle_of(&mut self, stream: &str) -> Result<Option<String>> {
         let Some((kind, id)) = stream.split_once('/') else { return Ok(None) };
         let table = match kind {
@@ -223,8 +204,8 @@ impl<'a> Read<'a> {
         self.conn.ask_early(&[stream], EVENTS, args![stream])
     }
 
-    /// The events of a gate's stream, and its view: see [`Read::gate_view`]. One statement, so that both
-    /// are of one moment also where there is no transaction.
+    /// Returns the events of a gate's stream and its view: see [`Read::gate_view`]. One statement reads both, so they
+    /// are consistent even outside of a transaction.
     pub fn gate_rows(&mut self, stream: &str, id: GateId) -> Result<GateRows> {
         let rows = self.conn.query(GATE_ROWS, args![stream, &id.to_string()])?;
         let mut kept = GateRows::default();
@@ -242,7 +223,7 @@ impl<'a> Read<'a> {
         self.conn.ask_early(&[stream], GATE_ROWS, args![stream, &id.to_string()])
     }
 
-    /// Events of all streams of a space in the order of their keys, behind a given one.
+    /// Returns events of all streams of a space in key order, after a given one.
     pub fn events_after(
         &mut self,
         space: SpaceId,
@@ -258,7 +239,7 @@ impl<'a> Read<'a> {
         Ok(rows.iter().map(event).collect())
     }
 
-    /// The entries of a chain behind `seq`.
+    /// Returns the audit entries after `seq`.
     pub fn audit_after(&mut self, space: SpaceId, seq: u64, limit: usize) -> Result<Vec<AuditRow>> {
         let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 AND seq > ?2 \
                    ORDER BY seq LIMIT ?3";
@@ -267,7 +248,7 @@ impl<'a> Read<'a> {
         rows.iter().map(sealed).collect()
     }
 
-    /// The last entries of a chain, newest first.
+    /// Returns the last audit entries, newest first.
     pub fn audit_last(&mut self, space: SpaceId, limit: usize) -> Result<Vec<AuditRow>> {
         let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 \
                    ORDER BY seq DESC LIMIT ?2";
@@ -275,7 +256,7 @@ impl<'a> Read<'a> {
         self.conn.query(sql, args![&space, rows_max(limit)])?.iter().map(sealed).collect()
     }
 
-    /// The entry that is so far from the end of a chain: 1 is the last one.
+    /// Returns the audit entry at this distance from the end of the chain: 1 is the last one.
     pub fn audit_back(&mut self, space: SpaceId, back: usize) -> Result<Option<AuditRow>> {
         let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 \
                    ORDER BY seq DESC LIMIT 1 OFFSET ?2";
@@ -283,14 +264,14 @@ impl<'a> Read<'a> {
         self.one(sql, args![&space.to_string(), offset])?.map(|row| sealed(&row)).transpose()
     }
 
-    /// The view of a gate, as lists show it, with its version.
+    /// Returns the view of a gate, as lists show it, with its version.
     pub fn gate_view(&mut self, id: GateId) -> Result<Option<(Gate, u64)>> {
         let row =
             self.one("SELECT body, version FROM gates WHERE id = ?1", args![&id.to_string()])?;
         row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
     }
 
-    /// Gates, a page at a time.
+    /// Returns one page of gates.
     pub fn gates(&mut self, space: SpaceId, filter: &GateFilter) -> Result<Page<Gate>> {
         let space = space.to_string();
         let mut query = Query::new("SELECT body, state FROM gates WHERE space = ?1", args![&space]);
@@ -328,7 +309,7 @@ impl<'a> Read<'a> {
         Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, filter.limit))
     }
 
-    /// How many gates wait, counted up to `most`.
+    /// Counts the open gates, up to `most`.
     pub fn count_open_gates(&mut self, space: SpaceId, most: usize) -> Result<usize> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM gates WHERE space = ?1 AND state = 'open' \
                    LIMIT ?2) AS waiting";
@@ -336,7 +317,7 @@ impl<'a> Read<'a> {
         Ok(row.map_or(0, |row| row.int(0) as usize))
     }
 
-    /// How many of the gates that wait were asked since a moment, counted up to `most`.
+    /// Counts the open gates that were opened since a time, up to `most`.
     pub fn count_open_since(
         &mut self,
         space: SpaceId,
@@ -349,7 +330,7 @@ impl<'a> Read<'a> {
         Ok(row.map_or(0, |row| row.int(0) as usize))
     }
 
-    /// Gates that ended since a moment, newest first.
+    /// Returns gates that ended since a time, newest first.
     pub fn gates_ended_since(
         &mut self,
         space: SpaceId,
@@ -372,21 +353,21 @@ impl<'a> Read<'a> {
         self.conn.query(sql, args![&task.to_string()])?.iter().map(listed_gate).collect()
     }
 
-    /// A run with its version.
+    /// Returns a run with its version.
     pub fn run(&mut self, id: RunId) -> Result<Option<(Run, u64)>> {
         let row =
             self.one("SELECT body, version FROM runs WHERE id = ?1", args![&id.to_string()])?;
         row.map(|row| Ok((json(row.text(0))?, row.int(1) as u64))).transpose()
     }
 
-    /// The last runs of a task, newest first. Ids grow with time.
+    /// Returns the last runs of a task, newest first. Run IDs grow with time.
     pub fn runs_of(&mut self, task: TaskId, limit: usize) -> Result<Vec<Run>> {
         let sql = "SELECT body FROM runs WHERE task = ?1 ORDER BY id DESC LIMIT ?2";
         let rows = self.conn.query(sql, args![&task.to_string(), rows_max(limit)])?;
         rows.iter().map(|row| json(row.text(0))).collect()
     }
 
-    /// The runs that are not over, those whose lease ends first before the others.
+    /// Returns the live runs, those whose lease ends first before the others.
     pub fn live_runs(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Run>> {
         let sql = "SELECT body FROM runs WHERE space = ?1 AND state <> 'ended' \
                    ORDER BY lease_until LIMIT ?2";
@@ -394,13 +375,13 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| json(row.text(0))).collect()
     }
 
-    /// What an id, a handle or the beginning of one leads to. Several candidates mean that more
-    /// characters are needed; the list is cut at eight.
+    /// Finds the gates and tasks with this ID, this handle or a handle with this prefix. Several matches mean that
+    /// more characters are needed; the list is cut at eight.
     pub fn find(&mut self, space: SpaceId, name: &str) -> Result<Vec<(Found, String)>> {
         if name.is_empty() {
             return Ok(vec![]);
         }
-        // No handle is as long as an id.
+        // No handle is as long as an ID.
         if name.len() == 26 {
             return self.find_where(space, "id = ?2", &name.to_ascii_uppercase());
         }
@@ -414,7 +395,7 @@ impl<'a> Read<'a> {
     fn find_where(&mut self, space: SpaceId, is: &str, name: &str) -> Result<Vec<(Found, String)>> {
         let is = match self.conn.dialect() {
             Dialect::Sqlite => is.to_owned(),
-            // Concatenation leaves the type of a bare parameter open here.
+            // In a concatenation PostgreSQL cannot infer the type of a bare parameter.
             Dialect::Postgres => is.replace("?2 ||", "CAST(?2 AS TEXT) ||"),
         };
         let sql = format!(
@@ -427,9 +408,9 @@ impl<'a> Read<'a> {
         rows.iter().map(found).collect()
     }
 
-    /// In which other space an id or handle is known, for a helpful refusal.
+    /// Returns another space that has this ID or handle, for a helpful refusal.
     pub fn find_elsewhere(&mut self, name: &str) -> Result<Option<String>> {
-        // Handles are unique within a space: one look into the index per space.
+        // Handles are unique within a space: one index lookup per space.
         let sql = "SELECT s.name FROM spaces s WHERE \
                      EXISTS (SELECT 1 FROM gates WHERE id = ?1 AND space = s.id) OR \
                      EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND space = s.id) OR \
@@ -440,7 +421,7 @@ impl<'a> Read<'a> {
         Ok(self.one(sql, args![&id, name])?.map(|row| row.text(0).to_owned()))
     }
 
-    /// Whether a handle is taken. `table` is one of ours, never a caller's text.
+    /// True if a handle is in use. `table` is one of ours, never a caller's text.
     pub(crate) fn is_taken(
         &mut self,
         table: Handles,
@@ -459,7 +440,7 @@ impl<'a> Read<'a> {
         self.conn.ask_early(&[handle], &table.find(), args![&space.to_string(), handle])
     }
 
-    /// Messages, oldest first: those of one recipient or of all, unread or all, behind a given one.
+    /// Returns messages, oldest first: those of one recipient or of all, unread or all, after a given one.
     pub fn messages(
         &mut self,
         space: SpaceId,
@@ -485,7 +466,7 @@ impl<'a> Read<'a> {
         Ok(Page::of(messages, limit))
     }
 
-    /// A message by its handle or id.
+    /// Returns the message with this handle or ID.
     pub fn message(&mut self, space: SpaceId, name: &str) -> Result<Option<Message>> {
         let sql = "SELECT body FROM messages WHERE space = ?1 AND (handle = ?2 OR id = ?3)";
         let id = name.to_ascii_uppercase();
@@ -493,24 +474,24 @@ impl<'a> Read<'a> {
         row.map(|row| json(row.text(0))).transpose()
     }
 
-    /// The token whose secret has this hash.
+    /// Returns the token whose secret has this hash.
     pub fn token_by_hash(&mut self, hash: &str) -> Result<Option<Token>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE hash = ?1");
         self.one(&sql, args![hash])?.map(|row| token(&row)).transpose()
     }
 
-    /// The token whose secret has this hash, with what the log says of it, and until when its holder has unlocked
-    /// the place that is named by `place` and the token.
+    /// Returns the token whose secret has this hash, with its records in the log and the time until which its holder
+    /// has unlocked the terminal that `place` and the token name.
     pub fn credential(&mut self, hash: &str, place: &str) -> Result<Option<Credential>> {
         self.one(CREDENTIAL, args![hash, place])?.map(|row| credential(&row)).transpose()
     }
 
-    /// Asks for it before it is needed. Whatever is written about credentials may change it.
+    /// Prefetches a credential. Every write of credentials invalidates it.
     pub fn credential_early(&mut self, hash: &str, place: &str) -> Result<()> {
         self.conn.ask_early(&[], CREDENTIAL, args![hash, place])
     }
 
-    /// Entries of the audit that are about a token, by its stream or its handle; not more than a few.
+    /// Returns the audit entries about a token, by its stream or its handle; at most 16.
     pub fn entries_of_token(&mut self, token: &Token) -> Result<Vec<AuditRow>> {
         let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 AND (body LIKE ?2 OR body LIKE ?3) \
                    ORDER BY seq LIMIT 16";
@@ -520,13 +501,13 @@ impl<'a> Read<'a> {
         rows.iter().map(sealed).collect()
     }
 
-    /// The token of this handle.
+    /// Returns the token with this handle.
     pub fn token(&mut self, space: SpaceId, handle: &str) -> Result<Option<Token>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND handle = ?2");
         self.one(&sql, args![&space.to_string(), handle])?.map(|row| token(&row)).transpose()
     }
 
-    /// All tokens of a space, newest first, behind a given one.
+    /// Returns one page of the tokens of a space, newest first, after a given one.
     pub fn tokens(
         &mut self,
         space: SpaceId,
@@ -593,20 +574,20 @@ impl<'a> Read<'a> {
         Ok(rows.iter().map(|row| row.text(0).to_owned()).collect())
     }
 
-    /// The tokens of a run.
+    /// Returns the tokens of a run.
     pub fn tokens_of_run(&mut self, run: RunId) -> Result<Vec<Token>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE run = ?1 ORDER BY id");
         self.conn.query(&sql, args![&run.to_string()])?.iter().map(token).collect()
     }
 
-    /// The hash of a person's passphrase, if they have one.
+    /// Returns the hash of a person's passphrase, if they have one.
     pub fn passphrase(&mut self, space: SpaceId, name: &str) -> Result<Option<String>> {
         let sql = "SELECT hash FROM passphrases WHERE space = ?1 AND name = ?2";
         let row = self.one(sql, args![&space.to_string(), name])?;
         Ok(row.map(|row| row.text(0).to_owned()))
     }
 
-    /// Until when a person has unlocked this terminal.
+    /// Returns the time until which a person has unlocked this terminal.
     pub fn unlocked_until(
         &mut self,
         space: SpaceId,
@@ -618,7 +599,7 @@ impl<'a> Read<'a> {
         Ok(row.map(|row| Timestamp::from_micros(row.int(0))))
     }
 
-    /// Endings that an asker has not acknowledged yet, oldest first.
+    /// Returns the gates whose answer an asker has not acknowledged yet, oldest first.
     pub fn deliveries_under_way(
         &mut self,
         space: SpaceId,
@@ -631,7 +612,7 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
-    /// The same without those that were given up, since their task is over.
+    /// Returns the unacknowledged deliveries of an asker without those that were abandoned because the task ended.
     pub fn deliveries_to_settle(
         &mut self,
         space: SpaceId,
@@ -644,7 +625,7 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
-    /// Endings this asker was not told of yet, oldest first.
+    /// Returns the gates whose answer was not delivered to this asker yet, oldest first.
     pub fn deliveries_untold(
         &mut self,
         space: SpaceId,
@@ -663,12 +644,12 @@ impl<'a> Read<'a> {
     }
 }
 
-/// A limit as both databases take it: PostgreSQL refuses a negative one.
+/// Converts a limit for both databases: PostgreSQL rejects a negative one.
 pub(crate) fn rows_max(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Reads what we wrote as JSON; anything else means that the row was tampered with or damaged.
+/// Parses JSON that this program wrote; a failure means that the row was tampered with or damaged.
 pub(crate) fn json<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text)
         .map_err(|e| damaged(&format!("a row holds text that is not ours: {e}")))
@@ -682,8 +663,8 @@ fn damaged(why: &str) -> Error {
     Error::Broken { place: "the database".into(), why: why.into() }
 }
 
-/// A gate from its row. What the row says beside it must be what it says itself: one that reads as open
-/// because a letter of it was hit would wait for ever.
+/// Parses a gate from its row and checks it against the state column: a gate that reads as open because of a damaged
+/// character would wait for ever.
 pub(crate) fn listed_gate(row: &Row) -> Result<Gate> {
     let gate: Gate = json(row.text(0))?;
     match gate.state() == row.text(1) {

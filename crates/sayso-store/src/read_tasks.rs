@@ -1,4 +1,4 @@
-//! Reading tasks: lists, what is ready, what is under an epic.
+//! Queries of tasks: lists, ready tasks, descendants of an epic, and cycle checks.
 
 use crate::Result;
 use crate::page::{Page, TaskFilter, TaskRow};
@@ -12,21 +12,21 @@ const COLUMNS: &str = "SELECT body, blockers, open_children, version, \
                          (SELECT f.handle FROM flows f WHERE f.task = tasks.id AND f.is_over = 0 \
                             ORDER BY f.started_at DESC LIMIT 1) FROM tasks";
 
-/// What `tasks_ready` is an index of; a query must say it in the same words.
+/// The condition of the index `tasks_ready`; a query must use the same words.
 const IS_READY: &str = "workable_at IS NOT NULL AND blockers = 0 AND open_children = 0";
 
-/// A flow that goes on says itself when its task is worked on.
+/// A live flow decides itself when its task is worked on.
 const IS_FREE: &str =
     "NOT EXISTS (SELECT 1 FROM flows f WHERE f.task = tasks.id AND f.is_over = 0)";
 
 impl Read<'_> {
-    /// A task with its version.
+    /// Returns a task with its version.
     pub fn task(&mut self, id: TaskId) -> Result<Option<(TaskRow, u64)>> {
         let row = self.one(&format!("{COLUMNS} WHERE id = ?1"), args![&id.to_string()])?;
         row.map(|row| Ok((task_row(&row)?, row.int(3) as u64))).transpose()
     }
 
-    /// Tasks, a page at a time, by priority and then by age.
+    /// Returns one page of tasks, by priority and then by age.
     pub fn tasks(&mut self, space: SpaceId, filter: &TaskFilter) -> Result<Page<TaskRow>> {
         let space = space.to_string();
         let under = filter.under.map(|t| t.to_string());
@@ -81,21 +81,21 @@ impl Read<'_> {
         Ok(Page::of(rows.iter().map(task_row).collect::<Result<_>>()?, filter.limit))
     }
 
-    /// The children of a task that are not over.
+    /// Returns the open children of a task.
     pub fn open_children(&mut self, parent: TaskId) -> Result<Vec<TaskId>> {
         let sql = "SELECT id FROM tasks WHERE parent = ?1 AND is_over = 0 ORDER BY created_at";
         let rows = self.conn.query(sql, args![&parent.to_string()])?;
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
-    /// The tasks that wait for this one, at most so many.
+    /// Returns the tasks that depend on this one, at most `limit`.
     pub fn waiting_on(&mut self, task: TaskId, limit: usize) -> Result<Vec<TaskId>> {
         let sql = "SELECT task FROM dependencies WHERE on_task = ?1 ORDER BY task LIMIT ?2";
         let rows = self.conn.query(sql, args![&task.to_string(), rows_max(limit)])?;
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
-    /// Whether `task` would wait for itself if it waited for `on`.
+    /// True if `task` would depend on itself if it depended on `on`.
     pub fn would_circle(&mut self, task: TaskId, on: TaskId) -> Result<bool> {
         if task == on {
             return Ok(true);
@@ -107,7 +107,7 @@ impl Read<'_> {
         Ok(self.one(sql, args![&on.to_string(), &task.to_string()])?.is_some())
     }
 
-    /// Whether `task` is `parent` or lies above it, so that making it its child would close a circle.
+    /// True if `task` is `parent` or one of its ancestors, so that making it a child of `parent` would close a cycle.
     pub fn is_above(&mut self, task: TaskId, parent: TaskId) -> Result<bool> {
         if task == parent {
             return Ok(true);
@@ -119,7 +119,7 @@ impl Read<'_> {
         Ok(self.one(sql, args![&parent.to_string(), &task.to_string()])?.is_some())
     }
 
-    /// The handles and states of some tasks, for showing dependencies.
+    /// Returns the handles and states of some tasks, for lists of dependencies.
     pub fn task_names(
         &mut self,
         space: SpaceId,

@@ -1,4 +1,5 @@
-//! What came of calls from elsewhere, kept for a while for whoever did not hear it.
+//! Stored responses for idempotency keys: the result of a remote call is kept for a while, and a caller that missed
+//! it gets it with a retry.
 
 use crate::Result;
 use crate::read::Read;
@@ -6,23 +7,23 @@ use crate::tx::args;
 use crate::write::Write;
 use sayso_core::{SpaceId, Timestamp};
 
-/// By what a reply is found again.
+/// The idempotency key of one write of a remote call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyKey {
-    /// By which credential it was asked for: nobody hears what came of another's call.
+    /// The credential of the caller: the response of another caller's request is never returned.
     pub credential: String,
-    /// What the caller named the call.
+    /// The request ID that the caller chose.
     pub request: String,
-    /// Which of the writes of the call it is, from 0 on.
+    /// The index of the write within the call, from 0.
     pub part: u32,
 }
 
-/// What came of a write.
+/// The stored response of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// What was asked for, so that one name stands for one call.
+    /// The digest of the request, so that one ID stands for one call.
     pub digest: String,
-    /// What came of it.
+    /// The response as JSON.
     pub body: String,
 }
 
@@ -30,7 +31,7 @@ const REPLY: &str = "SELECT digest, body FROM replies \
                      WHERE space = ?1 AND credential = ?2 AND request = ?3 AND part = ?4";
 
 impl Read<'_> {
-    /// What came of a write, if it counted.
+    /// Returns the stored response of a write, if it was committed.
     pub fn reply(&mut self, space: SpaceId, key: &ReplyKey) -> Result<Option<Reply>> {
         let ReplyKey { credential, request, part } = key;
         let row =
@@ -47,7 +48,7 @@ impl Read<'_> {
 }
 
 impl Write<'_> {
-    /// Keeps what came of a write, and forgets what is older than `forget`.
+    /// Stores the response of a write, and deletes responses older than `forget`.
     pub fn add_reply(
         &mut self,
         space: SpaceId,
@@ -58,7 +59,7 @@ impl Write<'_> {
     ) -> Result<()> {
         let space = space.to_string();
         let sql = "DELETE FROM replies WHERE space = ?1 AND at < ?2";
-        // Whoever was told so early what came of a call from so long ago may go by it: it did come of it.
+        // No invalidation is needed: a prefetched response that is deleted here as too old is still true.
         self.exec_about(&[], sql, args![&space, forget.as_micros()])?;
         let sql = "INSERT INTO replies (space, credential, request, part, digest, body, at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";

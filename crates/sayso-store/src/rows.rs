@@ -1,5 +1,5 @@
-//! The rows of the views, column by column: what a row is to hold is said once, for writing it and for checking
-//! that it still does.
+//! The rows of the views, column by column: their content is defined once, for writing a row and for checking that it
+//! still matches the events.
 
 use crate::Result;
 use crate::read::{Read, rows_max};
@@ -12,16 +12,12 @@ use sayso_core::task::Task;
 use sayso_core::{Digest, SpaceId, Timestamp};
 use serde::de::DeserializeOwned;
 
-/// A table of views that are made from events.
+/// A table of views that are derived from events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ViewTable {
-    /// Flows.
     Flows,
-    /// Gates.
     Gates,
-    /// Runs.
     Runs,
-    /// Tasks.
     Tasks,
 }
 
@@ -30,7 +26,7 @@ impl ViewTable {
     pub const ALL: [ViewTable; 4] =
         [ViewTable::Flows, ViewTable::Gates, ViewTable::Runs, ViewTable::Tasks];
 
-    /// How the streams of its things begin.
+    /// Returns the prefix of the streams of this table.
     pub const fn stream(self) -> &'static str {
         match self {
             ViewTable::Flows => "flow",
@@ -40,7 +36,7 @@ impl ViewTable {
         }
     }
 
-    /// Its name, and its columns with the text last.
+    /// Returns the table name and the columns, with the body last.
     const fn columns(self) -> (&'static str, &'static str) {
         match self {
             ViewTable::Flows => (
@@ -63,12 +59,12 @@ impl ViewTable {
     }
 }
 
-/// A row of a view, or what one is to hold.
+/// The cells of a view row, stored or expected.
 #[derive(Debug, Clone)]
 pub struct ViewCells(Vec<Cell>);
 
 impl ViewCells {
-    /// The row of a gate.
+    /// Builds the row of a gate.
     pub fn of_gate(gate: &Gate, version: u64) -> Result<Self> {
         let opened = &gate.opened;
         let same = gate.is_open().then(|| gate.same()).flatten();
@@ -90,7 +86,7 @@ impl ViewCells {
         ]))
     }
 
-    /// The row of a task.
+    /// Builds the row of a task.
     pub fn of_task(task: &Task, version: u64) -> Result<Self> {
         Ok(Self(vec![
             written(&task.id),
@@ -110,7 +106,7 @@ impl ViewCells {
         ]))
     }
 
-    /// The row of a run.
+    /// Builds the row of a run.
     pub fn of_run(run: &Run, version: u64) -> Result<Self> {
         let state = match run.state {
             run::State::Running => "running",
@@ -127,7 +123,7 @@ impl ViewCells {
         ]))
     }
 
-    /// The row of a flow.
+    /// Builds the row of a flow.
     pub fn of_flow(flow: &Flow, version: u64) -> Result<Self> {
         let started = &flow.started;
         let gate = flow.waits_for().next().map(|(_, gate)| gate);
@@ -147,13 +143,13 @@ impl ViewCells {
         ]))
     }
 
-    /// Which thing it is of.
+    /// Returns the ID in the first column.
     pub fn id(&self) -> &str {
         self.text(0)
     }
 
-    /// Whether this row, as it was read, is what one is to hold. The text may be that of an older version for the
-    /// same `T`, and an older version may have left out by what a gate is found to ask the same.
+    /// True if this row, as it was read, matches the expected one. The body may be that of an older version that
+    /// parses to the same `T`, and an older version may have left out the dedup key of a gate.
     pub fn is<T: DeserializeOwned + PartialEq>(&self, view: ViewTable, expected: &Self) -> bool {
         let last = self.0.len().saturating_sub(1);
         let is_same = |at: usize, mine: &Cell, theirs: &Cell| {
@@ -185,7 +181,7 @@ impl ViewCells {
     }
 }
 
-/// Where the row of a gate has by what it is found to ask the same.
+/// The column of a gate's dedup key.
 const SAME: usize = 11;
 
 fn written(value: &impl ToString) -> Cell {
@@ -205,7 +201,7 @@ fn number(value: u64) -> Cell {
 }
 
 impl Read<'_> {
-    /// The rows of a view of a space behind an id, in the order of ids.
+    /// Returns the rows of a view of a space after an ID, in ID order.
     pub fn view_rows(
         &mut self,
         view: ViewTable,
@@ -221,7 +217,7 @@ impl Read<'_> {
         Ok(rows.into_iter().map(|Row(cells)| ViewCells(cells)).collect())
     }
 
-    /// A task whose counts of what it waits for are not those of the other tasks.
+    /// Returns a task whose counts of blockers or open children do not match the other tasks.
     pub fn miscounted_task(&mut self, space: SpaceId) -> Result<Option<String>> {
         let sql = "SELECT t.id FROM tasks t WHERE t.space = ?1 AND ( \
                      t.blockers <> (SELECT count(*) FROM dependencies d JOIN tasks b ON b.id = d.on_task \
@@ -231,7 +227,7 @@ impl Read<'_> {
         Ok(self.one(sql, args![&space.to_string()])?.map(|row| row.text(0).to_owned()))
     }
 
-    /// What every task of a space is labelled with and depends on: its id, and the label or the other id.
+    /// Returns the labels and dependencies of all tasks of a space: the task's ID, and the label or the other ID.
     pub fn task_links(&mut self, space: SpaceId) -> Result<Vec<(String, String)>> {
         let sql = "SELECT l.task, l.label FROM labels l JOIN tasks t ON t.id = l.task WHERE t.space = ?1 \
                    UNION ALL SELECT d.task, d.on_task FROM dependencies d JOIN tasks t ON t.id = d.task \
@@ -240,7 +236,7 @@ impl Read<'_> {
         Ok(rows.iter().map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect())
     }
 
-    /// Where every ending of a space is on its way: the gate, its asker and the state.
+    /// Returns the state of every delivery of a space: the gate, its asker and the state.
     pub fn delivery_rows(&mut self, space: SpaceId) -> Result<Vec<(String, String, String)>> {
         let sql = "SELECT gate, asker, state FROM deliveries WHERE space = ?1";
         let rows = self.conn.query(sql, args![&space.to_string()])?;

@@ -3,7 +3,7 @@
 use crate::tx::{Conn, Dialect, Intent};
 use crate::{Error, Result};
 
-/// The newest schema this version knows.
+/// The newest schema version of this program.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
 struct Migration {
@@ -12,10 +12,10 @@ struct Migration {
     postgres: &'static str,
 }
 
-/// The migrations in their order, and the files they are in.
+/// Lists the migrations in order, and their files.
 macro_rules! migrations {
     ($($name:literal,)*) => {
-        /// The files whose checksums are recorded: a migration that was released is never changed.
+        /// The files whose checksums are recorded: a released migration is never changed.
         pub const CHECKSUMMED: &[&str] = &[$(
             concat!($name, ".sql"),
             concat!($name, ".sqlite.sql"),
@@ -45,19 +45,19 @@ migrations! {
     "0010_one_flow",
 }
 
-/// A database that knows which schema it has.
+/// A database that stores its schema version.
 pub(crate) trait Versioned: Conn {
     fn version(&mut self) -> Result<i64>;
     fn set_version(&mut self, version: i64) -> Result<()>;
     fn place(&self) -> String;
 
-    /// Whatever has to be there before the first migration.
+    /// Prepares the database before the first migration.
     fn prepare(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Brings a database up to date, all or nothing. A newer one is left alone.
+/// Migrates a database, all or nothing. One with a newer schema is left alone.
 pub(crate) fn migrate(database: &mut impl Versioned) -> Result<()> {
     if check(database)? == VERSION {
         return Ok(());
@@ -74,7 +74,7 @@ pub(crate) fn migrate(database: &mut impl Versioned) -> Result<()> {
 
 fn run(database: &mut impl Versioned) -> Result<()> {
     database.prepare()?;
-    // Read again under the lock: another process may have been faster.
+    // Read again under the lock: another process may have migrated it meanwhile.
     let found = usize::try_from(check(database)?).unwrap_or_default();
     for migration in &MIGRATIONS[found..] {
         let own = match database.dialect() {
@@ -88,8 +88,8 @@ fn run(database: &mut impl Versioned) -> Result<()> {
     database.set_version(VERSION)
 }
 
-/// Refuses a schema that a later version made. A write checks it in its transaction, since another process may
-/// have changed it while this one runs.
+/// Refuses a schema of a later version. A write checks it in its own transaction, since another process may have
+/// migrated the database while this one runs.
 pub(crate) fn check(database: &mut impl Versioned) -> Result<i64> {
     let found = database.version()?;
     if found > VERSION {
@@ -106,7 +106,7 @@ fn in_dialect(sql: &str, dialect: Dialect) -> String {
             ("{table}", "STRICT"),
             ("{keyed_table}", "STRICT, WITHOUT ROWID"),
         ],
-        // Compared byte by byte, as SQLite does: handles are looked up by their beginning.
+        // Compared bytewise, as SQLite does: handles are looked up by prefix.
         Dialect::Postgres => [
             ("{int}", "BIGINT"),
             ("{text}", "TEXT COLLATE \"C\""),

@@ -1,4 +1,4 @@
-//! What people set for a space, and what was put before its policy.
+//! Settings of a space, the log of policy requests, and the due times of gates.
 
 use crate::read::{Read, json, rows_max};
 use crate::tx::{Row, args};
@@ -7,63 +7,60 @@ use crate::{AuditRow, EventRow, Page, Result};
 use sayso_core::{GateId, SpaceId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// Something that was set for a space: a policy, an agent, a person.
+/// A setting of a space: a policy, an agent, a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// What sort of thing.
+    /// The kind of setting.
     pub kind: String,
-    /// Its name among those.
+    /// The name among the settings of that kind.
     pub name: String,
-    /// The audit entry it was set with.
+    /// The number of the audit entry it was set with.
     pub seq: u64,
-    /// Who set it.
     pub set_by: String,
-    /// When.
     pub set_at: Timestamp,
-    /// What was set; none if it was taken away.
+    /// The content; none if the setting was removed.
     pub body: Option<String>,
 }
 
-/// Something that was put before the policy.
+/// A request that the policy ruled on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRow {
-    /// Its id; the gate's, if one was opened for it.
+    /// The request ID; that of the gate, if one was opened for it.
     pub id: String,
-    /// When.
     pub at: Timestamp,
-    /// Which agent wanted it.
+    /// The agent that made the request.
     pub agent: String,
-    /// What the policy said.
+    /// The policy decision.
     pub ruling: String,
-    /// What people said, once they have.
+    /// The verdict of a person, once there is one.
     pub verdict: Option<String>,
-    /// The request itself.
+    /// The request as JSON.
     pub body: String,
 }
 
-/// How often an agent asked, and what it was told.
+/// The counts of an agent's requests and their results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How often a person was to be asked.
+    /// The number of requests for which a person was to be asked.
     pub asked: u64,
-    /// How often the person said yes.
+    /// The number of those that a person approved.
     pub approved: u64,
-    /// How often a person or the policy said no.
+    /// The number of requests that a person or the policy denied.
     pub denied: u64,
 }
 
-/// The rows that are set, the last event of each, and the entries of the audit which those name.
+/// The settings of a space, the last event of each, and the audit entries which those name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingRows {
-    /// The rows, by kind and name, also of what was taken away.
+    /// The rows, by kind and name, with those of removed settings.
     pub settings: Vec<Setting>,
-    /// The last event of each stream of a setting.
+    /// The last event of each setting's stream.
     pub events: Vec<EventRow>,
-    /// Their entries.
+    /// The entries of those events.
     pub entries: Vec<AuditRow>,
 }
 
-/// The number of the last setting: -1 where the log has settings and the table has none.
+/// Selects the number of the last setting: -1 if the log has settings and the table has none.
 const LAST_SETTING: &str = "SELECT COALESCE( \
     (SELECT seq FROM settings WHERE space = ?1 ORDER BY seq DESC LIMIT 1), \
     (SELECT CAST(-1 AS BIGINT) FROM events WHERE stream >= ?2 AND stream < ?3 LIMIT 1), 0)";
@@ -77,16 +74,16 @@ const SETTING_ROWS: &str = "\
       SELECT e.audit FROM events e WHERE e.stream >= ?2 AND e.stream < ?3 AND NOT EXISTS ( \
         SELECT 1 FROM events x WHERE x.stream = e.stream AND x.version = e.version + 1))";
 
-/// Between which streams all those of the settings of a space are.
+/// Returns the bounds between which the streams of a space's settings lie.
 fn streams(space: SpaceId) -> [String; 2] {
-    // '0' stands right behind '/'.
+    // '0' is the character after '/'.
     [format!("setting/{space}/"), format!("setting/{space}0")]
 }
 
 const COLUMNS: &str = "kind, name, seq, set_by, set_at, body";
 
 impl Read<'_> {
-    /// The number of the last setting of a space; 0 if nothing was ever set.
+    /// Returns the number of the last setting of a space; 0 if there never was one.
     pub fn settings_seq(&mut self, space: SpaceId) -> Result<u64> {
         if let Some((_, seq)) = self.settings.filter(|(of, _)| *of == space) {
             return Ok(seq);
@@ -98,18 +95,18 @@ impl Read<'_> {
         Ok(seq)
     }
 
-    /// It is about whatever may be set: whoever sets something does not say what that is about.
+    /// No stream is named, so every write of a setting invalidates it: such a write does not say what it touches.
     pub(crate) fn settings_seq_early(&mut self, space: SpaceId) -> Result<()> {
         let [from, to] = streams(space);
         self.conn.ask_early(&[], LAST_SETTING, args![&space.to_string(), &from, &to])
     }
 
-    /// Reads it again next time: something was set, or somebody else may have set something.
+    /// Drops the cached settings version: a setting was written, or another process may have written one.
     pub(crate) fn forget_settings(&mut self) {
         self.settings = None;
     }
 
-    /// Everything that was ever set in a space, with what the log says of it.
+    /// Returns all settings that a space ever had, with their records in the log.
     pub fn setting_rows(&mut self, space: SpaceId) -> Result<SettingRows> {
         let [from, to] = streams(space);
         let mut found = SettingRows::default();
@@ -142,7 +139,7 @@ impl Read<'_> {
         Ok(found)
     }
 
-    /// Everything that is set in a space, by kind and name.
+    /// Returns the current settings of a space, by kind and name.
     pub fn settings(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Setting>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM settings WHERE space = ?1 AND body IS NOT NULL \
@@ -152,14 +149,14 @@ impl Read<'_> {
         Ok(rows.iter().map(setting).collect())
     }
 
-    /// One setting, also if it was taken away.
+    /// Returns one setting, also if it was removed.
     pub fn setting(&mut self, space: SpaceId, kind: &str, name: &str) -> Result<Option<Setting>> {
         let sql =
             format!("SELECT {COLUMNS} FROM settings WHERE space = ?1 AND kind = ?2 AND name = ?3");
         Ok(self.one(&sql, args![&space.to_string(), kind, name])?.as_ref().map(setting))
     }
 
-    /// Open gates that time has something to do to, those that are due longest first.
+    /// Returns the open gates whose timer is due, longest overdue first.
     pub fn gates_due(
         &mut self,
         space: SpaceId,
@@ -173,7 +170,7 @@ impl Read<'_> {
         self.conn.query(sql, args)?.iter().map(|row| crate::read::id(row.text(0))).collect()
     }
 
-    /// When time has something to do next.
+    /// Returns the time at which the next timer of a gate is due.
     pub fn next_due(&mut self, space: SpaceId) -> Result<Option<Timestamp>> {
         let sql = "SELECT due_at FROM gates WHERE space = ?1 AND due_at IS NOT NULL \
                    ORDER BY due_at LIMIT 1";
@@ -181,8 +178,7 @@ impl Read<'_> {
         Ok(row.and_then(|row| row.maybe_int(0)).map(Timestamp::from_micros))
     }
 
-    /// What was put before the policy since a moment, oldest first; `after` is the last one of the
-    /// page before.
+    /// Returns one page of policy requests since a time, oldest first; `after` is the last one of the page before.
     pub fn requests(
         &mut self,
         space: SpaceId,
@@ -196,19 +192,19 @@ impl Read<'_> {
             Some(row) => (row.at.as_micros(), row.id.as_str()),
             None => (since.as_micros().saturating_sub(1), "~"),
         };
-        // One more tells whether there are more.
+        // One row more shows if more follow.
         let rows_max = rows_max(limit.saturating_add(1));
         let rows = self.conn.query(sql, args![&space.to_string(), at, id, rows_max])?;
         Ok(Page::of(rows.iter().map(request).collect(), limit))
     }
 
-    /// What was put before the policy under this id.
+    /// Returns the policy request with this ID.
     pub fn request(&mut self, id: &str) -> Result<Option<RequestRow>> {
         let sql = "SELECT id, at, agent, ruling, verdict, body FROM requests WHERE id = ?1";
         Ok(self.one(sql, args![id])?.as_ref().map(request))
     }
 
-    /// How an agent fared since a moment.
+    /// Counts the results of an agent's requests since a time.
     pub fn tally(&mut self, space: SpaceId, agent: &str, since: Timestamp) -> Result<Tally> {
         let sql = "SELECT ruling, verdict, count(*) FROM requests \
                    WHERE space = ?1 AND agent = ?2 AND at >= ?3 AND ruling <> 'allow' \
@@ -227,7 +223,6 @@ impl Read<'_> {
 }
 
 impl Write<'_> {
-    /// Writes what was set.
     pub fn put_setting(&mut self, space: SpaceId, setting: &Setting) -> Result<()> {
         let sql = "INSERT INTO settings (space, kind, name, seq, set_by, set_at, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
@@ -240,7 +235,7 @@ impl Write<'_> {
         self.exec(sql, args)
     }
 
-    /// Notes what was put before the policy; the same again changes nothing.
+    /// Records a policy request; the same ID again changes nothing.
     pub fn add_request(&mut self, space: SpaceId, request: &RequestRow) -> Result<()> {
         let sql = "INSERT INTO requests (id, space, at, agent, ruling, verdict, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING";
@@ -249,7 +244,7 @@ impl Write<'_> {
         self.exec_about(&[], sql, args![id, &space, at, agent, ruling, verdict.as_deref(), body])
     }
 
-    /// Notes what people said of a request.
+    /// Records the verdict of a person on a request.
     pub fn settle_request(&mut self, id: &str, verdict: Verdict) -> Result<()> {
         let sql = "UPDATE requests SET verdict = ?2 WHERE id = ?1 AND verdict IS NULL";
         self.exec_about(&[], sql, args![id, verdict.as_str()])

@@ -1,4 +1,4 @@
-//! SQLite: one file, many processes. Every write takes its lock at the start and waits its turn.
+//! SQLite connections: one file, many processes. Every write takes its lock at the start and waits for its turn.
 
 use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, args, check_texts};
 use crate::{Error, Place, Result, draft, schema};
@@ -9,19 +9,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a writer waits for others before it gives up.
+/// The lock timeout of a writer.
 const BUSY_SECONDS_MAX: u64 = 20;
 
-/// The oldest library that keeps what it acknowledged when several connections write.
+/// The oldest library that keeps acknowledged commits when several connections write.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// A WAL longer than this is emptied when nobody else is there.
+/// A WAL longer than this is emptied when no other process uses the file.
 const WAL_BYTES_KEPT: u64 = 400_000;
 
-/// How many prepared statements are kept.
+/// The most prepared statements that a connection caches.
 const STATEMENTS_KEPT: usize = 128;
 
-/// A commit waits until the disk has it.
+/// With this a commit waits for the disk.
 const DURABLE: &str = "PRAGMA synchronous = FULL";
 
 /// Marks a file as ours; `file` and `PRAGMA application_id` show it.
@@ -30,13 +30,13 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"SAYS");
 pub(crate) struct Sqlite {
     conn: Connection,
     place: String,
-    /// The first error of this transaction; what failed once is not committed.
+    /// The first error of this transaction; after a failure it is not committed.
     failed: Option<Error>,
-    /// Whether commits wait for the disk.
+    /// True if commits wait for the disk.
     is_durable: bool,
 }
 
-/// Opens a database that is there.
+/// Opens an existing database.
 pub(crate) fn open(path: &Path) -> Result<Sqlite> {
     refuse_links(path)?;
     if !path.exists() {
@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<Sqlite> {
     Ok(sqlite)
 }
 
-/// Makes a new database, or opens the one that is there.
+/// Creates a new database, or opens the existing one.
 pub(crate) fn create(path: &Path) -> Result<Sqlite> {
     refuse_links(path)?;
     if !path.exists() {
@@ -62,7 +62,7 @@ pub(crate) fn create(path: &Path) -> Result<Sqlite> {
     open(path)
 }
 
-/// Writes all that the database has at one moment into a new file, readable by its owner alone. Others go on
+/// Writes a snapshot of the database into a new file, readable by its owner alone. Other processes continue
 /// meanwhile.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     let taken = || Error::Other(format!("{} is there already", to.display()));
@@ -96,7 +96,7 @@ fn make(draft: &Path) -> Result<()> {
     sqlite.close_whole()
 }
 
-/// A database in memory.
+/// Opens a database in memory.
 pub(crate) fn memory() -> Result<Sqlite> {
     check_version()?;
     let place = Place::Memory.to_string();
@@ -121,18 +121,18 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     // Short-lived processes would otherwise copy the whole WAL back at each exit.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    // A plan that hangs on the values would be made anew for each of them.
+    // A plan that depends on the values would be prepared again for each of them.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.execute_batch(DURABLE)?;
     conn.execute_batch("PRAGMA trusted_schema = OFF")
 }
 
-/// After this long somebody has waited longer than others do, and asks more often than they.
+/// The time after which a waiting process counts as starved, and polls more often than the others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Waits in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
-/// starves a process that many others race with. So do steps that only grow: whoever comes anew asks more
-/// often than whoever has waited, and there is always somebody new.
+/// The busy handler: polls in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
+/// starves a process among many. Steps that only grow starve it, too: a new process polls more often than one that
+/// has waited, and new ones keep coming.
 fn wait_a_turn(tries: i32) -> bool {
     thread_local! {
         static BEGAN: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) };
@@ -140,7 +140,7 @@ fn wait_a_turn(tries: i32) -> bool {
     if tries == 0 {
         BEGAN.set(Some(Instant::now()));
     }
-    // By the clock: on a busy machine each pause is longer than it was meant to be.
+    // Measured by the clock: on a busy machine each sleep is longer than requested.
     let waited = BEGAN.get().map_or(Duration::MAX, |began| began.elapsed());
     let tries = u64::try_from(tries).unwrap_or_default();
     let step = if waited < PATIENCE { tries.min(48) } else { 0 };
@@ -155,7 +155,7 @@ fn check_version() -> Result<()> {
     Ok(())
 }
 
-/// The database and its folder must be themselves: a link could be bent towards another one.
+/// Refuses a database or folder that is a symbolic link: it could be redirected to another database.
 fn refuse_links(path: &Path) -> Result<()> {
     for part in [Some(path), path.parent()].into_iter().flatten() {
         if part.is_symlink() {
@@ -184,7 +184,7 @@ pub(crate) fn failure(error: &rusqlite::Error, place: &str) -> Error {
     }
 }
 
-/// Whether somebody has written the same key; other constraints are ours to keep.
+/// True if the key exists already; other constraints are ours to keep.
 fn is_taken(error: &rusqlite::Error) -> bool {
     use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE};
     let code = error.sqlite_error().map(|e| e.extended_code);
@@ -200,7 +200,8 @@ impl Sqlite {
         })
     }
 
-    /// How sure a commit is of the disk cannot be changed any more once the transaction has begun.
+    /// Begins a write. The durability of a commit cannot be changed once the transaction has begun, so it is set
+    /// here.
     fn begin_write(&mut self, is_durable: bool) -> Result<()> {
         if is_durable != self.is_durable {
             self.batch(if is_durable { DURABLE } else { "PRAGMA synchronous = NORMAL" })?;
@@ -209,7 +210,7 @@ impl Sqlite {
         self.exec("BEGIN IMMEDIATE", &[]).map(drop)
     }
 
-    /// Closes it with everything in the file itself: a WAL would keep the name the file has now.
+    /// Closes the database with all content in the main file: a WAL would keep the name the file has now.
     fn close_whole(self) -> Result<()> {
         let Sqlite { conn, place, .. } = self;
         let closed = conn
@@ -311,7 +312,7 @@ impl Conn for Sqlite {
         match self.failed.take() {
             Some(error) => Err(error),
             None => {
-                // Another process may have brought it up to date since this one opened it.
+                // Another process may have migrated the schema since this one opened it.
                 self.check_schema()?;
                 self.exec("COMMIT", &[]).map(drop)
             }
@@ -323,18 +324,18 @@ impl Conn for Sqlite {
     }
 
     fn rollback(&mut self) {
-        // Some errors have rolled back already; then there is nothing left to undo.
+        // Some errors have rolled back already; then there is nothing to undo.
         let _ = self.exec("ROLLBACK", &[]);
     }
 
-    /// Whoever opens the file alone reads the whole WAL and forgets how much of it is in the database
-    /// already. So a WAL that has grown is emptied whenever nobody else is there; if somebody is, the
-    /// library's own checkpoints do.
+    /// Empties a long WAL when no other process uses the file: the first process to open it reads the whole WAL and
+    /// does not know how much of it is in the database already. While others use it, the library's own checkpoints do
+    /// that.
     fn tidy_up(&mut self) {
         let wal = format!("{}-wal", self.place);
         let is_long = std::fs::metadata(wal).is_ok_and(|wal| wal.len() > WAL_BYTES_KEPT);
         if is_long && self.conn.busy_timeout(Duration::ZERO).is_ok() {
-            // Nothing is lost when it does not work out.
+            // A failure loses nothing.
             let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             let _ = self.conn.busy_handler(Some(wait_a_turn));
         }
@@ -350,7 +351,7 @@ impl Conn for Sqlite {
 mod tests {
     use super::*;
 
-    /// Whatever came before, what is to be kept waits for the disk.
+    /// A durable write waits for the disk, also after a relaxed one.
     #[test]
     fn only_a_note_does_not_wait_for_the_disk() {
         let mut sqlite = memory().unwrap();

@@ -1,4 +1,4 @@
-//! The store: reads, writes, and who is woken by them.
+//! The store: read and write transactions, a connection pool, and notifications of commits.
 
 use crate::breaker::Breaker;
 use crate::explain::Explaining;
@@ -11,15 +11,16 @@ use sayso_core::Timestamp;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// How many connections there are for whoever comes. To open one takes longer than most of what is done on
-/// it, so those who come while all are in use wait until one is given back.
+/// The size of the connection pool. To open a connection takes longer than most of the work done on it, so callers
+/// wait for a free one when all are in use.
 const CONNECTIONS_MAX: usize = 16;
 
-/// The longest one waits for that. Then one more is opened: whoever has it may be waiting for us.
+/// The longest wait for a free connection. After that one more is opened: the holders of the others may be waiting
+/// for this caller.
 const TURN_MAX: Duration = Duration::from_secs(1);
 
-/// A store. A command on the line opens one, does its deed and ends; a server calls
-/// [`Store::with_group_commit`] and shares it among its threads.
+/// A store. A command opens one, does its work and exits; a server calls [`Store::with_group_commit`] and shares it
+/// among its threads.
 pub struct Store {
     place: Place,
     connections: Mutex<Connections>,
@@ -37,13 +38,13 @@ struct Connections {
 }
 
 impl Store {
-    /// Opens what is there. A database without our schema, or with an older one, gets it.
+    /// Opens an existing store. A database without our schema, or with an older one, is migrated.
     pub fn open(place: Place) -> Result<Self> {
         let first = connect(&place)?;
         Ok(Self::with(place, first))
     }
 
-    /// Makes a new store, or opens the one that is there.
+    /// Creates a new store, or opens the existing one.
     pub fn create(place: Place) -> Result<Self> {
         let first: Box<dyn Conn> = match &place {
             Place::Sqlite(path) => Box::new(sqlite::create(path)?),
@@ -59,10 +60,10 @@ impl Store {
         Self { place, connections, given_back, group: None, announcer, ears, breaker }
     }
 
-    /// Gives the store a writer of its own that commits what many threads write in one go. From then on nothing
-    /// waits long for a database that does not answer.
+    /// Adds a writer thread that commits the writes of many threads together. From then on no call waits long for a
+    /// database that does not respond.
     pub fn with_group_commit(mut self) -> Result<Self> {
-        // In memory there is one connection, and nothing to sync that a group could share.
+        // In memory there is one connection, and no sync that a group could share.
         if self.place != Place::Memory {
             let (place, announcer) = (self.place.clone(), self.announcer.clone());
             self.group = Some(Group::start(place, announcer, self.breaker.clone())?);
@@ -71,13 +72,13 @@ impl Store {
         Ok(self)
     }
 
-    /// Whether it has a writer of its own.
+    /// True if it has a writer thread.
     pub fn has_writer(&self) -> bool {
         self.group.is_some()
     }
 
-    /// Makes a small write that changes nothing, on a way of its own and with a limit of its own: whether the store
-    /// takes writes at this moment.
+    /// Probes if the store accepts writes: makes a small write that changes nothing, on a connection of its own and
+    /// with a timeout of its own.
     pub fn probe(&self) -> Result<()> {
         match &self.place {
             Place::Memory => Ok(()),
@@ -100,12 +101,11 @@ impl Store {
         }
     }
 
-    /// Where it is.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Runs `work` on one moment's view of the store.
+    /// Runs `work` on one snapshot of the store.
     pub fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
         self.with_transaction(Intent::Read, |conn| {
             let ending = Ending(conn);
@@ -113,14 +113,14 @@ impl Store {
         })
     }
 
-    /// Runs `work` without a transaction around it: each statement sees a moment of its own. For one
-    /// statement, or for several of which each is right whenever it runs.
+    /// Runs `work` without a transaction: each statement sees its own snapshot. For one statement, or for several
+    /// that are each right at any time.
     pub fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
         self.with_transaction(Intent::Look, |conn| work(&mut Read::new(conn)))
     }
 
-    /// Runs `work` in one transaction: all of it counts, or none. It may run more than once and
-    /// must have no effect but what it writes.
+    /// Runs `work` in one transaction: all of it is committed, or nothing. It may run more than once and must have no
+    /// side effects.
     pub fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -129,7 +129,7 @@ impl Store {
         self.write_foreseen(Foresight::default(), work)
     }
 
-    /// The same, by somebody who knows what it is going to look at.
+    /// Runs `work` in one transaction, with its queries prefetched.
     pub fn write_foreseen<T, F>(&self, foresight: Foresight, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -141,15 +141,15 @@ impl Store {
         }
     }
 
-    /// The same, without waiting for the disk: for what may be lost when the machine loses its power,
-    /// and for nothing else. Others see it at once.
+    /// Runs `work` in one transaction that does not wait for the disk: only for data that may be lost in a power
+    /// failure. Other connections see it at once.
     pub fn note<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
     {
         match &self.group {
-            // It waits together with the others.
+            // It is synced together with the rest of the group.
             Some(group) => group.submit(Foresight::default(), work),
             None => self.write_alone(Intent::Note, Foresight::default(), work),
         }
@@ -171,19 +171,19 @@ impl Store {
         reply.recv().map_err(|_| Error::Other("the write gave no result".into()))?
     }
 
-    /// Something to wait with until one of the topics was written about. Read the row after every
-    /// wake-up and before the first wait: a wake-up carries no truth.
+    /// Returns a watch that waits for a commit about one of the topics. Read the row after every wake-up and before
+    /// the first wait: a wake-up carries no data.
     pub fn watch(&self, topics: &[Topic]) -> Result<Watch> {
         Watch::new(&self.place, topics, &self.announcer.local, &self.ears)
     }
 
-    /// Calls `hears` with what each commit of this store was about, as soon as it counts, until it says that
-    /// it wants to hear no more. It keeps others waiting for as long as it takes.
+    /// Subscribes `hears` to the topics of each commit of this store, from the moment it counts, until it returns
+    /// false. It blocks the writer while it runs.
     pub fn hear(&self, hears: impl Fn(&[Topic]) -> bool + Send + 'static) {
         self.announcer.near.add(Box::new(hears));
     }
 
-    /// Whether the database finds itself in order.
+    /// Runs the integrity check of the database and returns its complaints.
     pub fn check_file(&self) -> Result<Vec<String>> {
         if matches!(self.place, Place::Postgres(_)) {
             return Ok(vec![]);
@@ -195,20 +195,20 @@ impl Store {
         })
     }
 
-    /// What the file system of the database says the time is; none where there is no file of ours, or none can
-    /// be written beside it.
+    /// Returns the time of the file system that holds the database; none without a file, or if no file can be created
+    /// beside it.
     pub fn file_clock(&self) -> Option<Timestamp> {
         let Place::Sqlite(path) = &self.place else { return None };
         let beside = path.with_extension(format!("clock-{}", std::process::id()));
         let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
         let modified = made.and_then(|file| file.metadata()?.modified());
-        // One that stays is as harmless as an empty file can be.
+        // A file that is left behind is empty and harmless.
         let _ = std::fs::remove_file(&beside);
         let since = modified.ok()?.duration_since(UNIX_EPOCH).ok()?;
         i64::try_from(since.as_micros()).ok().map(Timestamp::from_micros)
     }
 
-    /// Refuses a schema that a later version made.
+    /// Refuses a schema of a later version.
     pub fn check_schema(&self) -> Result<()> {
         self.with_transaction(Intent::Read, |conn| {
             let ending = Ending(conn);
@@ -216,8 +216,8 @@ impl Store {
         })
     }
 
-    /// Writes all that is here at one moment into a new file, while others go on. Only what SQLite keeps in a
-    /// file: other databases have ways of their own.
+    /// Writes a snapshot of the store into a new file, while others continue. For SQLite files only: other databases
+    /// have tools of their own.
     pub fn copy_to(&self, file: &std::path::Path) -> Result<()> {
         match &self.place {
             Place::Sqlite(from) => sqlite::copy(from, file),
@@ -227,8 +227,7 @@ impl Store {
         }
     }
 
-    /// How the database goes about what `work` asks for, statement by statement. Nothing of it
-    /// counts. For tests.
+    /// Returns the query plan of each statement of `work`. Nothing is committed. For tests.
     #[doc(hidden)]
     pub fn explain<T>(
         &self,
@@ -242,13 +241,13 @@ impl Store {
         })
     }
 
-    /// Runs `work` on a connection whose transaction has begun, if it takes one; `work` ends it.
+    /// Runs `work` on a connection with a transaction of this kind; `work` ends it.
     fn with_transaction<T>(
         &self,
         intent: Intent,
         work: impl FnOnce(&mut dyn Conn) -> Result<T>,
     ) -> Result<T> {
-        // The one connection of a store in memory *is* the store: everybody waits for it.
+        // The one connection of a store in memory *is* the store, so all callers wait for it.
         if self.place == Place::Memory {
             let mut all = self.all();
             let conn = all.idle.first_mut().ok_or_else(|| Error::Other("no connection".into()))?;
@@ -267,7 +266,7 @@ impl Store {
         outcome
     }
 
-    /// One that is idle, or none when it is our turn to open one.
+    /// Takes an idle connection, or none if the caller is to open one.
     fn take(&self) -> Option<Box<dyn Conn>> {
         let until = Instant::now() + TURN_MAX;
         let mut all = self.all();
@@ -283,20 +282,20 @@ impl Store {
     }
 
     fn all(&self) -> MutexGuard<'_, Connections> {
-        // A panic elsewhere leaves a whole list behind: connections are pushed or popped.
+        // A panic while it is locked leaves the list intact: connections are only pushed or popped.
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The use of one connection, which is given back at its end.
+/// A connection taken from the pool, which is returned at its end.
 struct Turn<'a> {
     store: &'a Store,
     conn: Option<Box<dyn Conn>>,
 }
 
 impl Turn<'_> {
-    /// The connection, with its transaction begun. One that was idle may be gone meanwhile; nothing was asked
-    /// of it yet, so another will do.
+    /// Returns the connection with its transaction begun. An idle one may be lost meanwhile; it has run nothing yet,
+    /// so another is taken.
     fn begun(&mut self, intent: Intent) -> Result<&mut dyn Conn> {
         while let Some(conn) = self.conn.as_mut() {
             let outcome = conn.begin(intent);
@@ -332,7 +331,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Ends a transaction that wrote nothing to keep, also when a panic ends the work in it.
+/// Rolls back a transaction that wrote nothing to keep, also after a panic in the work.
 struct Ending<'a>(&'a mut dyn Conn);
 
 impl Drop for Ending<'_> {
@@ -341,7 +340,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// A connection of a process that many wait for.
+/// Connects with the short timeouts of a server that many callers wait for.
 pub(crate) fn connect_shared(place: &Place) -> Result<Box<dyn Conn>> {
     let mut conn = connect(place)?;
     conn.hurry()?;

@@ -1,5 +1,5 @@
-//! TLS to PostgreSQL: what the address of a database asks for, and how it is kept. Where it asks for TLS there
-//! is no way without it.
+//! TLS to PostgreSQL: `sslmode` and `sslrootcert` of a database URL, and certificate verification. If the URL demands
+//! TLS, there is no fallback to plain text.
 
 use crate::postgres::silent;
 use crate::{Error, Result};
@@ -14,27 +14,26 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How a database is reached.
+/// The connection settings of a database URL.
 pub(crate) struct Way {
     pub(crate) config: Config,
-    /// None where nothing is encrypted.
+    /// None without encryption.
     pub(crate) tls: Option<MakeRustlsConnect>,
 }
 
-/// What an address asks for, in PostgreSQL's words.
+/// The TLS mode of a URL, in PostgreSQL's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// In the clear.
     Plain,
-    /// Encrypted where the server can, and it may be anybody.
+    /// Encryption if the server supports it, without verification of the server.
     Prefer,
-    /// Encrypted, and it may be anybody: on this machine only.
+    /// Encryption without verification of the server: on this machine only.
     Require,
-    /// Encrypted, and the server is who it says, by an authority that is trusted.
+    /// Encryption, and the server's certificate is verified by a trusted authority.
     Verify,
 }
 
-/// Reads an address. The library knows neither `sslmode=verify-full` nor `sslrootcert`.
+/// Parses a URL. The library knows neither `sslmode=verify-full` nor `sslrootcert`.
 pub(crate) fn way(url: &str) -> Result<Way> {
     let (rest, asked, authorities) = taken_out(url);
     let mut config =
@@ -53,7 +52,7 @@ pub(crate) fn way(url: &str) -> Result<Way> {
     Ok(Way { config, tls: tls.map(MakeRustlsConnect::new) })
 }
 
-/// The address without the two parameters that are ours to keep, and what they said.
+/// Returns the URL without the two parameters that we handle, and their values.
 fn taken_out(url: &str) -> (String, Option<String>, Option<String>) {
     let (mut mode, mut authorities) = (None, None);
     let Some((address, parameters)) = url.rsplit_once('?') else {
@@ -76,7 +75,7 @@ fn taken_out(url: &str) -> (String, Option<String>, Option<String>) {
     (format!("{address}?{}", rest.join("&")), mode, authorities)
 }
 
-/// `%2F` as it is written in a URL.
+/// Decodes percent-encoding, such as `%2F`.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut plain, mut at) = (vec![], 0);
@@ -89,8 +88,8 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Beyond this machine, what must be encrypted must be verified, too: else whoever sits in between would do the
-/// encrypting.
+/// Returns the TLS mode. Beyond this machine, required encryption is verified, too: a man in the middle could
+/// otherwise do the encrypting.
 fn mode(asked: Option<&str>, is_here: bool, has_authorities: bool) -> Result<Mode> {
     match asked {
         None if has_authorities => Ok(Mode::Verify),
@@ -105,7 +104,7 @@ fn mode(asked: Option<&str>, is_here: bool, has_authorities: bool) -> Result<Mod
     }
 }
 
-/// Whether all it names is on this machine.
+/// True if all hosts are on this machine.
 fn is_here(config: &Config) -> bool {
     let is_loopback = |name: &str| {
         name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
@@ -124,7 +123,7 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
         .map_err(|e| Error::Other(format!("TLS to PostgreSQL: {e}")))
 }
 
-/// Believes whoever a trusted authority vouches for: those in the file, else the public ones.
+/// Builds a TLS configuration that trusts the authorities in the file, or else the public ones.
 fn somebody(authorities: Option<&str>) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     match authorities {
@@ -144,7 +143,7 @@ fn somebody(authorities: Option<&str>) -> Result<ClientConfig> {
     Ok(builder()?.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Believes anybody. What is sent is hidden from those who only listen.
+/// Builds a TLS configuration that trusts any server. This protects from passive listeners only.
 fn anybody() -> Result<ClientConfig> {
     let verifier = Arc::new(Anybody(crypto::ring::default_provider()));
     let config = builder()?.dangerous().with_custom_certificate_verifier(verifier);
@@ -212,7 +211,7 @@ mod tests {
             ("postgres://a@127.0.0.1/x?sslmode=prefer", Some(Mode::Prefer)),
             ("postgres://a@[::1]/x?sslmode=require", Some(Mode::Require)),
             ("postgres://a@db.example/x?sslmode=require", Some(Mode::Verify)),
-            // One of the hosts is elsewhere, or the name only looks like one of this machine.
+            // One of the hosts is remote, or the name only looks like one of this machine.
             ("postgres://a@localhost,db.example/x?sslmode=require", Some(Mode::Verify)),
             ("postgres://a@localhost/x?sslmode=require&hostaddr=192.0.2.1", Some(Mode::Verify)),
             ("postgres://a@localhost/x?sslmode=require&sslrootcert=/ca.pem", Some(Mode::Verify)),

@@ -1,16 +1,16 @@
-//! The small transaction trait all SQL is written over: two column types, numbered placeholders.
+//! The transaction trait that all SQL is written over: two column types, numbered placeholders.
 
 use crate::foresight::About;
 use crate::{Error, Result};
 
-/// Which SQL is spoken. Branches on it are few, and each says why.
+/// The SQL dialect. Branches on it are few, and each says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// A value handed to a statement.
+/// A value bound to a statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Arg<'a> {
     Null,
@@ -26,8 +26,8 @@ pub(crate) enum Cell {
     Text(String),
 }
 
-/// PostgreSQL takes no NUL in a text, so neither database is given one: what runs on one runs on
-/// the other. Bodies are JSON, where it is spelt out.
+/// Refuses texts with NUL. PostgreSQL accepts none, so neither database gets one: a write that works on one works on
+/// the other. Bodies are JSON, which escapes it.
 pub(crate) fn check_texts(args: &[Arg<'_>]) -> Result<()> {
     if holds_nul(args) {
         return Err(Error::Other("a text holds a NUL character and cannot be kept".into()));
@@ -35,17 +35,16 @@ pub(crate) fn check_texts(args: &[Arg<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a text is among them that no row can have.
+/// True if one of the texts holds a NUL, which no row can have.
 pub(crate) fn holds_nul(args: &[Arg<'_>]) -> bool {
     args.iter().any(|arg| matches!(arg, Arg::Text(text) if text.contains('\0')))
 }
 
-/// A row that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Row(pub(crate) Vec<Cell>);
 
 impl Row {
-    /// The number in a column; a missing one reads as 0.
+    /// Returns the number in a column; 0 if it is missing.
     pub(crate) fn int(&self, column: usize) -> i64 {
         self.maybe_int(column).unwrap_or_default()
     }
@@ -57,7 +56,7 @@ impl Row {
         }
     }
 
-    /// The text in a column; a missing one reads as empty.
+    /// Returns the text in a column; empty if it is missing.
     pub(crate) fn text(&self, column: usize) -> &str {
         self.maybe_text(column).unwrap_or_default()
     }
@@ -70,21 +69,21 @@ impl Row {
     }
 }
 
-/// One connection, inside of a transaction where there is one.
+/// A connection, in a transaction if one has begun.
 pub(crate) trait Tx {
     fn dialect(&self) -> Dialect;
 
-    /// Runs a statement and returns how many rows it touched.
+    /// Runs a statement and returns the number of rows it changed.
     fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64>;
 
-    /// Runs a statement of which nobody needs to know how many rows it touched. It may run, and fail, any
-    /// time before the next one of which somebody does, or the commit.
+    /// Queues a statement whose row count is not needed. It may run, and fail, at any point up to the next statement
+    /// that returns a result, or the commit.
     fn later(&mut self, _about: About<'_>, sql: &str, args: &[Arg<'_>]) -> Result<()> {
         self.exec(sql, args).map(drop)
     }
 
-    /// Asks what a query is going to ask, so that its rows are there by then; `about` names what they are
-    /// about. Where a question has no way to travel, nothing is gained by asking early.
+    /// Prefetches a query, so that its rows are there when it is run; `about` names the streams or keys that
+    /// invalidate it. Without a network round trip prefetching gains nothing, so the default does nothing.
     fn ask_early(&mut self, _about: &[&str], _sql: &str, _args: &[Arg<'_>]) -> Result<()> {
         Ok(())
     }
@@ -100,40 +99,39 @@ pub(crate) trait Tx {
 pub(crate) trait Conn: Tx + Send {
     fn begin(&mut self, intent: Intent) -> Result<()>;
 
-    /// Commits, unless a statement failed: PostgreSQL would then say yes and roll back, SQLite would
-    /// keep the other half. The error comes back even if whoever caused it looked away.
+    /// Commits, unless a statement failed: PostgreSQL would then report success and roll back, SQLite would keep the
+    /// other half. The error is returned even if the caller that caused it ignored it.
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
 
-    /// Lets the database refuse the commit from this moment of its own clock on, in microseconds. What was
-    /// sent may arrive long after its sender stopped waiting.
+    /// Makes the database refuse the commit from this time of its own clock on, in microseconds. A message may arrive
+    /// long after its sender stopped waiting.
     fn commit_before(&mut self, _database_micros: i64) {}
 
-    /// Refuses a schema that a later version made.
+    /// Refuses a schema of a later version.
     fn check_schema(&mut self) -> Result<()>;
 
-    /// Tidies up behind a write of a process that may end any moment.
+    /// Cleans up after a write of a process that may end at any time.
     fn tidy_up(&mut self) {}
 
-    /// From now on many wait for it, and none of them for long.
+    /// Shortens the timeouts, for a server that many callers wait for.
     fn hurry(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether it is worth keeping.
+    /// True if the connection can be used again.
     fn is_alive(&self) -> bool;
 }
 
-/// What a transaction is for. A write takes its lock at the start: one that reads first and writes
-/// later can fail half-way.
+/// The kind of a transaction. A write takes its lock at the start: one that reads first and writes later can fail
+/// half-way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// No transaction: each statement sees the moment it runs at.
+    /// No transaction: each statement has its own snapshot.
     Look,
     Read,
     Write,
-    /// A write that does not wait for the disk. It is there for whoever looks, and may be lost when the
-    /// machine loses its power.
+    /// A write that does not wait for the disk. Other connections see it, and it may be lost in a power failure.
     Note,
 }
 

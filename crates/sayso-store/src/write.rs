@@ -1,4 +1,4 @@
-//! Writing: events, their audit entry, views, deliveries and notices, all in one transaction.
+//! Write transactions: events, their audit entry, views, deliveries and notices, committed together.
 
 use crate::foresight::{About, Foresight};
 use crate::read::Read;
@@ -16,46 +16,43 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-/// A transaction that writes. It reads, too, and sees what it wrote.
+/// A write transaction. It can read, and sees its own writes.
 pub struct Write<'a> {
     pub(crate) read: Read<'a>,
     topics: Vec<Topic>,
-    /// The spaces whose turn it has taken.
+    /// The spaces it has locked.
     turns: BTreeMap<SpaceId, Turn>,
-    /// When the first of those it writes for stops waiting.
+    /// The time at which the first of its callers stops waiting.
     expires: Option<Instant>,
-    /// What the server's clock said, in microseconds, and when that was read here.
+    /// The server's clock, in microseconds, and the local time at which it was read.
     clock: Option<(i64, Instant)>,
 }
 
-/// A space that is locked: nobody else changes what is known of it here.
+/// A locked space: no other transaction changes it.
 struct Turn {
-    /// Where its chain ends.
+    /// The end of its audit chain.
     head: Head,
     has_moved: bool,
     is_deleted: bool,
-    /// When its newest entry was written, where that is what a clock is checked against.
+    /// The time of its newest entry, where clocks are checked against that.
     newest: Option<Timestamp>,
 }
 
-/// An ending on its way to an asker.
+/// The delivery of an answer to an asker.
 #[derive(Debug, Clone)]
 pub struct Delivery<'a> {
-    /// Of which gate.
     pub gate: GateId,
-    /// To whom.
     pub asker: &'a str,
-    /// Where it stands.
     pub state: &'a str,
 }
 
-/// Takes the turn of a space on PostgreSQL, and reads its clock.
+/// Locks a space on PostgreSQL, and reads the server's clock.
 const TURN: &str = "SELECT seq, hash, deleted_at, \
                       CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) \
                     FROM spaces WHERE id = ?1 FOR UPDATE";
 
-/// No write commits later than this behind its turn: whatever becomes of its connection, its outcome stands by
-/// then.
+/// The longest time between a space's lock and the commit. After it, a write whose connection was lost can no longer
+/// be committed.
 const COMMIT_MAX: Duration = Duration::from_secs(60);
 
 impl<'a> Deref for Write<'a> {
@@ -77,22 +74,22 @@ impl<'a> Write<'a> {
         Self { read: Read::new(conn), topics, turns, expires: None, clock: None }
     }
 
-    /// Somebody waits for this write until then. It is not committed later.
+    /// Sets the time at which the caller stops waiting. The write is not committed after it.
     pub fn expires(&mut self, at: Instant) {
         self.expires = Some(self.expires.map_or(at, |earliest| earliest.min(at)));
     }
 
-    /// What the clock of the database's server said when the turn was taken; none where it is this machine's.
+    /// Returns the time of the database server when the space was locked; none where it is this machine's clock.
     pub fn database_clock(&self) -> Option<Timestamp> {
         self.clock.map(|(micros, _)| Timestamp::from_micros(micros))
     }
 
-    /// When the newest entry of a space was written whose turn was taken; none where the server's clock is known.
+    /// Returns the time of the newest entry of a locked space; none where the server's clock is known.
     pub fn newest_entry(&self, space: SpaceId) -> Option<Timestamp> {
         self.turns.get(&space).and_then(|turn| turn.newest)
     }
 
-    /// Refuses what its caller no longer waits for, and lets the server do the same.
+    /// Refuses a write whose caller has stopped waiting, and lets the server do the same.
     fn check_expiry(&mut self) -> Result<()> {
         if self.expires.is_some_and(|at| Instant::now() >= at) {
             return Err(crate::Error::Expired);
@@ -107,8 +104,8 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    /// Writes where the chains end now, announces what was written where the transaction itself does
-    /// it, and says what it was.
+    /// Writes the new ends of the audit chains, sends the NOTIFY where the transaction does that, and returns the
+    /// topics.
     pub(crate) fn close(mut self) -> Result<Vec<Topic>> {
         self.check_expiry()?;
         for (space, Turn { head, has_moved, .. }) in std::mem::take(&mut self.turns) {
@@ -131,13 +128,14 @@ impl<'a> Write<'a> {
         Ok(self.topics)
     }
 
-    /// Asks early what writes are going to look at: their turns first, for what is read counts from there on.
+    /// Prefetches the queries of the writes: first the locks of their spaces, because a read counts only after the
+    /// lock.
     pub(crate) fn foresee<'f>(&mut self, all: impl Iterator<Item = &'f Foresight>) -> Result<()> {
         if self.read.conn.dialect() == Dialect::Sqlite {
             return Ok(());
         }
         let all: Vec<_> = all.collect();
-        // In one order, so that two who take the same turns do not wait for each other.
+        // In a fixed order, so that two transactions that lock the same spaces do not deadlock.
         let spaces: BTreeSet<_> = all.iter().filter_map(|foresight| foresight.space).collect();
         for space in spaces {
             self.read.conn.ask_early(&[], TURN, args![&space.to_string()])?;
@@ -145,22 +143,22 @@ impl<'a> Write<'a> {
         all.iter().try_for_each(|foresight| foresight.ask(&mut self.read))
     }
 
-    /// Writes, now or together with what is written next.
+    /// Queues a statement; it runs at the latest with the commit, and invalidates all prefetched results.
     pub(crate) fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
         self.read.conn.later(About::Anything, sql, args)
     }
 
-    /// The same for what is about these, and about nothing else that is ever asked early: see [`Foresight`].
+    /// Queues a statement that invalidates only the prefetched results about these streams or keys: see
+    /// [`Foresight`].
     pub(crate) fn exec_about(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
         self.read.conn.later(About::These(about), sql, args)
     }
 
-    /// Writes now, and says how many rows that touched.
+    /// Runs a statement at once and returns the number of rows it changed.
     pub(crate) fn count(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
         self.read.conn.exec(sql, args)
     }
 
-    /// Makes a space.
     pub fn add_space(&mut self, id: SpaceId, name: &str, at: Timestamp) -> Result<Space> {
         let head = Head::genesis(id);
         let sql = "INSERT INTO spaces (id, name, created_at, seq, hash) VALUES (?1, ?2, ?3, 0, ?4)";
@@ -177,8 +175,8 @@ impl<'a> Write<'a> {
         self.exec(sql, args![&id.to_string(), at.as_micros()])
     }
 
-    /// Takes the space's turn: from here to the commit nobody else writes in it. Read what a
-    /// decision stands on after this, and the decision cannot be overtaken.
+    /// Locks a space: until the commit no other transaction writes in it. Read the facts of a decision after this,
+    /// and they cannot change before it is committed.
     pub fn lock(&mut self, space: SpaceId) -> Result<Head> {
         if let Some(turn) = self.turns.get(&space) {
             return Ok(turn.head.clone());
@@ -199,7 +197,7 @@ impl<'a> Write<'a> {
         if let Some(micros) = row.maybe_int(3) {
             self.clock = Some((micros, Instant::now()));
         }
-        // What was read of it before counts no more.
+        // A value cached before the lock may be stale.
         self.read.settings = None;
         let newest = row.maybe_int(4).map(Timestamp::from_micros);
         let turn = Turn { head: head.clone(), has_moved: false, is_deleted, newest };
@@ -207,14 +205,14 @@ impl<'a> Write<'a> {
         Ok(head)
     }
 
-    /// Whether a space was deleted, as its turn shows it.
+    /// True if a space was deleted, read under its lock.
     pub fn is_deleted(&mut self, space: SpaceId) -> Result<bool> {
         self.lock(space)?;
         Ok(self.turns.get(&space).is_none_or(|turn| turn.is_deleted))
     }
 
-    /// Appends events and the audit entry that covers them. `events` are `(stream, version, body)`,
-    /// the versions following on what the streams have.
+    /// Appends events and the audit entry that covers them. `events` are `(stream, version, body)`, with versions
+    /// that continue those of the streams.
     pub fn append(&mut self, mut entry: Entry, events: &[(String, u64, String)]) -> Result<u64> {
         let space = entry.space;
         let head = self.lock(space)?;
@@ -254,7 +252,7 @@ impl<'a> Write<'a> {
         self.exec_about(&[&about, &opened.handle], sql, &row.args())
     }
 
-    /// Writes where an ending is on its way to an asker.
+    /// Writes the state of a delivery.
     pub fn put_delivery(
         &mut self,
         space: SpaceId,
@@ -269,7 +267,7 @@ impl<'a> Write<'a> {
         self.exec_about(&[], sql, args![&gate, *asker, &space, *state, at.as_micros()])
     }
 
-    /// Writes the view of a task, and of those whose turn depends on it.
+    /// Writes the view of a task, and updates the tasks whose readiness depends on it.
     pub fn put_task(&mut self, task: &Task, version: u64) -> Result<()> {
         let id = task.id.to_string();
         let before = self.read.task(task.id)?.map(|(row, _)| row.task);
@@ -318,8 +316,8 @@ impl<'a> Write<'a> {
         self.count_blockers("id = ?1", task.id)
     }
 
-    /// Keeps the counts right that decide whether tasks are ready. A task may come after those that
-    /// wait for it or are part of it, as when views are made again from the log.
+    /// Updates the counts that decide if tasks are ready. A task may be written after its dependents or its children,
+    /// as when views are rebuilt from the log.
     fn refresh_neighbours(&mut self, task: &Task, before: Option<&Task>) -> Result<()> {
         let was_over = before.is_some_and(|b| b.status.is_over());
         let turned = before.is_none() || was_over != task.status.is_over();
@@ -364,7 +362,6 @@ impl<'a> Write<'a> {
         self.exec(sql, &ViewCells::of_run(run, version)?.args())
     }
 
-    /// Writes a message.
     pub fn put_message(&mut self, message: &Message) -> Result<()> {
         let sql = "INSERT INTO messages (id, space, handle, recipient, sent_at, read_at, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
@@ -383,7 +380,6 @@ impl<'a> Write<'a> {
         )
     }
 
-    /// Writes a credential.
     pub fn add_token(&mut self, token: &Token) -> Result<()> {
         let sql = "INSERT INTO tokens (id, space, handle, hash, role, name, task, run, launcher, \
                      created_at, expires_at, scopes) \
@@ -410,7 +406,6 @@ impl<'a> Write<'a> {
         )
     }
 
-    /// Revokes a credential.
     pub fn revoke_token(&mut self, id: TokenId, at: Timestamp) -> Result<()> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
         self.exec(sql, args![&id.to_string(), at.as_micros()])
@@ -436,7 +431,7 @@ impl<'a> Write<'a> {
         self.exec(sql, args![&space.to_string(), name, hash])
     }
 
-    /// Remembers that a person unlocked a terminal; a moment in the past locks it.
+    /// Records that a person unlocked a terminal; a time in the past locks it.
     pub fn put_unlock(
         &mut self,
         space: SpaceId,
@@ -449,7 +444,7 @@ impl<'a> Write<'a> {
         self.exec(sql, args![&space.to_string(), name, terminal, until.as_micros()])
     }
 
-    /// A handle nobody has yet: as short as possible, and longer where that is taken.
+    /// Returns an unused handle: as short as possible, and longer if that is taken.
     pub fn free_handle(
         &mut self,
         table: Handles,
@@ -467,23 +462,18 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The views whose rows have handles.
+/// The tables whose rows have handles.
 #[derive(Debug, Clone, Copy)]
 pub enum Handles {
-    /// Gates.
     Gates,
-    /// Tasks.
     Tasks,
-    /// Messages.
     Messages,
-    /// Tokens.
     Tokens,
-    /// Flows.
     Flows,
 }
 
 impl Handles {
-    /// Finds the row with a handle.
+    /// Builds the query for the row with a handle.
     pub(crate) fn find(self) -> String {
         format!("SELECT 1 FROM {} WHERE space = ?1 AND handle = ?2", self.name())
     }

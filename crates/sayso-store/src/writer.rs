@@ -1,5 +1,5 @@
-//! Group commit: what many threads write at once shares one transaction and one sync. What people write goes
-//! ahead of what agents write, in a small group, so that the one who waits does not wait for the many.
+//! Group commit: concurrent writes of many threads share one transaction and one sync. Writes of people go ahead of
+//! those of agents, in a small group, so that a person does not wait for the many.
 
 use crate::breaker::Breaker;
 use crate::foresight::Foresight;
@@ -15,13 +15,13 @@ use std::time::Instant;
 /// The most writes that share a transaction.
 const GROUP_SIZE_MAX: usize = 256;
 
-/// The most that agents' writes share. A person's write that comes waits for one such group.
+/// The most writes of agents in a group. A person's write waits for at most one such group.
 const REST_SIZE_MAX: usize = 24;
 
-/// How many of agents' writes go along with those of people, so that they go on, too.
+/// The most writes of agents that join a group of people's writes, so that agents do not starve.
 const BESIDE_MAX: usize = 4;
 
-/// A write that waits for its turn, and the way back to whoever asked for it.
+/// A queued write, and the channel back to its caller.
 pub(crate) struct Job {
     work: Box<dyn AnyJob>,
     foresight: Foresight,
@@ -47,7 +47,7 @@ impl<T: Send, F: FnMut(&mut Write<'_>) -> Result<T> + Send> AnyJob for TypedJob<
     fn finish(self: Box<Self>, committed: Result<()>) {
         let missing = || Error::Other("the write did not run".into());
         let TypedJob { result, reply, .. } = *self;
-        // Nobody waits any more when the asker is gone; what was committed stays committed.
+        // The caller may be gone; a committed write stays committed.
         let _ = reply.send(committed.and_then(|()| result.ok_or_else(missing)));
     }
 }
@@ -67,9 +67,9 @@ impl Job {
     }
 }
 
-/// Runs the jobs in the transaction that has begun, ends it, and returns what to announce.
+/// Runs the jobs in the open transaction, ends it, and returns the topics to announce.
 pub(crate) fn commit(conn: &mut dyn Conn, jobs: &mut [Job]) -> Result<Vec<Topic>> {
-    // A bug in one write must not take the writer, or a store in memory, from everybody else.
+    // A bug in one write must not take the writer thread, or a store in memory, from all others.
     let ran = catch_unwind(AssertUnwindSafe(|| run(conn, jobs)));
     let panicked = |_| Err(Error::Other("a write ended in a panic; nothing of it counts".into()));
     let outcome = ran.unwrap_or_else(panicked).and_then(|topics| conn.commit().map(|()| topics));
@@ -88,19 +88,19 @@ fn run(conn: &mut dyn Conn, jobs: &mut [Job]) -> Result<Vec<Topic>> {
     write.close()
 }
 
-/// The thread that commits for everybody.
+/// The queue of the writer thread.
 pub(crate) struct Group {
     queue: Sender<Job>,
 }
 
 impl Group {
-    /// Begins to write. Nobody waits here until there is a connection; whoever writes does.
+    /// Starts the writer thread. It connects in the background: only writers wait for the connection.
     pub(crate) fn start(place: Place, announcer: Announcer, breaker: Arc<Breaker>) -> Result<Self> {
         let (queue, jobs) = channel();
         std::thread::Builder::new()
             .name("sayso-writer".into())
             .spawn(move || {
-                // What stands in the way shows when something is to be written.
+                // A failure shows with the first write.
                 let conn = crate::store::connect_shared(&place).ok();
                 Writer { conn, place, announcer, breaker }.serve(&jobs);
             })
@@ -121,17 +121,17 @@ impl Group {
 }
 
 struct Writer {
-    /// None if it was lost, or never there.
+    /// None if it was lost or could not be opened.
     conn: Option<Box<dyn Conn>>,
     place: Place,
     announcer: Announcer,
     breaker: Arc<Breaker>,
 }
 
-/// Writes that wait, in two lines.
+/// Queued writes, in two classes of priority.
 #[derive(Default)]
 struct Lines {
-    /// What people wait for.
+    /// Writes that people wait for.
     ahead: VecDeque<Job>,
     rest: VecDeque<Job>,
 }
@@ -142,7 +142,7 @@ impl Lines {
         line.push_back(job);
     }
 
-    /// The next that share a transaction.
+    /// Takes the next group that shares a transaction.
     fn group(&mut self) -> Vec<Job> {
         let first = self.ahead.len().min(GROUP_SIZE_MAX);
         let most = if first == 0 { REST_SIZE_MAX } else { BESIDE_MAX };
@@ -152,7 +152,7 @@ impl Lines {
 }
 
 impl Writer {
-    /// Ends when the last sender is gone.
+    /// Runs until the last sender is gone.
     fn serve(mut self, queue: &Receiver<Job>) {
         let mut lines = Lines::default();
         loop {
@@ -168,7 +168,7 @@ impl Writer {
         }
     }
 
-    /// Together if possible; one by one if any of them fails, so that nobody pays for another's error.
+    /// Commits the jobs together if possible, and one by one if one fails, so that an error stays with its own job.
     fn commit_group(&mut self, jobs: Vec<Job>) {
         let trial = match self.breaker.begin(Instant::now()) {
             Ok(trial) => trial,
@@ -190,7 +190,7 @@ impl Writer {
             }
             Err(error) => error,
         };
-        // When the connection is gone the group may have counted: whoever asked has to look first.
+        // After a lost connection the group may have been committed: the callers have to check first.
         if jobs.len() == 1 || self.conn.is_none() {
             refuse(jobs, &error);
             return Err(error);
@@ -203,7 +203,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins on this connection, or on a fresh one if it is gone: nothing was asked of it yet.
+    /// Begins on this connection, or on a fresh one if it was lost: it has run nothing yet.
     fn begin(&mut self) -> Result<()> {
         if let Some(conn) = &mut self.conn {
             let outcome = conn.begin(Intent::Write);
@@ -214,7 +214,7 @@ impl Writer {
         self.conn.insert(crate::store::connect_shared(&self.place)?).begin(Intent::Write)
     }
 
-    /// Commits what has begun, and tells whoever waits for what it is about.
+    /// Commits the open transaction and wakes the waiters of its topics.
     fn commit(&mut self, jobs: &mut [Job]) -> Result<()> {
         let lost = || Error::Other("no connection".into());
         let mut conn = self.conn.take().ok_or_else(lost)?;

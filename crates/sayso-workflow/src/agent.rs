@@ -1,5 +1,5 @@
-//! An agent that is installed here, let work for one turn in a phase: Claude Code, Codex, Gemini CLI, opencode, or
-//! any program that reads a prompt.
+//! Runs an installed agent for one turn of a phase: Claude Code, Codex, Gemini CLI, opencode, or any program that
+//! reads a prompt.
 
 use sayso_engine::agents::{self, Adapter, Finished, Live, Said, allowed, signal};
 use serde::{Deserialize, Serialize};
@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a turn may take, unless somebody says otherwise.
+/// The default time limit of a turn.
 const TURN_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// How often it is looked whether the turn is still wanted.
+/// The interval at which the turn is checked for its time limit and for cancellation.
 const LISTEN: Duration = Duration::from_millis(200);
 
-/// How long an agent that is not wanted any more gets to end by itself.
+/// The grace period of an agent that is being stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A turn of an agent that is under way. Dropping it ends the agent with everything it started.
+/// The future of a running agent turn. Dropping it ends the agent with everything it started.
 pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, String>> + Send>>;
 
 /// An agent that is installed on this machine.
@@ -31,22 +31,21 @@ pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, Strin
 /// let coder = Agent::claude_code().variables(std::env::vars()).folder("/srv/shop");
 /// let fix = Phase::new("fix")
 ///     .agent(move |state: State<Ticket>| match (&state.session, state.value()) {
-///         // What it asked was answered: its conversation goes on with that.
+///         // Its question was answered: its conversation continues with the answer.
 ///         (Some(session), Some(answer)) => coder.resume(session, answer),
 ///         _ => coder.turn(format!("Mend this: {}", state.text)),
 ///     })
 ///     .keep(|ticket: &mut Ticket, turned: &Turned| ticket.session = turned.session.clone())
-///     // What it wants to know is asked; otherwise nobody is.
+///     // Its question goes to a person; without one no person is asked.
 ///     .human_if(|_, turned| turned.questions.first().map(Human::text))
 ///     .next_by(["fix", "check"], |_, turned| {
 ///         if turned.questions.is_empty() { "check" } else { "fix" }
 ///     });
 /// ```
 ///
-/// Of the variables it is handed it gets those that its client needs, and no credential of sayso: what it needs a
-/// person for it says at the end of its turn, by signal or in JSON, and it is found in [`Turned::questions`]. For
-/// agents with a task, a worktree and a conversation that is resumed, let a worker do the work (`sayso work`), or
-/// write the workflow in YAML.
+/// Of the variables that it is handed it gets those that its client needs, and no credential of sayso. A question for
+/// people is at the end of its turn, by signal or in JSON, and is found in [`Turned::questions`]. For agents with a
+/// task, a worktree and a conversation that is resumed, use a worker (`sayso work`), or write the workflow in YAML.
 #[derive(Debug, Clone)]
 pub struct Agent {
     agent: agents::Agent,
@@ -56,43 +55,43 @@ pub struct Agent {
     turn_max: Duration,
 }
 
-/// What a turn gave.
+/// The result of an agent's turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turned {
     /// The agent's own final message.
     pub text: String,
-    /// Whether it said by itself that its work is done. Nothing it leaves unsaid does.
+    /// True if the agent reported that its work is done. The absence of a report is not completion.
     pub completed: bool,
-    /// How sure it is, in percent, if it said.
+    /// The agent's confidence in percent, if it stated it.
     pub confidence: Option<u8>,
-    /// What it needs people for, in its words.
+    /// The questions that the agent has for people, in its words.
     pub questions: Vec<String>,
-    /// By what its conversation can be resumed.
+    /// The session id by which its conversation can be resumed.
     pub session: Option<String>,
 }
 
 impl Agent {
-    /// Claude Code, as `claude`.
+    /// Claude Code, started as `claude`.
     pub fn claude_code() -> Self {
         Self::of(Adapter::ClaudeCode)
     }
 
-    /// Codex, as `codex`.
+    /// Codex, started as `codex`.
     pub fn codex() -> Self {
         Self::of(Adapter::Codex)
     }
 
-    /// Gemini CLI, as `gemini`.
+    /// Gemini CLI, started as `gemini`.
     pub fn gemini() -> Self {
         Self::of(Adapter::Gemini)
     }
 
-    /// opencode, as `opencode`.
+    /// opencode, started as `opencode`.
     pub fn opencode() -> Self {
         Self::of(Adapter::Opencode)
     }
 
-    /// Any program that reads what it is told on its standard input and writes text.
+    /// Any program that reads its prompt on its standard input and writes text.
     pub fn command(program: impl Into<String>) -> Self {
         Self::of(Adapter::Command).program(program)
     }
@@ -110,36 +109,37 @@ impl Agent {
         Self { agent, variables: vec![], folder, logs: None, turn_max: TURN_MAX }
     }
 
-    /// The program, where it has another name or is not on the PATH.
+    /// Sets the program, where it has another name or is not on the PATH.
     #[must_use]
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.agent.program = program.into();
         self
     }
 
-    /// More arguments, put where the client takes them.
+    /// Adds arguments, put where the client takes them.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.agent.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// For [`Agent::command`]: the arguments that resume a conversation, `{session}` standing for it.
+    /// Sets, for [`Agent::command`], the arguments that resume a conversation; `{session}` stands for its id.
     #[must_use]
     pub fn resume_args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.agent.resume_args = args.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The model, where the client takes one.
+    /// Sets the model, where the client takes one.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.agent.model = Some(model.into());
         self
     }
 
-    /// The environment to choose from, such as `std::env::vars()`; none unless given. It gets what its client needs
-    /// of it, such as the PATH it is found on. Marks of an outer agent and whatever is sayso's own never pass.
+    /// Sets the environment to choose from, such as `std::env::vars()`; empty by default. The agent gets what its
+    /// client needs of it, such as the PATH it is found on. Marks of an outer agent and variables of sayso never
+    /// pass.
     #[must_use]
     pub fn variables(mut self, all: impl IntoIterator<Item = (String, String)>) -> Self {
         let adapter = self.agent.adapter;
@@ -147,33 +147,33 @@ impl Agent {
         self
     }
 
-    /// Where it works; where the program runs unless given.
+    /// Sets the working folder; by default that of the program.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
         self
     }
 
-    /// Keeps all that it writes in a file for each turn in this folder.
+    /// Keeps the agent's output in this folder, one file for each turn.
     #[must_use]
     pub fn logs(mut self, folder: impl Into<PathBuf>) -> Self {
         self.logs = Some(folder.into());
         self
     }
 
-    /// How long a turn may take: an hour unless given.
+    /// Sets the time limit of a turn: an hour by default.
     #[must_use]
     pub fn at_most(mut self, time: Duration) -> Self {
         self.turn_max = time;
         self
     }
 
-    /// Lets it work in a new conversation until it has ended its turn.
+    /// Runs a turn in a new conversation until the agent has ended it.
     pub fn turn(&self, prompt: impl Into<String>) -> Turning {
         self.turning(prompt.into(), None)
     }
 
-    /// The same in a conversation of before: [`Turned::session`].
+    /// Runs a turn in an earlier conversation: [`Turned::session`].
     pub fn resume(&self, session: impl Into<String>, prompt: impl Into<String>) -> Turning {
         self.turning(prompt.into(), Some(session.into()))
     }
@@ -227,7 +227,7 @@ impl Agent {
         turned(&self.agent.name, finished)
     }
 
-    /// Waits until it has ended, or is not wanted any more.
+    /// Waits until the turn ends, is cancelled or exceeds its time limit.
     fn listen(
         &self,
         mut live: Live,
@@ -247,7 +247,7 @@ impl Agent {
     }
 }
 
-/// Says when nobody wants a turn any more.
+/// Sets the cancellation flag when the future of a turn is dropped.
 #[derive(Default)]
 struct Unwanted(Arc<AtomicBool>);
 
@@ -257,7 +257,7 @@ impl Drop for Unwanted {
     }
 }
 
-/// What an agent that has ended gave. Whatever is not plainly a turn that ended well is a failure.
+/// Reads the result of an agent that has ended. Each end other than a clearly successful turn is a failure.
 fn turned(name: &str, finished: Finished) -> std::result::Result<Turned, String> {
     if let Some(limit) = finished.limited {
         return Err(format!("{name} may do no more for now: {}", limit.text.trim()));
@@ -281,13 +281,13 @@ fn turned(name: &str, finished: Finished) -> std::result::Result<Turned, String>
         Said::Asks(requests) => {
             turned.questions = requests.into_iter().map(|r| r.question).collect()
         }
-        // Whoever speaks by signals and is not understood may have asked: that is not passed over.
+        // An agent that uses signals and is not understood may have asked: that must not be ignored.
         Said::Unclear { why }
             if ["<promise", "\"status\""].iter().any(|mark| text.contains(mark)) =>
         {
             return Err(format!("{name} is not understood: {why}"));
         }
-        // Whoever was not told to speak by signals says what they have to say.
+        // An agent that was not told to use signals has a plain message.
         Said::Unclear { .. } => {}
     }
     Ok(Turned { text, ..turned })

@@ -1,14 +1,14 @@
-//! For programs that are not asynchronous themselves.
+//! Bridges between blocking and asynchronous code: for programs and steps that are not asynchronous.
 
 use crate::plan::{Work, Worked};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-/// How often it is asked whether to leave.
+/// The interval at which `leaves` is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs something to its end, or until `leaves` says to leave it: then there is nothing.
+/// Runs a future to its end, or until `leaves` is true: then the result is none.
 pub fn block_on<T>(
     work: impl Future<Output = T>,
     leaves: &dyn Fn() -> bool,
@@ -24,13 +24,13 @@ pub fn block_on<T>(
             }
         }
     });
-    // What still waits for the disk is not waited for.
+    // Blocking jobs that are still running are not awaited.
     runtime.shutdown_background();
     Ok(done)
 }
 
-/// A step of a [`Crew`](crate::file::Crew) that takes its time without being asynchronous, off the threads that
-/// everything else runs on. The closure of a [`Phase::agent`](crate::Phase::agent) gives a result of its own instead: there
+/// Runs a blocking step of a [`Crew`](crate::file::Crew) on a thread of its own, off the threads of the runtime. The
+/// closure of a [`Phase::agent`](crate::Phase::agent) gives a result of its own instead: there
 /// `tokio::task::spawn_blocking` does the same.
 pub fn blocking(step: impl FnOnce() -> Worked + Send + 'static) -> Work {
     Box::pin(async move {

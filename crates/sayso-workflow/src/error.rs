@@ -1,99 +1,99 @@
-//! What can go wrong on the way.
+//! Errors of running a workflow.
 
 use crate::Mistakes;
 use sayso_core::Code;
 use sayso_core::flow::Flow;
 
-/// The result of anything here.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong. The flow stays as it was, and can be gone on with; only what can never be computed
-/// ([`Error::Uncomputed`]) ends it.
+/// An error of running a workflow. The flow stays as it was and can be resumed; only an expression that can never be
+/// computed ([`Error::Uncomputed`]) ends it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The desk said no, or could not be reached.
+    /// The desk refused the call or could not be reached.
     #[error(transparent)]
     Desk(#[from] sayso_engine::Error),
     /// The workflow has mistakes.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
-    /// An agent did not do its step.
+    /// An agent or command failed its step.
     #[error("flow {flow}, phase {phase:?}: {why}")]
     Step {
-        /// What people call the flow.
+        /// The handle of the flow.
         flow: String,
-        /// Where.
+        /// The phase of the flow.
         phase: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
-    /// Something the workflow says can never be computed: the flow ends as failed.
+    /// An expression of the workflow can never be computed: the flow ends as failed.
     #[error("flow {flow}, phase {phase:?}: {why}")]
     Uncomputed {
-        /// What people call the flow.
+        /// The handle of the flow.
         flow: String,
-        /// Where.
+        /// The phase of the flow.
         phase: String,
-        /// What, where in the file, and why.
+        /// The expression, its place in the file, and the reason.
         why: String,
     },
-    /// A step was stopped before it was done. It is no failure: whoever goes on with the flow begins it anew.
+    /// A step was stopped before it was done. It is no failure: the step begins anew when the flow is resumed.
     #[error("flow {flow}, phase {phase:?}: it was stopped")]
     Stopped {
-        /// What people call the flow.
+        /// The handle of the flow.
         flow: String,
-        /// Where.
+        /// The phase of the flow.
         phase: String,
     },
-    /// A question was refused.
+    /// A question was refused by the desk.
     #[error("flow {flow}, phase {phase:?}: {error}")]
     Asking {
-        /// What people call the flow.
+        /// The handle of the flow.
         flow: String,
-        /// Where.
+        /// The phase of the flow.
         phase: String,
-        /// Why.
+        /// The refusal or failure.
         error: Box<sayso_engine::Error>,
     },
-    /// The workflow cannot say what is next.
+    /// The workflow cannot determine the next phase.
     #[error("flow {flow}, phase {phase:?}: {why}")]
     Lost {
-        /// What people call the flow.
+        /// The handle of the flow.
         flow: String,
-        /// Where.
+        /// The phase of the flow.
         phase: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
-    /// A flow was begun with another version of its workflow.
+    /// A flow was started with another version of its workflow.
     #[error(
         "flow {flow} was begun with version {begun} of {workflow:?}, and this is version {ours}"
     )]
     OtherVersion {
-        /// What people call the flow.
+        /// The handle of the flow.
         flow: String,
-        /// Its workflow.
+        /// The name of its workflow.
         workflow: String,
-        /// The version it began with.
+        /// The version with which it was started.
         begun: String,
-        /// The one there is.
+        /// The version of this program.
         ours: String,
     },
-    /// Something cannot be written down, and so could not be kept.
+    /// A value cannot be serialized, and so could not be stored.
     #[error("{what} cannot be written: {why}")]
     Unwritten {
-        /// What.
+        /// The name of the value.
         what: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
-    /// What asks people did not work.
+    /// A handler failed to ask people.
     #[error("{by} could not ask: {why}")]
     Handler {
-        /// Which.
+        /// The name of the handler.
         by: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
 }
@@ -113,7 +113,7 @@ impl Error {
         Self::Step { flow: name, phase, why: why.into() }
     }
 
-    /// What the desk said, if it was the desk.
+    /// Returns the error of the desk, if it is one.
     pub(crate) fn of_desk(&self) -> Option<&sayso_engine::Error> {
         match self {
             Error::Desk(error) => Some(error),
@@ -129,7 +129,7 @@ impl Error {
         }
     }
 
-    /// Why, for whoever knows which flow and which phase it is about.
+    /// Returns the reason without the flow and the phase, for readers who know these.
     pub(crate) fn why(&self) -> String {
         if let Some(error) = self.of_desk() {
             return match self.hint() {
@@ -151,7 +151,7 @@ impl Error {
         }
     }
 
-    /// The stable number.
+    /// Returns the stable error code.
     pub fn code(&self) -> Code {
         match self {
             Error::Desk(error) => error.code(),
@@ -167,7 +167,7 @@ impl Error {
         }
     }
 
-    /// What to do about it, if there is something to say.
+    /// Returns a hint how to solve it, if there is one.
     pub fn hint(&self) -> Option<String> {
         if let Some(sayso_engine::Error::Refused(refusal)) = self.of_desk() {
             return refusal.hint.clone();

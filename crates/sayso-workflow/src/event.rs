@@ -1,4 +1,4 @@
-//! What happens to a flow, as it happens: read from the log, so that whoever listens late or elsewhere misses
+//! The event stream of a flow: read from the log, so that a listener that starts late or in another process misses
 //! nothing.
 
 use crate::{Inbox, Result, Said};
@@ -9,72 +9,72 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long is waited before the log is looked at again, if nothing wakes us.
+/// The poll interval of the log if no commit wakes us.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Something that happened to a flow.
+/// An event of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event")]
 pub enum Event {
-    /// It began.
+    /// The flow started.
     #[serde(rename = "flow:started")]
     Started {
-        /// In which phase.
+        /// The phase of the question.
         phase: String,
     },
     /// An agent did its step.
     #[serde(rename = "agent:completed")]
     AgentCompleted {
-        /// In which phase.
+        /// The phase of the question.
         phase: String,
-        /// Which piece.
+        /// The index of the item.
         item: u32,
-        /// What it gave.
+        /// The output of the step.
         output: Value,
     },
     /// A person is asked.
     #[serde(rename = "input:requested")]
     InputRequested {
-        /// The name of the question: the gate, or what stands for one.
+        /// The id of the question: the gate, or what stands for one.
         id: String,
-        /// In which phase.
+        /// The phase of the question.
         phase: String,
-        /// About which piece.
+        /// The index of the item it is about.
         item: u32,
-        /// What.
+        /// The text of the question.
         prompt: String,
         /// The names of the options.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
     },
-    /// Something came of it.
+    /// A question ended, with or without an answer.
     #[serde(rename = "input:received")]
     InputReceived {
-        /// The name of the question it is the answer to.
+        /// The id of the question.
         id: String,
-        /// In which phase.
+        /// The phase of the question.
         phase: String,
-        /// What was said.
+        /// The answer or the other end.
         said: Box<Said>,
     },
-    /// It entered another phase.
+    /// The flow entered another phase.
     #[serde(rename = "phase:entered")]
     PhaseEntered {
-        /// Which.
+        /// The name of the phase.
         phase: String,
     },
-    /// It ended.
+    /// The flow ended.
     #[serde(rename = "flow:ended")]
     Ended {
-        /// How.
+        /// The way in which it ended.
         how: How,
-        /// Why, in words.
+        /// The reason, in words.
         note: String,
     },
 }
 
 impl Event {
-    /// Its name.
+    /// Returns the name of the event.
     pub const fn name(&self) -> &'static str {
         match self {
             Event::Started { .. } => "flow:started",
@@ -87,18 +87,18 @@ impl Event {
     }
 }
 
-/// The name of a question of a flow: always the same for the same place in it.
+/// Returns the id of a question of a flow: always the same for the same position and item.
 pub fn question_id(flow: FlowId, position: u32, item: u32) -> GateId {
     crate::inbox::derived(&format!("{flow}\n{position}\n{item}"))
 }
 
-/// The events of a flow, one after the other, from its beginning.
+/// The events of a flow in order, from its beginning.
 pub struct Events {
     inbox: Inbox,
     flow: FlowId,
-    /// How much of the log was read.
+    /// The number of log entries read.
     seen: usize,
-    /// Where that ended.
+    /// The phase and position after them.
     place: (String, u32),
     ready: VecDeque<(Timestamp, Event)>,
     is_over: bool,
@@ -110,7 +110,7 @@ impl Events {
         Self { inbox, flow, seen: 0, place, ready, is_over: false }
     }
 
-    /// The next one, once it has happened; none when the flow is over and all was told.
+    /// Waits for the next event; none when the flow has ended and all events were returned.
     pub async fn next(&mut self) -> Result<Option<(Timestamp, Event)>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -119,7 +119,7 @@ impl Events {
             if self.is_over {
                 return Ok(None);
             }
-            // Listen first, look second: what happens in between wakes, too.
+            // Subscribe first, look second: a commit in between wakes us.
             let woken = self.inbox.when_something_happens().await?;
             self.read().await?;
             if self.ready.is_empty() && !self.is_over {

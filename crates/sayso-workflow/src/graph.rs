@@ -1,5 +1,5 @@
-//! A workflow as a picture: what there is, what leads where, and where a flow stands. As text for a
-//! terminal, as Mermaid, and as SVG. Pure: whoever has a workflow of any sort makes a [`Graph`] of it.
+//! A workflow as a graph: phases, edges, and the present position of a flow. It is drawn as text for a terminal, as
+//! Mermaid, and as SVG. Pure: every kind of workflow can be turned into a [`Graph`].
 
 mod layout;
 mod mermaid;
@@ -11,68 +11,68 @@ use crate::file::{Definition, Phase, Target, Work};
 /// A workflow, as far as a picture shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    /// What it is called.
+    /// The name of the phase.
     pub name: String,
-    /// Its phases; the first is where it begins.
+    /// Its phases; a flow begins with the first.
     pub nodes: Vec<Node>,
-    /// What leads where, in the order in which it is looked at.
+    /// Its edges, in the order in which their conditions are evaluated.
     pub edges: Vec<Edge>,
 }
 
-/// A phase.
+/// A phase as a node of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What it is called.
+    /// The name of the phase.
     pub name: String,
-    /// What is done in it, if anything is.
+    /// The work that is done in it, if any.
     pub does: Option<Does>,
-    /// Whether a person is asked.
+    /// Tells if a person is asked.
     pub asks: Asks,
 }
 
-/// What is done in a phase.
+/// The kind of work of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Does {
-    /// An agent works.
+    /// An agent works on a prompt.
     Agent,
-    /// A command is run, or a program does something.
+    /// A command runs, or a program does something.
     Command,
 }
 
-/// Whether a person is asked.
+/// Tells if a phase asks a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// Never.
+    /// No person is ever asked.
     No,
-    /// Sometimes.
+    /// A condition decides if a person is asked.
     Maybe,
-    /// Always.
+    /// A person is always asked.
     Yes,
 }
 
-/// One way from a phase.
+/// An edge from a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// From which phase.
+    /// The phase from which it leads.
     pub from: String,
-    /// To which; none is the end.
+    /// The phase to which it leads; none is the end.
     pub to: Option<String>,
-    /// When; empty is always, or where nothing else holds.
+    /// The condition; empty for always, or for the remaining cases.
     pub label: String,
 }
 
-/// Where a flow stands.
+/// The present position of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// The phases it has been through.
+    /// The phases that it has left.
     pub done: Vec<String>,
-    /// The phase it is in.
+    /// The phase that it is in.
     pub here: Option<String>,
-    /// Whether it waits there for a person.
+    /// True if it waits there for a person.
     pub waits: bool,
 }
 
-/// How a flow stands to one phase.
+/// The state of one phase within a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
@@ -104,7 +104,7 @@ impl State {
 }
 
 impl Node {
-    /// What happens in it, in words.
+    /// Describes the phase in words.
     pub fn in_words(&self) -> &'static str {
         match (self.does, self.asks) {
             (Some(Does::Agent), Asks::No) => "an agent works",
@@ -121,12 +121,12 @@ impl Node {
 }
 
 impl Graph {
-    /// The ways from a phase.
+    /// Returns the edges from a phase.
     fn from<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Edge> {
         self.edges.iter().filter(move |edge| edge.from == name)
     }
 
-    /// When an edge is gone, in words: what is left over where others have conditions is said so.
+    /// Returns the condition of an edge in words: the remaining case beside conditions is called "otherwise".
     fn label_of<'a>(&'a self, edge: &'a Edge) -> &'a str {
         let is_choice = |edge: &Edge| !matches!(edge.label.as_str(), "" | "no" | "no answer");
         let is_rest = edge.label.is_empty() && self.from(&edge.from).any(is_choice);
@@ -175,7 +175,7 @@ fn edges(phase: &Phase) -> Vec<Edge> {
     next.chain(no).chain(silence).collect()
 }
 
-/// A text in at most so many columns.
+/// Cuts a text to a number of columns.
 fn shorten(text: &str, columns_max: usize) -> String {
     let line = sayso_core::text::harmless_line(text);
     if line.chars().count() <= columns_max {

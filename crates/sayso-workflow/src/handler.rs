@@ -1,7 +1,7 @@
-//! How people are asked: through the inbox, or by a way of the program's own.
+//! Asks people: through the inbox, or by a handler of the program's own.
 //!
-//! Only the inbox is durable, knows who answered and proves it. What a program asks by a way of its own is
-//! written down with the name of that way, so that nobody takes it for more than it is.
+//! Only the inbox is durable, knows who answered and proves it. A question that a program asks by a handler of its
+//! own is recorded with the name of that handler, so that it is not mistaken for more than it is.
 
 use crate::Human;
 use crate::event::question_id;
@@ -15,14 +15,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How people are asked.
+/// The way in which people are asked.
 #[derive(Clone)]
 pub enum HumanInput {
-    /// Through the inbox. The run ends, and whoever goes on with the flow after the answer takes it up.
+    /// Asks through the inbox. The run ends, and a later run after the answer continues the flow.
     Park,
-    /// Through the inbox. The run goes on as soon as there is an answer.
+    /// Asks through the inbox. The run continues as soon as there is an answer.
     Wait,
-    /// By a way of the program's own.
+    /// Asks by a handler of the program's own.
     By(Arc<dyn Handler>),
 }
 
@@ -32,38 +32,39 @@ impl<H: Handler + 'static> From<H> for HumanInput {
     }
 }
 
-/// A question, for whoever asks it: all that the workflow says of it.
+/// A question for a handler: all that the workflow says of it.
 ///
-/// What the inbox does with [`to`](Request::to), [`risk`](Request::risk) and [`within`](Request::within) nobody does here: who
-/// answers, what they prove, whom the policy demands and when it is too late is for the handler to see to.
+/// The inbox enforces [`to`](Request::to), [`risk`](Request::risk) and [`within`](Request::within); here nothing
+/// does: who answers, what they prove, which approvers the policy demands and when it is too late is the
+/// responsibility of the handler.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// Its name: the same question has the same one, however often it is asked.
+    /// Its id: the same question has the same one, each time it is asked.
     pub id: GateId,
-    /// What people call the flow.
+    /// The handle of the flow.
     pub flow: String,
-    /// The workflow it walks through.
+    /// The name of its workflow.
     pub workflow: String,
-    /// What the flow is about.
+    /// The subject of the flow.
     pub about: String,
-    /// The phase it is asked in.
+    /// The phase that asks.
     pub phase: String,
-    /// About which piece.
+    /// The index of the item it is about.
     pub item: u32,
-    /// The question.
+    /// The text of the question.
     pub prompt: String,
-    /// What else the person should know.
+    /// Further context for the person.
     pub context: String,
-    /// What the program itself has seen, by name.
+    /// Facts that the program itself has seen, by name.
     pub facts: Vec<(String, String)>,
-    /// The form of an answer.
+    /// The form of the answer.
     pub shape: Shape,
-    /// Whose answer it takes, where the workflow says so.
+    /// The required approvers, where the workflow names them.
     pub to: Option<Approvers>,
-    /// How bad it would be to be wrong, where the workflow says so.
+    /// The risk of a wrong answer, where the workflow states it.
     pub risk: Option<Risk>,
-    /// How long people have, where the workflow says so.
+    /// The time until the deadline, where the workflow sets one.
     pub within: Option<Duration>,
 }
 
@@ -86,7 +87,7 @@ impl Request {
         }
     }
 
-    /// The names of the options.
+    /// Returns the names of the options.
     pub fn options(&self) -> Vec<&str> {
         match &self.shape {
             Shape::Choice { options, .. } => options.iter().map(|o| o.name.as_str()).collect(),
@@ -94,37 +95,37 @@ impl Request {
         }
     }
 
-    /// Whether an answer fits. One that does not is never made to.
+    /// Checks that an answer fits the form. One that does not is never adapted.
     pub(crate) fn check(&self, answer: &Answer) -> Result<(), String> {
         answer.check(Kind::Decision, &self.shape).map_err(|refusal| refusal.message)
     }
 }
 
-/// What came of asking.
+/// The result of asking.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// An answer.
+    /// The person's answer.
     Answer(Answer),
-    /// Nobody answers now: the flow stays where it is, and the question is asked again when it goes on. The run ends
-    /// with [`Outcome::Waits`](crate::Outcome::Waits) and no question, for there is none in the inbox.
+    /// There is no answer now: the flow stays where it is, and the question is asked again when it continues. The run
+    /// ends with [`Outcome::Waits`](crate::Outcome::Waits) and no question, since there is none in the inbox.
     Later,
 }
 
-/// What asking is under way.
+/// The future of a question.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Told, String>> + Send + 'a>>;
 
 /// A way to ask that is the program's own.
 ///
-/// It does not do what the inbox does: nobody is told, nothing waits when the program ends, no policy is looked at, and sayso
-/// knows neither who answered nor whether they were allowed to. What comes of it stands in the log under its name.
+/// It lacks what the inbox has: no person is notified, nothing waits when the program ends, no policy is applied,
+/// and sayso knows neither who answered nor if they were allowed to. Its result is recorded under its name.
 pub trait Handler: Send + Sync {
-    /// What it is called in the log.
+    /// Returns its name in the log.
     fn name(&self) -> &str;
-    /// Asks.
+    /// Asks a person and returns the future of the answer.
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
 }
 
-/// A way to ask, from a closure.
+/// Makes a handler from a closure.
 pub fn by<F, Fut>(name: impl Into<String>, ask: F) -> HumanInput
 where
     F: Fn(Request) -> Fut + Send + Sync + 'static,
@@ -152,8 +153,8 @@ where
     }
 }
 
-/// Says yes to everything and picks the first option: for tests, and marked as such in the log. A text or a
-/// form it does not make up.
+/// Approves everything and picks the first option: for tests, and marked as such in the log. It makes up no text and
+/// no form.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AutoApprove;
 
@@ -179,11 +180,11 @@ impl Handler for AutoApprove {
     }
 }
 
-/// Asks at the terminal the program runs in. Enter alone says nothing; the end of the input leaves the
-/// question for later. `/reject` and a reason declines, whatever is asked; `/other` and words is an answer beside the
+/// Asks at the terminal in which the program runs. Enter alone is no answer; the end of the input leaves the
+/// question for later. `/reject` and a reason declines each form; `/other` and words is an answer beside the
 /// options, where that is allowed.
 ///
-/// Whoever sits there answers: whom a question is for and how long they have is shown, and not enforced.
+/// The person at the terminal answers: recipients and deadline are shown, and not enforced.
 #[derive(Clone)]
 pub struct Terminal {
     ends: Arc<Mutex<Ends>>,
@@ -201,12 +202,12 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// Standard input, and standard error for the questions.
+    /// Uses standard input, and standard error for the questions.
     pub fn new() -> Self {
         Self::with(std::io::BufReader::new(std::io::stdin()), std::io::stderr())
     }
 
-    /// Other ends.
+    /// Uses another input and output.
     pub fn with(input: impl BufRead + Send + 'static, output: impl Write + Send + 'static) -> Self {
         let ends = Ends { input: Box::new(input), output: Box::new(output) };
         Self { ends: Arc::new(Mutex::new(ends)) }
@@ -273,7 +274,7 @@ impl Ends {
     }
 }
 
-/// What the workflow demands, as far as it says something.
+/// Describes the recipients, risk and deadline that the workflow demands.
 fn conditions(request: &Request) -> Vec<String> {
     let to = request.to.as_ref().map(|to| format!("for {}", harmless_line(&to.in_words())));
     let risk = request.risk.map(|risk| format!("{} risk", risk.as_str()));

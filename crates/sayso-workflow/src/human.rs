@@ -1,4 +1,4 @@
-//! What a person is asked in a phase.
+//! The question of a phase to a person, for workflows in Rust.
 
 use crate::Mistake;
 use sayso_core::approvers::Approvers;
@@ -27,12 +27,12 @@ impl Human {
         Self { prompt, context, shape, facts, to: None, risk: None, within: None }
     }
 
-    /// Yes or no.
+    /// Asks for a yes or a no.
     pub fn approval(prompt: impl Into<String>) -> Self {
         Self::new(prompt, Shape::Verdict)
     }
 
-    /// One of the options.
+    /// Asks for one of the options.
     pub fn choice<S: Into<String>>(
         prompt: impl Into<String>,
         options: impl IntoIterator<Item = S>,
@@ -41,36 +41,36 @@ impl Human {
         Self::new(prompt, Shape::Choice { options, multi: false, other: false })
     }
 
-    /// A text.
+    /// Asks for a free text.
     pub fn text(prompt: impl Into<String>) -> Self {
         Self::new(prompt, Shape::Text)
     }
 
-    /// A form, described by a JSON Schema.
+    /// Asks to fill in a form, described by a JSON Schema.
     pub fn form(prompt: impl Into<String>, schema: Value) -> Self {
         Self::new(prompt, Shape::Form { schema })
     }
 
-    /// A question of this shape, as a workflow file has it.
+    /// Makes a question of this form, as a workflow file has it.
     pub(crate) fn of(prompt: impl Into<String>, shape: Shape) -> Self {
         Self::new(prompt, shape)
     }
 
-    /// What else the person should know, in the program's words.
+    /// Sets further context for the person, in the program's words.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = context.into();
         self
     }
 
-    /// Something the program itself has seen, shown apart from what anybody says.
+    /// Adds a fact that the program itself has seen, shown apart from claims of agents.
     #[must_use]
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.facts.push((name.into(), value.into()));
         self
     }
 
-    /// What picking an option leads to.
+    /// Sets the consequence of picking an option.
     #[must_use]
     pub fn consequence(mut self, option: &str, leads_to: impl Into<String>) -> Self {
         if let Shape::Choice { options, .. } = &mut self.shape
@@ -81,7 +81,7 @@ impl Human {
         self
     }
 
-    /// Picking this option is a no, as rejecting is. Options that read as yes and no need not say so.
+    /// Marks an option as a no, equal to rejecting. Options that read as yes and no need not be marked.
     #[must_use]
     pub fn declines(mut self, option: &str) -> Self {
         if let Shape::Choice { options, .. } = &mut self.shape
@@ -92,7 +92,7 @@ impl Human {
         self
     }
 
-    /// A text of one's own is an answer, too.
+    /// Allows free text beside the options.
     #[must_use]
     pub fn or_other(mut self) -> Self {
         if let Shape::Choice { other, .. } = &mut self.shape {
@@ -101,7 +101,7 @@ impl Human {
         self
     }
 
-    /// More than one option may be picked.
+    /// Allows to pick more than one option.
     #[must_use]
     pub fn or_several(mut self) -> Self {
         if let Shape::Choice { multi, .. } = &mut self.shape {
@@ -110,29 +110,29 @@ impl Human {
         self
     }
 
-    /// Whose answer it takes. The inbox sees to it; a way of the program's own is only told.
+    /// Sets the required approvers. The inbox enforces them; a handler of the program's own is only told.
     #[must_use]
     pub fn to(mut self, approvers: Approvers) -> Self {
         self.to = Some(approvers);
         self
     }
 
-    /// How bad it would be to be wrong.
+    /// Sets the risk of a wrong answer.
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = Some(risk);
         self
     }
 
-    /// How long people have. After that the question ends without an answer. The inbox sees to it; a way of the
-    /// program's own is only told.
+    /// Sets the time until the deadline, at which the question ends without an answer. The inbox enforces it; a
+    /// handler of the program's own is only told.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.within = Some(time);
         self
     }
 
-    /// What is wrong with it, if something is.
+    /// Returns the mistake in the question, if there is one.
     pub(crate) fn mistake(&self, phase: &str) -> Option<Mistake> {
         let Shape::Choice { options, .. } = &self.shape else { return None };
         if options.is_empty() {
@@ -143,10 +143,10 @@ impl Human {
         Some(Mistake::SameOption { phase: phase.into(), option: same.name.clone() })
     }
 
-    /// The question as the desk takes it.
+    /// Builds the gate of the question for the desk.
     pub(crate) fn ask(&self, id: GateId, task: Option<TaskId>) -> Ask {
         let kind = match self.shape {
-            // The verdict is on the phase: it goes on, or is done again.
+            // The verdict is on the phase: it continues, or is done again.
             Shape::Verdict => Kind::Checkpoint,
             Shape::Text | Shape::Choice { .. } | Shape::Form { .. } => Kind::Decision,
         };
@@ -174,7 +174,7 @@ impl Human {
     }
 }
 
-/// The names of the options of a question.
+/// Returns the names of the options of a question.
 pub fn options(shape: &Shape) -> Vec<String> {
     match shape {
         Shape::Choice { options, .. } => options.iter().map(|o| o.name.clone()).collect(),

@@ -1,7 +1,7 @@
-//! Where a program asks: a space, and the name it asks under.
+//! The inbox: a space, and the name under which a program asks there.
 //!
-//! A program asks under a *key* of its own. The key names the question, or the flow: when the program is
-//! killed and started again, the same key finds the same one.
+//! A program asks under a *key* of its own (an idempotency key). The key names the question, or the flow: when the
+//! program is killed and started again, the same key finds the same one.
 
 use crate::handler::HumanInput;
 use crate::plan::Plan;
@@ -24,19 +24,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// For how long a flow is held without a word.
+/// The lease of a flow.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// How many flows are looked at at a time.
+/// The page size for reading ready flows.
 const READY_AT_A_TIME: usize = 100;
 
-/// A space, and the name this program asks under. Clones share it.
+/// A space, and the name under which this program asks. Clones share it.
 #[derive(Clone)]
 pub struct Inbox {
     desk: Desk,
     asker: Actor,
     holder: Holder,
-    /// Where the commands of flows run that are led here, and whether flows are taken over from their home.
+    /// The place at which the commands of flows run, and the permission to take flows over from another place.
     place: Option<FlowPlace>,
     adopts: bool,
     waits: Arc<Mutex<Option<Waits>>>,
@@ -53,7 +53,7 @@ impl Inbox {
         Self::at(Place::Postgres(url.into()), space, program)
     }
 
-    /// A space of its own that is gone with the program, for tests.
+    /// Creates a space of its own in memory that ends with the program, for tests.
     pub fn in_memory(program: &str) -> Result<Self> {
         let maker =
             Actor::new(Role::Service, program, Proof::None, sayso_core::Level::S0, Door::Workflow);
@@ -61,41 +61,41 @@ impl Inbox {
         Ok(Self::with(desk, program))
     }
 
-    /// Opens a space wherever it is kept.
+    /// Opens a space at any store location.
     pub fn at(place: Place, space: &str, program: &str) -> Result<Self> {
         Ok(Self::with(Desk::open_shared(place, space, World::real())?, program))
     }
 
-    /// Asks through a desk that is open already, here or behind a server.
+    /// Asks through a desk that is open already, local or on a server.
     pub fn with(desk: Desk, program: &str) -> Self {
         let asker = Actor::new(Role::Service, program, Proof::None, desk.level(), Door::Workflow);
         Self::with_actor(desk, asker)
     }
 
-    /// The same, for somebody whose credential was looked at.
+    /// Asks through a desk as an actor whose credential was checked.
     pub fn with_actor(desk: Desk, asker: Actor) -> Self {
         let holder = worker::holder(Path::new(""));
         Self { desk, asker, holder, place: None, adopts: false, waits: Arc::default() }
     }
 
-    /// The same, where flows through workflow files run their commands at this place.
+    /// Sets the place at which flows through workflow files run their commands.
     #[must_use]
     pub fn at_place(self, place: FlowPlace) -> Self {
         Self { place: Some(place), ..self }
     }
 
-    /// The same, which takes flows over from where they went on before.
+    /// Allows to take flows over from the place at which they ran before.
     #[must_use]
     pub fn adopting(self, adopts: bool) -> Self {
         Self { adopts, ..self }
     }
 
-    /// Where the commands of flows run that are led here.
+    /// Returns the place at which the commands of flows run.
     pub(crate) fn place(&self) -> Option<FlowPlace> {
         self.place.clone()
     }
 
-    /// Begins a flow, or finds the one that was begun under this key. The same key with another state is refused: a
+    /// Starts a flow, or finds the one that was started under this key. The same key with another state is refused: a
     /// key means one flow of a workflow. In another workflow the same key is another flow.
     pub async fn begin<S>(&self, workflow: &Workflow<S>, key: &str, state: S) -> Result<Flow<S>>
     where
@@ -110,8 +110,8 @@ impl Inbox {
         Ok(Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle })
     }
 
-    /// Begins a flow and goes on with it as far as it goes: [`Inbox::begin`] and [`Flow::run`], with a write
-    /// less. Nobody else takes it in between.
+    /// Starts a flow and runs it as far as possible: [`Inbox::begin`] and [`Flow::run`], with one write less. No
+    /// other process can take it in between.
     pub async fn run<S>(
         &self,
         workflow: &Workflow<S>,
@@ -156,7 +156,7 @@ impl Inbox {
         })
     }
 
-    /// The right to go on with a flow that nobody holds, or that was held by somebody who is dead.
+    /// Returns the claim on a flow that is not held, or whose holder is dead.
     pub(crate) fn claim(&self, before: Option<&flow::Flow>) -> Claim {
         let holder = self.holder();
         let is_gone = |flow: &&flow::Flow| {
@@ -166,32 +166,32 @@ impl Inbox {
         Claim::Take { holder, until: self.lease(), dead, place: self.place(), adopts: self.adopts }
     }
 
-    /// Until when we hold a flow without another word.
+    /// Returns the end of a lease that begins now.
     pub(crate) fn lease(&self) -> Timestamp {
         let micros = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
         self.now().plus_micros(micros)
     }
 
-    /// A flow that was begun earlier.
+    /// Returns a flow that was started earlier.
     pub fn flow<S>(&self, workflow: &Workflow<S>, id: FlowId) -> Flow<S> {
         let handle = id.to_string();
         Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle }
     }
 
-    /// Flows of a workflow that could go on, oldest first: what they waited for was answered, or whoever went on
-    /// with them is not heard of any more. One whose step failed is not among them, so that a program that asks
-    /// for these again and again does not repeat it again and again: see [`Inbox::stuck`].
+    /// Returns flows of a workflow that can continue, oldest first: their questions were answered, or their holder's
+    /// lease ran out. A flow whose step failed is not among them, so that a program that polls these does not repeat
+    /// it again and again: see [`Inbox::stuck`].
     pub async fn ready<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
         self.free(workflow, false).await
     }
 
-    /// Flows of a workflow that did not go on when somebody last tried, oldest first. Running one tries its step
-    /// again.
+    /// Returns flows of a workflow that could not continue at the last attempt, oldest first. Running one tries its
+    /// step again.
     pub async fn stuck<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
         self.free(workflow, true).await
     }
 
-    /// At most so many flows that nobody holds; those that are held stand in no other's way.
+    /// Returns a page of flows that are not held; held ones are skipped and do not count.
     async fn free<S>(&self, workflow: &Workflow<S>, stuck: bool) -> Result<Vec<Flow<S>>> {
         let (name, mut after, mut free) = (workflow.name().to_owned(), None, vec![]);
         loop {
@@ -214,18 +214,18 @@ impl Inbox {
         Ok(free.into_iter().map(flow).collect())
     }
 
-    /// What happens to a flow, from its beginning.
+    /// Returns the events of a flow, from its beginning.
     pub fn events(&self, flow: FlowId) -> Events {
         Events::new(self.clone(), flow)
     }
 
-    /// The id a key stands for: always the same for the same workflow and space.
+    /// Returns the flow id of a key: always the same for the same workflow and space.
     pub fn flow_id(&self, workflow: &str, key: &str) -> FlowId {
         let name = format!("flow\n{}\n{workflow}\n{key}", self.desk.space());
         FlowId::mint(Timestamp::from_micros(0), chance(&name))
     }
 
-    /// Does something at the desk, which may take its time, off the threads that everything else runs on.
+    /// Runs a blocking call of the desk on a thread of its own, off the threads of the runtime.
     pub(crate) async fn on_desk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Desk, &Actor) -> sayso_engine::Result<T> + Send + 'static,
@@ -238,7 +238,7 @@ impl Inbox {
         }
     }
 
-    /// Ends when something has happened to a gate. Listen first, look second.
+    /// Returns a future that ends when a gate changes. Subscribe first, look second.
     pub(crate) async fn when_it_moves(&self, gate: GateId) -> Result<Woken> {
         let (wake, woken) = oneshot::channel();
         let ring = move || wake.send(()).unwrap_or_default();
@@ -246,7 +246,7 @@ impl Inbox {
         Ok(Woken { woken, _listening: listening })
     }
 
-    /// The same for whatever happens in the space.
+    /// Returns a future that ends at the next change in the space.
     pub(crate) async fn when_something_happens(&self) -> Result<Woken> {
         let (wake, woken) = oneshot::channel();
         let ring = move || wake.send(()).unwrap_or_default();
@@ -272,7 +272,7 @@ impl Inbox {
         self.desk.now()
     }
 
-    /// Asks, or finds what was asked under this key before. The same key with another question is
+    /// Asks, or finds the question that was asked under this key before. The same key with another question is
     /// refused: a key means one question.
     pub fn ask(&self, key: &str, question: Question) -> Result<Pending<'_>> {
         let card = Card {
@@ -286,14 +286,14 @@ impl Inbox {
         Ok(Pending { inbox: self, gate })
     }
 
-    /// The id a key stands for: always the same for the same program and space.
+    /// Returns the gate id of a key: always the same for the same program and space.
     fn id_of(&self, key: &str) -> GateId {
         derived(&format!("{}\n{}\n{key}", self.desk.space(), self.asker.name))
     }
 }
 
-/// A flow that was just begun or, where one was begun under its id with another version of the workflow, that
-/// one: whether ours goes on with it is for whoever goes on to say.
+/// Returns the flow that was just started or, where one with another version of the workflow exists under its id,
+/// that one: the version check follows when it is run.
 fn or_as_it_began(
     desk: &Desk,
     new: &NewFlow,
@@ -305,8 +305,7 @@ fn or_as_it_began(
     })
 }
 
-/// An id that is made from a name, and so is always the same. Its time only orders ids; one that is derived
-/// belongs to no moment.
+/// Derives an id from a name, always the same. Its time only orders ids; a derived id belongs to no moment.
 pub(crate) fn derived(name: &str) -> GateId {
     GateId::mint(Timestamp::from_micros(0), chance(name))
 }
@@ -316,7 +315,7 @@ fn chance(name: &str) -> u128 {
     u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default()
 }
 
-/// Ends when somebody rang.
+/// A future that ends at the next wake-up.
 pub(crate) struct Woken {
     woken: oneshot::Receiver<()>,
     _listening: Listening,
@@ -332,7 +331,7 @@ impl Future for Woken {
     }
 }
 
-/// One walk through a workflow.
+/// One durable execution of a workflow.
 pub struct Flow<S> {
     inbox: Inbox,
     workflow: Workflow<S>,
@@ -340,35 +339,35 @@ pub struct Flow<S> {
     handle: String,
 }
 
-/// How far a flow came.
+/// The state in which a run of a flow ended.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "it is looked at once, by whoever ran the flow")]
 #[non_exhaustive]
 pub enum Outcome<S> {
-    /// To its end.
+    /// The flow is complete.
     Done(State<S>),
-    /// A person said no, and the workflow has no way on from there.
+    /// A person said no, and the workflow has no branch for that.
     Rejected(String),
-    /// Something went wrong that the workflow has no way on from.
+    /// A failure that the workflow has no branch for.
     Failed(String),
-    /// Somebody took it back.
+    /// The flow was cancelled.
     Cancelled(String),
-    /// It waits for people: what they were asked in the inbox. The program may end. The list is empty where the
-    /// program asks by a way of its own and that said [`Told::Later`](crate::Told::Later): running the flow asks again.
+    /// It waits for people: the questions in the inbox. The program may end. The list is empty where the program asks
+    /// by a handler of its own and that returned [`Told::Later`](crate::Told::Later): running the flow asks again.
     Waits(Vec<Waiting>),
-    /// Another process goes on with it.
+    /// Another process runs the flow.
     Elsewhere,
 }
 
-/// A question a flow waits for.
+/// A question that a flow waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// The gate.
+    /// The id of the gate.
     pub gate: GateId,
-    /// What people call it.
+    /// The handle of the gate.
     pub handle: String,
-    /// What is asked.
+    /// The text of the question.
     pub prompt: String,
 }
 
@@ -376,17 +375,17 @@ impl<S> Flow<S>
 where
     S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
-    /// Its id.
+    /// Returns the id of the flow.
     pub fn id(&self) -> FlowId {
         self.id
     }
 
-    /// What people call it.
+    /// Returns the handle of the flow.
     pub fn handle(&self) -> &str {
         &self.handle
     }
 
-    /// Goes on as far as it goes. After a crash, run it again.
+    /// Runs the flow as far as possible. After a crash, run it again.
     pub async fn run(&self, input: impl Into<HumanInput>) -> Result<Outcome<S>> {
         self.walk(&input.into(), None).await
     }
@@ -411,14 +410,14 @@ where
         }
     }
 
-    /// Takes it back; what it asked is withdrawn.
+    /// Cancels the flow; its open gates are withdrawn.
     pub async fn cancel(&self, reason: &str) -> Result<()> {
         let (id, reason) = (self.id, reason.to_owned());
         self.inbox.on_desk(move |desk, asker| desk.cancel_flow(asker, id, &reason)).await?;
         Ok(())
     }
 
-    /// What happens to it, from its beginning.
+    /// Returns its events, from its beginning.
     pub fn events(&self) -> Events {
         self.inbox.events(self.id)
     }
@@ -438,7 +437,7 @@ where
     }
 }
 
-/// What a person is asked.
+/// A question that is asked outside of a flow.
 #[derive(Debug, Clone)]
 pub struct Question {
     kind: Kind,
@@ -472,14 +471,14 @@ impl Question {
         Self::new(Kind::Decision, text, Shape::Choice { options, multi: false, other: false })
     }
 
-    /// What else the person should know.
+    /// Sets further context for the person.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = context.into();
         self
     }
 
-    /// The task that waits for the answer.
+    /// Sets the task that waits for the answer.
     #[must_use]
     pub fn on_task(mut self, task: TaskId) -> Self {
         self.task = Some(task);
@@ -493,29 +492,29 @@ pub struct Pending<'a> {
     gate: Gate,
 }
 
-/// What came of a question. No answer is never an empty answer.
+/// The reply to a question. A missing answer is never an empty answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A person said yes.
+    /// A person approved, with this text.
     Approved(String),
     /// A person picked, wrote or filled in this.
     Answered(String),
-    /// A person said no, and why.
+    /// A person rejected, with this reason.
     Rejected(String),
-    /// It was withdrawn, expired or replaced.
+    /// The question was withdrawn, expired or replaced.
     Unanswered(String),
-    /// Nobody has answered yet; the question stays open.
+    /// There is no answer yet; the question stays open.
     Pending,
 }
 
 impl Pending<'_> {
-    /// What people call the question.
+    /// Returns the handle of the gate.
     pub fn handle(&self) -> &str {
         self.gate.handle()
     }
 
-    /// Waits for the answer, at most for `timeout`. The process may die meanwhile: asking again
-    /// under the same key goes on from here.
+    /// Waits for the answer, at most for `timeout`. The process may die meanwhile: asking again under the same key
+    /// continues from here.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<Reply> {
         let Inbox { desk, asker, .. } = self.inbox;
         match desk.wait(self.gate.opened.id, timeout)? {
@@ -539,7 +538,7 @@ fn reply(gate: &Gate) -> Reply {
     }
 }
 
-/// Why it is a no: the reason, or else the option that was picked.
+/// Returns the reason of a no, or else the option that was picked.
 fn why(answer: &Answer) -> String {
     match (&answer.reason, answer.content.is_empty()) {
         (Some(reason), _) => reason.clone(),

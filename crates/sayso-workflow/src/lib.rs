@@ -1,9 +1,9 @@
 //! Durable workflows that run agents and ask people, for programs written in Rust.
 //!
-//! A [`Workflow`] is a list of phases. In a phase an agent may work (any async closure), a person may be
-//! asked, and what came of both says which phase is next. A *flow* is one walk through a workflow. What a
-//! finished step gave is written down before the next begins: a program that is killed goes on where it
-//! was. No step that is done is done again, and no question is asked twice.
+//! A [`Workflow`] is a list of phases. In a phase an agent may work (any async closure), a person may be asked, and
+//! the results of both determine the next phase. A *flow* is one durable execution of a workflow. The output of a
+//! finished step is recorded before the next begins: a program that is killed continues where it was. No finished
+//! step is done again, and no question is asked twice.
 //!
 //! ```no_run
 //! use sayso_workflow::{Human, HumanInput, Inbox, Outcome, Phase, State, Workflow};
@@ -39,18 +39,21 @@
 //! # }
 //! ```
 //!
-//! # What it runs on
+//! # Runtime
 //! Everything asynchronous here needs a [tokio](https://docs.rs/tokio) runtime with its timers (`enable_all`, or
 //! `#[tokio::main]`). [`block_on`] brings one for programs that have none.
 //!
-//! # What never happens
-//! - A no goes nowhere by accident. It ends the flow as rejected, unless the phase says where it leads:
+//! # Guarantees
+//! - A no never continues by accident. It ends the flow as rejected, unless the phase has a rule for it:
 //!   by [`Phase::on_reject`], or because [`Phase::next_by`] looks at it.
-//! - A yes counts in the phase that asked: one that may ask and asked nobody was not approved by anybody.
-//! - No answer is not an answer: a question that expired or was taken back leads to
+//! - A yes counts in the phase that asked: a phase that may ask and asked no question is not approved.
+//! - No answer is not an answer: a question that expired or was withdrawn leads to
 //!   [`Phase::on_silence`], or the flow fails.
-//! - A flow goes on with the version of the workflow it began with, or with one that says it
-//!   [goes on](Workflow::goes_on_from) with that version. Anything else is refused, and the flow stays as it is.
+//! - A flow continues with the version of the workflow it began with, or with one that
+//!   [declares](Builder::goes_on_from) that it is compatible with that version. Any other version is refused, and
+//!   the flow stays as it is.
+
+#![warn(missing_docs)]
 
 mod agent;
 mod error;
@@ -83,7 +86,7 @@ pub use state::{Said, State};
 pub use walk::Walked;
 pub use workflow::{Builder, Workflow};
 
-// What stands in signatures above, so that a program names one crate.
+// Re-exports of the types in the signatures above, so that a program needs one crate.
 pub use sayso_core::approvers::Approvers;
 pub use sayso_core::flow::{Flow as FlowRecord, How};
 pub use sayso_core::{

@@ -1,38 +1,38 @@
-//! What is wrong with a workflow, found when it is built.
+//! Mistakes in a workflow, found when it is built.
 
 use std::fmt;
 
-/// All that is wrong with a workflow.
+/// All mistakes in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes {
-    /// Which workflow.
+    /// The name of the workflow.
     pub workflow: String,
-    /// What is wrong.
+    /// The mistakes, in order of phases.
     pub mistakes: Vec<Mistake>,
 }
 
-/// Something that is wrong with a workflow.
+/// A mistake in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mistake {
-    /// There is nothing to walk through.
+    /// The workflow has no phases.
     #[error("it has no phases")]
     NoPhases,
     /// Two phases have one name.
     #[error("two phases are called {0:?}")]
     Twice(String),
-    /// A name that cannot be one.
+    /// A name that cannot be used.
     #[error("{0:?} is no name: write a few words, without line breaks")]
     BadName(String),
     /// A phase in which nothing happens.
     #[error("phase {0:?} does nothing: give it an agent, or a question")]
     Empty(String),
-    /// A way to a phase that is not there.
+    /// A branch to a phase that does not exist.
     #[error("phase {from:?} leads to {to:?}, which is not there")]
     Unknown {
-        /// From where.
+        /// The phase with the branch.
         from: String,
-        /// To where.
+        /// The name that does not exist.
         to: String,
     },
     /// A phase that leads nowhere and is not the end.
@@ -41,23 +41,23 @@ pub enum Mistake {
     /// A phase from which no end can be reached.
     #[error("from phase {0:?} no end can be reached")]
     NoEnd(String),
-    /// A phase nobody comes to.
+    /// A phase that cannot be reached.
     #[error("nothing leads to phase {0:?}")]
     Unreached(String),
-    /// Pieces are asked about, and there are none.
+    /// A phase asks about each item, and has none.
     #[error(
         "phase {0:?} asks about each piece, and its agent does not work piece by piece: say .agent_for_each(…)"
     )]
     NoPieces(String),
-    /// A choice between nothing.
+    /// A choice without options.
     #[error("phase {0:?} asks to choose and has no options")]
     NoOptions(String),
-    /// Two options of one name.
+    /// Two options have one name.
     #[error("phase {phase:?} has the option {option:?} twice")]
     SameOption {
-        /// Where.
+        /// The name of the phase.
         phase: String,
-        /// Which.
+        /// The name of the option.
         option: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A phase: an agent may work, a person may be asked, and it leads on or ends.
+//! A phase of a workflow in Rust: an agent may work, a person may be asked, and it leads to the next phase or ends.
 
 use crate::{Error, Human, Mistake, Result, Said, State};
 use sayso_core::flow::Flow;
@@ -21,25 +21,25 @@ type Ask<S> = Arc<dyn Fn(&State<S>, &Outputs) -> Result<Vec<(u32, Human)>> + Sen
 type Hear<S> = Arc<dyn Fn(&mut S, &Said) + Send + Sync>;
 type Route<S> = Arc<dyn Fn(&State<S>, &Outputs) -> Result<String> + Send + Sync>;
 
-/// One phase of a workflow over a state `S`, whose agent gives an `O`.
+/// One phase of a workflow over a state `S`, whose agent returns an `O`.
 ///
-/// `O` is `()` where no agent works, and a `Vec` where it works piece by piece.
+/// `O` is `()` where no agent works, and a `Vec` where it works item by item.
 pub struct Phase<S, O = ()> {
     pub(crate) body: Body<S>,
     output: PhantomData<fn() -> O>,
 }
 
-/// The same, whatever its agent gives.
+/// A phase without the type of its agent's output.
 pub(crate) struct Body<S> {
     pub(crate) name: String,
     pub(crate) agent: Option<Agent<S>>,
-    /// How many pieces there are; none where there is one.
+    /// The number of items; none where the step is done once.
     pub(crate) items: Option<Items<S>>,
     pub(crate) at_once: usize,
     pub(crate) retries: u32,
     pub(crate) keep: Option<Keep<S>>,
     pub(crate) ask: Option<Ask<S>>,
-    /// Whether each piece is asked about by itself.
+    /// True if each item has a question of its own.
     pub(crate) asks_each: bool,
     /// The question, where it is always the same.
     pub(crate) fixed: Option<Human>,
@@ -49,20 +49,19 @@ pub(crate) struct Body<S> {
     pub(crate) on_silence: Option<String>,
 }
 
-/// Where a phase leads.
+/// The targets of a phase.
 pub(crate) enum Next<S> {
-    /// Nobody has said.
     Unsaid,
     /// It ends the flow.
     End,
-    /// Always there.
+    /// Always to this phase.
     To(String),
-    /// To one of these.
+    /// To one of these phases.
     By(Vec<String>, Route<S>),
 }
 
 impl<S> Body<S> {
-    /// Everywhere it may lead.
+    /// Returns all phases that it may lead to.
     pub(crate) fn targets(&self) -> Vec<&str> {
         let next: Vec<&str> = match &self.next {
             Next::Unsaid | Next::End => vec![],
@@ -93,7 +92,7 @@ impl<S> Body<S> {
     }
 }
 
-/// What the agent's work in a phase gave, piece by piece.
+/// The outputs of the agent's work in a phase, by item.
 pub(crate) struct Outputs<'a> {
     flow: &'a Flow,
     is_many: bool,
@@ -104,7 +103,7 @@ impl<'a> Outputs<'a> {
         Self { flow, is_many }
     }
 
-    /// All of it, as whoever wrote the phase knows it.
+    /// Reads all outputs as the type that the phase declares.
     fn read<O: DeserializeOwned>(&self) -> Result<O> {
         let outputs = &self.flow.outputs;
         let value = match self.is_many {
@@ -120,7 +119,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Reads what was written down earlier. What has another form now belongs to another version.
+/// Deserializes a stored value. A value of another form belongs to another version.
 pub(crate) fn read<T: DeserializeOwned>(flow: &Flow, what: &str, value: Value) -> Result<T> {
     serde_json::from_value(value).map_err(|e| {
         Error::lost(flow, format!("{what} has another form than this version reads: {e}"))
@@ -131,7 +130,7 @@ impl<S> Phase<S, ()>
 where
     S: Clone + Send + Sync + 'static,
 {
-    /// A phase of this name, in which nothing happens yet.
+    /// Creates a phase of this name, in which nothing happens yet.
     pub fn new(name: impl Into<String>) -> Self {
         let body = Body {
             name: name.into(),
@@ -151,8 +150,8 @@ where
         Self { body, output: PhantomData }
     }
 
-    /// An agent works: any async closure. What it gives is written down, and it is not run again. If the
-    /// program dies while it works, it begins anew.
+    /// Sets the agent: any async closure. Its output is recorded, and it is not run again. If the program dies while
+    /// it works, it begins anew.
     pub fn agent<O, E, Fut>(
         self,
         agent: impl Fn(State<S>) -> Fut + Send + Sync + 'static,
@@ -169,8 +168,8 @@ where
         Phase { body: Body { agent: Some(agent), ..self.body }, output: PhantomData }
     }
 
-    /// An agent works piece by piece, on several pieces at one time. What each gives is written down at
-    /// once. The pieces come from the state, and must be the same when they are asked for again.
+    /// Sets an agent that works item by item, on several items in parallel. Each output is recorded at once. The
+    /// items come from the state, and must be the same when they are asked for again.
     pub fn agent_for_each<I, O, E, Fut>(
         self,
         items: impl Fn(&S) -> Vec<I> + Send + Sync + 'static,
@@ -202,7 +201,7 @@ where
     }
 }
 
-/// How many pieces are worked on at one time, unless somebody says otherwise.
+/// The default number of items in parallel.
 const AT_ONCE: usize = 8;
 
 fn written<O: Serialize, E: Display>(done: std::result::Result<O, E>) -> Fallible<Value> {
@@ -211,15 +210,15 @@ fn written<O: Serialize, E: Display>(done: std::result::Result<O, E>) -> Fallibl
 }
 
 impl<S, O> Phase<S, Vec<O>> {
-    /// How many pieces are worked on at one time.
+    /// Sets the number of items in parallel.
     #[must_use]
     pub fn at_once(mut self, pieces: usize) -> Self {
         self.body.at_once = pieces.max(1);
         self
     }
 
-    /// Asks about each piece by itself, all at one time, unless the closure says none. The flow goes on
-    /// when all were answered; `state.humans` has what came of each.
+    /// Asks about each item separately, all at one time, unless the closure returns none. The flow continues when all
+    /// were answered; `state.humans` has the result of each.
     #[must_use]
     pub fn human_for_each<H: Into<Option<Human>>>(
         mut self,
@@ -245,16 +244,16 @@ impl<S, O> Phase<S, O>
 where
     O: DeserializeOwned,
 {
-    /// How often the agent is tried again when it fails. After that the flow stays where it is, and whoever
-    /// goes on with it by itself tries again; [`Inbox::ready`](crate::Inbox::ready) leaves it out. Where it works piece by
-    /// piece, those that are under way come to their end first, and what they gave is kept.
+    /// Sets the number of retries of a failed agent. After that the flow stays where it is, and running it again
+    /// tries again; [`Inbox::ready`](crate::Inbox::ready) leaves it out. Where the agent works item by item, the
+    /// items in progress are finished first, and their outputs are kept.
     #[must_use]
     pub fn retries(mut self, times: u32) -> Self {
         self.body.retries = times;
         self
     }
 
-    /// What of the agent's work goes into the state.
+    /// Sets the closure that puts the agent's output into the state.
     #[must_use]
     pub fn keep(mut self, keep: impl Fn(&mut S, &O) + Send + Sync + 'static) -> Self {
         self.body.keep = Some(Arc::new(move |state, outputs| {
@@ -273,7 +272,7 @@ where
         self
     }
 
-    /// Asks a person what the closure says, unless it says none.
+    /// Asks a person the question that the closure returns, unless it returns none.
     #[must_use]
     pub fn human_if<H: Into<Option<Human>>>(
         mut self,
@@ -287,8 +286,9 @@ where
         self
     }
 
-    /// What of a person's answer goes into the state. `state.human` and `state.approved` have it anyway, until
-    /// the next phase that asks. Where that one asks nobody after all, there is no answer and no yes there.
+    /// Sets the closure that puts a person's answer into the state. `state.human` and `state.approved` have it
+    /// anyway, until the next phase that asks. If that one asks no question after all, there is no answer and no
+    /// approval there.
     #[must_use]
     pub fn hear(mut self, hear: impl Fn(&mut S, &Said) + Send + Sync + 'static) -> Self {
         self.body.hear = Some(Arc::new(hear));
@@ -302,7 +302,7 @@ where
         self
     }
 
-    /// Leads to the one of these phases that the closure names. It sees what a person said, a no included.
+    /// Leads to the one of these phases that the closure names. It sees the person's answer, a no included.
     #[must_use]
     pub fn next_by<N: Into<String>>(
         mut self,
@@ -315,14 +315,14 @@ where
         self
     }
 
-    /// Where a no leads.
+    /// Sets the phase that a no leads to.
     #[must_use]
     pub fn on_reject(mut self, phase: impl Into<String>) -> Self {
         self.body.on_reject = Some(phase.into());
         self
     }
 
-    /// Where a question leads that ended without an answer.
+    /// Sets the phase that a question without an answer leads to.
     #[must_use]
     pub fn on_silence(mut self, phase: impl Into<String>) -> Self {
         self.body.on_silence = Some(phase.into());

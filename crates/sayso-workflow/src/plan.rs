@@ -1,5 +1,5 @@
-//! What somebody who walks must know of a workflow, whatever it is written in. All of it is a function of
-//! where the flow stands, so that whoever goes on after a crash takes the same way.
+//! The interface between the executor and a workflow in any notation. Each method is a function of the flow's state
+//! alone, so that a process that resumes after a crash takes the same path.
 
 use crate::{Human, Result};
 use sayso_core::flow::{Flow, How};
@@ -7,61 +7,61 @@ use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
 
-/// Work that is under way.
+/// The future of a step.
 pub type Work = Pin<Box<dyn Future<Output = Worked> + Send>>;
 
-/// What came of a step.
+/// The result of a step.
 #[non_exhaustive]
 pub enum Worked {
-    /// It is done, and gave this.
+    /// It is done, with this output.
     Gave(Value),
-    /// The agent asks a person before it goes on; it is not done.
+    /// The agent asks a person before it continues; it is not done.
     Waits,
-    /// A person said no to what the step asked, and why: it is not done, and not to be done.
+    /// A person rejected a request of the step, with this reason: it is not done, and not to be done.
     Rejected(String),
-    /// It is not done.
+    /// It failed, for this reason.
     Failed(String),
-    /// Whoever leads was told to stop before it was done: it has not failed, and is begun anew.
+    /// The executor was told to stop before it was done: it has not failed, and begins anew.
     Stopped,
 }
 
-/// Where a phase leads.
+/// The transition out of a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// To a phase.
+    /// To another phase.
     To(String),
-    /// To an end.
+    /// To an end of the flow.
     End(How, String),
 }
 
-/// A workflow, as somebody who walks through it sees it.
+/// A workflow, as the executor sees it.
 pub(crate) trait Plan: Send + Sync {
-    /// Its name.
+    /// Returns the name of the workflow.
     fn name(&self) -> &str;
-    /// Which version it is.
+    /// Returns the version of the workflow.
     fn version(&self) -> &str;
-    /// Whether a flow of that version can go on here.
+    /// True if a flow of that version can continue here.
     fn goes_on_from(&self, version: &str) -> bool;
-    /// Whether there is such a phase.
+    /// True if the workflow has this phase.
     fn has(&self, phase: &str) -> bool;
-    /// In how many pieces the agent's work is done; none where there is no such work.
+    /// Returns the number of items of the work; none if the phase has no work.
     fn pieces(&self, flow: &Flow) -> Result<Option<u32>>;
-    /// How many pieces may be worked on at one time.
+    /// Returns the number of items that may be worked on in parallel.
     fn at_once(&self, flow: &Flow) -> usize;
-    /// Begins the work on a piece.
+    /// Begins the work on an item.
     fn work(&self, flow: &Flow, item: u32) -> Result<Work>;
-    /// How often a piece that failed is tried again.
+    /// Returns the number of retries of a failed item.
     fn retries(&self, flow: &Flow) -> u32;
-    /// What the flow carries along when all pieces are done.
+    /// Returns the state when all items are done.
     fn keep(&self, flow: &Flow) -> Result<Value>;
-    /// What people are asked, and about which piece.
+    /// Returns the questions of the phase, and the item of each.
     fn questions(&self, flow: &Flow) -> Result<Vec<(u32, Human)>>;
-    /// What the flow carries along when everything was heard.
+    /// Returns the state when all questions have ended.
     fn hear(&self, flow: &Flow) -> Result<Value>;
-    /// What the flow carries along from here, where that is something else than on the way in.
+    /// Returns the state on leaving the phase, where it differs from that on entering.
     fn leave(&self, _: &Flow) -> Result<Option<Value>> {
         Ok(None)
     }
-    /// Where it leads from here.
+    /// Returns the transition from here.
     fn lead(&self, flow: &Flow) -> Result<Lead>;
 }

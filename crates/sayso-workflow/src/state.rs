@@ -1,4 +1,4 @@
-//! What a flow carries along, as closures see it.
+//! The state of a flow, as closures see it.
 
 use sayso_core::flow::Heard;
 use sayso_core::{Answer, Content, GateId, Verdict};
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::{Deref, DerefMut};
 
-/// The state of a flow, and what the last person said.
+/// The state of a flow, and the last answer of a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State<S> {
-    /// What the workflow itself carries along.
+    /// The workflow's own state.
     #[serde(rename = "state")]
     pub data: S,
-    /// What came of the last question; none where the last phase that could ask asked nobody.
+    /// The result of the last question; none where the last phase that could ask asked none.
     #[serde(default)]
     pub human: Option<Said>,
-    /// What came of each question that was asked at once, piece by piece; of one where only one was asked. Empty where
-    /// nobody was asked: then all of them is none, and [`approved`](Self::approved) is false.
+    /// The result of each question of the last phase, item by item; of one where only one was asked. Empty where none
+    /// was asked: then [`approved`](Self::approved) is false.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub humans: Vec<Said>,
-    /// Whether the last question was answered with a bare yes; of several, whether all were. Where the last phase that
-    /// could ask asked nobody, nobody said yes. A choice, a text or a form is answered, and never approved.
+    /// True if the last question was answered with a bare yes; of several, if all were. False where the last phase
+    /// that could ask asked none. A choice, a text or a form is answered, and never approved.
     #[serde(default)]
     pub approved: bool,
-    /// Whether the last question was answered with a no, in words or by an option that means one; of several, whether
-    /// one was.
+    /// True if the last question was answered with a no, in words or by an option that means one; of several, if one
+    /// was.
     #[serde(default)]
     pub rejected: bool,
 }
 
 impl<S> State<S> {
-    /// What a flow begins with.
+    /// Returns the state at the start of a flow.
     pub(crate) fn begin(data: S) -> Self {
         Self { data, human: None, humans: vec![], approved: false, rejected: false }
     }
@@ -42,12 +42,12 @@ impl<S> State<S> {
         self.humans = said;
     }
 
-    /// The reason the last person gave, if they gave one.
+    /// Returns the comment with the last answer, if there is one.
     pub fn reason(&self) -> Option<String> {
         self.human.as_ref().and_then(|said| said.reason.clone())
     }
 
-    /// What was picked or written last.
+    /// Returns the option or text of the last answer.
     pub fn value(&self) -> Option<&str> {
         self.human.as_ref().and_then(|said| said.value.as_deref())
     }
@@ -66,45 +66,45 @@ impl<S> DerefMut for State<S> {
     }
 }
 
-/// What came of a question.
+/// The result of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Said {
-    /// Which piece it is about, counted from 0; 0 where the question is about no piece.
+    /// The index of the item, counted from 0; 0 where the question is about no item.
     #[serde(default)]
     pub item: u32,
-    /// Whether somebody answered at all. No answer is not a no.
+    /// True if a person answered. A missing answer is not a no.
     pub answered: bool,
-    /// Whether they said yes to a question that takes yes or no.
+    /// True if the answer is a yes to a question that takes yes or no.
     pub approved: bool,
-    /// Whether they said no, in words or by an option that means one.
+    /// True if the answer is a no, in words or by an option that means one.
     #[serde(default)]
     pub rejected: bool,
-    /// What was picked or written; `yes` or `no` for a bare verdict.
+    /// The option or text of the answer; `yes` or `no` for a bare verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Everything that was picked.
+    /// All options that were picked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub picked: Vec<String>,
-    /// Words of one's own beside the options.
+    /// Free text beside the options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<String>,
-    /// A filled form.
+    /// The form that was filled in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Value>,
-    /// Why.
+    /// The comment with the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who.
+    /// The name of the person.
     pub by: String,
-    /// The gate; none where the program asked by a way of its own.
+    /// The gate; none where a handler of the program's own asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateId>,
-    /// How the question ended, in a word.
+    /// The end of the question, in a word.
     pub ended: String,
 }
 
 impl Said {
-    /// What was heard about a piece.
+    /// Returns the result of a question about an item.
     pub(crate) fn of(item: u32, heard: &Heard) -> Self {
         let answer = heard.answer.as_ref();
         let content = answer.map(|answer| answer.content.clone()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Walking: what a workflow says is done, step by step, and each step is written down before the next one
-//! that matters.
+//! The executor of flows: does what a workflow says, step by step, and records each step before the next one that
+//! depends on it.
 //!
-//! What only has to be computed is not written by itself: it goes along with the next thing that is. So a
+//! A computed transition is not written by itself: it is committed together with the next recorded step. So a
 //! question and its answer take one write each.
 
 use crate::event::question_id;
@@ -20,27 +20,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
-/// How often a word is given.
+/// The interval at which the lease is extended.
 const WORD_EVERY: Duration = Duration::from_secs(10);
 
-/// How long is waited before something is looked at again, if nothing wakes us.
+/// The poll interval if no commit wakes us.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// Through so many phases a walk goes without asking anybody: a circle that nobody is in would never end.
+/// The maximum number of phases that a flow enters without a question: a cycle without a person would never end.
 const MOVES_MAX: u32 = 1_000;
 
-/// How far a walk came.
+/// The progress of a flow in one run.
 #[derive(Debug)]
 pub enum Walked {
-    /// To the end of the flow.
+    /// The flow has ended.
     Ended(Flow),
-    /// To where it waits for people.
+    /// The flow waits for people.
     Waits(Flow),
-    /// Somebody else goes on with it.
+    /// Another process runs the flow.
     Elsewhere,
 }
 
-/// Goes on with a flow as far as it goes; `led` is the flow, where we hold it already.
+/// Advances a flow as far as possible; `led` is the flow, if we hold its lease already.
 pub(crate) async fn walk(
     inbox: &Inbox,
     plan: Arc<dyn Plan>,
@@ -67,7 +67,7 @@ pub(crate) async fn walk(
             Err(error) if is_too_late(&error) => {}
             walked => return walked,
         }
-        // Somebody else goes on with it: they may come to an end, or die.
+        // Another process runs the flow: it may come to an end, or die.
         if matches!(input, HumanInput::Park) {
             let flow = inbox.on_desk(move |desk, _| desk.flow(id)).await?;
             return Ok(if flow.is_live() { Walked::Elsewhere } else { Walked::Ended(flow) });
@@ -89,26 +89,26 @@ fn check_version(plan: &dyn Plan, flow: &Flow) -> Result<()> {
     })
 }
 
-/// Whether it is refused the way it is to those who are too late.
+/// True if the refusal means that another process was faster.
 fn is_too_late(error: &Error) -> bool {
     let Some(sayso_engine::Error::Refused(refusal)) = error.of_desk() else { return false };
     matches!(refusal.code, Code::Fenced | Code::WrongState)
 }
 
-/// A flow that is being gone on with.
+/// A flow in execution.
 struct Path<'a> {
     inbox: &'a Inbox,
     plan: Arc<dyn Plan>,
     input: &'a HumanInput,
-    /// The flow with everything that has happened, written down or not.
+    /// The flow with all its steps, recorded or not.
     flow: Flow,
-    /// Where it stands by what is written down.
+    /// The recorded position.
     position: u32,
-    /// What is not written down yet.
+    /// The steps that are not recorded yet.
     pending: Vec<FlowStep>,
-    /// The number under which we hold it, if we do.
+    /// The fencing number of our lease, if we hold it.
     fence: Option<u64>,
-    /// Through how many phases it went since somebody was last asked.
+    /// The number of phases entered since the last question.
     moves: u32,
 }
 
@@ -139,8 +139,8 @@ impl Path<'_> {
         }
     }
 
-    /// What is still to be asked in this phase. What was answered before somebody stopped is not asked
-    /// again, and does not stand for the rest.
+    /// Returns the questions of this phase that are still to be asked. A question that was answered before a stop is
+    /// not asked again, and does not stand for the rest.
     fn questions(&self) -> Result<Vec<(u32, Human)>> {
         if self.flow.has_asked() {
             return Ok(vec![]);
@@ -157,7 +157,7 @@ impl Path<'_> {
         Ok((self.flow.outputs.len() as u64) < u64::from(pieces))
     }
 
-    /// Lets the agent work, piece by piece. It is held meanwhile, so that nobody else does the same.
+    /// Runs the work of a phase, item by item. The lease is held meanwhile, so that no other process does the same.
     async fn work(&mut self) -> Result<Option<Walked>> {
         self.hold().await?;
         let pieces = self.plan.pieces(&self.flow)?.unwrap_or(0);
@@ -180,7 +180,7 @@ impl Path<'_> {
             };
             let (item, worked) = match joined {
                 Ok(done) => done,
-                // A piece that fell over has failed like any other.
+                // An item whose future panicked has failed like any other.
                 Err(error) => match items.get(&error.id()) {
                     Some(item) => (*item, Worked::Failed(fell_over(error))),
                     None => return Err(Error::step(&self.flow, error.to_string())),
@@ -189,7 +189,7 @@ impl Path<'_> {
             match worked {
                 Worked::Gave(output) => {
                     self.complete(item, output, pieces)?;
-                    // One piece goes along with what follows; of several each is kept at once.
+                    // A single item is committed with the next step; of several each is recorded at once.
                     if pieces > 1 {
                         self.write().await?;
                     }
@@ -206,7 +206,7 @@ impl Path<'_> {
                 Worked::Failed(why) => {
                     let tried = tries.entry(item).or_default();
                     match *tried >= retries {
-                        // What its siblings do is not lost with it: they come to their end, and no other begins.
+                        // The outputs of its siblings are not lost with it: they are finished, and no other begins.
                         true => {
                             failed.get_or_insert(why);
                             todo.clear();
@@ -233,7 +233,7 @@ impl Path<'_> {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// Asks: at gates, which are opened with what is written, or by the program's own way.
+    /// Asks: at gates, which are opened in the same write, or by the program's own handler.
     async fn ask(&mut self, questions: Vec<(u32, Human)>) -> Result<Option<Walked>> {
         let (flow, position) = (self.flow.started.id, self.flow.position);
         self.moves = 0;
@@ -270,7 +270,7 @@ impl Path<'_> {
             request.check(&answer).map_err(failed)?;
             let more = Some(item) != last;
             self.hear_otherwise(request, &by, answer, more)?;
-            // Nothing that was said is lost while the next one is asked.
+            // No answer is lost while the next question is asked.
             if more {
                 self.write().await?;
             }
@@ -300,7 +300,7 @@ impl Path<'_> {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// Waits for people, and hears what they said. Nobody holds a flow that waits.
+    /// Waits for people and takes up their answers. The lease of a waiting flow is released.
     async fn hear(&mut self) -> Result<Option<Walked>> {
         self.let_go().await?;
         let waits: Vec<_> = self.flow.waits_for().collect();
@@ -332,7 +332,7 @@ impl Path<'_> {
             }
         }
         if !is_all {
-            // The rest is waited for as a row, with this much heard.
+            // The remaining questions are awaited together, with the answers so far recorded.
             self.let_go().await?;
             return Ok(Some(Walked::Waits(self.flow.clone())));
         }
@@ -348,7 +348,7 @@ impl Path<'_> {
         Ok(changed(&self.flow, Some(self.plan.hear(&after)?)))
     }
 
-    /// A gate, once it has ended.
+    /// Waits for the end of a gate.
     async fn ended(&self, id: GateId) -> Result<Gate> {
         loop {
             let woken = self.inbox.when_it_moves(id).await?;
@@ -391,7 +391,7 @@ impl Path<'_> {
         self.push(FlowStep::End { how, note, state }, &event);
     }
 
-    /// Whether somebody else was faster. What is refused for another reason is not.
+    /// True if another process was faster. A refusal for another reason is not that.
     async fn is_overtaken(&self, error: &Error) -> bool {
         if !is_too_late(error) {
             return false;
@@ -403,8 +403,8 @@ impl Path<'_> {
         is_theirs || !now.is_live() || now.fence != self.flow.fence || now.position != self.position
     }
 
-    /// It does not go on. What was done is kept, and whoever goes on need not wait for us. What can never be
-    /// computed ends the flow; anything else is written down, and can be tried again.
+    /// Records a failure and releases the lease: finished work is kept, and another process need not wait for us. An
+    /// expression that can never be computed ends the flow; after any other failure the flow can be tried again.
     async fn give_up(&mut self, error: Error) -> Result<Walked> {
         if let Error::Uncomputed { why, phase, .. } = &error {
             self.end(How::Failed, format!("in {phase:?}: {why}"));
@@ -415,13 +415,13 @@ impl Path<'_> {
             self.pending.push(FlowStep::Stuck { why: error.why() });
         }
         match self.let_go().await {
-            // Somebody took it back meanwhile: that is how it ended.
+            // The flow was cancelled meanwhile: that is how it ended.
             Err(late) if is_too_late(&late) => Err(late),
             _ => Err(error),
         }
     }
 
-    /// Does something that takes its time, and says from time to time that we are still at it.
+    /// Awaits a slow future and extends the lease meanwhile.
     async fn keeping<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         let mut work = pin!(work);
         loop {
@@ -443,7 +443,7 @@ impl Path<'_> {
         self.pending.push(step);
     }
 
-    /// Makes sure that nobody else goes on with it.
+    /// Makes sure that we hold the lease.
     async fn hold(&mut self) -> Result<()> {
         match self.fence.is_some() && self.pending.is_empty() {
             true => Ok(()),
@@ -459,7 +459,7 @@ impl Path<'_> {
         self.write().await
     }
 
-    /// Writes down what has happened.
+    /// Commits the pending steps.
     async fn write(&mut self) -> Result<()> {
         let mut steps = std::mem::take(&mut self.pending);
         if steps.is_empty() && !self.flow.is_live() {
@@ -471,7 +471,7 @@ impl Path<'_> {
             (Some(first), Error::Desk(refused)) => (first, self.asking(refused)),
             (_, error) => return Err(error),
         };
-        // What cannot be asked does not undo what was done before it.
+        // A refused question does not undo the steps before it.
         if first > 0 && !self.is_overtaken(&asking).await {
             steps.truncate(first);
             self.go_on(steps).await?;
@@ -479,7 +479,7 @@ impl Path<'_> {
         Err(asking)
     }
 
-    /// The question of this phase is refused.
+    /// Builds the error for a refused question of this phase.
     fn asking(&self, error: sayso_engine::Error) -> Error {
         let (flow, phase) = (self.flow.started.handle.clone(), self.flow.phase.clone());
         Error::Asking { flow, phase, error: Box::new(error) }
@@ -504,7 +504,7 @@ impl Path<'_> {
     }
 }
 
-/// Why a piece came to no end of its own.
+/// Describes the panic or cancellation of an item.
 fn fell_over(error: JoinError) -> String {
     let Ok(panic) = error.try_into_panic() else { return "it was stopped".into() };
     let text = panic.downcast_ref::<String>().cloned();
@@ -512,13 +512,13 @@ fn fell_over(error: JoinError) -> String {
     format!("it panicked: {}", text.unwrap_or_else(|| "without words".into()))
 }
 
-/// The state, if it is another one.
+/// Returns the state, if it differs.
 fn changed(flow: &Flow, state: Option<Value>) -> Option<Value> {
     state.filter(|state| *state != flow.state)
 }
 
-/// What is carried along, or why that can never be computed. In that case the flow ends, and what led there is
-/// written down with its end; any other failure may be mended, and then it is computed anew.
+/// Splits off an error that can never be computed. In that case the flow ends, and the steps before it are recorded
+/// with its end; any other failure may be fixed, and then it is computed anew.
 fn or_wrong(state: Result<Option<Value>>) -> Result<(Option<Value>, Option<Error>)> {
     match state {
         Ok(state) => Ok((state, None)),

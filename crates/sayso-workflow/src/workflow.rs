@@ -1,4 +1,4 @@
-//! A workflow: phases by name, checked as a whole before anybody walks through them.
+//! A workflow in Rust: phases by name, validated as a whole before a flow runs.
 
 use crate::phase::{Body, Next, Outputs, read};
 use crate::plan::{Lead, Plan, Work, Worked};
@@ -21,7 +21,7 @@ impl<S> Clone for Workflow<S> {
     }
 }
 
-/// A workflow that is being put together.
+/// A builder of a workflow.
 pub struct Builder<S>(Inner<S>);
 
 pub(crate) struct Inner<S> {
@@ -32,19 +32,19 @@ pub(crate) struct Inner<S> {
 }
 
 impl<S> Workflow<S> {
-    /// Begins a workflow. The version goes up when flows that are under way could not go on with it.
+    /// Begins a workflow. Increase the version when existing flows could not continue with it.
     #[allow(clippy::new_ret_no_self)]
     pub fn new(name: impl Into<String>, version: u32) -> Builder<S> {
         let (name, version) = (name.into(), version.to_string());
         Builder(Inner { name, version, goes_on_from: BTreeSet::new(), phases: vec![] })
     }
 
-    /// What it is called.
+    /// Returns the name of the workflow.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The names of its phases, in their order.
+    /// Returns the names of its phases, in their order.
     pub fn phases(&self) -> impl Iterator<Item = &str> {
         self.inner.phases.iter().map(|phase| phase.name.as_str())
     }
@@ -55,22 +55,22 @@ impl<S> Workflow<S> {
 }
 
 impl<S> Builder<S> {
-    /// Adds a phase. The first is where a flow begins.
+    /// Adds a phase. A flow begins with the first.
     #[must_use]
     pub fn phase<O>(mut self, phase: Phase<S, O>) -> Self {
         self.0.phases.push(phase.body);
         self
     }
 
-    /// Says that flows begun with that version can go on with this one: their state can be read, and the
-    /// phases they may stand in are still there.
+    /// Declares that flows of an earlier version can continue with this one: their state can be read, and the phases
+    /// they may be in still exist.
     #[must_use]
     pub fn goes_on_from(mut self, version: u32) -> Self {
         self.0.goes_on_from.insert(version.to_string());
         self
     }
 
-    /// The workflow, unless it has mistakes; all of them are named at once.
+    /// Returns the workflow, or all of its mistakes at once.
     pub fn build(self) -> std::result::Result<Workflow<S>, Mistakes> {
         let mistakes = self.0.mistakes();
         match mistakes.is_empty() {
@@ -109,7 +109,7 @@ impl<S> Inner<S> {
         let reached = self.reached(&first.name);
         let unreached = names.iter().filter(|name| !reached.contains(*name));
         mistakes.extend(unreached.map(|name| Mistake::Unreached((*name).into())));
-        // What else is wrong would make each of these dead, too.
+        // Any other mistake would make each of these a dead end, too.
         if mistakes.is_empty() {
             let is_dead = |phase: &&Body<S>| {
                 let ahead = self.reached(&phase.name);
@@ -121,7 +121,7 @@ impl<S> Inner<S> {
         mistakes
     }
 
-    /// Every phase that can be come to from one, itself included.
+    /// Returns all phases that can be reached from one, itself included.
     fn reached<'a>(&'a self, from: &'a str) -> BTreeSet<&'a str> {
         let (mut reached, mut ahead) = (BTreeSet::new(), vec![from]);
         while let Some(name) = ahead.pop() {
@@ -157,8 +157,8 @@ where
         read(flow, "its state", flow.state.clone())
     }
 
-    /// The state on the way out of a phase. One that may ask and asked nobody heard nobody: what was said in an
-    /// earlier phase is no answer to it.
+    /// Returns the state on leaving a phase. If it may ask and asked no question, the answer of an earlier phase is
+    /// cleared: it is no answer to this one.
     fn leaving(&self, flow: &Flow) -> Result<State<S>> {
         let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
         if phase.ask.is_some() && flow.heard.is_empty() {
@@ -277,7 +277,7 @@ where
                     )),
                 }
             }
-            // A no goes on to nowhere by itself.
+            // A no never continues by itself.
             (Next::To(_) | Next::End | Next::Unsaid, _, None) if is_no => {
                 Ok(Lead::End(How::Rejected, rejected(flow, &phase.name)))
             }
@@ -287,7 +287,7 @@ where
     }
 }
 
-/// Who said no, where and why, in words.
+/// Describes a rejection: the person, the phase and the comment.
 pub(crate) fn rejected(flow: &Flow, phase: &str) -> String {
     let no = flow.heard.values().find(|heard| heard.is_rejected());
     let by = no.map_or("", |heard| heard.by.as_str());

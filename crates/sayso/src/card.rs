@@ -1,5 +1,5 @@
-//! Cards and rows: how gates and tasks look in the terminal. Everything an agent wrote passes
-//! through [`sayso_core::text`] on its way here.
+//! Formatting gates and tasks for the terminal: cards and rows. Text of agents passes through [`sayso_core::text`]
+//! before it is printed here.
 
 use crate::out::{Look, Out};
 use crate::when;
@@ -14,12 +14,12 @@ use sayso_server::prose::signed;
 pub(crate) use sayso_server::prose::{ending_in_words, how_to_answer, onward};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A gate as two lines of a list. `task` is what people call the task that waits for it.
+/// Formats a gate as two lines of a list. `task` is the displayed ID of the waiting task.
 pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestamp) -> String {
     row(out, gate, task, None, now)
 }
 
-/// A card as lines of a list.
+/// Formats a card as lines of a list.
 pub(crate) fn asked_row(out: &Out, asked: &Asked, task: Option<&str>, now: Timestamp) -> String {
     row(out, &asked.gate, task, prose::unblocks(asked), now)
 }
@@ -51,12 +51,12 @@ fn row(
     format!("{head}\n{}", below.join("\n"))
 }
 
-/// A gate in full: facts first, what the asker says apart, then how to answer.
+/// Formats a gate in full: facts first, then the asker's text apart, then the answer commands.
 pub(crate) fn gate_card(out: &Out, gate: &Gate, now: Timestamp) -> String {
     with_answers(out, gate, gate_question(out, gate, now))
 }
 
-/// The same, with everybody who asks it.
+/// Formats a gate in full, with every agent that asks the same question.
 pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
     let mut card = gate_question(out, &asked.gate, now);
     for line in askers(out, asked, "") {
@@ -65,7 +65,7 @@ pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
     with_answers(out, &asked.gate, card)
 }
 
-/// Who asks the same, if anybody else does: everybody hears what is answered.
+/// Lists the other agents that ask the same question; one answer goes to all of them.
 pub(crate) fn askers(out: &Out, asked: &Asked, margin: &str) -> Vec<String> {
     let unblocked = prose::unblocked(asked).filter(|_| !asked.first.is_empty());
     let lines = prose::askers(asked).into_iter().chain(unblocked).chain(prose::denied(asked));
@@ -83,7 +83,7 @@ fn with_answers(out: &Out, gate: &Gate, mut card: String) -> String {
     card
 }
 
-/// The same without how to answer, where the answer is asked for right below.
+/// Formats a gate without the answer commands, for callers that prompt for the answer right below.
 pub(crate) fn gate_question(out: &Out, gate: &Gate, now: Timestamp) -> String {
     let mut lines = vec![head(out, gate), String::new()];
     lines.extend(indented(out, &gate.card.question, "  "));
@@ -118,7 +118,7 @@ fn head(out: &Out, gate: &Gate) -> String {
     format!("{} gate {name} ({}), {state}", gate_icon(out, gate), gate.opened.kind)
 }
 
-/// Whom an open gate waits for: whoever looks, unless it says who.
+/// The approvers an open gate waits for, or "you" if anyone may answer.
 fn waits_for(gate: &Gate) -> String {
     let asked: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
     match gate.approvers().any(|approvers| *approvers == Approvers::Anyone) {
@@ -127,7 +127,7 @@ fn waits_for(gate: &Gate) -> String {
     }
 }
 
-/// The symbol of how a gate stands.
+/// The symbol for the state of a gate.
 fn gate_icon(out: &Out, gate: &Gate) -> &'static str {
     match (gate.state(), gate.answer().map(|(answer, _)| answer.verdict)) {
         ("open", _) => out.icon("❓", "[?]"),
@@ -183,7 +183,7 @@ fn options(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
     }
 }
 
-/// What a form asks for, field by field.
+/// Lists the fields of a form.
 fn form(out: &Out, schema: &serde_json::Value, lines: &mut Vec<String>) {
     lines.push(String::new());
     lines.push(out.paint(Look::Strong, "Form:"));
@@ -192,14 +192,14 @@ fn form(out: &Out, schema: &serde_json::Value, lines: &mut Vec<String>) {
     }
 }
 
-/// The way of a gate in a line: asked 14:00 · seen by ann 14:01 · answered 14:02 · …
+/// The timeline of a gate in a line: asked 14:00 · seen by ann 14:01 · answered 14:02 · …
 pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
     let day = |at: Timestamp| when::local(at).split(' ').next().map(str::to_owned);
     let asked_on = day(gate.opened_at);
     let time = |at: Timestamp| {
         let local = when::local(at);
         match day(at) == asked_on {
-            // The day is said once.
+            // The day is printed once.
             true => local.split(' ').next_back().unwrap_or_default().to_owned(),
             false => local,
         }
@@ -274,7 +274,7 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     }
 }
 
-/// A task as a line of a list.
+/// Formats a task as a line of a list.
 pub(crate) fn task_row(out: &Out, row: &TaskRow) -> String {
     let task = &row.task;
     let state = task.shown_state(row.blockers > 0);
@@ -297,7 +297,7 @@ pub(crate) fn task_row(out: &Out, row: &TaskRow) -> String {
     )
 }
 
-/// Who leads it, and its labels; that of the flow says no more than its name does.
+/// The flow that leads the task, and its labels. The label of that flow is left out, since the name says the same.
 fn labels(out: &Out, row: &TaskRow) -> String {
     let led = row.flow.as_ref().map(|flow| format!("  led by flow {flow}")).unwrap_or_default();
     let is_told = |label: &&String| row.flow.is_none() || !label.starts_with(FLOW);
@@ -306,7 +306,7 @@ fn labels(out: &Out, row: &TaskRow) -> String {
     out.paint(Look::Faint, &format!("{led}{shown}"))
 }
 
-/// What a waiting task asks, below its row.
+/// Formats the question of a waiting task, to stand below its row.
 pub(crate) fn question_below(out: &Out, gate: &Gate, now: Timestamp) -> String {
     let width = out.width().saturating_sub(19).max(20);
     let mut text = format!(
@@ -323,8 +323,8 @@ pub(crate) fn question_below(out: &Out, gate: &Gate, now: Timestamp) -> String {
     text
 }
 
-/// A text of many lines, made harmless, each line behind `margin`. Lines that are too long for the
-/// terminal are broken here: one that it broke itself would step out of the frame.
+/// A text of many lines, made harmless, each line behind `margin`. Long lines are broken here: a line broken by the
+/// terminal itself would leave the margin.
 pub(crate) fn indented(out: &Out, raw: &str, margin: &str) -> Vec<String> {
     let text = harmless(raw).text.replace('\t', "    ");
     let room = out.breaks_at().map(|width| width.saturating_sub(margin.width()).max(10));
@@ -335,13 +335,13 @@ pub(crate) fn indented(out: &Out, raw: &str, margin: &str) -> Vec<String> {
     pieces.map(|piece| format!("{margin}{piece}")).collect()
 }
 
-/// A line in pieces of at most `room` columns, broken at a blank where there is one.
+/// Breaks a line into pieces of at most `room` columns, at a blank where there is one.
 pub(crate) fn broken(line: &str, room: usize) -> Vec<String> {
     let (mut pieces, mut piece, mut width) = (vec![], String::new(), 0);
     for c in line.chars() {
         let columns = c.width().unwrap_or(0);
         if width + columns > room {
-            // The blank it is broken at stands for the break.
+            // The blank at the break is dropped: the break stands for it.
             let blank = if c == ' ' { Some(piece.len()) } else { piece.rfind(' ') };
             let rest = match blank.filter(|at| !piece[..*at].trim().is_empty()) {
                 Some(at) => piece.split_off(at).trim_start().to_owned(),
@@ -362,7 +362,7 @@ pub(crate) fn broken(line: &str, room: usize) -> Vec<String> {
     pieces
 }
 
-/// Pads to a width on the screen, which is not a count of bytes or characters.
+/// Pads to a width in terminal columns, which is not a count of bytes or characters.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(missing))

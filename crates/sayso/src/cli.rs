@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and what each word means.
+//! The command line (clap): global options and the list of commands.
 
 use crate::commands as c;
 use clap::{Args, Parser, Subcommand};
@@ -20,8 +20,8 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// The same for `sayso hook` alone. A client starts a process for every call of a tool, and making ready
-/// for every verb there is costs more than the ruling.
+/// The command line for `sayso hook` alone. A client starts a process for every tool call, and building the parser
+/// for all commands costs more than the ruling.
 #[derive(Parser)]
 #[command(name = "sayso", version, disable_help_subcommand = true)]
 pub(crate) struct HookCli {
@@ -53,7 +53,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 login, 5 not allowed, 6 confl
 7 timed out, 8 rejected, 9 unreachable, 10 audit broken, 11 ended without an answer,
 12 held for a person.";
 
-/// What every command takes.
+/// Options that every command takes.
 #[derive(Args, Clone)]
 pub(crate) struct Globals {
     /// Run as if started in this folder; paths are meant from there.
@@ -100,25 +100,25 @@ pub(crate) struct Globals {
     pub(crate) no_input: bool,
 }
 
-/// The verbs.
+/// The commands of the program.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Make a space in this folder.
     Init(c::init::Args),
 
-    /// What waits for you; full screen at a terminal.
+    /// List the requests that wait for you; full screen at a terminal.
     Inbox(c::inbox::Args),
     /// Show a gate or a task with its whole history.
     Show(c::show::Args),
-    /// Say yes.
+    /// Approve a request.
     Approve(c::approve::Args),
-    /// Say no.
+    /// Reject a request.
     Reject(c::reject::Args),
     /// Answer a question with a text.
     Respond(c::respond::Args),
     /// Pick one of the options, or several.
     Choose(c::choose::Args),
-    /// Answer whatever is asked: a verdict, a text, a choice or a form.
+    /// Answer any request: a verdict, a text, a choice or a form.
     Answer(c::answer::Args),
     /// Say that work by hand is done.
     Done(c::done::Args),
@@ -128,7 +128,7 @@ pub(crate) enum Command {
     Snooze(c::snooze::Args),
     /// Give a gate more time.
     Extend(c::extend::Args),
-    /// Let somebody else answer a gate.
+    /// Let another person answer a gate.
     Delegate(c::delegate::Args),
     /// Say that you are away, and who stands in for you.
     Away(c::away::Args),
@@ -143,12 +143,12 @@ pub(crate) enum Command {
     Withdraw(c::withdraw::Args),
     /// Send a text to an agent; it is kept until the agent has read it.
     Tell(c::tell::Args),
-    /// Messages to agents.
+    /// List messages to agents.
     Messages(c::messages::Args),
-    /// What people are told, and whether it reaches them.
+    /// List the notices sent to people, and whether they arrive.
     Notices(c::notices::Args),
 
-    /// Make a task.
+    /// Create a task.
     Create(c::create::Args),
     /// Tasks, by priority and age.
     List(c::list::Args),
@@ -183,7 +183,7 @@ pub(crate) enum Command {
     Flow(c::flow::Args),
     /// The turns agents took.
     Runs(c::runs::Args),
-    /// What an agent printed.
+    /// Show the output of an agent.
     Logs(c::logs::Args),
     /// See it all in a minute, in a space that is thrown away.
     Demo(c::demo::Args),
@@ -213,7 +213,7 @@ pub(crate) enum Command {
     Login(c::login::Args),
     /// Forget the login for a server.
     Logout(c::logout::Args),
-    /// Who belongs to a space.
+    /// Manage the people who belong to a space.
     People(c::people::Args),
     /// Credentials for agents, people and services.
     Token(c::token::Args),
@@ -229,7 +229,7 @@ pub(crate) enum Command {
     Doctor(c::doctor::Args),
     /// Shell completions, with live ids.
     Completions(c::completions::Args),
-    /// Manual pages.
+    /// Print the manual pages.
     Man(c::man::Args),
 
     /// Write the reference pages.

@@ -1,4 +1,4 @@
-//! What every command has at hand: where it works, who asks, how to print.
+//! The context of a command: global options, output, and access to the desk with the acting identity.
 
 use crate::cli::Globals;
 use crate::config;
@@ -10,30 +10,30 @@ use sayso_core::{Actor, Code};
 use sayso_engine::Desk;
 use std::io::Read;
 
-/// The most that is read from standard input.
+/// The most bytes read from standard input.
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What every command has at hand.
+/// The context of a running command.
 pub(crate) struct Context<'a> {
     pub(crate) globals: Globals,
     pub(crate) out: &'a Out,
 }
 
 impl Context<'_> {
-    /// The desk of the space this command works in.
+    /// Opens the desk of the space this command works in.
     pub(crate) fn desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
         let desk = reach::open(&location, How::Usual)?;
         Ok(desk.with_threshold(location.work.threshold))
     }
 
-    /// The desk of a space that may have been deleted, for commands that only look.
+    /// Opens the desk of a space that may have been deleted, for commands that only read.
     pub(crate) fn kept_desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
         reach::open(&location, How::Kept)
     }
 
-    /// The same, and who asks.
+    /// Opens a desk for reading, also of a deleted space, and identifies the caller.
     pub(crate) fn sit_down_to_look(&self) -> Result<(Desk, Actor)> {
         let desk = self.kept_desk()?;
         look_at_the_clock(&desk)?;
@@ -41,14 +41,14 @@ impl Context<'_> {
         Ok((desk.seen_by(&actor), actor))
     }
 
-    /// The desk, and who asks.
+    /// Opens the desk and identifies the caller.
     pub(crate) fn sit_down(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
         let actor = who::actor(&desk)?;
         Ok((desk.seen_by(&actor), actor))
     }
 
-    /// The desk, and a person who may give a verdict.
+    /// Opens the desk and identifies a person who may give a verdict.
     pub(crate) fn sit_down_as_person(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
         look_at_the_clock(&desk)?;
@@ -56,14 +56,14 @@ impl Context<'_> {
         Ok((desk, actor))
     }
 
-    /// The same, where nothing but an answer is asked for.
+    /// Opens the desk and identifies a person, and checks that they may answer.
     pub(crate) fn sit_down_to_answer(&self) -> Result<(Desk, Actor)> {
         let (desk, actor) = self.sit_down_as_person()?;
         who::check_may_answer(&desk, &actor, "answer")?;
         Ok((desk, actor))
     }
 
-    /// A text that was typed, or standard input where a dash stands for it.
+    /// A text from the command line, or standard input where a dash stands for it.
     pub(crate) fn text(&self, typed: &str) -> Result<String> {
         if typed != "-" {
             return Ok(typed.to_owned());
@@ -77,7 +77,7 @@ impl Context<'_> {
         Ok(text.trim_end().to_owned())
     }
 
-    /// Words that were typed one after the other, as one text.
+    /// Joins words from the command line to one text.
     pub(crate) fn words(&self, typed: &[String]) -> Result<String> {
         match typed {
             [only] => self.text(only),
@@ -86,10 +86,11 @@ impl Context<'_> {
     }
 }
 
-/// Lets happen what is due. There may be no other process that does: whoever comes looks.
+/// Fires due timers. There may be no other process that does, so commands that read the space or act as a person do
+/// it first.
 fn look_at_the_clock(desk: &Desk) -> Result<()> {
     match desk.fire_due() {
-        // Where nothing can be written, one may still look.
+        // A read-only store may still be read.
         Err(error) if error.code() != Code::ReadOnly => Err(error.into()),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! How this process sends notices, by the channels that are set on this machine.
+//! Builds the notice sender of this process from the channels set on this machine.
 
 use crate::config::{self, Location};
 use crate::context::Context;
@@ -13,7 +13,7 @@ pub(crate) fn channels(location: &Location) -> Result<Vec<Channel>> {
     location.channels.iter().map(|settings| settings.channel(&environment)).collect()
 }
 
-/// Says which channels are left out, since the settings of the project are not trusted.
+/// Prints the channels that are left out because the settings of the project are not trusted.
 pub(crate) fn remark_untrusted(context: &Context<'_>, location: &Location) {
     if let Some(untrusted) = location.untrusted.as_ref().filter(|u| u.concerns_notices()) {
         let said = harmless_line(&untrusted.in_words());
@@ -21,7 +21,7 @@ pub(crate) fn remark_untrusted(context: &Context<'_>, location: &Location) {
     }
 }
 
-/// Somebody who sends, if there is anything to send by.
+/// Returns a notice sender, if a channel is set.
 pub(crate) fn courier(context: &Context<'_>, desk: &Desk) -> Result<Option<Courier>> {
     let location = config::locate(&context.globals)?;
     remark_untrusted(context, &location);
@@ -29,8 +29,8 @@ pub(crate) fn courier(context: &Context<'_>, desk: &Desk) -> Result<Option<Couri
     Ok((!channels.is_empty()).then(|| Courier::new(desk.clone(), channels, location.pages)))
 }
 
-/// Sends while this process waits for something else: there may be nobody else who does, unless it is a
-/// server that is waited at. What is wrong with a channel is said, and stands in the way of nothing.
+/// Sends notices in the background while this process waits. With a local store there may be no other process that
+/// does; a server sends its own. A mistake in a channel is printed and stops nothing.
 pub(crate) fn meanwhile(context: &Context<'_>, desk: &Desk) -> Option<Sending> {
     if desk.is_remote() {
         return None;

@@ -1,4 +1,4 @@
-//! The user's editor, with what is asked quoted above the line to write below.
+//! Opens the user's editor, with the question quoted above the line to write below.
 
 use crate::exit::{Failure, Result};
 use sayso_core::{Code, text};
@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// What is opened where nobody said what to open.
+/// The editors that are tried if no variable names one.
 const USUAL: [&str; 2] = ["nano", "vi"];
 
 const LINE: &str = "# ------ write your answer below this line; what is above is left out ------";
 
-/// Opens the editor on a question, with what was begun below it, and returns what was written, trimmed; none
-/// where it was left without saving.
+/// Opens the editor on a question, with the draft below it, and returns the text, trimmed; none if the editor was
+/// left without saving.
 pub(crate) fn write_below(question: &str, context: &str, begun: &str) -> Result<Option<String>> {
     let quote = |raw: &str| {
         let shown = text::harmless(raw).text;
@@ -31,7 +31,7 @@ pub(crate) fn write_below(question: &str, context: &str, begun: &str) -> Result<
     Ok(written.map(below))
 }
 
-/// Opens the editor on a text and returns what became of it; none where it was left without saving.
+/// Opens the editor on a text and returns the result; none if the editor was left without saving.
 pub(crate) fn change(text: &str, suffix: &str) -> Result<Option<String>> {
     let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -43,13 +43,13 @@ pub(crate) fn change(text: &str, suffix: &str) -> Result<Option<String>> {
     Ok(is_saved.then_some(written))
 }
 
-/// What differs after a file was saved, even if the same text was.
+/// A fingerprint of a file that differs after it was saved, even if the same text was.
 fn saved(path: &Path) -> Result<(u64, i64, i64)> {
     let file = std::fs::metadata(path)?;
     Ok((file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
-/// Keeps a text that could not be used, and says where.
+/// Keeps a text that could not be used, and returns its path.
 pub(crate) fn keep(text: &str, suffix: &str) -> Result<std::path::PathBuf> {
     let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -57,12 +57,12 @@ pub(crate) fn keep(text: &str, suffix: &str) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
-/// The editor may be a command with arguments, as in `code --wait`; it never sees a shell.
+/// Runs the editor. It may be a command with arguments, as in `code --wait`; no shell is used.
 fn run_editor(path: &Path) -> Result<()> {
     let chosen = ["SAYSO_EDITOR", "GIT_EDITOR", "VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
-    // Where nobody chose one, the first that is there.
+    // If no variable names an editor, the first installed one is used.
     let editors = chosen.map_or_else(|| USUAL.map(String::from).to_vec(), |chosen| vec![chosen]);
     let (last, others) = editors.split_last().map_or(("vi", &[][..]), |(l, o)| (l.as_str(), o));
     for editor in others {
@@ -93,7 +93,7 @@ fn outcome_of(editor: &str, outcome: std::io::Result<ExitStatus>) -> Result<()> 
 mod tests {
     use super::*;
 
-    /// What was saved as it was is written; what was only looked at is not.
+    /// A save of unchanged text is detected; a read is not a save.
     #[test]
     fn saved_as_it_was_is_saved() {
         let mut file = tempfile::NamedTempFile::new().unwrap();

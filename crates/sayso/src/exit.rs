@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and errors worded for the person who will act.
+//! Failures and exit codes: errors are worded for the person who will act.
 
 use crate::out::Out;
 use sayso_core::{Code, Exit, Refusal};
@@ -62,8 +62,7 @@ pub(crate) fn code(exit: Exit) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Prints a failure: code, what happened, what to do. With `--json` the same as data, on stderr:
-/// stdout is only ever a result.
+/// Prints a failure: code, message, hint. With `--json` the same as data, on stderr: stdout carries only results.
 pub(crate) fn failure(failure: &Failure, out: &Out) -> ExitCode {
     let Failure { code, message, hint } = failure;
     match out.json {
@@ -73,23 +72,23 @@ pub(crate) fn failure(failure: &Failure, out: &Out) -> ExitCode {
     self::code(code.exit())
 }
 
-/// What `--json` prints on stderr when a command fails.
+/// The error that `--json` prints on stderr when a command fails.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Report {
-    /// What went wrong.
+    /// The error that occurred.
     error: Problem,
 }
 
-/// What went wrong.
+/// An error of a command.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Problem {
     /// Its stable number, such as SAY004; each has a page in docs/errors.
     code: String,
-    /// What the number stands for.
+    /// The meaning of the number.
     title: String,
-    /// What happened, naming the thing.
+    /// The message, naming the thing.
     message: String,
-    /// What to do about it.
+    /// The next step, if there is one.
     hint: Option<String>,
     /// The exit code of the command.
     exit: u8,
@@ -100,12 +99,12 @@ fn print_json(failure: &Failure) {
     let (title, exit) = (code.title().into(), code.exit() as u8);
     let error = Problem { code: code.as_str().into(), title, message, hint, exit };
     let text = serde_json::to_string(&Report { error }).unwrap_or_default();
-    // There is nowhere left to report that the terminal is gone.
+    // If the terminal is gone, there is no place left to report that.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Help and version are results; a wrong command line is usage. Text that is not UTF-8 has a code
-/// of its own, since the shell shows nothing wrong with it.
+/// Help and version are results; a wrong command line is a usage error. Text that is not UTF-8 has a code of its own,
+/// since the shell shows nothing wrong with it.
 pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
     use clap::error::ErrorKind;
     let failure = match error.kind() {
@@ -129,7 +128,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
     code(failure.code.exit())
 }
 
-/// The first paragraph of clap's words.
+/// The first paragraph of clap's message.
 fn in_a_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let first: Vec<_> = text.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! Fleet files: read, compared with what is set, and carried out.
+//! Fleet files: reading them, comparing them with the current settings, and applying the difference.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-/// The longest fleet file.
+/// The maximum size of a fleet file.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What a fleet file can have.
+/// The keys that a fleet file may have.
 const KEYS: &str = "a fleet file has space, calendar, people, groups, agents, roles, templates, policy, \
                     admin_policy and agent_policies; see docs/guide/fleet.md";
 
-/// What a file would do to one space.
+/// The changes that a file would make to one space.
 pub(crate) struct Plan {
     pub(crate) space: String,
     pub(crate) is_new: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     changes: Vec<Change>,
 }
 
-/// One thing that differs between what is set and what the file says.
+/// A setting whose current value differs from the file's.
 pub(crate) struct Difference {
     pub(crate) kind: SettingKind,
     pub(crate) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// In one word; what is not in the file goes only where it is pruned.
+    /// The change in one word; a setting that is missing in the file is removed only with pruning.
     pub(crate) fn how(&self, prunes: bool) -> &'static str {
         match (&self.before, &self.after) {
             (None, _) => "added",
@@ -74,7 +74,7 @@ impl Plan {
         Self { space: space.into(), is_new, prunes, differences, changes }
     }
 
-    /// Does it: as a whole, or not at all.
+    /// Applies the plan, as a whole or not at all.
     pub(crate) fn carry_out(&self, context: &Context<'_>) -> Result<()> {
         let desk = match self.is_new {
             true => {
@@ -93,7 +93,7 @@ impl Plan {
 
 type Set = BTreeMap<(String, String), String>;
 
-/// What a file would do, space by space.
+/// Computes the changes that a file would make, space by space.
 pub(crate) fn plans(context: &Context<'_>, file: &Path, prunes: bool) -> Result<Vec<Plan>> {
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut plans = vec![];
@@ -126,7 +126,7 @@ fn set_in(desk: &Desk) -> Result<Set> {
     Ok(settings.filter_map(|s| Some(((s.kind, s.name), s.body?))).collect())
 }
 
-/// The desk of a space of this store.
+/// Opens the desk of a space of this store.
 pub(crate) fn desk_of(context: &Context<'_>, space: Option<&str>) -> Result<Desk> {
     let location = config::locate(&context.globals)?;
     let space = space.unwrap_or(&location.space);
@@ -145,7 +145,7 @@ fn read(context: &Context<'_>, file: &Path) -> Result<Vec<Fleet>> {
     })
 }
 
-/// What is wrong with a fleet file, each space in it by itself.
+/// Finds the mistakes in a fleet file, in each of its spaces.
 pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
     let fleets = match serde_saphyr::from_multiple::<Fleet>(text) {
         Ok(fleets) => fleets,
@@ -168,7 +168,7 @@ pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
             }),
         }
     }
-    // What stands in the file itself is counted from where it begins there.
+    // A position within a text in the fleet file is counted from where that text begins.
     for mistake in &mut found {
         if mistake.file != file {
             mistake.file = format!("{file}, {}", mistake.file);
@@ -177,7 +177,7 @@ pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
     found
 }
 
-/// What a new space would be set up with, checked before anything is made.
+/// Checks the settings of a new space before anything is created.
 fn check(changes: &[Change]) -> Result<()> {
     let mistakes = Change::mistakes(changes);
     if mistakes.is_empty() {
@@ -188,7 +188,8 @@ fn check(changes: &[Change]) -> Result<()> {
         .hint("nothing was changed; mend it and apply again"))
 }
 
-/// A file that a fleet file names: beside it or below, so that no file of the machine gets into a space.
+/// Reads a file that a fleet file names. It must be beside it or below, so that no other file of the machine gets
+/// into a space.
 fn read_beside(folder: &Path, name: &str) -> Result<String> {
     let path = folder.join(name);
     let wrong = |why: String| Failure::new(Code::Invalid, format!("{}: {why}", path.display()));
@@ -215,7 +216,7 @@ fn read_text(path: &Path) -> Result<String> {
     }
 }
 
-/// Fleets as a file.
+/// Writes fleets as a YAML file.
 pub(crate) fn write(fleets: &[Fleet]) -> Result<String> {
     let texts: std::result::Result<Vec<_>, _> =
         fleets.iter().map(serde_saphyr::to_string).collect();
@@ -223,7 +224,7 @@ pub(crate) fn write(fleets: &[Fleet]) -> Result<String> {
     Ok(texts.join("---\n"))
 }
 
-/// A setting as people read it: texts as they are, the rest as YAML.
+/// Formats a setting for people: texts as they are, the rest as YAML.
 pub(crate) fn readable(body: Option<&str>) -> String {
     let Some(body) = body else { return String::new() };
     let value = serde_json::from_str::<serde_json::Value>(body).ok();

@@ -1,4 +1,4 @@
-//! Leading a flow from here: who does its steps, who is asked at this terminal, and what becomes of it.
+//! Runs flows from this process: executes their steps, asks people at this terminal, and merges the result.
 
 use crate::config::Location;
 use crate::context::Context;
@@ -24,39 +24,39 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long is waited before something is looked at again.
+/// The interval at which a waiting task is polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether what runs is to be stopped.
+/// The interval at which the watcher checks for a stop request.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
-/// How often it is looked whether a flow was taken back while its step runs, counted in those looks.
+/// The watcher checks for a cancelled flow once in this many rounds while a step runs.
 const TAKEN_BACK_EVERY: u32 = 10;
 
-/// How long what runs gets to end when nobody leads it any more.
+/// The time that running steps get to end when this process no longer runs their flow.
 const END_MAX: Duration = Duration::from_secs(15);
 
-/// How long a command may take.
+/// The time limit of a command step.
 const COMMAND_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Somebody who leads flows from here.
+/// Runs flows from this process.
 pub(crate) struct Leader<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) desk: Desk,
     pub(crate) actor: Actor,
-    /// How agents are let work; none where no agent is needed.
+    /// The worker setup for agent steps; none if no agent is needed.
     pub(crate) setup: Option<Setup>,
-    /// Where commands run that have no worktree.
+    /// The folder in which commands run that have no worktree.
     pub(crate) folder: PathBuf,
-    /// Where it is noted what was there when a step of those began.
+    /// The folder for notes on the state of the tree when a command step began.
     notes: PathBuf,
-    /// Whether flows are taken over from where they went on before.
+    /// True if flows are adopted from the place in which they ran before.
     adopts: bool,
     pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl<'a> Leader<'a> {
-    /// Makes ready. What is wrong with the repository or the agents is said here.
+    /// Sets up the runner. Problems with the repository or the agents are reported here.
     pub(crate) fn new(context: &'a Context<'a>, needs_agents: bool) -> Result<Self> {
         let (desk, actor, location) = work::sit_down_to_work(context)?;
         let wanted = Wanted { jobs: Some(1), ..Wanted::default() };
@@ -70,18 +70,18 @@ impl<'a> Leader<'a> {
         Ok(Self { context, desk, actor, setup, folder, notes, adopts, stop })
     }
 
-    /// The same, who takes flows over from where they went on before.
+    /// Sets whether flows are adopted from the place in which they ran before.
     pub(crate) fn adopting(self, adopts: bool) -> Self {
         Self { adopts, ..self }
     }
 
-    /// Where flows are begun and gone on with from here.
+    /// The inbox through which flows are started and resumed from this place.
     pub(crate) fn inbox(&self) -> Inbox {
         let inbox = Inbox::with_actor(self.desk.clone(), self.actor.clone());
         inbox.at_place(place(&self.folder)).adopting(self.adopts)
     }
 
-    /// Whether what a workflow wants to be watched can be: said before anything was done.
+    /// Checks that the `writes` of a workflow can be watched, before any step runs.
     pub(crate) fn check_ground(&self, definition: &Definition) -> Result<()> {
         let is_watched = |phase: &Phase| phase.writes.is_some();
         if self.setup.is_some() || !definition.phases.iter().any(is_watched) {
@@ -91,20 +91,20 @@ impl<'a> Leader<'a> {
         here.map(drop).map_err(|e| Failure::new(Code::Git, unwatched(&e)).hint(e.hint()))
     }
 
-    /// Goes on with a flow: as far as it goes, or until it waits for people and nobody is here to be asked.
-    /// `led` is the flow where we hold it already, from its first moment on.
+    /// Runs a flow as far as it goes, or until it waits for people and there is no person at this terminal. `led` is
+    /// the flow if this process holds its lease already, from the start.
     pub(crate) fn lead(&self, id: FlowId, led: Option<Flow>, waits: bool) -> Result<Walked> {
         let is_attended =
             who::has_terminal() && !self.context.globals.no_input && !self.context.out.json;
         let person = match is_attended {
-            // Whoever may not answer watches, and answers elsewhere.
+            // A person who may not answer here watches, and answers in another place.
             true => who::person(self.context, &self.desk).ok(),
             false => None,
         };
         self.lead_with(id, led, waits, person.as_ref())
     }
 
-    /// Goes on with a flow as far as it goes without asking anybody here: where one waits, others may go on.
+    /// Runs a flow as far as it goes without asking at this terminal: while one waits, others may continue.
     pub(crate) fn lead_on(&self, id: FlowId) -> Result<Walked> {
         self.lead_with(id, None, false, None)
     }
@@ -119,7 +119,7 @@ impl<'a> Leader<'a> {
         let view = View::new(self.context.out);
         let (tell, told) = channel();
         let (is_done, at_work) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
-        // Set when what this flow runs is to end; the next flow has its own.
+        // Set when the steps of this flow are to end; the next flow has its own flag.
         let halt = Arc::new(AtomicBool::new(false));
         let walked = std::thread::scope(|scope| {
             let crew: Arc<dyn Crew> = Arc::new(self.crew(tell, at_work.clone(), halt.clone()));
@@ -143,7 +143,7 @@ impl<'a> Leader<'a> {
         view.close();
         let walked = walked?;
         if let Walked::Ended(flow) = &walked {
-            // What its steps did is of no use any more.
+            // The notes on its steps are of no use any more.
             let _ = std::fs::remove_file(self.notes.join(format!("{}.watch", flow.started.handle)));
             self.bring_home(flow)?;
         }
@@ -165,15 +165,15 @@ impl<'a> Leader<'a> {
             is_of_task || flow.asked.values().any(|asked| *asked == gate.opened.id)
         };
         let attended = attendant.attend(&is_about_it, &|| is_done.load(Ordering::SeqCst));
-        // Nobody attends any more: what runs is ended, what waits stays. A flow that came as far as it goes is
-        // no reason to stop: others may be next.
+        // The person has left the prompt: running steps end, pending gates stay. A flow that came as far as it goes
+        // is no reason to stop: others may be next.
         if !is_done.load(Ordering::SeqCst) {
             stop.store(true, Ordering::SeqCst);
         }
         attended
     }
 
-    /// Ends what runs when we are to stop, or when somebody took the flow back.
+    /// Halts the running steps when this process is to stop, or when the flow was cancelled.
     fn watch(&self, id: FlowId, halt: &AtomicBool, at_work: &AtomicUsize, is_done: &AtomicBool) {
         let mut looks = 0;
         while !is_done.load(Ordering::SeqCst) {
@@ -208,7 +208,7 @@ impl<'a> Leader<'a> {
                 return Ok(Walked::Waits(self.desk.flow(id)?));
             };
             let walked = walked?;
-            // An agent asked: the flow goes on when its task does.
+            // An agent asked: the flow continues when its task does.
             match &walked {
                 Walked::Waits(flow) if waits && !is_stopped() => {
                     self.wait_for_task(flow, &mut wake)?
@@ -226,7 +226,7 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
-    /// What the steps did comes home when the flow is done; otherwise it stays on its branch.
+    /// Merges the work of a flow that is done; the work of any other flow stays on its branch.
     fn bring_home(&self, flow: &Flow) -> Result<()> {
         let is_done = flow.ending.as_ref().is_some_and(|ending| ending.how == How::Done);
         let (Some(task), Some(setup), true) = (flow.started.task, &self.setup, is_done) else {
@@ -258,7 +258,7 @@ impl<'a> Leader<'a> {
     }
 }
 
-/// The folder in which commands run that have no worktree.
+/// Returns the folder in which commands run that have no worktree.
 pub(crate) fn ground(context: &Context<'_>, location: &Location) -> Result<PathBuf> {
     let home = work::home(context, location)?;
     let start = std::path::absolute(crate::config::start(&context.globals)?)?;
@@ -266,23 +266,23 @@ pub(crate) fn ground(context: &Context<'_>, location: &Location) -> Result<PathB
     Ok(in_space.map_or(start, ToOwned::to_owned))
 }
 
-/// This place, as it is kept with a flow.
+/// The place of this process (host and folder), as it is stored with a flow.
 pub(crate) fn place(folder: &Path) -> FlowPlace {
-    // Behind the name stands what tells one container's processes from another's, which changes with each start.
+    // The part behind the host name tells the processes of one container from another's, and changes with each start.
     let host = holder(Path::new("")).host;
     let host = host.split(' ').next().unwrap_or_default().to_owned();
     let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     FlowPlace { host, folder: folder.display().to_string(), user: who::user() }
 }
 
-/// Whether a flow is at home here, for whoever asks.
+/// Checks that a flow belongs to this place and that the caller may resume it here.
 pub(crate) fn check_is_home(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     let location = crate::config::locate(&context.globals)?;
     let here = place(&ground(context, &location)?);
     Ok(check_home(flow, &who::actor(desk)?, Some(&here))?)
 }
 
-/// Says what a flow runs, and where.
+/// Prints the commands of a flow, and where they would run.
 pub(crate) fn say_what_runs(context: &Context<'_>, flow: &Flow, place: &FlowPlace) {
     let Some(lines) = flow_commands(flow) else { return };
     let (handle, place) = (&flow.started.handle, harmless_line(&place.in_words()));
@@ -290,7 +290,7 @@ pub(crate) fn say_what_runs(context: &Context<'_>, flow: &Flow, place: &FlowPlac
     lines.iter().for_each(|line| context.out.remark(&format!("  {}", harmless_line(line))));
 }
 
-/// Nobody leads it any more: what its step started ends, too.
+/// Stops the running steps and waits for their end, when this process no longer runs their flow.
 fn end_what_runs(halt: &AtomicBool, at_work: &AtomicUsize) {
     halt.store(true, Ordering::SeqCst);
     let since = Instant::now();
@@ -299,7 +299,7 @@ fn end_what_runs(halt: &AtomicBool, at_work: &AtomicUsize) {
     }
 }
 
-/// Whether agents work in a workflow, and with it whether a repository is needed.
+/// Returns the definition of a flow that runs from a workflow file; an error if a program started it.
 pub(crate) fn definition_of(flow: &Flow) -> Result<Definition> {
     let found = Definition::of(flow)?;
     found.ok_or_else(|| {
@@ -308,7 +308,7 @@ pub(crate) fn definition_of(flow: &Flow) -> Result<Definition> {
     })
 }
 
-/// Those who do the steps: agents by way of a worker, commands in the worktree of the flow's task, or in the
+/// Executes steps on this machine: agents by way of a worker, commands in the worktree of the flow's task, or in the
 /// folder of the project.
 struct HandsOn {
     desk: Desk,
@@ -320,7 +320,7 @@ struct HandsOn {
     at_work: Arc<AtomicUsize>,
 }
 
-/// Counts as long as it is held.
+/// Counts a running step as long as it is held.
 struct AtWork(Arc<AtomicUsize>);
 
 impl Drop for AtWork {
@@ -373,28 +373,28 @@ impl Crew for HandsOn {
     }
 
     fn group(&self, name: &str) -> Vec<String> {
-        // The desk waits for its database, and whoever walks must not.
+        // The desk blocks on its database, and the executor must not block.
         let policies = std::thread::scope(|scope| scope.spawn(|| self.desk.policies()).join());
         let people = policies.ok().and_then(std::result::Result::ok);
         people.map(|policies| policies.people_in(name)).unwrap_or_default()
     }
 }
 
-/// Where a flow without a task runs its commands.
+/// The folder in which a flow without a task runs its commands.
 struct Project<'a> {
     folder: &'a Path,
     notes: &'a Path,
     flow: &'a str,
 }
 
-/// The tree commands run in, and where it is noted what their attempts changed.
+/// The working tree of commands, and the file that notes the changes of their attempts.
 struct Ground {
     tree: Worktree,
     note: PathBuf,
 }
 
-/// The tree commands run in: that of the flow's task, or the project itself where it is one of git's. Without
-/// git only what is to be watched cannot be done.
+/// Returns the working tree of commands: that of the flow's task, or the project itself if it is a Git checkout.
+/// Without Git, only `writes` cannot be watched.
 fn tree_of(
     desk: &Desk,
     setup: Option<&Setup>,
@@ -414,7 +414,6 @@ fn tree_of(
     Ok(Ok(Ground { tree, note: setup.repository.watch_note(&task.handle) }))
 }
 
-/// Runs a command.
 fn run(
     command: &Command,
     folder: &Path,
@@ -425,7 +424,7 @@ fn run(
     let writes = match (writes, ground) {
         (None, _) => None,
         (Some(writes), Ok(Ground { tree, note })) => Some(Watch { writes, tree, note }),
-        // What cannot be watched is not let happen.
+        // A command whose writes cannot be watched is not run.
         (Some(_), Err(error)) => {
             return Worked::Failed(format!("{name}: {}; {}", unwatched(error), error.hint()));
         }
@@ -450,7 +449,7 @@ fn run(
     }
 }
 
-/// Why `writes` cannot be held.
+/// The reason why `writes` cannot be enforced.
 fn unwatched(error: &GitError) -> String {
     format!("`writes` is watched with git, and {error}")
 }

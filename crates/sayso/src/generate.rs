@@ -1,4 +1,4 @@
-//! The reference pages, made from what the program itself knows.
+//! Generates the reference pages from the program's own definitions.
 
 mod http;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A schema whose fields stand by name: where they stand in the code is no news to whoever compares two of them.
+/// Sorts the fields of a schema by name: their order in the code is noise in a diff.
 fn sorted(schema: schemars::Schema) -> schemars::Schema {
     let mut value = schema.clone().to_value();
     value.sort_all_objects();

@@ -1,5 +1,5 @@
-//! Where each chain ended when it was seen last, kept in the user's state folder and outside of every store: an
-//! older copy that was put back is whole in itself, and only this shows that it is older.
+//! Remembers the last known head of each audit chain in the user's state folder, outside of every store. This detects
+//! a rollback: an older copy of the store is intact in itself, and only the remembered head shows that it is older.
 
 use crate::config::state_folder;
 use crate::exit::{Failure, Result};
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// A process that stays writes it down this often at most.
+/// The shortest interval at which a long-running process writes the head.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The end of a chain, as it was seen.
+/// The head of a chain, as it was last seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Seen {
     space: SpaceId,
@@ -26,14 +26,14 @@ fn file_of(space: SpaceId) -> Option<PathBuf> {
     Some(state_folder()?.join("heads").join(format!("{space}.json")))
 }
 
-/// Where the chain of a space ended when it was seen last. What cannot be read was not seen.
+/// Returns the last known head of a space's chain; none if it cannot be read.
 pub(crate) fn seen(space: SpaceId) -> Option<Head> {
     let text = std::fs::read_to_string(file_of(space)?).ok()?;
     let seen: Seen = serde_json::from_str(&text).ok()?;
     (seen.space == space).then_some(seen.head)
 }
 
-/// Keeps where a chain ends. It must stand in the way of nothing: where it cannot be written, less is noticed.
+/// Stores the head of a chain. A failure is ignored on purpose: if it cannot be written, less is detected.
 pub(crate) fn keep(space: SpaceId, head: &Head) {
     let Some(path) = file_of(space) else { return };
     let Some(folder) = path.parent() else { return };
@@ -129,7 +129,7 @@ fn keep_if_it_leads_on(desk: &LocalDesk, before: Option<&Head>, now: &Head) {
     }
 }
 
-/// Checks that a chain still has what was seen of it here, and keeps where it ends now.
+/// Checks that a chain still contains the last known head, and stores the current one.
 pub(crate) fn check(desk: &Desk, actor: &Actor) -> Result<()> {
     let now = head_of(desk, actor, None)?;
     let Some(head) = seen(desk.space()) else {
@@ -158,7 +158,7 @@ pub(crate) fn accept(desk: &Desk, actor: &Actor) -> Result<()> {
     Ok(())
 }
 
-/// Where a chain is at an entry, or where it ends.
+/// The head of a chain at an entry, or its current head.
 fn head_of(desk: &Desk, actor: &Actor, seq: Option<u64>) -> Result<Option<Head>> {
     if let Some(local) = desk.local() {
         return Ok(match seq {

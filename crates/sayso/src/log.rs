@@ -1,5 +1,5 @@
-//! The log of a server, on standard error: one line for each request, and what went wrong. Only what sayso
-//! itself says: other libraries may quote what they were sent.
+//! The log of a server, on standard error: one line for each request, and errors. Only sayso's own messages: other
+//! libraries may quote data that was sent to them.
 
 use sayso_core::Code;
 use std::io::stderr;
@@ -11,16 +11,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::{Failure, Result};
 
-/// How a line of the log is written.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {
-    /// For people.
+    /// Text for people to read.
     Plain,
     /// One JSON object for each line.
     Json,
 }
 
-/// Begins to write the log. Who asks for none hears of what goes wrong.
+/// Starts the log. Without a chosen format, warnings and errors are printed.
 pub(crate) fn start(form: Option<Form>, level: Option<&str>) -> Result<()> {
     let level = match (level.filter(|level| !level.is_empty()), form) {
         (Some(typed), _) => level_of(typed)?,

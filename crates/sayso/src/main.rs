@@ -1,7 +1,7 @@
-//! sayso: your agents keep working; what matters waits, durably, for your say-so.
+//! The command-line program: approvals and questions for AI agents.
 //!
 //! This is the only crate that prints, exits, or reads the user's environment. Commands hold no
-//! rules: they build what the desk is asked to do, and show what it said.
+//! rules: they build requests to the desk, and print its responses.
 
 mod card;
 mod cli;
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was typed, if it is a hook that is well typed. Everything else is for those who know all verbs.
+/// Parses the command line if it is a valid `sayso hook`. Every other case goes to the full parser.
 fn hook() -> Option<cli::Cli> {
     let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
     if !is_hook || std::env::var_os("COMPLETE").is_some() {
@@ -63,7 +63,7 @@ fn hook() -> Option<cli::Cli> {
     cli::HookCli::try_parse_from(std::env::args_os()).ok().map(cli::Cli::from)
 }
 
-/// Whether JSON is wanted, for when the command line could not be read.
+/// True if JSON is wanted, for a command line that could not be parsed.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }

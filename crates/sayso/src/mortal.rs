@@ -1,12 +1,12 @@
-//! Points at which this process may be told to die, so that tests can kill it at each of them: every look at the
-//! clock, of which each write has one while it is under way, and every look at a walk, of which each wait has one.
-//! Only builds with debug assertions heed the word; what is shipped never dies by it.
+//! Failpoints for crash tests: the process aborts at the Nth point. Each clock read is a point (each write reads the
+//! clock once while it is under way), and so is each poll of a flow. Only builds with debug assertions read the
+//! variable; a released program never aborts here.
 
 use sayso_engine::World;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
-/// Where this process has its time and chance from.
+/// The clock and random source of this process, with a failpoint at each clock read.
 pub(crate) fn world() -> World {
     let (clock, dice) = (World::real(), World::real());
     let now = move || {
@@ -16,7 +16,7 @@ pub(crate) fn world() -> World {
     World::new(now, move || dice.chance()).by_machine_clock()
 }
 
-/// Does something that waits.
+/// Runs a future with a failpoint at each poll.
 pub(crate) async fn walk<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let look = poll_fn(|context| {
@@ -36,7 +36,7 @@ mod point {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// How many points are passed; at the one behind them the process dies.
+    /// The number of points that are passed; the process aborts at the next one.
     const DIES_AFTER: &str = "SAYSO_DIES_AFTER";
 
     pub(super) fn pass() {
@@ -45,7 +45,7 @@ mod point {
         let most = MOST.get_or_init(|| std::env::var(DIES_AFTER).ok()?.parse().ok());
         let Some(most) = most else { return };
         if PASSED.fetch_add(1, Ordering::SeqCst) >= *most {
-            // Like a kill: nothing is cleaned up, nothing is said.
+            // Like SIGKILL: no cleanup, no message.
             std::process::abort();
         }
     }

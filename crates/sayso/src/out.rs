@@ -1,4 +1,4 @@
-//! Output: data on stdout, talk on stderr, colour only where a person looks.
+//! Output: data on stdout, messages on stderr, colour only on a terminal.
 
 use crate::cli::Globals;
 use crate::exit::{Failure, Result};
@@ -10,16 +10,16 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
-/// Where and how to print.
+/// The output of a command, with its format and capabilities.
 pub(crate) struct Out {
     pub(crate) json: bool,
     pub(crate) ascii: bool,
     colour: bool,
-    /// Why something that was to be printed was not, the first time.
+    /// The first write error on standard output.
     lost: OnceLock<(ErrorKind, String)>,
 }
 
-/// What a piece of text is, which decides how it looks.
+/// The role of a piece of text, which decides its style.
 #[derive(Clone, Copy)]
 pub(crate) enum Look {
     Strong,
@@ -52,12 +52,12 @@ impl Out {
         Self { json: globals.json, ascii, colour, lost: OnceLock::new() }
     }
 
-    /// A line for people.
+    /// Prints a line for people.
     pub(crate) fn line(&self, text: &str) {
         self.print(&self.shown(text));
     }
 
-    /// A text that was asked for, as it is: a script gets every byte of it, a terminal none that acts.
+    /// Prints a requested text as it is: a script gets every byte of it, a terminal no control sequence.
     pub(crate) fn deliver(&self, text: &str) {
         match std::io::stdout().is_terminal() {
             true => self.line(&harmless(text).text),
@@ -67,22 +67,22 @@ impl Out {
 
     fn print(&self, text: &str) {
         let mut stdout = self.stdout();
-        // What is lost is kept in mind, and told at the end.
+        // A write error is kept in `lost`, and reported at the end.
         let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     }
 
-    /// Standard output, for whoever writes more than lines. A reader that went away (`| head`) ends nothing.
+    /// Standard output, for callers that write more than lines. A closed pipe (`| head`) is not an error here.
     pub(crate) fn stdout(&self) -> impl Write + '_ {
         Stdout(self)
     }
 
-    /// Refuses when something that was to be printed has not reached whoever reads it: for those who
-    /// go on only if it has.
+    /// Fails if printed output has not reached the reader, a closed pipe included: for callers that continue only if
+    /// it has.
     pub(crate) fn check_is_heard(&self) -> Result<()> {
         self.lost.get().map_or(Ok(()), |(_, why)| Err(unheard(why)))
     }
 
-    /// The same for everybody else: to read no further is the reader's right.
+    /// Fails if output could not be written. A closed pipe is fine: the reader may stop reading.
     pub(crate) fn check_is_written(&self) -> Result<()> {
         match self.lost.get() {
             Some((kind, why)) if *kind != ErrorKind::BrokenPipe => Err(unheard(why)),
@@ -90,7 +90,7 @@ impl Out {
         }
     }
 
-    /// A value as JSON.
+    /// Prints a value as JSON.
     pub(crate) fn json<T: Serialize>(&self, value: &T) {
         let text = if std::io::stdout().is_terminal() {
             serde_json::to_string_pretty(value)
@@ -100,20 +100,20 @@ impl Out {
         self.print(&text.unwrap_or_default());
     }
 
-    /// Whether lines may move: for people, on terminals that can, unless they said otherwise.
+    /// True if animated lines are allowed: for people, on terminals that support them, unless an option forbids it.
     pub(crate) fn is_lively(&self) -> bool {
         self.colour && !self.json && !self.ascii
     }
 
-    /// Whether there are colours.
+    /// True if colours are on.
     pub(crate) fn has_colour(&self) -> bool {
         self.colour
     }
 
-    /// Something for the person, not for the pipe.
+    /// Prints a message for the person, on stderr.
     pub(crate) fn talk(&self, text: &str) {
         let shown = self.shown(text);
-        // Colours were chosen for stdout; a log file behind stderr wants none.
+        // Colours were chosen for stdout; a log file behind stderr gets none.
         let shown = match std::io::stderr().is_terminal() {
             true => shown,
             false => anstream::adapter::strip_str(&shown).to_string().into(),
@@ -121,7 +121,7 @@ impl Out {
         let _ = writeln!(std::io::stderr().lock(), "{shown}");
     }
 
-    /// Something for the person that no script needs; left out with `--json`.
+    /// Prints a message that no script needs; left out with `--json`.
     pub(crate) fn remark(&self, text: &str) {
         if !self.json {
             self.talk(text);
@@ -164,8 +164,7 @@ impl Out {
         }
     }
 
-    /// What can be shown here: without symbols where there are none. Other people's words stay as
-    /// they wrote them.
+    /// Replaces our own symbols where only ASCII can be shown. Other people's words stay as they wrote them.
     fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);
@@ -173,7 +172,7 @@ impl Out {
         let spell = |c: char| match c {
             '…' => "...".into(),
             '⏎' => "\\n".into(),
-            // The pictures of control characters, in the way terminals write them.
+            // The pictures of control characters, written in caret notation.
             '\u{2400}'..='\u{241f}' => {
                 let letter = u8::try_from(u32::from(c) - 0x2400 + 0x40).map_or('?', char::from);
                 format!("^{letter}")
@@ -184,13 +183,13 @@ impl Out {
         Cow::Owned(text.chars().map(spell).collect())
     }
 
-    /// Where lines are broken by us, so that they stay behind their margin: only on a terminal, which
-    /// would break them anywhere.
+    /// The width at which lines are broken so that they stay behind their margin; none if stdout is no terminal,
+    /// since only a terminal would break them anywhere.
     pub(crate) fn breaks_at(&self) -> Option<usize> {
         std::io::stdout().is_terminal().then(|| self.width())
     }
 
-    /// How wide the terminal is, or a usual width where there is none.
+    /// The width of the terminal, or a default.
     pub(crate) fn width(&self) -> usize {
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
         // Some terminals do not know, and say 0.
@@ -199,7 +198,7 @@ impl Out {
     }
 }
 
-/// Standard output that keeps in mind what it lost.
+/// Standard output that records its first error.
 struct Stdout<'a>(&'a Out);
 
 impl Stdout<'_> {
@@ -232,7 +231,7 @@ fn unheard(why: &str) -> Failure {
         .hint("what was done is done; make room, or send the output elsewhere, and ask again")
 }
 
-/// Whether the locale can show more than ASCII.
+/// True if the locale can show more than ASCII.
 fn is_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

@@ -1,4 +1,4 @@
-//! Reaching the desk: the store of this machine, or a server with the credential one has for it.
+//! Opens the desk: in the store of this machine, or on a server with the login for it.
 
 use crate::config::{self, Home, Location};
 use crate::exit::{Failure, Result};
@@ -13,32 +13,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a process that stays goes on trying to reach its server: long enough to replace it.
+/// The time for which a long-running process retries an unreachable server: long enough to replace the server.
 const SHARED_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many questions an agent may ask in a minute, unless somebody says otherwise.
+/// The default rate limit of questions per agent and minute.
 pub(crate) const ASKS_PER_MINUTE: u32 = 120;
 
-/// How much an agent may write in a minute, unless somebody says otherwise.
+/// The default rate limit of writes per agent and minute.
 pub(crate) const WRITES_PER_MINUTE: u32 = 600;
 
-/// What a desk is wanted for.
+/// The purpose for which a desk is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// A command that does its deed and ends.
+    /// A command that runs once and ends.
     Usual,
-    /// A process with many threads that stays.
+    /// A long-running process with many threads.
     Shared,
-    /// Only looking, also at a space that was deleted.
+    /// Read only, also in a space that was deleted.
     Kept,
 }
 
-/// The desk of the space a command works in.
+/// Opens the desk of the space a command works in.
 pub(crate) fn open(location: &Location, how: How) -> Result<Desk> {
     open_space(location, &location.space, how)
 }
 
-/// The same for a space that was named.
+/// Opens the desk of a named space.
 pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<Desk> {
     let place = match &location.home {
         Home::Store(place) => place.clone(),
@@ -60,13 +60,13 @@ pub(crate) fn open_space(location: &Location, space: &str, how: How) -> Result<D
     Ok(desk.with_channels(location.reaches()))
 }
 
-/// A limit as the environment says it; 0 sets none. What is no number is as if nothing was said.
+/// A rate limit from the environment; 0 means unlimited. A value that is not a number is ignored.
 fn per_minute(variable: &str, otherwise: u32) -> Option<u32> {
     let said = std::env::var(variable).ok().and_then(|text| text.trim().parse().ok());
     Some(said.unwrap_or(otherwise)).filter(|most| *most > 0)
 }
 
-/// Makes a space, or opens the one that is there. A server's spaces are made where its store is.
+/// Creates a space, or opens the existing one. The spaces of a server are created on the machine of its store.
 pub(crate) fn create(location: &Location, space: &str, actor: &Actor) -> Result<Desk> {
     match &location.home {
         Home::Store(place) => Ok(Desk::create(place.clone(), space, actor, World::real())?.0),
@@ -76,7 +76,7 @@ pub(crate) fn create(location: &Location, space: &str, actor: &Actor) -> Result<
     }
 }
 
-/// The desk of a space that can be worked in, behind a server.
+/// Opens the desk of a writable space on a server.
 pub(crate) fn open_server(server: &str, space: &str, authorities: Option<&Path>) -> Result<Desk> {
     open_remote(server, space, authorities, How::Usual)
 }
@@ -102,20 +102,18 @@ fn open_remote(server: &str, space: &str, authorities: Option<&Path>, how: How) 
     .into())
 }
 
-/// The credential of whoever uses this machine, for one space of a server.
+/// The credential of this user for one space of a server.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Login {
-    /// The server.
     pub(crate) server: String,
-    /// The space.
     pub(crate) space: String,
-    /// Who logged in.
+    /// The person who logged in.
     pub(crate) name: String,
-    /// What is presented.
+    /// The token that is sent with each request.
     pub(crate) secret: String,
 }
 
-/// The login that is kept for a space of a server.
+/// Returns the stored login for a space of a server.
 pub(crate) fn login(server: &str, space: &str) -> Result<Option<Login>> {
     let path = login_file(server, space)?;
     let text = match std::fs::read_to_string(&path) {
@@ -126,7 +124,8 @@ pub(crate) fn login(server: &str, space: &str) -> Result<Option<Login>> {
     serde_json::from_str(&text).map(Some).map_err(|e| unreadable(&path, &e))
 }
 
-/// The login of this user, where there is exactly one. What cannot be read is none: it only helps a hint.
+/// Returns the login of this user, if there is exactly one. An unreadable login counts as none: the result only helps
+/// a hint.
 pub(crate) fn only_login() -> Option<Login> {
     let folder = std::fs::read_dir(config::user_folder()?.join("logins")).ok()?;
     let mut files = folder.flatten().map(|entry| entry.path());
@@ -135,7 +134,7 @@ pub(crate) fn only_login() -> Option<Login> {
     serde_json::from_str(&std::fs::read_to_string(only).ok()?).ok()
 }
 
-/// Keeps a login where only its owner can read it.
+/// Stores a login so that only its owner can read it.
 pub(crate) fn keep_login(login: &Login) -> Result<PathBuf> {
     let path = login_file(&login.server, &login.space)?;
     if let Some(folder) = path.parent() {
@@ -155,7 +154,7 @@ pub(crate) fn keep_login(login: &Login) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Forgets a login. Whether there was one.
+/// Deletes a login. True if there was one.
 pub(crate) fn forget_login(server: &str, space: &str) -> Result<bool> {
     match std::fs::remove_file(login_file(server, space)?) {
         Ok(()) => Ok(true),

@@ -1,15 +1,16 @@
-//! Traces: where a server sends them, as the variables of OpenTelemetry say, and which one a command is part of.
+//! Tracing (OpenTelemetry): the export target of a server, from the OTEL variables, and the parent trace of a
+//! command.
 
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
 use sayso_server::http::TracesTo;
 
-/// The trace this command is part of, as whoever started it says.
+/// The parent trace of this command, from the process that started it.
 pub(crate) fn parent() -> Option<String> {
     std::env::var("TRACEPARENT").ok()
 }
 
-/// Where traces go; nowhere without a word.
+/// The export target of traces; none unless a variable names it.
 pub(crate) fn traces() -> Result<Option<TracesTo>> {
     read(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
 }

@@ -1,5 +1,5 @@
-//! Trust in the settings of a project. A file that came with a clone may name programs to run, so none of them
-//! is run before a person has trusted the file as it is, as direnv does it. Kept in the user's state folder.
+//! Trust in the settings of a project. A file that came with a clone may name programs to run, so none of them is run
+//! before a person has trusted the file as it is (as direnv does). Stored in the user's state folder.
 
 use crate::config::state_folder;
 use crate::exit::{Failure, Result};
@@ -9,29 +9,29 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file of settings that was trusted, and what was in it.
+/// A trusted settings file, with its content.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Trusted {
     file: PathBuf,
     digest: Digest,
 }
 
-/// Settings of a project that may run something, and that were not trusted as they are.
+/// Settings of a project that may run programs and are not trusted in their present form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Untrusted {
-    /// The file they stand in.
+    /// The file that contains them.
     pub(crate) file: PathBuf,
-    /// Which of them: `notify.bell`, `work.check`.
+    /// The names of the settings: `notify.bell`, `work.check`.
     pub(crate) settings: Vec<String>,
 }
 
 impl Untrusted {
-    /// The settings that are left out, in words.
+    /// A message with the settings that are left out.
     pub(crate) fn in_words(&self) -> String {
         format!("{} of {} is not trusted", self.settings.join(", "), self.file.display())
     }
 
-    /// True if agents and what is run around them are among them.
+    /// True if settings of agents or the worker are among them.
     pub(crate) fn concerns_work(&self) -> bool {
         self.settings.iter().any(|name| name.starts_with("agents.") || name.starts_with("work."))
     }
@@ -46,10 +46,10 @@ impl Untrusted {
     }
 }
 
-/// The way to mend it.
+/// The hint for an untrusted file.
 pub(crate) const HINT: &str = "read what it would run, and if you want that: sayso trust";
 
-/// The whole path of a file: the same file is trusted under one name.
+/// The canonical path of a file: the same file is trusted under one name.
 fn whole(file: &Path) -> std::io::Result<PathBuf> {
     file.canonicalize()
 }
@@ -94,7 +94,7 @@ fn is_gone(place: &Path) -> Result<bool> {
     }
 }
 
-/// True if a file was trusted with this text in it. What cannot be read was not.
+/// True if a file was trusted with this text in it. An unreadable record counts as not trusted.
 pub(crate) fn is_trusted(file: &Path, text: &str) -> bool {
     let Ok(file) = whole(file) else { return false };
     let Some(place) = place_of(&file) else { return false };
@@ -119,7 +119,7 @@ pub(crate) fn trust(file: &Path, text: &str) -> Result<()> {
     Ok(std::fs::rename(&draft, &place)?)
 }
 
-/// Forgets that a file was trusted. Whether it was.
+/// Revokes the trust in a file. True if it was trusted.
 pub(crate) fn forget(file: &Path) -> Result<bool> {
     is_gone(&place_of(&whole(file)?).ok_or_else(no_folder)?)
 }

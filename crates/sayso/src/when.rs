@@ -1,4 +1,4 @@
-//! Times and durations, as people write and read them.
+//! Times and durations: parsing and formatting for people.
 
 use crate::exit::{Failure, Result};
 use jiff::{SignedDuration, Span, Zoned};
@@ -12,7 +12,7 @@ pub(crate) fn rfc3339(at: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(at.as_micros()).map_or_else(|_| "?".into(), |t| t.to_string())
 }
 
-/// A moment on the wall clock of the person who looks.
+/// A moment in the local time zone of the person.
 pub(crate) fn local(at: Timestamp) -> String {
     let Ok(at) = jiff::Timestamp::from_microsecond(at.as_micros()) else { return "?".into() };
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
@@ -28,7 +28,7 @@ pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
     Duration::try_from(span).map_err(|_| wrong())
 }
 
-/// A moment to come: `2h`, `3d`, `2026-12-24`, `2026-12-24T18:00`; and `now`.
+/// A future moment: `2h`, `3d`, `2026-12-24`, `2026-12-24T18:00`; and `now`.
 pub(crate) fn moment(text: &str, now: Timestamp) -> Result<Timestamp> {
     let wrong = || {
         Failure::new(Code::BadValue, format!("{text:?} is no time"))
@@ -40,7 +40,7 @@ pub(crate) fn moment(text: &str, now: Timestamp) -> Result<Timestamp> {
     Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
 }
 
-/// A moment that was: `30d` ago, `2026-12-24`, `2026-12-24T18:00`.
+/// A past moment: `30d` ago, `2026-12-24`, `2026-12-24T18:00`.
 pub(crate) fn past(text: &str, now: Timestamp) -> Result<Timestamp> {
     let wrong = || {
         Failure::new(Code::BadValue, format!("{text:?} is no time that was"))

@@ -1,9 +1,9 @@
-//! Who is at the keyboard: a token's holder, an agent, a person at a terminal, or a script.
+//! Identifies the caller: a token's holder, an agent, a person at a terminal, or a script.
 //!
-//! Agents are told from people by what can be seen: a token, a variable an agent sets, an ancestor
-//! that is one, a terminal that no person sits at. Where that cannot be seen, or speaks for no person,
-//! only a passphrase makes one. That stops accidents and makes intent visible; it cannot stop a program
-//! of the same user that hides. `doctor` says so.
+//! Agents are detected by evidence: a token, a variable an agent sets, an ancestor process
+//! that is one, a terminal that no person sits at. Where evidence is unavailable, or speaks against a
+//! person, only a passphrase proves one. That stops accidents and makes intent visible; it cannot stop a
+//! program of the same user that hides. `doctor` says so.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -25,16 +25,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Another program read what is typed when this one began.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// A passphrase was shown to this very process.
+/// True if a passphrase was entered in this very process.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Who hands in commands that are no verdicts. Where an agent is at work it is the agent, whatever
-/// token of a person is in reach: so no command can be forgotten that amounts to a verdict.
+/// Returns the actor for commands that are not verdicts. If an agent runs here it is the agent, even with a person's
+/// token within reach: so a command that amounts to a verdict cannot be missed.
 pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
     let actor = holder(desk)?;
     let sign = match (actor.role, actor.proof) {
         (Role::Human | Role::Admin, _) => sign_here(),
-        // A script of an agent's is an agent's, too; its ancestors are asked when it matters.
+        // A script of an agent counts as the agent, too; its ancestors are checked when it matters.
         (Role::Service, Proof::None) => Ok(sign_in_environment()),
         _ => Ok(None),
     };
@@ -49,7 +49,7 @@ pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
     })
 }
 
-/// The holder of the token in reach, else whoever is at the keyboard.
+/// The holder of the token within reach, else the user at the keyboard.
 fn holder(desk: &Desk) -> Result<Actor> {
     match token()? {
         Some(secret) => {
@@ -63,9 +63,8 @@ fn holder(desk: &Desk) -> Result<Actor> {
     }
 }
 
-/// The agent a connected client works for. A worker gives its agents tokens of their own, which count
-/// before the one that the client's settings name for all of them; whatever else the environment holds
-/// does not.
+/// The agent that a connected client works for. A worker gives its agents tokens of their own, which take precedence
+/// over the one that the client's settings name for all of them; another token in the environment does not.
 pub(crate) fn connected(desk: &Desk, named: Option<&Path>, door: Door) -> Result<Option<Actor>> {
     let own = token()?.map(|secret| desk.authenticate(&secret, door)).transpose()?;
     match (own, named) {
@@ -76,8 +75,8 @@ pub(crate) fn connected(desk: &Desk, named: Option<&Path>, door: Door) -> Result
     }
 }
 
-/// Who calls at a door that is for agents alone: by their token, or else an agent without a name. A
-/// person's token is refused there: a program must not do what only a person may.
+/// The caller at a door that is for agents alone: identified by a token, or else an agent without a name. A person's
+/// token is refused there: a program must not do what only a person may.
 pub(crate) fn calling_agent(desk: &Desk, named: Option<&Path>, door: Door) -> Result<Actor> {
     let Some(actor) = connected(desk, named, door)? else {
         // Nothing depends on it but a name.
@@ -95,8 +94,8 @@ pub(crate) fn calling_agent(desk: &Desk, named: Option<&Path>, door: Door) -> Re
     Ok(actor)
 }
 
-/// Who gives a verdict. Whatever speaks against a person being here is a refusal, and is written to
-/// the audit.
+/// The person who gives a verdict. All evidence against a person at this terminal is a refusal, and is written to the
+/// audit log.
 pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
     let (actor, is_locked) = person_at_hand(desk)?;
     match is_locked {
@@ -105,15 +104,15 @@ pub(crate) fn person(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
     }
 }
 
-/// Who would give a verdict, and whether they have to unlock this terminal first. A person who has set a
-/// passphrase shows it once per terminal and quarter of an hour.
+/// The person who would give a verdict, and true if they must unlock this terminal first. A person who has set a
+/// passphrase enters it once per terminal and quarter of an hour.
 pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
     let (actor, doubt) = typist(desk)?;
     let is_asked = match (actor.role, actor.proof) {
         (Role::Human, Proof::Tty) => true,
-        // With a login, the passphrase is what a terminal is worth elsewhere.
+        // With a login, the passphrase stands for the proof that a terminal gives with a local store.
         (Role::Human, Proof::Token) => desk.is_remote() && token()?.is_none(),
-        // Every other role is judged by the desk, which knows what it may do.
+        // Every other role is judged by the desk, which knows its permissions.
         _ => false,
     };
     if let Some(doubt) = doubt {
@@ -128,7 +127,7 @@ pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
     })
 }
 
-/// One whom nothing but their passphrase can show to be a person.
+/// Handles a caller whom only their passphrase can prove to be a person.
 fn in_doubt(desk: &Desk, actor: Actor, doubt: &Doubt) -> Result<(Actor, bool)> {
     if !has_terminal() || !desk.has_passphrase(&actor.name)? {
         return Err(refuse_in_doubt(desk, &actor, doubt));
@@ -139,8 +138,8 @@ fn in_doubt(desk: &Desk, actor: Actor, doubt: &Doubt) -> Result<(Actor, bool)> {
     })
 }
 
-/// A server unlocks a credential, which agents have in reach, too; only what was shown to this process
-/// was shown at this terminal.
+/// A server unlocks a credential, which agents can reach, too; only a passphrase entered in this process was entered
+/// at this terminal.
 fn is_unlocked_here(desk: &Desk, actor: &Actor) -> Result<bool> {
     match desk.is_remote() {
         true => Ok(IS_SHOWN.load(Ordering::SeqCst)),
@@ -167,7 +166,7 @@ fn refuse_in_doubt(desk: &Desk, actor: &Actor, doubt: &Doubt) -> Failure {
     refusal.into()
 }
 
-/// Who types here, before any passphrase, and the reason to doubt that it is a person.
+/// The user who types here, before any passphrase, and the reason to doubt that it is a person.
 pub(crate) fn typist(desk: &Desk) -> Result<(Actor, Option<Doubt>)> {
     let actor = match token()? {
         Some(_) => holder(desk)?,
@@ -194,7 +193,7 @@ pub(crate) fn typist(desk: &Desk) -> Result<(Actor, Option<Doubt>)> {
     Ok((actor, seen.err().filter(|_| is_person)))
 }
 
-/// A person, without any passphrase and without doubt.
+/// Returns the person at the terminal if there is no doubt about them, without asking for a passphrase.
 pub(crate) fn seen_person(desk: &Desk) -> Result<Actor> {
     match typist(desk)? {
         (actor, None) => Ok(actor),
@@ -207,7 +206,7 @@ pub(crate) fn doubt_here() -> Option<Doubt> {
     surroundings::look_up().and_then(|_| judge_terminal()).err()
 }
 
-/// Finds out if a person sits at the terminal of this process.
+/// Checks if a person sits at the terminal of this process.
 fn judge_terminal() -> std::result::Result<(), Doubt> {
     check_is_not_taken()?;
     let pane = std::env::var("TMUX").ok().zip(std::env::var("TMUX_PANE").ok());
@@ -246,15 +245,14 @@ fn is_reached_by_name_alone() -> bool {
     all.into_iter().any(|file| file.is_terminal()) && !all.into_iter().any(is_handed_down)
 }
 
-/// Shows a passphrase at this terminal.
+/// Unlocks this terminal with a passphrase.
 pub(crate) fn unlock(desk: &Desk, actor: &Actor, typed: &str) -> Result<sayso_core::Timestamp> {
     let until = desk.unlock(actor, typed, &terminal())?;
     IS_SHOWN.store(true, Ordering::SeqCst);
     Ok(until)
 }
 
-/// Whether no agent is at work here, where somebody without a name of their own has something done; `what`
-/// completes "it may not …".
+/// Checks that no agent runs here, for callers without a credential of their own; `what` completes "it may not …".
 pub(crate) fn check_no_agent(desk: &Desk, what: &str) -> Result<()> {
     match sign_here() {
         Ok(Some(sign)) => Err(refuse_agent(desk, &sign, &format!(": it may not {what}"))),
@@ -263,7 +261,7 @@ pub(crate) fn check_no_agent(desk: &Desk, what: &str) -> Result<()> {
     }
 }
 
-/// A refusal to the agent that is at work here. It is written down as the agent's.
+/// A refusal for the agent that runs here. It is written to the audit log as the agent's.
 fn refuse_agent(desk: &Desk, sign: &Sign, what: &str) -> Failure {
     let message = format!("an agent ({}) is at work here, seen by {}{what}", sign.agent, sign.seen);
     let refusal = Refusal::new(Code::NotHuman, message)
@@ -272,8 +270,8 @@ fn refuse_agent(desk: &Desk, sign: &Sign, what: &str) -> Failure {
     refusal.into()
 }
 
-/// Whether this is one who may say yes, before anything else is looked at; `what` completes "may
-/// not …". A refusal is written down.
+/// Checks that the actor may answer at all, before any other check; `what` completes "may not …". A refusal is
+/// written to the audit log.
 pub(crate) fn check_may_answer(desk: &Desk, actor: &Actor, what: &str) -> Result<()> {
     let check = actor.check(Deed::Answer, what);
     if let Err(refusal) = &check {
@@ -282,8 +280,8 @@ pub(crate) fn check_may_answer(desk: &Desk, actor: &Actor, what: &str) -> Result
     Ok(check?)
 }
 
-/// A person where what is asked for amounts to a verdict; anybody where it does not. Who is no person
-/// is judged by the desk.
+/// Requires a person if the command amounts to a verdict; any actor will do if not. The desk judges an actor who is
+/// no person.
 pub(crate) fn person_if(
     needed: bool,
     context: &Context<'_>,
@@ -309,7 +307,7 @@ fn with_passphrase(context: &Context<'_>, desk: &Desk, actor: Actor) -> Result<A
     Ok(Actor { proof: Proof::Passphrase, ..actor })
 }
 
-/// The token in reach, if any: by file, or in the environment.
+/// The token within reach, if any: from a file, or the environment.
 pub(crate) fn token() -> Result<Option<String>> {
     if let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) {
         return secret_in(Path::new(&path)).map(Some);
@@ -317,7 +315,7 @@ pub(crate) fn token() -> Result<Option<String>> {
     Ok(std::env::var("SAYSO_TOKEN").ok().filter(|t| !t.is_empty()))
 }
 
-/// Says so if everybody on this machine can read the token in reach.
+/// Warns if every user of this machine can read the token within reach.
 pub(crate) fn warn_of_open_token(out: &Out) {
     use std::os::unix::fs::MetadataExt;
     let Some(path) = std::env::var_os("SAYSO_TOKEN_FILE").filter(|p| !p.is_empty()) else { return };
@@ -349,14 +347,14 @@ fn sign_in_environment() -> Option<Sign> {
     marks::in_variables(variables.iter().map(|(n, v)| (n.as_str(), v.as_str())))
 }
 
-/// An agent that has no token of its own: what it asks is still an agent's question.
+/// An agent without a token of its own: its request is still an agent's request.
 pub(crate) fn agent(level: Level, sign: &Sign) -> Actor {
     let actor = Actor::new(Role::Agent, &sign.agent, Proof::None, level, Door::Cli);
     Actor { launcher: Some(user()), ..actor }
 }
 
-/// The user of this machine: by its own list, or where the desk is elsewhere by their login. In doubt it is
-/// a script of theirs.
+/// The user of this machine: from the system's own list, or with a remote desk from their login. In doubt it is a
+/// script of theirs.
 fn at_keyboard(desk: &Desk) -> Actor {
     let is_person = has_terminal() && doubt_here().is_none();
     let typist = typed_by(desk, has_terminal());
@@ -370,7 +368,7 @@ fn typed_by(desk: &Desk, is_person: bool) -> Actor {
     let Some(remote) = desk.remote() else { return user_of_machine(desk.level(), is_person) };
     let holder = Actor { door: Door::Cli, ..remote.holder().clone() };
     match holder.role == Role::Human && !is_person {
-        // A script of theirs is not them.
+        // A script of a person does not count as the person.
         true => Actor::new(Role::Service, &holder.name, Proof::None, holder.level, Door::Cli),
         false => holder,
     }
@@ -389,7 +387,7 @@ fn user_of_machine(level: Level, is_person: bool) -> Actor {
     Actor::new(role, &user(), proof, level, Door::Cli)
 }
 
-/// The terminal that is on standard input, else on error output.
+/// The device number of the terminal on standard input, else on standard error.
 fn device() -> Option<(u32, u32)> {
     let (stdin, stderr) = (std::io::stdin(), std::io::stderr());
     let number = |file: std::os::fd::BorrowedFd<'_>| {
@@ -402,14 +400,14 @@ fn device() -> Option<(u32, u32)> {
     }
 }
 
-/// Whether a person can type here. Input may come from a pipe as long as the terminal is there.
+/// True if a person can type here. Input may come from a pipe as long as the terminal is there.
 pub(crate) fn has_terminal() -> bool {
     let controls = || std::fs::File::open("/dev/tty").is_ok();
     std::io::stdin().is_terminal() || (std::io::stderr().is_terminal() && controls())
 }
 
-/// The name of the user who runs this, by the system's own list. An environment variable would be a
-/// flag in disguise.
+/// The name of the user who runs this, from the system's own list. An environment variable could be set by an agent
+/// as easily as a flag.
 pub(crate) fn user() -> String {
     let uid = getuid().as_raw().to_string();
     let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -421,7 +419,7 @@ pub(crate) fn user() -> String {
     known.unwrap_or_else(|| format!("uid{uid}"))
 }
 
-/// Names this terminal and the session on it, so that an unlock counts here and nowhere else.
+/// Identifies this terminal and its session, so that an unlock is valid here and in no other place.
 pub(crate) fn terminal() -> String {
     let own = processes::check_view().and_then(|()| processes::of(std::process::id()));
     let leader = own.and_then(|own| Ok((own.terminal, processes::of(own.session)?)));
@@ -431,7 +429,7 @@ pub(crate) fn terminal() -> String {
     }
 }
 
-/// Names a terminal where processes cannot be seen: by its device, and by the time that was made.
+/// Identifies a terminal where processes cannot be seen: by its device and creation time.
 fn since() -> String {
     let stat = fstat(std::io::stdin()).or_else(|_| fstat(std::io::stderr()));
     stat.map_or_else(|_| "?".into(), |stat| format!("{}.{}", stat.st_rdev, stat.st_ctime))

@@ -1,5 +1,5 @@
-//! Flows: a step, a question, an answer and the step behind it, beside the engines that people would use
-//! instead; and what flows cost that wait.
+//! Benchmark of flows: a step, a question, an answer and the next step, beside the workflow engines that people would
+//! use instead; and the cost of waiting flows.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use super::peers::{Turns, alone, by_peer, explanation, in_turns, number, others,
 use super::table::{median, ms, table, times};
 use crate::stop::Outcome;
 
-/// Everybody who goes on with something after a person has answered.
+/// The peers that continue a durable flow after a person has answered.
 const PEERS: &str = "sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,restate,temporal-dev,\
                      sayso-postgres,langgraph-postgres,mastra-postgres,dbos-postgres";
 
-/// How many flows wait at one time.
+/// The number of flows that wait at one time.
 const MANY: &str = "10000";
 
 pub(super) fn run(built: &Built) -> Outcome<String> {

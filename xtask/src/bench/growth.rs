@@ -1,4 +1,4 @@
-//! Growth: the same commands in a small space and in a large one.
+//! Benchmark of growth: the same commands in a small space and in a large one.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ const SMALL: usize = 1_000;
 const ROUNDS: usize = 40;
 const ROUND_TRIPS: usize = 200;
 
-/// How much the large space holds; `SAYSO_BENCH_LARGE` makes a quicker run.
+/// Returns the size of the large space; `SAYSO_BENCH_LARGE` makes a quicker run.
 fn large_size() -> usize {
     let given = std::env::var("SAYSO_BENCH_LARGE").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
@@ -57,7 +57,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     ))
 }
 
-/// The median of some round trips in a space.
+/// Measures the median of some round trips in a space.
 fn round_trip(built: &Built, dir: &Path) -> Outcome<f64> {
     let count = ROUND_TRIPS.to_string();
     let mut command = Command::new(&built.bench);

@@ -1,5 +1,4 @@
-//! What a hook costs: a whole process for every call of a tool, beside an empty program and beside what
-//! people write by hand.
+//! Benchmark of the hook: a whole process for every tool call, beside an empty program and beside hand-written hooks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +10,20 @@ use super::table::{median, ms, spread, table, times};
 use crate::shell;
 use crate::stop::Outcome;
 
-/// How often each is run, in turns with the others.
+/// The number of runs of each command, interleaved with the others.
 const ROUNDS: usize = 100;
 
-/// How many rules the large policy has.
+/// The number of rules of the large policy.
 const RULES: usize = 100;
 
 const ALLOWED: &str = r#"{"session_id":"s1","cwd":"/project","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git status"},"tool_use_id":"t1"}"#;
 
-/// The least that can be called a hook: it reads the call, looks at its command and lets it run.
+/// A minimal hook: it reads the call, looks at its command and lets it run.
 const PYTHON: &str = "import json, sys\ncall = json.load(sys.stdin)\ncommand = call['tool_input'].get('command', '')\nif command.startswith('git push'):\n    print('no', file=sys.stderr)\n    sys.exit(2)\n";
 const NODE: &str = "const call = JSON.parse(require('fs').readFileSync(0, 'utf8'));\nif ((call.tool_input.command || '').startsWith('git push')) { console.error('no'); process.exit(2); }\n";
 const BASH: &str = "command=$(jq -r .tool_input.command)\ncase $command in 'git push'*) echo no >&2; exit 2;; esac\n";
 
-/// The hook beside an empty process, and beside hooks by hand.
+/// Measures the hook beside an empty process, and beside hand-written hooks.
 pub(super) fn run(built: &Built) -> Outcome<String> {
     let empty = empty_program(built)?;
     let small = space(built, "hook-small", 2)?;
@@ -79,7 +78,7 @@ fn ours(name: &str, built: &Built, dir: &Path, event: &str) -> Timed {
     timed
 }
 
-/// A space with an agent and a policy that says nothing of the call.
+/// Makes a space with an agent and a policy without a rule for the call.
 fn space(built: &Built, name: &str, rules: usize) -> Outcome<PathBuf> {
     let dir = built.dir.join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -99,7 +98,7 @@ fn space(built: &Built, name: &str, rules: usize) -> Outcome<PathBuf> {
     Ok(dir)
 }
 
-/// Rules of every sort, as people write them.
+/// Writes rules of every kind, as people write them.
 fn policy(rules: usize) -> String {
     let mut text = String::from(
         "rules:\n  - {name: never, on: tool, match: {command: rm -rf *}, then: deny, reason: Nothing is removed like this.}\n",
@@ -116,7 +115,7 @@ fn policy(rules: usize) -> String {
     text
 }
 
-/// Hooks by hand in what is installed, and what is not.
+/// Returns the hand-written hooks for installed interpreters, and the names of missing ones.
 fn by_hand(dir: &Path) -> Outcome<(Vec<Timed>, Vec<&'static str>)> {
     let found = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();

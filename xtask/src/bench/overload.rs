@@ -1,4 +1,4 @@
-//! Overload: how long a person waits who answers while agents ask more than the server can do.
+//! Benchmark of overload: the response time for a person who answers while agents ask more than the server can do.
 
 use std::time::Instant;
 
@@ -11,14 +11,14 @@ use crate::stop::Outcome;
 
 const STORES: [&str; 2] = ["sqlite", "postgres"];
 
-/// How many connections ask, each again as soon as it has its answer.
+/// The numbers of connections that ask, each again as soon as it has its answer.
 const CONNECTIONS: [usize; 5] = [0, 64, 256, 512, 2_000];
 
-/// What a busy team of agents may ask in a second, and how many times that is asked in the last row.
+/// The usual number of asks per second of a busy team of agents, and its factor in the last row.
 const USUAL_RATE: usize = 100;
 const TIMES: usize = 20;
 
-/// On how many connections it comes.
+/// The number of connections for that rate.
 const RATE_CONNECTIONS: usize = 512;
 
 pub(super) fn run(built: &Built) -> Outcome<String> {
@@ -93,7 +93,7 @@ fn row(store: &str, asking: &str, said: &Value, idle: f64) -> Vec<String> {
     ]
 }
 
-/// The time all processors have spent, as the system counts it.
+/// The CPU time of all processors, as the system counts it.
 struct Cpu {
     all: f64,
     idle: f64,

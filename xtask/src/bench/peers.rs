@@ -1,4 +1,4 @@
-//! The peers: what people would use instead, measured in turns with us.
+//! The peers: programs that people would use instead, measured interleaved with ours.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::table::{median, ms, spread, table, times};
 use crate::shell;
 use crate::stop::Outcome;
 
-/// Where the peers' programs are.
+/// Returns the folder of the peers' programs.
 pub(super) fn folder() -> Outcome<PathBuf> {
     let folder =
         std::env::var_os("SAYSO_PEERS").map_or_else(|| "../shared/bench".into(), PathBuf::from);
@@ -24,25 +24,24 @@ pub(super) fn folder() -> Outcome<PathBuf> {
     Err(format!("{} has no run.py: {text}", folder.display()).into())
 }
 
-/// A setting that may be given by hand, for longer or shorter runs.
+/// Returns a setting from the environment, for longer or shorter runs.
 pub(super) fn setting(name: &str, or: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| or.to_owned())
 }
 
-/// Who runs in turns, and at what.
+/// An interleaved run: the programs and the benchmark.
 pub(super) struct Turns<'a> {
-    /// Ours.
     pub(super) program: &'a Path,
-    /// What is measured, as the peers' runner calls it.
+    /// The benchmark's name in the peers' runner.
     pub(super) bench: &'a str,
     pub(super) peers: &'a str,
     pub(super) more: &'a [&'a str],
 }
 
-/// Runs everybody in turns, and says what came of each.
+/// Runs all peers interleaved, and returns the results of each.
 pub(super) fn in_turns(built: &Built, page: &str, turns: &Turns<'_>) -> Outcome<Value> {
     let out = built.dir.join(format!("{page}-{}.json", turns.bench));
-    // The runner adds to what is there; an older run must not mix in.
+    // The runner appends to an existing file; an older run must not mix in.
     let _ = fs::remove_file(&out);
     let mut command = Command::new("python3");
     command.arg(folder()?.join("run.py")).arg(turns.bench);
@@ -55,7 +54,7 @@ pub(super) fn in_turns(built: &Built, page: &str, turns: &Turns<'_>) -> Outcome<
     read(&out)
 }
 
-/// How much others took of the machine meanwhile: figures of a busy one are worth less.
+/// Describes the CPU share of other processes meanwhile: figures of a busy machine are worth less.
 pub(super) fn others(results: [&Value; 2]) -> String {
     let runs = results.iter().flat_map(|it| it["runs"].as_array().into_iter().flatten());
     let shares: Vec<_> = runs.filter_map(|run| run["others_cpu"].as_f64()).collect();
@@ -68,7 +67,7 @@ pub(super) fn others(results: [&Value; 2]) -> String {
     )
 }
 
-/// How many of them each does in a second, the quickest first. Who failed is not there.
+/// Returns the rate of each peer per second, the quickest first. A peer that failed is missing.
 pub(super) fn rates(results: &Value) -> Vec<(String, f64)> {
     let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in results["runs"].as_array().into_iter().flatten() {
@@ -81,7 +80,7 @@ pub(super) fn rates(results: &Value) -> Vec<(String, f64)> {
     rates
 }
 
-/// What people wrote on a page from this heading on, which stays.
+/// Returns the hand-written part of a page, from this heading on, which is kept.
 pub(super) fn explanation(page: &str, heading: &str) -> String {
     let page = fs::read_to_string(Path::new(super::PAGES).join(page)).unwrap_or_default();
     page.find(heading).map_or_else(String::new, |at| page[at..].to_owned())
@@ -91,7 +90,7 @@ pub(super) fn on_postgres(name: &str) -> bool {
     name.contains("postgres") || name.contains("pg-")
 }
 
-/// Which of ours stands beside somebody: the one on the same database.
+/// Returns our program to compare a peer with: the one on the same database.
 pub(super) fn ours(name: &str) -> &'static str {
     if on_postgres(name) { "sayso-postgres" } else { "sayso-sqlite" }
 }
@@ -130,7 +129,7 @@ pub(super) fn alone(
     Ok(result)
 }
 
-/// The gate round trip: open, another client answers, the waiting party has the answer.
+/// Measures the gate round trip: open, another client answers, the waiting party has the answer.
 pub(super) fn gates(built: &Built) -> Outcome<String> {
     let peers = "floor-sqlite,sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,openai-agents,restate,\
                  floor-pg-listen,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres";
@@ -158,7 +157,7 @@ pub(super) fn gates(built: &Built) -> Outcome<String> {
     ))
 }
 
-/// The medians of each peer's rounds.
+/// Returns the medians of each peer's rounds.
 pub(super) fn by_peer(results: &Value) -> BTreeMap<String, Vec<f64>> {
     let mut rounds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in results["runs"].as_array().into_iter().flatten() {
@@ -175,7 +174,7 @@ pub(super) fn by_peer(results: &Value) -> BTreeMap<String, Vec<f64>> {
     rounds
 }
 
-/// Task trackers: one process per command.
+/// Measures task trackers: one process per command.
 pub(super) fn tasks(built: &Built) -> Outcome<String> {
     let size = setting("SAYSO_BENCH_TASKS", "100000");
     let peers = setting("SAYSO_BENCH_TRACKERS", "floor,sayso,taskwarrior2");

@@ -1,5 +1,5 @@
-//! The server: round trips and throughput beside floors and peers, many clients held at once, what is there
-//! after a kill, and how long a start takes. All of it over HTTP, with the real `sayso serve`.
+//! Benchmark of the server: round trips and throughput beside floors and peers, many clients held at once, the state
+//! after a kill, and the duration of a start. All of it over HTTP, with the real `sayso serve`.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use super::peers::{
 use super::table::{median, ms, table, times};
 use crate::stop::Outcome;
 
-/// Who is measured beside us: everybody who keeps a question durably.
+/// The peers: programs that store a question durably.
 const PEERS: &str = "floor-http-sqlite,sayso-sqlite,langgraph-sqlite,dbos-sqlite-10ms,restate,mastra-sqlite,\
                      floor-pg-listen,floor-postgres,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres";
 
-/// How many clients wait at once, and how many gates are open when the server is killed.
+/// The number of clients that wait at once, and of gates that are open when the server is killed.
 const MANY: usize = 10_000;
 
-/// How many gates were answered before, where history must not matter.
+/// The number of gates that were answered before, where history must not matter.
 const HISTORY: usize = 5_000;
 
 const STORES: [&str; 2] = ["sqlite", "postgres"];

@@ -1,4 +1,4 @@
-//! What a process costs: the command line beside a Rust program that does nothing.
+//! Benchmark of a process: the command line beside a Rust program that does nothing.
 
 use std::fs;
 use std::io::Write;
@@ -11,10 +11,10 @@ use super::table::{median, ms, table, times};
 use crate::shell;
 use crate::stop::Outcome;
 
-/// How often each command is run, in turns with the others.
+/// The number of runs of each command, interleaved with the others.
 const ROUNDS: usize = 60;
 
-/// How many tasks there are.
+/// The number of tasks in the space.
 const TASKS: usize = 100_000;
 
 /// A command to be timed.
@@ -23,9 +23,8 @@ pub(super) struct Timed {
     pub(super) program: PathBuf,
     pub(super) words: Vec<String>,
     pub(super) dir: PathBuf,
-    /// What it is given to read.
+    /// Its standard input.
     pub(super) input: String,
-    /// Variables it gets.
     pub(super) variables: Vec<(&'static str, String)>,
 }
 
@@ -55,7 +54,7 @@ impl Timed {
         command.envs(self.variables.iter().map(|(name, value)| (*name, value)));
         let start = Instant::now();
         let output = command.spawn().and_then(|mut child| {
-            // One that does not read is gone before it is told.
+            // One that does not read may have ended before the write.
             if let Some(mut input) = child.stdin.take() {
                 let _ = input.write_all(self.input.as_bytes());
             }
@@ -70,12 +69,12 @@ impl Timed {
     }
 }
 
-/// Runs all commands in turns and returns the median of each.
+/// Runs all commands interleaved and returns the median of each.
 pub(super) fn in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<f64>> {
     Ok(all_in_turns(commands, rounds)?.into_iter().map(median).collect())
 }
 
-/// The same, with all that was measured.
+/// Runs all commands interleaved and returns all times.
 pub(super) fn all_in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<Vec<f64>>> {
     let mut times = vec![vec![]; commands.len()];
     for round in 0..rounds + 3 {
@@ -115,7 +114,7 @@ pub(super) fn filled(
     Ok((dir, next["handle"].as_str().unwrap_or_default().to_owned()))
 }
 
-/// The command line with many tasks, beside an empty process.
+/// Measures the command line with many tasks, beside an empty process.
 pub(super) fn start(built: &Built) -> Outcome<String> {
     let empty = empty_program(built)?;
     let (dir, task) = filled(built, "start", TASKS, 0)?;

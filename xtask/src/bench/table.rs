@@ -1,6 +1,6 @@
-//! Numbers in order, and rows of a page.
+//! Statistics of measurements, and rows of a Markdown table.
 
-/// The middle of some numbers.
+/// Returns the median of some numbers.
 pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len() / 2;
@@ -11,7 +11,7 @@ pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
     }
 }
 
-/// Between which two a share of the numbers lies, such as 0.1 and 0.9.
+/// Returns two quantiles of the numbers, such as 0.1 and 0.9.
 pub(super) fn spread(numbers: &[f64], from: f64, to: f64) -> (f64, f64) {
     let mut numbers = numbers.to_vec();
     numbers.sort_by(f64::total_cmp);
@@ -22,7 +22,7 @@ pub(super) fn spread(numbers: &[f64], from: f64, to: f64) -> (f64, f64) {
     (at(from), at(to))
 }
 
-/// A table in Markdown.
+/// Formats a table in Markdown.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = head.iter().map(ToString::to_string).collect();
@@ -31,12 +31,11 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     format!("{}{rule}{body}", line(&head))
 }
 
-/// A time in milliseconds.
+/// Formats a time in milliseconds.
 pub(super) fn ms(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// A ratio.
 pub(super) fn times(value: f64) -> String {
     format!("{value:.1}x")
 }

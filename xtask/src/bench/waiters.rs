@@ -1,4 +1,5 @@
-//! Many agents that wait at once on one machine: what a waiter costs, and how soon it hears.
+//! Benchmark of many agents that wait at once on one machine: the cost of a waiter, and the delay until it has the
+//! answer.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,14 +14,14 @@ use super::table::{median, ms, table};
 use crate::shell;
 use crate::stop::Outcome;
 
-/// How many wait over HTTP, and how many processes of their own wait.
+/// The number of waiters over HTTP, and of waiters in processes of their own.
 const MANY: usize = 1_000;
 const PROCESSES: usize = 200;
 
-/// How many of them are answered, one after the other.
+/// The number of them that are answered, one after the other.
 const ANSWERS: usize = 100;
 
-/// Who has heard, and when.
+/// The number of a waiter, and the time of its answer.
 type Heard = (usize, Instant);
 
 pub(super) fn run(built: &Built) -> Outcome<String> {
@@ -66,7 +67,7 @@ impl Space<'_> {
         command
     }
 
-    /// A space, a person and an agent. Tokens are made at a terminal, so there is one.
+    /// Makes a space, a person and an agent. Tokens are made at a terminal, so there is one.
     fn prepare(&self) -> Outcome {
         let mut init = Command::new(self.sayso);
         shell::run(init.arg("init").current_dir(self.dir).env_clear().env("HOME", self.dir))?;
@@ -81,7 +82,7 @@ impl Space<'_> {
         Ok(())
     }
 
-    /// The gates that wait, once there are so many.
+    /// Waits for this number of open gates and returns them.
     fn gates(&self, many: usize) -> Outcome<Vec<(String, usize)>> {
         let end = Instant::now() + Duration::from_secs(120);
         loop {
@@ -113,7 +114,7 @@ impl Space<'_> {
         }
     }
 
-    /// Answers some of those who wait: what the command takes, and when they heard, in milliseconds.
+    /// Answers some of the waiters: returns the duration of the command and the delay of the waiter, in milliseconds.
     fn answer(&self, many: usize, heard: &Receiver<Heard>) -> Outcome<(Vec<f64>, Vec<f64>)> {
         let gates = self.gates(many)?;
         let (mut commands, mut waits) = (vec![], vec![]);
@@ -131,7 +132,7 @@ impl Space<'_> {
             waits.push(at.duration_since(began).as_secs_f64() * 1e3);
         }
         for (gate, _) in &gates {
-            // Those that are left are let go.
+            // The remaining waiters are released.
             let _ = self.command("ann", &["respond", gate, "enough"]).output();
         }
         Ok((commands, waits))
@@ -279,7 +280,7 @@ impl Drop for Running {
     }
 }
 
-/// A number from what the system says of a process.
+/// Reads a number from a file of `/proc`.
 fn of(file: &str, key: &str) -> Outcome<f64> {
     let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(key));

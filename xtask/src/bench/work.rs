@@ -1,4 +1,4 @@
-//! What a worker adds around an agent's run, beside git itself, in a repository of many files.
+//! Benchmark of a worker: its overhead around an agent's run, beside Git itself, in a repository of many files.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::stop::Outcome;
 const FILES: usize = 10_000;
 const ROUNDS: usize = 15;
 
-/// An agent that is done at once, so that only what is around it takes time.
+/// An agent that is done at once, so that only the overhead takes time.
 const AGENT: &str = "#!/bin/sh\ncat > /dev/null\necho '<promise>COMPLETE</promise>'\n";
 
 pub(super) fn run(built: &Built) -> Outcome<String> {
@@ -24,7 +24,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     prepare(built, &dir)?;
     let sh = Path::new("/bin/sh");
     let sayso = built.sayso.display().to_string();
-    // Each takes its tree away again, so that every round begins alike.
+    // Each removes its tree again, so that every round begins alike.
     let add = "git worktree add --quiet --no-track -b b$$ ../trees/$$ main";
     let away = "git worktree remove --force ../trees/$$";
     let create = format!("{sayso} create Task >/dev/null");

@@ -1,4 +1,4 @@
-//! How one sees that an AI agent is at work: by what it leaves in the environment.
+//! Detects AI agents by the variables that they set in the environment.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -18,10 +18,10 @@ const NAMES: &[&str] = &[
     "OPENCODE",
     "QWEN_CODE",
 ];
-/// Beginnings of such variables.
+/// Prefixes of such variables.
 const PREFIXES: &[&str] = &["CLAUDE_CODE_", "CODEX_", "GEMINI_CLI_", "OPENCODE_"];
 
-/// Ancestors looked at. A chain this long is a loop or a mistake.
+/// The maximum number of ancestors. A chain this long is a loop or a mistake.
 const ANCESTORS_MAX: usize = 64;
 
 /// A marker of an agent, and the process it was found in.
@@ -37,12 +37,12 @@ impl fmt::Display for Marker {
     }
 }
 
-/// Whether a variable of this name is an agent's.
+/// True if a variable of this name is an agent's.
 pub(crate) fn is_marker(name: &str) -> bool {
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The markers in our own environment: what a child must not inherit.
+/// Returns the markers in our own environment, which a child must not inherit.
 pub(crate) fn own_markers() -> Vec<String> {
     env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())
@@ -50,7 +50,7 @@ pub(crate) fn own_markers() -> Vec<String> {
         .collect()
 }
 
-/// The first marker in our environment or that of an ancestor, as far as we may read it.
+/// Returns the first marker in our environment or that of an ancestor, as far as we may read it.
 pub(crate) fn nearest_marker() -> Option<Marker> {
     let own = own_markers().into_iter().next();
     if let Some(variable) = own {
@@ -62,7 +62,7 @@ pub(crate) fn nearest_marker() -> Option<Marker> {
     })
 }
 
-/// Our ancestors, nearest first. None where there is no `/proc`, as on macOS.
+/// Returns our ancestors, nearest first. None where there is no `/proc`, as on macOS.
 fn ancestors() -> Vec<u32> {
     let mut seen = BTreeSet::new();
     std::iter::successors(parent_of(process::id()), |process| parent_of(*process))
@@ -75,9 +75,9 @@ fn parent_of(process: u32) -> Option<u32> {
     parse_parent(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// The parent in a line of `/proc/PID/stat`, none for the first process.
+/// Parses the parent in a line of `/proc/PID/stat`, none for the first process.
 fn parse_parent(stat: &str) -> Option<u32> {
-    // The name in parentheses may itself hold spaces and parentheses: look behind the last one.
+    // The name in parentheses may itself hold spaces and parentheses: look after the last one.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent != 0)
 }

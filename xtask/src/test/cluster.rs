@@ -1,7 +1,7 @@
-//! A PostgreSQL of the tests' own: private, on a free port, and gone with them.
+//! A PostgreSQL server for the tests alone: private, on a free port, and removed with them.
 //!
-//! A keeper process starts it, and stops it when its stdin ends. That happens when the guard is
-//! dropped, but also when we are killed, which no guard survives.
+//! A keeper process starts it, and stops it when its stdin ends. That happens when the guard is dropped, but also
+//! when we are killed, which no guard survives.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -20,9 +20,9 @@ use crate::stop::{Outcome, Stop};
 /// The verb of the keeper.
 pub(crate) const KEEP: &str = "__keep-postgres";
 
-/// PostgreSQL refuses to run as root; its packages bring this user.
+/// PostgreSQL refuses to run as root; its packages create this user.
 const SERVANT: &str = "postgres";
-/// Between choosing a free port and taking it, somebody else may have.
+/// Between choosing a free port and binding it, another process may have taken it.
 const STARTS_MAX: usize = 5;
 
 /// A running cluster, stopped and removed on drop.
@@ -50,7 +50,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// How to reach it.
+    /// Returns its connection URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -58,7 +58,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The end of its stdin is the keeper's sign to stop.
+        // The end of its stdin is the keeper's signal to stop.
         drop(self.keeper.stdin.take());
         if !self.keeper.wait().is_ok_and(|status| status.success()) {
             eprintln!("test: PostgreSQL at {} may not have been stopped", self.url);
@@ -66,11 +66,11 @@ impl Drop for Cluster {
     }
 }
 
-/// The keeper: starts the cluster, says where it is, and stops it when its stdin ends.
+/// The keeper: starts the cluster, prints its URL, and stops it when its stdin ends.
 pub(crate) fn keep(words: &[String]) -> Outcome {
     let [programs] = words else { return Err(Stop::usage("this verb is not for people")) };
     let server = Server::start(Path::new(programs))?;
-    // If nobody listens any more the stdin has ended too, so this error may be passed over.
+    // If our parent has ended, the stdin has ended too, so this error may be ignored.
     let _ = writeln!(std::io::stdout(), "postgres://sayso@127.0.0.1:{}/postgres", server.port);
     std::io::stdin().read_to_end(&mut Vec::new())?;
     server.stop()
@@ -109,7 +109,7 @@ impl Server {
         for _ in 0..STARTS_MAX {
             self.port = free_port()?;
             self.configure()?;
-            // Its children keep what they inherit, so nothing of ours may be among it.
+            // Its children keep the streams they inherit, so none of ours may be among them.
             let log = self.folder.path().join("log");
             let mut start = self.program("pg_ctl");
             start.args(["start", "--wait", "--timeout=60", "--silent", "--log"]).arg(&log);
@@ -140,7 +140,7 @@ impl Server {
         Ok(file.write_all(settings.as_bytes())?)
     }
 
-    /// At once and without ceremony: nobody will read this cluster again.
+    /// Stops it immediately: this cluster will not be read again.
     fn stop(mut self) -> Outcome {
         self.running = false;
         self.halt()
@@ -150,7 +150,7 @@ impl Server {
         output(self.program("pg_ctl").args(["stop", "--wait", "--mode=immediate"])).map(drop)
     }
 
-    /// A command of the server's, for our folder and as the user it may run as.
+    /// Returns a command of the server's, for our folder and as the user it may run as.
     fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
         command.arg("--pgdata").arg(self.folder.path().join("data"));

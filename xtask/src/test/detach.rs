@@ -1,8 +1,8 @@
-//! Running a verb in a process that descends from nobody who is still here.
+//! Runs a verb in a process without living ancestors of ours.
 //!
-//! We start a process that starts another one and ends; the other is then adopted by init, and its
-//! ancestors are no longer ours. Between it and us lies one socket pair, on its stdin: it sends its
-//! exit code along it, and when we are gone, however we ended, it reads the end and ends as well.
+//! We start a process that starts another one and ends; the other is then adopted by init, and its ancestors are no
+//! longer ours. Between it and us lies one socket pair, on its stdin: it sends its exit code along it, and when we
+//! are gone, however we ended, it reads the end and ends as well.
 
 use std::env;
 use std::io::{Read, Write};
@@ -22,10 +22,10 @@ pub(crate) const FORK: &str = "__fork";
 /// The process that runs the verb.
 pub(crate) const DETACHED: &str = "__detached";
 
-/// What a verb does with the words after it.
+/// The function of a verb.
 type Run = fn(&[String]) -> Outcome;
 
-/// The verbs that play people, which sayso must not find below an agent.
+/// The verbs that simulate people, which sayso must not find below an agent.
 const VERBS: &[(&str, Run)] = &[
     (test::TEST, test::here),
     (docs::DOCS, docs::here),
@@ -35,7 +35,7 @@ const VERBS: &[(&str, Run)] = &[
 
 const ADOPTION_MAX: Duration = Duration::from_secs(10);
 
-/// Runs a verb that plays people: right here, or detached where an agent stands above us.
+/// Runs a verb that simulates people: in this process, or detached if an ancestor is an agent.
 pub(crate) fn unless_alone(verb: &str, words: &[String]) -> Outcome {
     let Some(marker) = agents::nearest_marker() else { return here(verb, words) };
     eprintln!("{verb}: an AI agent is at work ({marker}), so people are played detached from it");
@@ -66,7 +66,7 @@ pub(crate) fn run(verb: &str, words: &[String]) -> Outcome {
     ours.read_to_string(&mut code)?;
     match code.trim().parse() {
         Ok(0) => Ok(()),
-        // It has said why itself.
+        // The detached process has printed the reason itself.
         Ok(code) => Err(Stop { code, text: String::new() }),
         Err(_) => Err("the detached process was ended from outside".into()),
     }
@@ -89,7 +89,7 @@ pub(crate) fn detached(words: &[String]) -> Outcome {
     let mut lifeline = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     end_with(lifeline.try_clone()?);
     let outcome = await_adoption(parent).and_then(|()| here(verb, words));
-    // Told here and now: the one who started us does not know the reason.
+    // Printed here: the process that started us does not know the reason.
     let code = outcome.as_ref().err().map_or(0, |stop| stop.code);
     if let Err(stop) = outcome {
         stop.tell();
@@ -115,7 +115,7 @@ fn await_adoption(parent: &str) -> Outcome {
 /// Ends our whole group as soon as the other end of the lifeline is gone.
 fn end_with(mut lifeline: UnixStream) {
     thread::spawn(move || {
-        // Nothing is ever sent to us, so whatever comes is the end.
+        // No data is ever sent to us, so each result of the read is the end.
         let _ = lifeline.read(&mut [0]);
         let kill = format!("kill -TERM -{}", process::id());
         // The shell's own `kill`: the program of that name is missing on small systems.

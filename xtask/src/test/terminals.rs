@@ -1,9 +1,9 @@
-//! Terminals at which tests sit as people.
+//! A pool of terminals for tests that simulate people.
 //!
-//! sayso takes nobody for a person whose terminal was made by just any program, or for the command it is
-//! to run. People sit before terminal emulators, in terminals that have been open for a while. So do our
-//! tests: `script`, under the name of a terminal emulator, keeps terminals in stock, and each is used once.
-//! This plays a person in the open, on the tests' own machine; the program under test knows nothing of it.
+//! sayso accepts no person at a terminal that an arbitrary program made, or that was made for the command it is to
+//! run. People sit before terminal emulators, in terminals that have been open for a while. So do our tests:
+//! `script`, under the name of a terminal emulator, keeps terminals in stock, and each is used once. The simulation
+//! is open, on the tests' own machine; the program under test has no special case for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
@@ -30,18 +30,18 @@ pub(crate) const IN_TERMINAL: &str = "__in-terminal";
 /// The variable that tells tests the folder of the stock.
 pub(crate) const FOLDER: &str = "SAYSO_TEST_TERMINALS";
 
-/// How many terminals are kept in stock.
+/// The number of terminals in stock.
 const STOCK: usize = 48;
-/// How old a terminal is before it is used; a little more than sayso asks for.
+/// The minimum age of a terminal before it is used; a little more than sayso requires.
 const AGE_MIN: Duration = Duration::from_millis(2_300);
-/// The emulator, by the name it goes by here.
+/// The name of the emulator.
 const EMULATOR: &str = "xterm";
-/// What says on the wire that there is no more.
+/// The length that marks the end of the stream.
 const END: u32 = u32::MAX;
 
 static STARTED: OnceLock<Terminals> = OnceLock::new();
 
-/// The stock, gone with this process.
+/// The stock, removed with this process.
 #[derive(Debug)]
 pub(crate) struct Terminals {
     folder: PathBuf,
@@ -62,7 +62,7 @@ struct Stock {
     changed: Condvar,
 }
 
-/// The folder of the stock, which is set up at the first call.
+/// Returns the folder of the stock, which is set up at the first call.
 pub(crate) fn ensure() -> Outcome<&'static Path> {
     if STARTED.get().is_none() {
         let terminals = Terminals::start()?;
@@ -71,14 +71,14 @@ pub(crate) fn ensure() -> Outcome<&'static Path> {
     STARTED.get().map(|started| started.folder.as_path()).ok_or_else(|| "no terminals".into())
 }
 
-/// Takes the folder away, if there is one. The terminals end with this process.
+/// Removes the folder, if there is one. The terminals end with this process.
 pub(crate) fn forget() {
     if let Some(started) = STARTED.get() {
         let _ = fs::remove_dir_all(&started.folder);
     }
 }
 
-/// A line of shell at a terminal of the stock.
+/// Returns the command for a line of shell at a terminal of the stock.
 pub(crate) fn command(line: &str) -> Outcome<Command> {
     let folder = ensure()?;
     let mut command = Command::new(folder.join("xtask"));
@@ -102,7 +102,7 @@ impl Terminals {
         let stock = Arc::new(Stock::default());
         {
             let stock = Arc::clone(&stock);
-            // It owns the folder, and ends when that was taken away.
+            // It owns the folder, and ends when that was removed.
             thread::spawn(move || stock.fill(scratch.path(), &waiting));
         }
         thread::spawn(move || {
@@ -189,7 +189,7 @@ fn open(folder: &Path, waiting: &UnixListener) -> Outcome<Terminal> {
     Ok(Terminal { emulator, keys, screen, waiting, opened: Instant::now() })
 }
 
-/// What the client types. When the client is gone without having said so, the terminal is closed.
+/// Passes the client's input on. When the client is gone without an end of input, the terminal is closed.
 fn type_in(mut client: UnixStream, mut keys: UnixStream, emulator: &Mutex<Child>) {
     loop {
         match receive(&mut client) {
@@ -205,7 +205,7 @@ fn type_in(mut client: UnixStream, mut keys: UnixStream, emulator: &Mutex<Child>
         }
     }
     let _ = keys.shutdown(Shutdown::Both);
-    // Of one that has ended nothing is left to be killed.
+    // If it has ended, there is nothing to kill.
     let _ = lock(emulator).kill();
 }
 
@@ -242,13 +242,13 @@ fn wait(emulator: &Mutex<Child>) -> i32 {
     }
 }
 
-/// Sends some bytes; none say that there will be no more.
+/// Sends some bytes; an empty message is the end of the input.
 fn send(to: &mut UnixStream, bytes: &[u8]) -> std::io::Result<()> {
     let length = u32::try_from(bytes.len()).unwrap_or(0);
     to.write_all(&[&length.to_be_bytes(), bytes].concat())
 }
 
-/// The next bytes, or none that say that there will be no more.
+/// Receives the next bytes, or none at the end of the input.
 fn receive(from: &mut UnixStream) -> std::io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

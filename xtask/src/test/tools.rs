@@ -1,4 +1,4 @@
-//! The programs the tests need: found, or installed where we may.
+//! The programs that the tests need: found, or installed where we may.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::npm;
 use crate::shell::{has, output, path_folders, run as sh, works};
 use crate::stop::{Outcome, Stop};
 
-/// Programs and the Debian packages that bring them.
+/// Programs and the Debian packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("script", "bsdutils"),
     ("tmux", "tmux"),
@@ -17,13 +17,13 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("chromium", "chromium"),
     ("npm", "npm"),
 ];
-/// What looks for barriers in pages, in the version they were found free of them with.
+/// The version of axe-core, the accessibility checker of pages.
 const AXE: &str = "4.14.0";
 const POSTGRES_PACKAGE: &str = "postgresql";
-/// Where packages put PostgreSQL's server programs without telling `PATH`; a folder per version.
+/// The folders in which packages install PostgreSQL's server programs outside of `PATH`, one folder per version.
 const POSTGRES_HOMES: &[&str] = &["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"];
 
-/// Makes sure everything is there; returns the folder of PostgreSQL's server programs.
+/// Makes sure all programs exist; returns the folder of PostgreSQL's server programs.
 pub(crate) fn ensure() -> Outcome<PathBuf> {
     let missing = missing();
     if !missing.is_empty() {
@@ -32,14 +32,14 @@ pub(crate) fn ensure() -> Outcome<PathBuf> {
     postgres().ok_or_else(|| "PostgreSQL's `initdb` and `pg_ctl` are nowhere to be found".into())
 }
 
-/// The script that looks for barriers in pages.
+/// Returns the script that checks the accessibility of pages.
 pub(crate) fn axe() -> Outcome<PathBuf> {
     let file = "axe-core/axe.min.js";
     let folder = npm::ensure("axe-core", "axe-core", AXE, file)?;
     Ok(folder.join("node_modules").join(file))
 }
 
-/// Whether we are root, who may install packages but not run PostgreSQL.
+/// True if we are root, who may install packages but not run PostgreSQL.
 pub(crate) fn is_root() -> bool {
     output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
@@ -75,7 +75,7 @@ fn apt_get() -> Command {
     command
 }
 
-/// The first folder whose `initdb` and `pg_ctl` really run: a wrapper may lead nowhere.
+/// Returns the first folder whose `initdb` and `pg_ctl` really run: a wrapper may lead nowhere.
 fn postgres() -> Option<PathBuf> {
     let homes = POSTGRES_HOMES.iter().flat_map(|home| versions(Path::new(home)));
     path_folders().into_iter().chain(homes).find(|folder| {
@@ -86,7 +86,7 @@ fn postgres() -> Option<PathBuf> {
     })
 }
 
-/// The `bin` folders of the versions below a home, newest first.
+/// Returns the `bin` folders of the versions below a home, newest first.
 fn versions(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -94,7 +94,7 @@ fn versions(home: &Path) -> Vec<PathBuf> {
     folders.into_iter().map(|folder| folder.join("bin")).collect()
 }
 
-/// The number in `15` or `postgresql@15`, so that 9 does not come after 15.
+/// Parses the number in `15` or `postgresql@15`, so that 9 does not come after 15.
 fn version(folder: &Path) -> u32 {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let digits: String = name.chars().filter(char::is_ascii_digit).collect();

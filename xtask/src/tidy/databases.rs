@@ -1,4 +1,4 @@
-//! Only the store names a database.
+//! Checks that only the store depends on a database driver.
 
 use super::Findings;
 use super::tree::Tree;

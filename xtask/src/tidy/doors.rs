@@ -1,4 +1,5 @@
-//! Only the program prints, exits or reads the user's environment. Libraries return and are told.
+//! Checks that only the program prints, exits or reads the user's environment. Libraries return values and take
+//! arguments.
 
 use super::Findings;
 use super::source::{names, shipped_lines};

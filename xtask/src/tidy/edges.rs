@@ -1,9 +1,9 @@
-//! Who may depend on whom: a crate's rule is only as good as its dependency list.
+//! Checks the dependencies between crates: a crate's rule is only as good as its dependency list.
 
 use super::Findings;
 use super::tree::Tree;
 
-/// All edges there are. Whoever is not here has none.
+/// The allowed dependencies. A crate that is not listed has none.
 const EDGES: &[(&str, &[&str])] = &[
     ("sayso", &["sayso-server", "sayso-workflow", "sayso-engine", "sayso-policy", "sayso-core"]),
     ("sayso-server", &["sayso-workflow", "sayso-engine", "sayso-core"]),

@@ -1,4 +1,4 @@
-//! Each error code has a page, and each page a code.
+//! Checks that each error code has a page, and each page a code.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) fn check(tree: &Tree) -> Findings {
     findings
 }
 
-/// Every `SAYnnn` in the code, with the line it is first named on.
+/// Returns every `SAYnnn` in the code, with the line it is first named on.
 fn codes(text: &str) -> BTreeMap<String, usize> {
     let mut codes = BTreeMap::new();
     for (number, line) in code_lines(text) {

@@ -1,4 +1,4 @@
-//! No Rust file grows past what one can hold in mind.
+//! Checks the length of Rust files.
 
 use super::Findings;
 use super::tree::Tree;

@@ -1,4 +1,4 @@
-//! The map in ARCHITECTURE.md names what is there, and nothing else.
+//! Checks that the map in ARCHITECTURE.md names the existing modules, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(super) fn check(tree: &Tree) -> Findings {
     findings
 }
 
-/// Crate folders, and the modules at the top of each crate's `src`, without `.rs`.
+/// Returns crate folders, and the modules at the top of each crate's `src`, without `.rs`.
 fn places(tree: &Tree) -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     for (path, _) in tree.rust(|path| crate_of_source(path).is_some()) {
@@ -46,7 +46,7 @@ fn places(tree: &Tree) -> BTreeSet<String> {
     places
 }
 
-/// The paths of ours in backticks, with the line each is first named on.
+/// Returns the paths of ours in backticks, with the line each is first named on.
 fn named_paths(text: &str) -> BTreeMap<String, usize> {
     let mut named = BTreeMap::new();
     let mut fenced = false;
@@ -70,7 +70,7 @@ fn named_paths(text: &str) -> BTreeMap<String, usize> {
     named
 }
 
-/// `src/{a,b}.rs` is `src/a.rs` and `src/b.rs`.
+/// Expands `src/{a,b}.rs` to `src/a.rs` and `src/b.rs`.
 fn unfolded(path: &str) -> Vec<String> {
     let parts = path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?)));
     match parts {

@@ -1,4 +1,4 @@
-//! Migrations are only added: a file that ran somewhere stays as it was.
+//! Checks that migrations are only added: a file that was run on any database stays as it was.
 
 use std::collections::BTreeMap;
 

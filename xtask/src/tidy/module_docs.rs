@@ -1,4 +1,4 @@
-//! Every source file begins by saying what it is.
+//! Checks that every source file begins with a module doc.
 
 use super::Findings;
 use super::tree::{Tree, crate_of_source};

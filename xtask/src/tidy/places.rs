@@ -1,4 +1,4 @@
-//! No file speaks of a place that exists on one machine only.
+//! Checks that no file names a path that exists on one machine only.
 
 use super::Findings;
 use super::tree::Tree;

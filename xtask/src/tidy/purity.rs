@@ -1,10 +1,10 @@
-//! Core and policy name no clock, no chance, no I/O and nothing asynchronous: all that is handed in.
+//! Checks that core and policy use no clock, no randomness, no I/O and nothing asynchronous: all that is passed in.
 
 use super::Findings;
 use super::source::{code_lines, grouped_std_names, names};
 use super::tree::{Tree, crate_of_source};
 
-/// The crates that are pure, and what they are called in findings.
+/// The crates that are pure, and their names in findings.
 const PURE: &[(&str, &str)] = &[("sayso-core", "the core"), ("sayso-policy", "policy")];
 
 const IMPURE: &[&str] = &[
@@ -38,7 +38,7 @@ pub(super) fn check(tree: &Tree) -> Findings {
     findings
 }
 
-/// What the pure crate of a source file is called, if it is in one.
+/// Returns the name of the pure crate of a source file, if it is in one.
 fn who(path: &str) -> Option<&'static str> {
     let name = crate_of_source(path)?;
     PURE.iter().find(|(pure, _)| *pure == name).map(|(_, who)| *who)

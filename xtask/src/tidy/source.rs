@@ -1,11 +1,11 @@
 //! Rust source as the checks read it: without comments, and name by name.
 
-/// The lines of a file with their numbers, comments cut off.
+/// Returns the lines of a file with their numbers, comments cut off.
 pub(super) fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, without_comment(line)))
 }
 
-/// The same without the file's test module, which rustfmt leaves at the left margin.
+/// Returns the same without the file's test module, which rustfmt leaves at the left margin.
 pub(super) fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut marked = false;
     let mut inside = false;
@@ -20,7 +20,7 @@ pub(super) fn shipped_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether a line names something, as a whole word: `rand` is not in `operand`.
+/// True if a line contains a name as a whole word: `rand` is not in `operand`.
 pub(super) fn names(line: &str, what: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(what).any(|(start, _)| {
@@ -30,7 +30,7 @@ pub(super) fn names(line: &str, what: &str) -> bool {
     })
 }
 
-/// What `use std::{…}` groups take from std, as `(line, "std::name")`.
+/// Returns the names that `use std::{…}` groups take from std, as `(line, "std::name")`.
 pub(super) fn grouped_std_names(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut depth = 0;

@@ -1,4 +1,4 @@
-//! The repository as the checks see it: its files, and what its crates depend on.
+//! The repository as the checks see it: its files, and the dependencies of its crates.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,11 +11,13 @@ use serde_json::Value;
 use crate::shell::{cargo, output};
 use crate::stop::{Outcome, Stop};
 
-/// Files by path from the root, and the packages of the workspace.
+/// Files by path from the root, the packages of the workspace, and the recent history.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) files: BTreeMap<String, Vec<u8>>,
     pub(super) packages: Vec<Package>,
+    /// The subjects of the latest commits, without merges.
+    pub(super) subjects: Vec<String>,
 }
 
 /// One crate of the workspace.
@@ -24,21 +26,21 @@ pub(super) struct Package {
     pub(super) name: String,
     /// The path of its `Cargo.toml` from the root.
     pub(super) manifest: String,
-    /// What it depends on, except in its tests: those may use anything.
+    /// Its dependencies, except those of its tests, which may use any crate.
     pub(super) dependencies: Vec<String>,
 }
 
 impl Tree {
     pub(super) fn read() -> Outcome<Tree> {
-        Ok(Tree { files: files()?, packages: packages()? })
+        Ok(Tree { files: files()?, packages: packages()?, subjects: subjects()? })
     }
 
-    /// A file's text, if it is there.
+    /// Returns a file's text, if it exists.
     pub(super) fn text(&self, path: &str) -> Option<Cow<'_, str>> {
         self.files.get(path).map(|bytes| String::from_utf8_lossy(bytes))
     }
 
-    /// Every Rust file whose path fits, with its text.
+    /// Returns every Rust file whose path fits, with its text.
     pub(super) fn rust(
         &self,
         fits: fn(&str) -> bool,
@@ -47,13 +49,13 @@ impl Tree {
         chosen.map(|(path, bytes)| (path.as_str(), String::from_utf8_lossy(bytes)))
     }
 
-    /// Whether a file or folder of this path exists.
+    /// True if a file or folder of this path exists.
     pub(super) fn holds(&self, path: &str) -> bool {
         let folder = format!("{path}/");
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))
     }
 
-    /// Whether a module at the top of a crate is there for its tests alone, by what its parent says.
+    /// True if a module at the top of a crate is for its tests alone, by the attribute in its parent.
     pub(super) fn is_for_tests(&self, path: &str) -> bool {
         let Some((folder, file)) = path.rsplit_once('/') else { return false };
         let Some(name) = file.strip_suffix(".rs") else { return false };
@@ -62,7 +64,7 @@ impl Tree {
         lines.windows(2).any(|two| two[0] == "#[cfg(test)]" && two[1] == format!("mod {name};"))
     }
 
-    /// The line of a crate's manifest that names a dependency.
+    /// Returns the line of a crate's manifest that names a dependency.
     pub(super) fn line_of(&self, manifest: &str, dependency: &str) -> usize {
         let text = self.text(manifest).unwrap_or_default();
         let names = |line: &str| {
@@ -72,13 +74,13 @@ impl Tree {
     }
 }
 
-/// The name of the crate folder a source file is in, when it is below its `src`.
+/// Returns the name of the crate folder a source file is in, when it is below its `src`.
 pub(super) fn crate_of_source(path: &str) -> Option<&str> {
     let (name, inside) = path.strip_prefix("crates/")?.split_once('/')?;
     inside.starts_with("src/").then_some(name)
 }
 
-/// Tracked files and those about to be: what the next commit may hold.
+/// Reads tracked files and those about to be: the possible content of the next commit.
 fn files() -> Outcome<BTreeMap<String, Vec<u8>>> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let names = output(Command::new("git").args(list))?;
@@ -93,6 +95,15 @@ fn files() -> Outcome<BTreeMap<String, Vec<u8>>> {
 /// A file deleted but not yet committed is still listed; a link has no content of its own.
 fn is_plain_file(name: &str) -> bool {
     Path::new(name).symlink_metadata().is_ok_and(|meta| meta.is_file())
+}
+
+/// The number of commits that are looked at. Older ones were written before they had a scope.
+const SUBJECTS_MAX: &str = "-40";
+
+fn subjects() -> Outcome<Vec<String>> {
+    let mut log = Command::new("git");
+    let log = output(log.args(["log", "--no-merges", SUBJECTS_MAX, "--format=%s"]))?;
+    Ok(log.lines().map(Into::into).collect())
 }
 
 fn packages() -> Outcome<Vec<Package>> {
@@ -121,13 +132,13 @@ fn parse_package(root: &str, package: &Value) -> Option<Package> {
 
 #[cfg(test)]
 impl Tree {
-    /// A made-up tree of `(path, text)`.
+    /// Makes a tree of `(path, text)`.
     pub(super) fn of(files: &[(&str, &str)]) -> Tree {
         let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
-        Tree { files: files.collect(), packages: Vec::new() }
+        Tree { files: files.collect(), ..Tree::default() }
     }
 
-    /// The same tree with one more crate, and a manifest that names its dependencies.
+    /// Adds one more crate, and a manifest that names its dependencies.
     pub(super) fn with(mut self, name: &str, dependencies: &[&str]) -> Tree {
         let manifest = format!("crates/{name}/Cargo.toml");
         let lines: String =

@@ -1,13 +1,12 @@
-//! Claude Code, as `claude -p`.
+//! The adapter for Claude Code, as `claude -p`.
 //!
-//! Mode `acceptEdits` with the shell allowed: it edits in its folder and runs what it likes there,
-//! while other tools that would ask (the web, MCP servers, files elsewhere) stay as the user's
-//! settings have them, and are denied where those would ask. `bypassPermissions` would grant them
-//! all, and does not start as root.
+//! Permission mode `acceptEdits` with the shell allowed: it edits in its folder and runs any command there, while
+//! other tools that would ask (the web, MCP servers, files outside) follow the user's settings, and are denied
+//! where those would ask. `bypassPermissions` would grant them all, and does not start as root.
 //!
-//! Measured with 2.1.325: `total_cost_usd` counts from the start of the session, also over
-//! processes, and `usage` leaves out subagents; `model_usage_since_last_result` is this turn's, with
-//! everything. Errors of the API come as messages of a `<synthetic>` model.
+//! Measured with 2.1.325: `total_cost_usd` counts from the start of the session, also across processes, and `usage`
+//! leaves out subagents; `model_usage_since_last_result` covers this turn with everything. API errors come as
+//! messages of a `<synthetic>` model.
 
 use super::{count, option, text, tool, unless};
 use crate::agent::Agent;
@@ -17,14 +16,14 @@ use crate::limit::{self, Now};
 use sayso_core::Timestamp;
 use serde_json::Value;
 
-/// What is kept between lines.
+/// The parser state between lines.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// When a limit that was announced is lifted.
+    /// The time at which an announced limit ends.
     limit_until: Option<Timestamp>,
-    /// The message whose use was counted last: it comes once per block of content.
+    /// The ID of the message whose usage was counted last: it is repeated for each content block.
     counted: String,
-    /// What the results of this process add up to.
+    /// The sum of the results of this process.
     total: Spent,
 }
 
@@ -37,7 +36,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
         "--allowed-tools",
     ];
     let fixed = ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned);
-    // With `=`, since this option would swallow what follows it.
+    // With `=`, since this option would take the following arguments as well.
     let ours = ["--permission-mode", "acceptEdits", "--allowedTools=Bash"];
     let mut arguments = fixed.to_vec();
     arguments.extend(unless(agent, RIGHTS, &ours));
@@ -60,7 +59,7 @@ pub(super) fn hear(event: &Value, ear: &mut Ear) {
     }
 }
 
-/// One block of a message. What subagents write is not what the agent says.
+/// Handles one content block of a message. Text of subagents is not the agent's own.
 fn assistant(event: &Value, ear: &mut Ear) {
     let is_synthetic = text(event, "/message/model") == Some("<synthetic>");
     if is_synthetic || event.get("is_api_error_message") == Some(&Value::Bool(true)) {
@@ -82,7 +81,7 @@ fn assistant(event: &Value, ear: &mut Ear) {
     }
 }
 
-/// Counts what a message has used, so that something is known of a turn that is cut off.
+/// Counts the usage of a message, so that a turn that is cut off has a figure, too.
 fn spending(event: &Value, ear: &mut Ear) {
     let id = text(event, "/message/id").unwrap_or_default();
     if ear.memory.claude.counted != id {
@@ -101,7 +100,7 @@ fn usage(event: &Value, path: &str) -> Spent {
     }
 }
 
-/// A limit is announced. It counts when the turn ends by it: paid overuse may go on.
+/// Remembers an announced limit. It counts only if it ends the turn: paid overuse may continue.
 fn announced(event: &Value, ear: &mut Ear) {
     if text(event, "/rate_limit_info/status") == Some("rejected") {
         let resets_at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
@@ -124,7 +123,7 @@ fn result(event: &Value, ear: &mut Ear) {
     failure(event, said.unwrap_or("the client ended with an error"), ear);
 }
 
-/// What all models have used since the last result.
+/// Returns the usage of all models since the last result.
 fn since_last(event: &Value) -> Option<Spent> {
     let models = event.get("model_usage_since_last_result")?.as_object()?;
     let sum = models.values().map(|model| Spent {
@@ -144,7 +143,7 @@ fn failure(event: &Value, said: &str, ear: &mut Ear) {
     ear.fails(said);
     if is_marked || ear.limited.is_some() {
         let until = announced.or_else(|| limit::until(&said.to_ascii_lowercase(), &Now::take()));
-        // Said once by the message and again by the result; the first has all there is to say.
+        // The limit is reported by the message and again by the result; the first one is complete.
         let until = until.or_else(|| ear.limited.as_ref().and_then(|limit| limit.until));
         ear.is_limited(limit::known(said, until));
     }

@@ -1,14 +1,14 @@
-//! Codex, as `codex exec`.
+//! The adapter for Codex, as `codex exec`.
 //!
-//! Sandbox `workspace-write`: it writes in its folder, the temporary ones and those of the turn,
-//! without network; `exec` never asks. Only folders can be opened to it, not files. Who needs more
-//! gives `-c` settings, such as `-c sandbox_workspace_write.network_access=true`; who gives
-//! `--sandbox` has all of it in their own hands. Our options stand before `resume`, which does not
-//! know `--sandbox` itself; left out, a resumed session would be read-only. A login shell would
-//! forget the variables we give, such as the way to this program, where a profile sets them anew.
+//! Sandbox `workspace-write`: it writes in its folder, the temporary ones and those of the turn, without network;
+//! `exec` never asks. Only folders can be opened to it, not files. A user who needs more gives `-c` settings, such
+//! as `-c sandbox_workspace_write.network_access=true`; one who gives `--sandbox` decides all of it. Our options
+//! come before `resume`, which does not accept `--sandbox` itself; without them a resumed session would be
+//! read-only. A login shell would lose the variables we set, such as the path to this program, where a profile sets
+//! them anew.
 //!
-//! Measured with 0.166.0: `turn.completed` counts tokens from the start of the thread, so what was
-//! used before is read from the rollout file. Costs are not told.
+//! Measured with 0.166.0: `turn.completed` counts tokens from the start of the thread, so the earlier usage is read
+//! from the rollout file. Costs are not reported.
 
 use super::{count, option, text, unless};
 use crate::agent::Agent;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// How much of the end of a rollout is searched for its last count of tokens.
+/// The most bytes at the end of a rollout that are searched for its last token count.
 const ROLLOUT_READ_MAX: u64 = 4 * 1024 * 1024;
 
-/// How many files are looked at to find the rollout of a session.
+/// The most files that are visited to find the rollout of a session.
 const FILES_MAX: usize = 50_000;
 
 pub(super) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]) -> Vec<String> {
@@ -61,7 +61,7 @@ pub(super) fn hear(event: &Value, ear: &mut Ear) {
         Some("turn.failed") => {
             ear.fails(text(event, "/error/message").unwrap_or("the turn failed"));
         }
-        // Also told of a connection that is tried again.
+        // Also sent when a connection is retried.
         Some("error") => ear.has_problem(text(event, "/message").unwrap_or("an error")),
         _ => {}
     }
@@ -80,7 +80,7 @@ fn started(event: &Value, ear: &mut Ear) {
     }
 }
 
-/// Items of type `error` are only notices, such as an unknown model.
+/// Handles a completed item. Items of type `error` are only notices, such as an unknown model.
 fn completed(event: &Value, ear: &mut Ear) {
     let item = event.get("item").unwrap_or(&Value::Null);
     match text(item, "/type") {
@@ -97,7 +97,7 @@ fn completed(event: &Value, ear: &mut Ear) {
     }
 }
 
-/// The cached tokens are among the input ones here.
+/// Reads token counts. Cached tokens are included in the input tokens here.
 fn usage(event: &Value, path: &str) -> Spent {
     let Some(usage) = event.pointer(path) else { return Spent::default() };
     Spent {
@@ -107,8 +107,8 @@ fn usage(event: &Value, path: &str) -> Spent {
     }
 }
 
-/// What earlier turns of a session have used. What cannot be found counts as nothing: then too much
-/// is counted rather than too little.
+/// Returns the usage of earlier turns of a session. A missing rollout counts as zero: rather too much is counted than
+/// too little.
 pub(super) fn spent_before(variables: &[(String, String)], session: &str) -> Spent {
     let variable = |name| variables.iter().find(|(n, _)| n == name).map(|(_, v)| Path::new(v));
     let home = variable("CODEX_HOME").map(Path::to_owned);
@@ -119,7 +119,7 @@ pub(super) fn spent_before(variables: &[(String, String)], session: &str) -> Spe
     rollout.and_then(|path| last_count(&path).ok().flatten()).unwrap_or_default()
 }
 
-/// `sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl`, the newest first.
+/// Finds `sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl`, newest first.
 fn rollout(sessions: PathBuf, session: &str) -> Option<PathBuf> {
     let end = format!("-{session}.jsonl");
     let mut folders = vec![sessions];

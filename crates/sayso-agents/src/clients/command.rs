@@ -1,21 +1,21 @@
-//! Any program that reads the prompt on stdin and writes text.
+//! The adapter for any program that reads the prompt on stdin and writes text.
 //!
-//! Its whole stdout is its final message. A program that can say more writes lines of JSON, each on
-//! a line of its own, which then do not belong to the message:
+//! Its whole stdout is its final message. A program that reports more writes JSON objects, one per
+//! line, which then are not part of the message:
 //!
-//! | line | means |
+//! | line | meaning |
 //! |---|---|
-//! | `{"sayso":"session","id":"…"}` | by this the conversation can be resumed |
-//! | `{"sayso":"says","text":"…"}` | said on the way |
-//! | `{"sayso":"does","text":"…"}` | done on the way, such as a tool used |
-//! | `{"sayso":"spent","input_tokens":1,"output_tokens":2,"cost_usd":0.01}` | used since the last such line |
-//! | `{"sayso":"limited","until":"2026-10-09T15:00:00Z","text":"…"}` | stopped by a limit; both may be missing |
+//! | `{"sayso":"session","id":"…"}` | the session ID, by which the conversation can be resumed |
+//! | `{"sayso":"says","text":"…"}` | a text before the final message |
+//! | `{"sayso":"does","text":"…"}` | an action, such as a tool call |
+//! | `{"sayso":"spent","input_tokens":1,"output_tokens":2,"cost_usd":0.01}` | the usage since the last such line |
+//! | `{"sayso":"limited","until":"2026-10-09T15:00:00Z","text":"…"}` | stopped by a limit; both fields are optional |
 //! | `{"sayso":"final","text":"…"}` | the final message, instead of the other text |
-//! | `{"sayso":"session_gone"}` | the session to be resumed is not known |
+//! | `{"sayso":"session_gone"}` | the program does not know the session to be resumed |
 //!
 //! Its arguments are the agent's `args`, followed by its `resume` arguments when a session is to be
-//! resumed. It counts as begun with its first line that is not about sessions or limits, or when it
-//! ends well.
+//! resumed. The turn counts as started with the first line that is not about sessions or limits, or when
+//! the program exits with 0.
 
 use super::{count, text};
 use crate::agent::Agent;
@@ -24,16 +24,16 @@ use crate::heard::Spent;
 use crate::limit;
 use serde_json::Value;
 
-/// How much of a program's text is kept from its beginning, and as much from its end.
+/// The most bytes of a program's output that are kept from its start, and again from its end.
 const KEPT: usize = 512 * 1024;
 
-/// What is kept between lines.
+/// The parser state between lines.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     first: String,
     last: String,
     left_out: usize,
-    /// A signal may have been among what was left out.
+    /// True if a signal may be in the part that was left out.
     hides_signal: bool,
     last_word: Option<String>,
 }
@@ -59,7 +59,7 @@ pub(super) fn hear(line: &str, ear: &mut Ear) {
     ear.memory.command.keep(line);
 }
 
-/// Takes in a line of the protocol; says no to what is none.
+/// Handles a line of the protocol; false if it is not one.
 fn told(event: &Value, ear: &mut Ear) -> bool {
     let said = text(event, "/text").unwrap_or_default();
     match text(event, "/sayso") {
@@ -107,7 +107,7 @@ pub(super) fn end(is_clean: bool, ear: &mut Ear) {
     ear.message = memory.message();
 }
 
-/// Takes in that so much of a line was too long to be read.
+/// Records the bytes that were cut off an overlong line.
 pub(super) fn miss(bytes: usize, ear: &mut Ear) {
     ear.memory.command.left_out += bytes;
     ear.memory.command.hides_signal = true;
@@ -122,7 +122,7 @@ impl Memory {
         }
         self.last.push_str(line);
         self.last.push('\n');
-        // Cut seldom, so that the cost stays in proportion.
+        // Cut rarely, so that the cost stays linear.
         if self.last.len() > 2 * KEPT {
             let cut = self.last.floor_char_boundary(self.last.len() - KEPT);
             let kept = self.last.split_off(cut);
@@ -132,8 +132,8 @@ impl Memory {
         }
     }
 
-    /// What was lost could have been a question, and a lost question must not become a yes: a tag
-    /// left open at the top keeps the message from being read as completed.
+    /// Returns the final message. A lost part could have been a question, and a lost question must not count as
+    /// completion: an unclosed tag at the top keeps the message from being read as completed.
     fn message(self) -> Option<String> {
         if self.last_word.is_some() {
             return self.last_word;

@@ -1,12 +1,12 @@
-//! Gemini CLI, headless because stdin is no terminal.
+//! The adapter for Gemini CLI, headless because stdin is no terminal.
 //!
-//! Mode `auto_edit` with the shell allowed; `yolo` would also grant the web and every MCP server.
-//! Without either the tools that change anything are not even offered to the model. A fresh folder
-//! is not trusted, and in one it refuses to work at all, hence `--skip-trust`. It names the shell by
-//! an option that is to go in 1.0; who meets that gives `--policy` or `--approval-mode yolo`.
+//! Approval mode `auto_edit` with the shell allowed; `yolo` would also grant the web and every MCP server. Without
+//! either, tools that change files are not even offered to the model. In a folder that is not trusted, such as a
+//! fresh one, it refuses to work at all, hence `--skip-trust`. The shell is allowed by an option that 1.0 is to
+//! remove; a user of that version gives `--policy` or `--approval-mode yolo`.
 //!
-//! Measured with 0.61.0: what it says comes in pieces; sessions belong to the folder; a limit is
-//! retried for some minutes before it gives up. Costs are not told.
+//! Measured with 0.61.0: messages come in pieces; sessions belong to the folder; after a limit it retries for some
+//! minutes before it gives up. Costs are not reported.
 
 use super::{count, option, text, tool, unless};
 use crate::agent::Agent;
@@ -14,10 +14,10 @@ use crate::ear::Ear;
 use crate::heard::Spent;
 use serde_json::Value;
 
-/// What is kept between lines.
+/// The parser state between lines.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// The pieces of what is being said.
+    /// The pieces of the current message.
     saying: String,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
 pub(super) fn hear(event: &Value, ear: &mut Ear) {
     match text(event, "/type") {
         Some("init") => ear.has_session(text(event, "/session_id").unwrap_or_default()),
-        // The prompt comes back as a message too, before the model has seen it.
+        // The prompt is echoed as a message too, before the model has seen it.
         Some("message") if text(event, "/role") == Some("assistant") => {
             ear.begins();
             let piece = text(event, "/content").unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) fn end(ear: &mut Ear) {
     said(ear);
 }
 
-/// The pieces make one message when something else follows.
+/// Joins the pieces to one message when another event follows.
 fn said(ear: &mut Ear) {
     let saying = std::mem::take(&mut ear.memory.gemini.saying);
     if !saying.is_empty() {

@@ -1,9 +1,10 @@
-//! The clients: how each is started unattended, and what its lines mean. One file each.
+//! The client adapters: command-line arguments for an unattended start, and the parser of the client's output. One
+//! file each.
 //!
-//! All of them read the prompt on stdin, since an argument may not be longer than 128 KiB. Each is
-//! started with the fewest rights that still let it edit its folder and run tests there, because
-//! nobody is at hand to be asked; a user who wants more or less says so in the agent's arguments,
-//! and ours of the same purpose are then left out.
+//! All clients read the prompt on stdin, since an argument may not be longer than 128 KiB. Each is started with the
+//! fewest permissions that still let it edit its folder and run tests there, because no person is there to be
+//! asked; a user who wants more or less sets options in the agent's arguments, which replace ours for the same
+//! purpose.
 
 mod claude;
 mod codex;
@@ -17,7 +18,7 @@ use crate::heard::Spent;
 use serde_json::Value;
 use std::path::Path;
 
-/// What clients must remember between lines; each uses its own part.
+/// The parser states of all clients; each uses its own.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     claude: claude::Memory,
@@ -26,7 +27,7 @@ pub(crate) struct Memory {
     command: command::Memory,
 }
 
-/// The arguments for a turn in which it must be able to write in these folders, too.
+/// Returns the arguments for a turn with these additional writable folders.
 pub(crate) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]) -> Vec<String> {
     match agent.adapter {
         Adapter::ClaudeCode => claude::arguments(agent, session),
@@ -37,7 +38,7 @@ pub(crate) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]
     }
 }
 
-/// What the client will count into this turn although it was used in earlier ones.
+/// Returns the usage of earlier turns that the client will include in its figures for this one.
 pub(crate) fn spent_before(agent: &Agent, turn: &Turn<'_>) -> Spent {
     match (agent.adapter, turn.session) {
         (Adapter::Codex, Some(session)) => codex::spent_before(turn.variables, session),
@@ -45,12 +46,12 @@ pub(crate) fn spent_before(agent: &Agent, turn: &Turn<'_>) -> Spent {
     }
 }
 
-/// Takes in a line of stdout.
+/// Parses a line of stdout.
 pub(crate) fn hear(adapter: Adapter, line: &str, ear: &mut Ear) {
     if adapter == Adapter::Command {
         return command::hear(line, ear);
     }
-    // Whatever is no event is talk of the client or of a library in it.
+    // A line that is no event comes from the client or one of its libraries.
     if !line.starts_with('{') {
         return;
     }
@@ -64,7 +65,7 @@ pub(crate) fn hear(adapter: Adapter, line: &str, ear: &mut Ear) {
     }
 }
 
-/// Takes in that so much of a line was too long to be read. An event that is cut is no event.
+/// Records the bytes that were cut off an overlong line. A cut event cannot be parsed.
 pub(crate) fn miss(adapter: Adapter, bytes: usize, ear: &mut Ear) {
     match adapter {
         Adapter::ClaudeCode | Adapter::Codex | Adapter::Gemini | Adapter::Opencode => {}
@@ -72,7 +73,6 @@ pub(crate) fn miss(adapter: Adapter, bytes: usize, ear: &mut Ear) {
     }
 }
 
-/// Takes in that there will be no more lines.
 pub(crate) fn end(adapter: Adapter, is_clean: bool, ear: &mut Ear) {
     match adapter {
         Adapter::ClaudeCode | Adapter::Codex => {}
@@ -82,7 +82,7 @@ pub(crate) fn end(adapter: Adapter, is_clean: bool, ear: &mut Ear) {
     }
 }
 
-/// Whether these words of the client mean that it does not know the session.
+/// True if this text of the client means that it does not know the session.
 pub(crate) fn means_session_gone(adapter: Adapter, text: &str) -> bool {
     let words: &[&str] = match adapter {
         Adapter::ClaudeCode => &["No conversation found with session ID"],
@@ -94,7 +94,7 @@ pub(crate) fn means_session_gone(adapter: Adapter, text: &str) -> bool {
     words.iter().any(|words| text.contains(words))
 }
 
-/// Ours, unless the user has given an option of the same purpose.
+/// Returns our options, unless the user has given one for the same purpose.
 fn unless(agent: &Agent, options: &[&str], ours: &[&str]) -> Vec<String> {
     let is_option = |arg: &str| {
         let name = arg.split_once('=').map_or(arg, |(name, _)| name);
@@ -106,22 +106,22 @@ fn unless(agent: &Agent, options: &[&str], ours: &[&str]) -> Vec<String> {
     }
 }
 
-/// An option with its value, if there is one.
+/// Returns an option with its value, if there is one.
 fn option(name: &str, value: Option<&str>) -> Vec<String> {
     value.map_or(vec![], |value| vec![name.to_owned(), value.to_owned()])
 }
 
-/// A text inside an event.
+/// Returns a text field of an event.
 fn text<'v>(event: &'v Value, path: &str) -> Option<&'v str> {
     event.pointer(path).and_then(Value::as_str)
 }
 
-/// A count inside an event; what is missing counts as none.
+/// Returns a count of an event; 0 if it is missing.
 fn count(event: &Value, path: &str) -> u64 {
     event.pointer(path).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// What a tool is used on: the most telling of its inputs, else all of them.
+/// Returns the most telling input of a tool call, or else all inputs.
 fn used_on(input: Option<&Value>) -> String {
     const TELLING: [&str; 9] =
         ["command", "file_path", "filePath", "path", "pattern", "url", "query", "prompt", "title"];
@@ -130,7 +130,7 @@ fn used_on(input: Option<&Value>) -> String {
     found.map_or_else(|| input.to_string(), str::to_owned)
 }
 
-/// A tool and what it is used on, in a line.
+/// Formats a tool call in one line.
 fn tool(name: &str, input: Option<&Value>) -> String {
     let on = used_on(input);
     if on.is_empty() || on == "{}" { name.to_owned() } else { format!("{name}: {on}") }

@@ -1,10 +1,10 @@
-//! opencode, as `opencode run`.
+//! The adapter for opencode, as `opencode run`.
 //!
-//! By default it allows everything in its folder. What the user's configuration would ask for is
-//! refused at once, since nobody is at hand; `--auto` would grant it, so it is left to the user.
+//! By default it allows everything in its folder. Actions for which the user's configuration would ask are refused
+//! at once, since no person is there; `--auto` would grant them, so it is left to the user.
 //!
-//! Measured with 1.18.33: tokens and costs come with every step and are to be added; a limit is
-//! retried for more than a minute; tools are told when they are done.
+//! Measured with 1.18.33: tokens and costs come with every step and are to be added; after a limit it retries for
+//! more than a minute; tools are reported when they are done.
 
 use super::{count, option, text, tool};
 use crate::agent::Agent;
@@ -13,10 +13,10 @@ use crate::heard::Spent;
 use crate::limit::{self, Now};
 use serde_json::Value;
 
-/// What is kept between lines.
+/// The parser state between lines.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// What was said since the last tool; a message may have several parts.
+    /// The texts since the last tool call; a message may have several parts.
     said: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn end(ear: &mut Ear) {
     }
 }
 
-/// The cached tokens and the thinking are counted apart here.
+/// Reads the usage of a step. Cached and reasoning tokens are counted separately here.
 fn step(event: &Value) -> Spent {
     let tokens = event.pointer("/part/tokens").unwrap_or(&Value::Null);
     let input = ["/input", "/cache/read", "/cache/write"];

@@ -1,4 +1,4 @@
-//! What the lines of real clients mean. They were captured from the versions named in each file.
+//! Tests of the parsers with lines captured from the client versions named in each file.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -6,7 +6,7 @@ use crate::heard::Heard;
 use crate::readable;
 use serde_json::json;
 
-/// Hears all lines and the end; what was heard, in short, and what was gathered.
+/// Parses all lines; returns the events in short form, and the parser.
 fn hears(adapter: Adapter, lines: &[Value]) -> (Vec<String>, Ear) {
     let mut ear = Ear::new(adapter, Spent::default());
     let mut heard = vec![];

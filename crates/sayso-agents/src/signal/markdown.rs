@@ -1,25 +1,25 @@
-//! As much of Markdown as is needed to tell an agent's own words from code and quotes.
+//! A small Markdown parser that separates an agent's own words from code and quotes.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A message, taken apart in time proportional to its length.
+/// A parsed message; parsing takes time linear in its length.
 #[derive(Debug)]
 pub(super) struct Markdown<'m> {
-    /// The message with code and quotes blanked out; every byte keeps its place.
+    /// The message with code and quotes blanked out; every byte keeps its position.
     pub(super) plain: String,
     pub(super) fences: Vec<Fence<'m>>,
 }
 
-/// A fenced block of code.
+/// A fenced code block.
 #[derive(Debug)]
 pub(super) struct Fence<'m> {
-    /// The word behind the opening fence, in lower case.
+    /// The info string after the opening fence, in lower case.
     pub(super) language: String,
     pub(super) content: &'m str,
-    /// Where it ends in the message.
+    /// The end of the block in the message.
     pub(super) end: usize,
-    /// False if it was never closed, or if another fence seems to open inside of it.
+    /// False if it was never closed, or if another fence seems to open inside it.
     pub(super) is_certain: bool,
 }
 
@@ -28,13 +28,13 @@ impl Fence<'_> {
         matches!(self.language.as_str(), "json" | "json5" | "jsonc")
     }
 
-    /// Whether results are looked for in it.
+    /// True if it may hold a result.
     pub(super) fn may_hold_a_result(&self) -> bool {
         self.is_json() || self.language.is_empty()
     }
 }
 
-/// A block that is still open.
+/// A code block that is still open.
 struct Open {
     indent: usize,
     mark: char,
@@ -61,7 +61,7 @@ impl<'m> Markdown<'m> {
     }
 }
 
-/// What was read so far.
+/// The state of the parser.
 #[derive(Default)]
 struct Reader<'m> {
     message: &'m str,
@@ -79,7 +79,7 @@ impl<'m> Reader<'m> {
         });
         match same {
             Some((_, _, _, "")) => return self.close(block, place.start, place.end),
-            // The fence before it was probably forgotten.
+            // The closing fence before it was probably forgotten.
             Some(_) => block.is_certain = false,
             None => {}
         }
@@ -110,7 +110,7 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Inline code does not reach beyond its paragraph.
+    /// Ends a paragraph: inline code does not extend beyond it.
     fn end_paragraph(&mut self) {
         if let Some(paragraph) = self.paragraph.take() {
             self.blanks.extend(code_spans(self.message, paragraph));
@@ -127,14 +127,14 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// The line without its indent, if that is too small to make it code.
+/// Returns the line without its indent, if that is too small to make it code.
 fn indented_little(line: &str) -> Option<&str> {
     let bare = line.trim_start_matches(' ');
     (line.len() - bare.len() <= 3).then_some(bare)
 }
 
-/// A line that opens or closes a block: its indent, its character, how many, and what follows. In a
-/// list a fence may be indented as far as the text.
+/// Parses a line that opens or closes a block: its indent, its character, the count, and the rest. In a list a fence
+/// may be indented as far as the text.
 fn fence(line: &str) -> Option<(usize, char, usize, &str)> {
     let bare = line.trim_start_matches([' ', '\t']);
     let mark = bare.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -144,7 +144,7 @@ fn fence(line: &str) -> Option<(usize, char, usize, &str)> {
     is_fence.then_some((line.len() - bare.len(), mark, length, info))
 }
 
-/// The spans of inline code in a paragraph: from a run of backticks to the next one as long.
+/// Returns the inline code spans of a paragraph: from a run of backticks to the next run of the same length.
 fn code_spans(message: &str, paragraph: Range<usize>) -> Vec<Range<usize>> {
     let runs = backticks(message, paragraph);
     let mut next_alike = vec![None; runs.len()];

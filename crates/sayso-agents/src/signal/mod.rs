@@ -1,15 +1,14 @@
-//! What an agent's final message amounts to.
+//! The final message of an agent: parses its signals and results into the outcome of a turn.
 //!
-//! An agent speaks by signals, `<promise>COMPLETE</promise>` or `<promise>NAME: what a person must
-//! know</promise>`, or by a result in JSON, in a fenced `json` block or as an object of its own:
-//! `{"status": "completed|failed|blocked|needs_input", "summary", "question", "questionContext",
-//! "options", "issues", "confidence"}`. What stands in other code or in a quote is an example or
-//! somebody else's words, and does not count.
+//! An agent reports by signals, `<promise>COMPLETE</promise>` or `<promise>NAME: context for a person</promise>`,
+//! or by a result in JSON, in a fenced `json` block or as an object of its own: `{"status":
+//! "completed|failed|blocked|needs_input", "summary", "question", "questionContext", "options", "issues",
+//! "confidence"}`. Text in other code or in a quote is an example or a citation, and does not count.
 //!
-//! A message may say several things. Then a question outranks all: it is never lost, and there may be
-//! several. Next comes doubt: a signal that is misspelt, left open or empty, or broken JSON with a
-//! status. Then failure, and only what is left can be completed. Of several results the last one
-//! counts, but a question in an earlier one still does.
+//! A message may hold several of them. Then a question has priority over all: it is never lost, and there may be
+//! several. Next comes doubt: a signal that is misspelt, unclosed or empty, or broken JSON with a status. Then
+//! failure, and only the rest can count as completed. Of several results the last one counts, but a question in an
+//! earlier one still does.
 
 mod markdown;
 mod result;
@@ -20,16 +19,16 @@ use markdown::Markdown;
 use sayso_core::Kind;
 use sayso_core::text::shorten;
 
-/// How many questions one message may hold.
+/// The most questions that one message may hold.
 const REQUESTS_MAX: usize = 32;
 
-/// How much of the agent's prose serves as a summary when it gave none.
+/// The most characters of the agent's prose that serve as a summary when it gave none.
 const SUMMARY_MAX: usize = 2_000;
 
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
 
-/// The names of signals that ask, and what each asks for.
+/// The names of signals that ask, and the gate kind of each.
 const ASKING: &[(&str, Kind)] = &[
     ("EJECT", Kind::Work),
     ("BLOCKED", Kind::Input),
@@ -43,40 +42,39 @@ const ASKING: &[(&str, Kind)] = &[
 
 const COMPLETE: &str = "COMPLETE";
 
-/// What a final message says.
+/// The outcome that a final message reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// The work is done.
     Completed {
-        /// What was done, in the agent's words.
+        /// The agent's summary of the work.
         summary: String,
-        /// How sure the agent is, in percent.
+        /// The agent's confidence, in percent.
         confidence: Option<u8>,
     },
     /// The agent gave up.
     Failed {
-        /// Why, in its words.
+        /// The agent's explanation.
         reason: String,
     },
     /// The agent needs people.
     Asks(Vec<Request>),
-    /// Nothing that can be acted upon.
+    /// No outcome that can be acted upon.
     Unclear {
-        /// What is wrong with it, worded for the agent.
+        /// The problem, worded for the agent.
         why: String,
     },
 }
 
-/// One thing an agent needs a person for.
+/// One question of an agent to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What sort of thing it is.
+    /// The kind of gate.
     pub kind: Kind,
-    /// The question.
     pub question: String,
-    /// What a person must know to answer it.
+    /// The context that a person needs for the answer.
     pub context: String,
-    /// What can be chosen from.
+    /// The options to choose from.
     pub options: Vec<String>,
 }
 
@@ -86,13 +84,13 @@ struct Found {
     requests: Vec<Request>,
     doubts: Vec<String>,
     failed: Option<String>,
-    /// The summary and the confidence of a signal or result that says completed.
+    /// The summary and the confidence of a signal or result that reports completion.
     completed: Option<(String, Option<u8>)>,
-    /// What was there but does not count, for the agent to know.
+    /// Hints for the agent about parts that do not count.
     hints: Vec<String>,
 }
 
-/// Reads a final message.
+/// Parses a final message.
 pub fn read(message: &str) -> Said {
     if message.trim().is_empty() {
         return Said::Unclear { why: format!("the final message is empty. {HOW}") };
@@ -105,7 +103,7 @@ pub fn read(message: &str) -> Said {
     found.amounts_to(message)
 }
 
-/// What an agent has to do, for one that has not done it.
+/// The instruction for an agent that has not ended with a signal.
 const HOW: &str = "End with <promise>COMPLETE</promise> when all is done, or with \
      <promise>INPUT_NEEDED: your question</promise> when you need a person";
 
@@ -135,11 +133,11 @@ impl Found {
         Said::Unclear { why: format!("the final message holds no signal{hint}. {HOW}") }
     }
 
-    /// A question that is asked both ways is asked once.
+    /// Adds a question. One that is asked both ways is added once.
     fn asks(&mut self, request: Request) {
         let is_same =
             |other: &Request| other.question == request.question && other.kind == request.kind;
-        // Beyond the limit the message is refused as a whole, so looking on would be in vain.
+        // Beyond the limit the message is refused as a whole, so further ones need not be kept.
         let is_full = self.requests.len() > REQUESTS_MAX;
         if !is_full && !self.requests.iter().any(is_same) {
             self.requests.push(request);
@@ -147,14 +145,14 @@ impl Found {
     }
 
     fn doubts(&mut self, why: impl Into<String>) {
-        // More than a few help nobody.
+        // More than a few doubts do not help the agent.
         if self.doubts.len() < 8 {
             self.doubts.push(why.into());
         }
     }
 }
 
-/// Reads the signals outside of code and quotes.
+/// Parses the signals outside of code and quotes.
 fn signals(message: &str, markdown: &Markdown, found: &mut Found) {
     let mut opened = None;
     for tag in tags(&markdown.plain) {
@@ -182,7 +180,7 @@ fn signals(message: &str, markdown: &Markdown, found: &mut Found) {
     }
 }
 
-/// Whether a signal is a line of its own, not indented like code, with nothing but code behind it.
+/// True if a signal is a line of its own, not indented like code, and only code follows it.
 fn stands_alone(plain: &str, begins: usize, ends: usize) -> bool {
     let before = plain.get(..begins).unwrap_or_default();
     let before = before.rsplit('\n').next().unwrap_or_default();
@@ -205,7 +203,7 @@ enum TagKind {
     Odd,
 }
 
-/// The tags in a text, and what looks like one.
+/// Returns the tags in a text, and misspelt ones.
 fn tags(plain: &str) -> impl Iterator<Item = Tag> {
     plain.match_indices('<').filter_map(|(start, _)| {
         let rest = plain.get(start..)?;
@@ -218,18 +216,18 @@ fn tags(plain: &str) -> impl Iterator<Item = Tag> {
     })
 }
 
-/// `<PROMISE>`, `< promise >`, `</Promise>`, `<promise name="x">`.
+/// True for `<PROMISE>`, `< promise >`, `</Promise>`, `<promise name="x">`.
 fn looks_like_a_tag(rest: &str) -> bool {
     let rest = rest.strip_prefix('<').unwrap_or(rest).trim_start_matches([' ', '/']);
     let Some((word, behind)) = rest.split_at_checked("promise".len()) else { return false };
     word.eq_ignore_ascii_case("promise") && behind.starts_with(['>', ' ', '\t', '/', '\n'])
 }
 
-/// Reads what stands between the tags.
+/// Parses the text between the tags.
 fn signal(body: &str, stands_alone: bool, found: &mut Found) {
     let (name, context) = body.split_once(':').unwrap_or((body, ""));
     let (name, context) = (name.trim(), context.trim());
-    // A question counts wherever it stands; "I did not write COMPLETE" must not complete anything.
+    // A question counts at any position; "I did not write COMPLETE" must not complete the task.
     if name == COMPLETE && !stands_alone {
         return found.doubts(format!("{OPEN}{COMPLETE}{CLOSE} must stand alone on the last line"));
     }
@@ -268,7 +266,7 @@ fn unknown(name: &str) -> String {
     format!("there is no signal {shown:?}: the names are {}", known.join(", "))
 }
 
-/// Code whose end is not clear may hide what was meant to count.
+/// Reports unclosed code, which may hide a signal.
 fn doubtful_code(markdown: &Markdown, found: &mut Found) {
     for fence in &markdown.fences {
         let speaks = fence.content.contains("promise>") || fence.content.contains("\"status\"");
@@ -280,7 +278,7 @@ fn doubtful_code(markdown: &Markdown, found: &mut Found) {
     }
 }
 
-/// The agent's words without its signals.
+/// Returns the agent's text without its signals.
 fn prose(message: &str) -> String {
     let mut prose = String::new();
     let mut rest = message;

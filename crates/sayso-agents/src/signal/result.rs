@@ -1,4 +1,4 @@
-//! The result in JSON: blocks and objects with a status.
+//! Results in JSON: code blocks and objects with a status.
 
 use super::markdown::Markdown;
 use super::{CLOSE, Found, OPEN, Request};
@@ -6,13 +6,13 @@ use sayso_core::Kind;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How many objects that cannot be read are tried; each may cost the rest of the message.
+/// The most broken objects that are tried; each may cost the rest of the message.
 const BROKEN_MAX: usize = 64;
 
-/// What makes an object a result.
+/// The key that makes an object a result.
 const STATUS: &str = "\"status\"";
 
-/// The fields that count. A field that is there twice makes it unreadable, since it could mean both.
+/// The fields of a result. A repeated field makes it unreadable, since it would be ambiguous.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Fields {
@@ -26,7 +26,7 @@ struct Fields {
     confidence: Value,
 }
 
-/// Reads every result in a message.
+/// Parses every result in a message.
 pub(super) fn read(message: &str, markdown: &Markdown<'_>, found: &mut Found) {
     let mut results = in_fences(markdown, found);
     results.extend(bare(message, markdown, found));
@@ -62,7 +62,7 @@ fn is_asking(fields: &Fields) -> bool {
     matches!(fields.status.as_str(), Some("needs_input" | "blocked"))
 }
 
-/// Results with the place where they end.
+/// Results with the positions where they end.
 type Results = Vec<(usize, Fields)>;
 
 fn in_fences(markdown: &Markdown<'_>, found: &mut Found) -> Results {
@@ -75,7 +75,7 @@ fn in_fences(markdown: &Markdown<'_>, found: &mut Found) -> Results {
             Ok(fields) if fence.is_json() || is_asking(&fields) => {
                 results.push((fence.end, fields))
             }
-            // Without a language it may be an example of anything.
+            // Without a language the block may be an example.
             Ok(_) => found.hints.push("a result must stand in a code block marked json".into()),
             Err(_) if !fence.is_json() => {}
             Err(error) => found.doubts(broken(&error)),
@@ -84,8 +84,8 @@ fn in_fences(markdown: &Markdown<'_>, found: &mut Found) -> Results {
     results
 }
 
-/// Objects that begin a line outside of code. One that says completed or failed must stand at the
-/// end; one that asks is heard wherever it stands.
+/// Parses objects that begin a line outside of code. One that reports completion or failure must come last; a
+/// question counts at any position.
 fn bare(message: &str, markdown: &Markdown<'_>, found: &mut Found) -> Results {
     let (mut asking, mut last) = (vec![], None);
     let (mut tried, mut read_to) = (0, 0);
@@ -126,7 +126,7 @@ fn bare(message: &str, markdown: &Markdown<'_>, found: &mut Found) -> Results {
     asking
 }
 
-/// Where lines begin like an object; other braces are some other language.
+/// Returns the positions of lines that begin like a JSON object; other braces belong to other languages.
 fn line_starts(plain: &str) -> impl Iterator<Item = usize> {
     let mut at = 0;
     plain.split_inclusive('\n').filter_map(move |line| {
@@ -162,7 +162,7 @@ fn broken(error: &serde_json::Error) -> String {
     format!("the JSON with a status cannot be read ({error}): write one valid object")
 }
 
-/// An agent that is blocked without a question needs direction.
+/// Adds the question of a result. An agent that is blocked without a question needs direction.
 fn asks(fields: &Fields, found: &mut Found) {
     let question = text(&fields.question);
     let (kind, question) = match fields.status.as_str() {
@@ -182,7 +182,7 @@ fn asks(fields: &Fields, found: &mut Found) {
     found.asks(Request { kind, question, context: context.join("\n\n"), options });
 }
 
-/// Options may be texts, or objects that carry one.
+/// Returns an option, which may be a text or an object that holds one.
 fn option(value: &Value) -> String {
     let named = ["label", "name", "title", "value"].iter().find_map(|name| value.get(name));
     text(named.unwrap_or(value))
@@ -212,7 +212,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// From zero to one; anything else says nothing.
+/// Converts a number from zero to one to percent; any other value is ignored.
 fn confidence(value: &Value) -> Option<u8> {
     let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share))?;
     Some((share * 100.0).round() as u8)

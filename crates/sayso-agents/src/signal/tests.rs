@@ -1,4 +1,4 @@
-//! What messages amount to, by table and by chance.
+//! Tests of the parser for final messages: tables and random messages.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -250,7 +250,7 @@ fn a_megabyte_is_read_in_no_time() {
     check_asks(&format!("{spam}{end}"), &[(Kind::Input, "a?", "")]);
 }
 
-/// Messages made of what matters here.
+/// Generates messages from signals, results and code.
 fn messages() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("<promise>COMPLETE</promise>".to_owned()),

@@ -1,4 +1,4 @@
-//! An agent as a process without a terminal, in a session of its own.
+//! The backend for an agent process without a terminal, in a session of its own.
 
 use super::hold::Hold;
 use super::leader::{BOOT, Leader};
@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Starts an agent and says which process it is.
+/// Starts an agent and returns its process.
 pub(super) fn start(
     station: &Station<'_>,
     program: &Path,
@@ -17,7 +17,7 @@ pub(super) fn start(
 ) -> Result<Leader, StationError> {
     let place = hold.path.clone();
     launch(station, program, path, hold)
-        // The agent has let go of it when it has written down who it is.
+        // The agent releases the lock when it has written its own process ID.
         .and_then(|()| Hold::take(&place)?.leader().ok_or(io::ErrorKind::UnexpectedEof.into()))
         .map_err(|source| StationError::Refused { program: shown(program), source })
 }
@@ -34,7 +34,7 @@ fn launch(station: &Station<'_>, program: &Path, path: &str, hold: Hold) -> io::
 
     let mut agent = in_own_session(path);
     agent.env_clear().envs(station.variables.iter().map(|(name, value)| (name, value)));
-    // Some clients believe this rather than the folder they are in.
+    // Some clients trust this variable rather than the working directory.
     agent.env("PWD", station.folder).env(MARK, station.mark).current_dir(station.folder);
     let write_down = format!("cat /proc/$$/stat {BOOT} >&0 && exec \"$@\" </dev/null");
     agent.args(["sh", "-c", &write_down, "sh"]).arg(program).args(station.args);
@@ -42,8 +42,8 @@ fn launch(station: &Station<'_>, program: &Path, path: &str, hold: Hold) -> io::
     run(agent)
 }
 
-/// The system would let us ask for a session only in unsafe code, so a program of its own does. It
-/// forks, so that we are nobody's parent: who has ended leaves nothing that waits for us.
+/// Builds a command that runs in a new session. We could start a session only with unsafe code, so a program of its
+/// own does it. It forks, so that we are not the parent: a process that ends leaves no zombie for us to reap.
 fn in_own_session(path: &str) -> Command {
     let setsid = super::find("setsid", path, Path::new("/")).unwrap_or_else(|| "setsid".into());
     let mut command = Command::new(setsid);
@@ -51,7 +51,7 @@ fn in_own_session(path: &str) -> Command {
     command
 }
 
-/// Takes the command, so that none of its files stays open with us.
+/// Runs a command and drops it, so that none of its files stays open in this process.
 fn run(mut command: Command) -> io::Result<()> {
     let status = command.status()?;
     match status.success() {

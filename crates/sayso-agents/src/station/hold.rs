@@ -1,9 +1,8 @@
-//! The right to start or stop what carries a mark, and who was started.
+//! The lock for starting or stopping the agent of a mark, and the record of its process.
 //!
-//! One at a time has it, whatever process it is in; the system takes it from whoever dies. It is a
-//! lock on a file, and it can be handed to a process that is being started: that one writes into the
-//! file who it is and only then lets go. So whoever holds it reads the truth there, even if the one
-//! who held it before was killed in the middle of a start.
+//! One process holds it at a time; the system releases it when the holder dies. It is a file lock that can be
+//! passed on to a child process: the started agent writes its identity into the file and only then releases the
+//! lock. So the holder always reads a true record, even if the previous holder was killed in the middle of a start.
 
 use super::LOOK_EVERY;
 use super::leader::Leader;
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// How long somebody else may take.
+/// The longest wait for the lock.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -24,14 +23,14 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Waits for its turn. `WouldBlock` says that somebody else took too long.
+    /// Waits for the lock. Fails with `WouldBlock` on timeout.
     pub(super) fn take(path: &Path) -> io::Result<Self> {
         let started = Instant::now();
         while started.elapsed() < WAIT_MAX {
             let mut options = OpenOptions::new();
             let file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
             match file.try_lock() {
-                // Who stopped an agent forgot the file, maybe the one we were waiting for.
+                // A process that stopped an agent has deleted the file, maybe the one we locked.
                 Ok(()) if is_at(&file, path) => return Ok(Self { file, path: path.to_owned() }),
                 Ok(()) | Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -40,22 +39,20 @@ impl Hold {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// Who was started last.
+    /// Returns the process that was started last.
     pub(super) fn leader(&self) -> Option<Leader> {
         Leader::read(&std::fs::read_to_string(&self.path).ok()?)
     }
 
-    /// Nobody was started.
     pub(super) fn clear(&self) -> io::Result<()> {
         self.file.set_len(0)
     }
 
-    /// For the stdin of a process, which has the right, too, until it closes it.
+    /// Returns the lock as stdin for a child process, which shares it until it closes the file.
     pub(super) fn hand_over(&self) -> io::Result<Stdio> {
         self.file.try_clone().map(Stdio::from)
     }
 
-    /// Takes away the file.
     pub(super) fn forget(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }

@@ -1,18 +1,17 @@
-//! The log of a station: the last of what an agent wrote, in two files that stay bounded.
+//! The log of a long-running agent: the end of its output, in two files of bounded size.
 //!
-//! Nobody of us stays to look after it, so a small shell program does, for as long as the agent
-//! writes. It does not carry the mark: it ends by itself when the agent has ended, with the last
-//! words written down.
+//! No process of ours stays to write it, so a small shell program does, as long as the agent writes. That program
+//! does not carry the mark: it ends by itself after the agent, when the last output is written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// When a log is full. It may exceed that by what is written in one go, 4 MiB.
+/// The size at which a log is rotated. It may exceed that by one write, 4 MiB.
 const LOG_MAX: u64 = 8 * 1024 * 1024;
 
-/// Writes stdin to the log. dd passes on at once what there is to read, and says at the end that it
-/// has read nothing. A full log becomes the old one. Whatever goes wrong, the agent can go on writing.
+/// The script that writes stdin to the log. dd passes data on as soon as it arrives, and reports at the end that it
+/// has read nothing. A full log is rotated. After any error the agent can still write.
 const KEEP: &str = r#"umask 077
 while said=$(dd bs=16k count=256 2>&1 >>"$1"); do
     case $said in "0+0 "*) exit ;; esac
@@ -20,17 +19,17 @@ while said=$(dd bs=16k count=256 2>&1 >>"$1"); do
 done 2>/dev/null
 exec cat >/dev/null"#;
 
-/// The words that keep a log of what is on their stdin.
+/// Returns the command that writes its stdin to a log.
 pub(super) fn words(log: &Path) -> [String; 6] {
     let log = log.to_string_lossy().into_owned();
     ["sh".into(), "-c".into(), KEEP.into(), "sh".into(), log, LOG_MAX.to_string()]
 }
 
-/// The last lines of a log, `bytes_max` of it. Hostile: to be made harmless before it is shown.
+/// Returns the last lines of a log, at most `bytes_max`. Untrusted text: sanitise it before it is shown.
 pub fn tail(log: &Path, bytes_max: u64) -> io::Result<String> {
     let old = PathBuf::from(format!("{}.1", log.display()));
     let mut end = match last(log, bytes_max) {
-        // It has just become the old one.
+        // It was rotated just now.
         Err(error) if error.kind() == io::ErrorKind::NotFound && old.exists() => vec![],
         read => read?,
     };
@@ -40,7 +39,7 @@ pub fn tail(log: &Path, bytes_max: u64) -> io::Result<String> {
     }
     let is_cut = end.len() as u64 == bytes_max;
     let first = end.iter().position(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-    // Part of a line is better than none.
+    // A part of a line is better than none.
     if is_cut && first < end.len() {
         end.drain(..first);
     }

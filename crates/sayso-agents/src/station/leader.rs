@@ -1,39 +1,39 @@
-//! Which process an agent is. A number alone would some day mean another one.
+//! The identity of a process. A PID alone can be reused for another one.
 
 use crate::processes;
 use serde::{Deserialize, Serialize};
 
-/// Which start of the system this is.
+/// The file with the boot ID.
 pub(super) const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// One process, never mistaken for another.
+/// A process, identified so that a reused PID is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
-    /// Its number, which is also that of its session and its group.
+    /// The PID, which is also that of its session and its group.
     pub pid: u32,
-    /// When it was started, in the system's own ticks.
+    /// The start time, in clock ticks since boot.
     pub started: u64,
-    /// The start of the system these are counted from.
+    /// The ID of the boot since which they are counted.
     pub boot: String,
 }
 
 impl Leader {
-    /// From what `/proc` says of a process, and behind it the start of the system.
+    /// Parses the content of `/proc/PID/stat` with the boot ID after it.
     pub(super) fn read(text: &str) -> Option<Self> {
         let (stat, boot) = text.trim_end().rsplit_once('\n')?;
         let pid = stat.split_once(' ')?.0.parse().ok()?;
-        // The name in brackets may hold anything, so we read behind the last one.
+        // The name in brackets may hold any character, so we read after the last bracket.
         let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
         Some(Self { pid, started, boot: boot.to_owned() })
     }
 
-    /// The process that has this number now.
+    /// Returns the process that has this PID now.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let process = processes::of(pid).ok().filter(|process| process.is_alive)?;
         Some(Self { pid, started: process.started, boot: processes::boot()? })
     }
 
-    /// Whether it runs.
+    /// True if this process runs.
     pub fn is_alive(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
     }

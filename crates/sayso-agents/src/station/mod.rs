@@ -1,8 +1,8 @@
-//! Where long-lived agents run: started once, found again, ended with all they started.
+//! Sessions of long-running agents: start, lookup, nudge and stop, with all their descendants.
 //!
-//! Unlike a turn, a station outlives whoever started it: it has a session of its own, and what it
-//! writes goes to a log that stays bounded. It is known by its mark. Whoever starts a mark twice,
-//! at the same time or after a crash, has one agent and not two.
+//! Unlike a turn, such an agent outlives the process that started it: it has a session of its own, and its output
+//! goes to a log of bounded size. It is identified by its mark. Starting a mark twice, at the same time or after a
+//! crash, leads to one agent and not two.
 
 mod detached;
 mod hold;
@@ -31,19 +31,19 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 use tmux::Tmux;
 
-/// How long what an agent left running gets to end by itself.
+/// The grace period of processes that an agent left running.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
-/// How often we look whether an agent has ended.
+/// The polling interval for an agent to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How the file ends that whoever starts, stops or types holds.
+/// The extension of the lock file for starting, stopping and typing.
 const START: &str = "start";
 
-/// Where programs are looked for when nobody says.
+/// The search path for programs when none is given.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What an agent can run in.
+/// The backend that an agent runs in.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -57,10 +57,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Every backend.
     pub const ALL: [Backend; 2] = [Backend::Process, Backend::Tmux];
 
-    /// Its name in settings.
+    /// Returns its name in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Backend::Process => "process",
@@ -75,7 +74,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// There is no such backend.
+/// The error for an unknown backend name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no backend {0:?}: use process or tmux")]
 pub struct UnknownBackend(pub String);
@@ -89,45 +88,42 @@ impl FromStr for Backend {
     }
 }
 
-/// A long-lived agent to be started.
+/// A long-running agent to be started.
 #[derive(Debug, Clone, Copy)]
 pub struct Station<'a> {
-    /// What people call it.
     pub name: &'a str,
     /// The program, by name or path.
     pub program: &'a str,
-    /// Its arguments.
     pub args: &'a [String],
-    /// Where it works.
+    /// The working directory.
     pub folder: &'a Path,
-    /// The whole environment of the process; nothing of ours is passed on. Which of our variables
-    /// may be among them, [`allowed`](crate::allowed) says.
+    /// The whole environment of the process; no variable of ours is inherited. [`allowed`](crate::allowed) decides
+    /// which of our variables may be among them.
     pub variables: &'a [(String, String)],
-    /// Put in its environment as `SAYSO_RUN`. It stands for this start of this agent: whoever starts
-    /// the agent anew gives it another.
+    /// The value of `SAYSO_RUN` in its environment. It identifies this start of this agent: a restart gets another
+    /// one.
     pub mark: &'a str,
-    /// Where what it writes is kept, see [`tail`].
+    /// The file of its log, see [`tail`].
     pub log: &'a Path,
 }
 
-/// Where an agent runs, to be remembered.
+/// The location of a running agent, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "backend", rename_all = "kebab-case")]
 pub enum Where {
-    /// In a process.
     Process(Leader),
-    /// In a tmux session.
+    /// A tmux session.
     Tmux {
-        /// The session's name.
+        /// The name of the session.
         session: String,
-        /// The socket of its server. Each agent has a server of its own, so that each has an
-        /// environment of its own, and no credential is ever an argument somebody could see.
+        /// The socket of its server. Each agent has a server of its own, so that each has an environment of its own,
+        /// and no credential is an argument that other users could see.
         socket: PathBuf,
     },
 }
 
 impl Where {
-    /// What a person types to look at it; a process has nothing to look at but its log.
+    /// Returns the command that attaches a person's terminal; a process has only its log.
     pub fn attach(&self) -> Option<Vec<String>> {
         match self {
             Where::Process(_) => None,
@@ -139,21 +135,21 @@ impl Where {
     }
 }
 
-/// The agents of one folder of sayso's own, where it keeps what it needs to find them again.
+/// The long-running agents of one folder, in which sayso keeps the records to find them again.
 #[derive(Debug, Clone)]
 pub struct Stations {
     home: PathBuf,
-    /// Where our own helpers are looked for: the shell and tmux.
+    /// The search path for our own helpers: the shell and tmux.
     path: String,
 }
 
 impl Stations {
-    /// Those of the folder `home`, which is made when it is needed. `path` is the user's `PATH`.
+    /// Manages the agents of the folder `home`, which is created when needed. `path` is the user's `PATH`.
     pub fn new(home: &Path, path: &str) -> Self {
         Self { home: absolute(home), path: path.to_owned() }
     }
 
-    /// Starts an agent, or finds the one that was started under this mark.
+    /// Starts an agent, or returns the one that was started with this mark.
     pub fn spawn(&self, backend: Backend, station: &Station<'_>) -> Result<Where, StationError> {
         let station = &Station { folder: &absolute(station.folder), ..*station };
         let station = &Station { log: &absolute(station.log), ..*station };
@@ -161,7 +157,7 @@ impl Stations {
             return Err(StationError::NoFolder { folder: shown(station.folder) });
         }
         let program = program_of(station)?;
-        // It makes the file, readable by this user only.
+        // This creates the file, readable by this user only.
         Log::open(station.log)
             .map_err(|source| StationError::Log { path: shown(station.log), source })?;
         let hold = self.hold(station.mark)?;
@@ -169,7 +165,7 @@ impl Stations {
         if let Some(place) = self.running(station.mark, &session, &hold)? {
             return Ok(place);
         }
-        // What a former one left running would pass for this one.
+        // Leftovers of an earlier agent would be taken for this one.
         process::end_marked(station.mark, LEFTOVER_GRACE);
         match backend {
             Backend::Process => {
@@ -177,7 +173,7 @@ impl Stations {
             }
             Backend::Tmux => {
                 let tmux = self.tmux(self.socket(station.mark))?;
-                // A server about to end would take the new agent for one more of its own.
+                // A server that is about to end would take the new agent as one more session.
                 tmux.end()?;
                 tmux.start(&session, station, &program, &hold)?;
                 Ok(Where::Tmux { session, socket: tmux.socket })
@@ -199,7 +195,7 @@ impl Stations {
         Ok(is_there.then(|| Where::Tmux { session: session.to_owned(), socket }))
     }
 
-    /// Whether the agent itself runs; what it left running does not count.
+    /// True if the agent itself runs; processes that it left running do not count.
     pub fn is_alive(&self, place: &Where) -> Result<bool, StationError> {
         match place {
             Where::Process(leader) => Ok(leader.is_alive()),
@@ -207,13 +203,13 @@ impl Stations {
         }
     }
 
-    /// Ends the agent of a mark: politely, and after `grace` for good, with everything it started.
-    /// It also tidies up after one that ended by itself, and is no error where there is none.
+    /// Stops the agent of a mark with everything it started: with SIGTERM, and after `grace` with SIGKILL. It also
+    /// cleans up after an agent that ended by itself, and is no error if there is none.
     pub fn stop(&self, mark: &str, grace: Duration) -> Result<(), StationError> {
         let hold = self.hold(mark)?;
         let socket = self.socket(mark);
         let tmux = if socket.exists() { Some(self.tmux(socket)?) } else { None };
-        // A tmux that does not answer ends with the mark all the same.
+        // If tmux does not respond, the agent is still found by its mark.
         let leader = tmux.as_ref().and_then(|tmux| tmux.leader().unwrap_or_default());
         if let Some(leader) = leader.or_else(|| hold.leader()) {
             end(&leader, mark, grace);
@@ -229,10 +225,10 @@ impl Stations {
         hold.forget().map_err(|source| self.home_error(source))
     }
 
-    /// Types one line into the session of an agent and enters it, if its screen shows an empty prompt of
-    /// this kind, nothing is going on, and no person is at the keyboard. `holds_back` is asked before the
-    /// line is typed and again before it is entered, and says why it may not be. It is for a nudge in our
-    /// own words, as "there is an answer"; what a person answered never takes this way.
+    /// Types one line into the session of an agent and presses Enter, if its screen shows an empty prompt of this
+    /// kind, no turn runs, and no person is at the keyboard. `holds_back` is called before the line is typed and
+    /// again before Enter, and returns a reason not to. It is for a nudge in our own words, such as "there is an
+    /// answer"; the answer of a person is never typed.
     pub fn nudge(
         &self,
         place: &Where,
@@ -241,14 +237,13 @@ impl Stations {
         holds_back: &mut dyn FnMut() -> Option<String>,
     ) -> Result<NudgeOutcome, StationError> {
         let tmux = self.screen(place)?;
-        // One at a time, and not while it is being stopped: two who find the line there would press Enter
-        // twice.
+        // The lock serialises typing and stopping: two processes that find the line there would press Enter twice.
         let turn = Hold::take(&tmux.socket.with_extension(START));
         let _turn = turn.map_err(|source| self.home_error(source))?;
         typing::nudge(&tmux, kind, text, holds_back)
     }
 
-    /// What is on the screen of an agent. Hostile: to be made harmless before it is shown.
+    /// Returns the screen of an agent. Untrusted text: sanitise it before it is shown.
     pub fn capture(&self, place: &Where) -> Result<String, StationError> {
         self.screen(place)?.capture()
     }
@@ -285,12 +280,12 @@ impl Stations {
     }
 }
 
-/// What a mark is called in file names. Short, because the path of a socket has to be.
+/// Returns the file name of a mark. It is short because the path of a socket has to be.
 fn key(mark: &str) -> String {
     Digest::of_bytes(mark.as_bytes()).short().to_owned()
 }
 
-/// Ends a process and its group; and what is below it, if it has to be killed.
+/// Stops a process and its group; and its descendants, if it has to be killed.
 fn end(leader: &Leader, mark: &str, grace: Duration) {
     let tree = Tree { leader: leader.pid, mark: mark.to_owned() };
     if leader.is_alive() {
@@ -305,7 +300,7 @@ fn end(leader: &Leader, mark: &str, grace: Duration) {
     }
 }
 
-/// The program as a file that can be run, found as the agent itself would find it.
+/// Returns the path of the program, looked up as the agent itself would.
 fn program_of(station: &Station<'_>) -> Result<PathBuf, StationError> {
     let path = station.variables.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map_or(PATH, |(_, path)| path.as_str());
@@ -318,7 +313,7 @@ fn program_of(station: &Station<'_>) -> Result<PathBuf, StationError> {
     }
 }
 
-/// The first file of this name that can be run, or else the first there is.
+/// Returns the first executable file of this name, or else the first file.
 fn find(program: &str, path: &str, folder: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(folder.join(program)).filter(|file| file.is_file());
@@ -332,7 +327,7 @@ fn can_run(file: &Path) -> bool {
     rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Helpers work in other folders than we do.
+/// Returns an absolute path, because helpers run in other working directories.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -341,30 +336,24 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Why a long-lived agent could not be started, reached or stopped.
+/// An error of starting, reaching or stopping a long-running agent.
 #[derive(Debug, thiserror::Error)]
 pub enum StationError {
-    /// The program is not there.
+    /// The program was not found.
     #[error(
         "{program} is not installed or not on the PATH: install it, or name it in the settings of this agent"
     )]
     NotInstalled {
-        /// The program as it was looked for.
+        /// The program as it was looked up.
         program: String,
     },
-    /// The program is a file that cannot be run.
+    /// The program is a file that is not executable.
     #[error("{program} cannot be run: make it executable with chmod +x {program}")]
-    NotExecutable {
-        /// The file.
-        program: String,
-    },
-    /// The folder to work in is not there.
+    NotExecutable { program: String },
+    /// The working directory does not exist.
     #[error("the folder {folder} is not there: the agent has nowhere to work")]
-    NoFolder {
-        /// The folder.
-        folder: String,
-    },
-    /// There is no tmux.
+    NoFolder { folder: String },
+    /// tmux is not installed.
     #[error(
         "tmux is not installed: install it with apt-get install tmux, dnf install tmux or brew install tmux, or use the backend process"
     )]
@@ -373,59 +362,29 @@ pub enum StationError {
     #[error(
         "the path of the socket {path} is too long for the system: keep sayso's files in a folder with a shorter path, or use the backend process"
     )]
-    LongSocket {
-        /// The path.
-        path: String,
-    },
+    LongSocket { path: String },
     /// The log cannot be written.
     #[error("cannot write the log {path}: {source}")]
-    Log {
-        /// The log's path.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Our own folder cannot be used.
+    Log { path: String, source: io::Error },
+    /// The folder for the records cannot be used.
     #[error("cannot keep agents in {path}: {source}")]
-    Home {
-        /// The folder.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Somebody else is at it.
+    Home { path: String, source: io::Error },
+    /// Another process holds the lock.
     #[error("the agent of {mark} is being started or stopped by another process: try again")]
-    Busy {
-        /// The mark.
-        mark: String,
-    },
-    /// The system refused to start something.
+    Busy { mark: String },
+    /// The system refused to start a program.
     #[error("cannot start {program}: {source}")]
-    Refused {
-        /// The program.
-        program: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// tmux refused.
+    Refused { program: String, source: io::Error },
+    /// A tmux command failed.
     #[error("tmux failed: {said}")]
-    Tmux {
-        /// What it said.
-        said: String,
-    },
-    /// A line that is too long to be typed.
+    Tmux { said: String },
+    /// The line is too long to be typed.
     #[error("a line of {chars} characters is not typed: the most is {LINE_CHARS_MAX}")]
-    LongLine {
-        /// Its length.
-        chars: usize,
-    },
-    /// A plain process cannot be looked at or typed into.
+    LongLine { chars: usize },
+    /// A plain process has no screen and no keyboard.
     #[error("this agent runs without a screen: read its log, or run it in tmux")]
     NoScreen,
-    /// Processes that the system did not end.
+    /// Some processes did not end after SIGKILL.
     #[error("processes {processes:?} do not end: try again, or look what they wait for")]
-    StillThere {
-        /// Their numbers.
-        processes: Vec<u32>,
-    },
+    StillThere { processes: Vec<u32> },
 }

@@ -1,8 +1,8 @@
-//! An agent in a tmux session, which people can look at and type into.
+//! The backend for an agent in a tmux session, which people can look at and type into.
 //!
-//! Each has a server of its own, started with the environment of the agent, so nothing of ours and
-//! nothing of another agent is in it. tmux reads formats into most of what it is told; here it is
-//! told as little as possible, and that quoted.
+//! Each agent has a tmux server of its own, started with the agent's environment, so that no variable of ours or of
+//! another agent is in it. tmux expands formats in most of its arguments; so it gets as few as possible, and those
+//! quoted.
 
 use super::hold::Hold;
 use super::leader::Leader;
@@ -15,30 +15,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The agent's pane: the first of its server, which no other pane ever is.
+/// The agent's pane: the first of its server, an ID that no other pane ever gets.
 const PANE: &str = "%0";
 
-/// The screen of a session nobody looks at.
+/// The screen size of a session without an attached client.
 const SCREEN: [&str; 4] = ["-x", "200", "-y", "50"];
 
-/// How long tmux may take, in seconds, and what `timeout` says if it took longer.
+/// The timeout of a tmux command in seconds, and the exit code of `timeout` after it.
 const SECONDS_MAX: &str = "10";
 const TIMED_OUT: i32 = 124;
 
-/// How long the path of a socket may be.
+/// The longest path of a socket.
 const SOCKET_MAX: usize = 107;
 
-/// How long a name may be.
+/// The longest name of a session.
 const NAME_MAX: usize = 40;
 
-/// What a look at a pane begins with, in one line.
+/// The format of the first line of a pane snapshot.
 const LOOK: &str = "#{cursor_x} #{cursor_y} #{cursor_flag} #{alternate_on} #{pane_width} #{pane_height} \
                     #{pane_in_mode}";
 
-/// So long after the last key of a person who is attached, they may be about to press another.
+/// The time after the last key of an attached person during which they may press another.
 const PERSON_IS_THERE: Duration = Duration::from_secs(30);
 
-/// The buffer of a line that is about to be typed.
+/// The tmux buffer for a line that is about to be pasted.
 const BUFFER: &str = "sayso";
 
 /// The tmux server of one agent.
@@ -59,8 +59,7 @@ impl Tmux {
         Ok(Self { program, timeout, socket })
     }
 
-    /// Starts the agent. The right to do so goes along, so that it lasts until tmux is done, whatever
-    /// becomes of us.
+    /// Starts the agent. The lock is passed on, so that it is held until tmux is done, even if we die.
     pub(super) fn start(
         &self,
         session: &str,
@@ -76,19 +75,18 @@ impl Tmux {
         let program = program.to_string_lossy();
         let words = ["sh", "-c", &mark, station.mark, &program].map(literal);
         command.args(words).args(station.args.iter().map(|word| literal(word)));
-        // In one breath, so that nothing is missing from the log.
+        // In one tmux command, so that the log misses no output.
         command.args([";", "pipe-pane", "-t", PANE, &keep(station.log)]);
         let stdin = hold.hand_over();
         command.stdin(stdin.map_err(|source| self.refused(source))?);
         said(&self.run(command)?).map(drop)
     }
 
-    /// Whether the agent runs.
+    /// True if the agent runs.
     pub(super) fn is_there(&self) -> Result<bool, StationError> {
         Ok(self.ask(&["has-session", "-t", PANE])?.status.success())
     }
 
-    /// Its process.
     pub(super) fn leader(&self) -> Result<Option<Leader>, StationError> {
         let output = self.ask(&["list-panes", "-a", "-F", "#{pane_id} #{pane_pid}"])?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -96,7 +94,7 @@ impl Tmux {
         Ok(pid.and_then(Leader::of))
     }
 
-    /// Ends what is left of the server, and where it could be reached.
+    /// Kills the server, if it still runs, and deletes its socket.
     pub(super) fn end(&self) -> Result<(), StationError> {
         if self.socket.exists() {
             self.ask(&["kill-server"])?;
@@ -107,8 +105,8 @@ impl Tmux {
         }
     }
 
-    /// Puts a line into the terminal, as pasted. A program that takes pastes gets it in one piece, and none
-    /// of its menus reads a letter of it as a key. It is not entered.
+    /// Pastes a line into the terminal. A program that supports bracketed paste gets it in one piece, and none of its
+    /// menus reads a letter of it as a key. Enter is not pressed.
     pub(super) fn paste(&self, line: &str) -> Result<(), StationError> {
         let line = literal(line);
         let set = ["set-buffer", "-b", BUFFER, "--", &line, ";"];
@@ -116,12 +114,11 @@ impl Tmux {
         said(&self.ask(&[&set[..], &paste[..]].concat())?).map(drop)
     }
 
-    /// Presses Enter.
     pub(super) fn enter(&self) -> Result<(), StationError> {
         said(&self.ask(&["send-keys", "-t", PANE, "Enter"])?).map(drop)
     }
 
-    /// The screen and what else decides whether something may be typed, all of one moment.
+    /// Returns a consistent snapshot of the screen and of all else that decides if a line may be typed.
     pub(super) fn look(&self) -> Result<PaneLook, StationError> {
         let look = ["display-message", "-p", "-t", PANE, LOOK, ";"];
         let capture = ["capture-pane", "-p", "-t", PANE, ";"];
@@ -133,12 +130,12 @@ impl Tmux {
         })
     }
 
-    /// What is on the screen.
+    /// Returns the text of the screen.
     pub(super) fn capture(&self) -> Result<String, StationError> {
         said(&self.ask(&["capture-pane", "-p", "-t", PANE])?)
     }
 
-    /// With no settings of the user: an agent's screen is the same on every machine.
+    /// Builds a tmux command without the user's configuration: an agent's screen is the same on every machine.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.timeout);
         command.env_clear().arg(SECONDS_MAX).arg(&self.program);
@@ -166,19 +163,18 @@ impl Tmux {
     }
 }
 
-/// A look at a pane.
+/// A snapshot of a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PaneLook {
-    /// What it shows.
     pub(super) screen: PaneScreen,
-    /// Whether tmux itself reads the keys, as when somebody scrolls.
+    /// True if tmux itself reads the keys, as while a person scrolls.
     pub(super) is_in_mode: bool,
-    /// When people who are attached pressed their last keys, in seconds since 1970.
+    /// The times of the last keys of attached people, in seconds since 1970.
     activity: Vec<u64>,
 }
 
 impl PaneLook {
-    /// From what tmux prints: a line, the rows of the screen, a line for each person.
+    /// Parses the output of tmux: a line of numbers, the rows of the screen, a line for each attached client.
     fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let numbers = lines.next()?.split_whitespace().map(str::parse);
@@ -199,7 +195,7 @@ impl PaneLook {
         (screen.rows.len() == height).then_some(Self { screen, is_in_mode: mode != 0, activity })
     }
 
-    /// Whether a person is at the keyboard. A clock that cannot be compared says yes.
+    /// True if a person is at the keyboard, or if the clocks cannot be compared.
     pub(super) fn has_person(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let until = now.map_or(0, |now| now.saturating_sub(PERSON_IS_THERE).as_secs());
@@ -207,7 +203,7 @@ impl PaneLook {
     }
 }
 
-/// What it printed, if it did as it was told.
+/// Returns the output of a successful command.
 fn said(output: &Output) -> Result<String, StationError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match output.status.success() {
@@ -216,7 +212,7 @@ fn said(output: &Output) -> Result<String, StationError> {
     }
 }
 
-/// A session's name, of what means nothing to tmux.
+/// Returns a session name without characters that are special to tmux.
 pub(super) fn session_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
@@ -224,7 +220,7 @@ pub(super) fn session_name(name: &str) -> String {
     if plain.is_empty() { "agent".to_owned() } else { plain }
 }
 
-/// A word as it is: a semicolon at its end would begin another command.
+/// Escapes a word: a semicolon at its end would begin another command.
 fn literal(word: &str) -> String {
     match word.strip_suffix(';') {
         Some(start) => format!("{start}\\;"),
@@ -232,7 +228,7 @@ fn literal(word: &str) -> String {
     }
 }
 
-/// The command line that keeps the log, for a shell, and for the eyes of tmux before it.
+/// Returns the shell command that writes the log, quoted for the shell and for tmux.
 fn keep(log: &Path) -> String {
     let quoted = keeper::words(log).map(|word| format!("'{}'", word.replace('\'', r"'\''")));
     quoted.join(" ").replace('#', "##").replace('%', "%%")

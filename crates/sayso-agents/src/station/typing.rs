@@ -1,9 +1,9 @@
-//! Typing a line to an agent, in steps that each look first.
+//! Nudges: typing a line to an agent, in steps that each check the screen first.
 //!
-//! A look finds an empty prompt, a second look finds the same screen, the line is pasted, a look finds
-//! exactly that line in the prompt, and only then Enter is pressed. Enter is the key that approves, so
-//! nothing else is ever entered. A line that could not be entered is left where it is: no key that takes
-//! it back is safe at a menu, and the next try finds it in the prompt and goes on from there.
+//! A first snapshot shows an empty prompt, a second one the same screen, the line is pasted, a snapshot shows
+//! exactly that line in the prompt, and only then Enter is pressed. Enter is the key that approves, so no other
+//! text is ever entered. A line that could not be entered is left in the prompt: no key that deletes it is safe in
+//! a menu, and the next attempt finds it there and continues.
 
 use super::StationError;
 use super::prompt::{PromptKind, PromptState};
@@ -11,20 +11,20 @@ use super::tmux::{PaneLook, Tmux};
 use sayso_core::text::{harmless_line, shorten};
 use std::time::{Duration, Instant};
 
-/// The longest line that is typed: clients show a longer paste as a mark, and no line can be seen in it.
+/// The longest line that is typed: clients show a longer paste as a placeholder, so the line could not be checked.
 pub const LINE_CHARS_MAX: usize = 140;
 
-/// A screen that stays the same for so long is at rest: marks of a turn at work move faster.
+/// The time for which a screen must stay the same: the spinner of a running turn changes faster.
 const AT_REST: Duration = Duration::from_millis(400);
 
-/// How long a client may take to show what was pasted, and how often that is looked at.
+/// The longest wait until a client shows a pasted line, and the polling interval.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What comes as fast as a machine types, many agents take for pasted, and the end of the line too.
+/// The pause before Enter: many agents treat keys at machine speed as pasted, with the line end.
 const BEFORE_ENTER: Duration = Duration::from_millis(150);
 
-/// So many rows of a screen are told, and so many characters of them.
+/// The most rows of a screen in a report, and the most characters.
 const SHOWN_ROWS_MAX: usize = 4;
 const SHOWN_CHARS_MAX: usize = 300;
 
@@ -33,21 +33,17 @@ const SHOWN_CHARS_MAX: usize = 300;
 pub enum NudgeOutcome {
     /// The line was typed and entered.
     Entered,
-    /// It was not entered. It may be another time.
+    /// The line was not entered; a later attempt may succeed.
     NotNow {
-        /// The reason.
         why: String,
-        /// The end of the screen, made harmless. It may hold anything an agent works on.
+        /// The end of the screen, sanitised. It may hold any text the agent works on.
         screen: String,
     },
-    /// It is never typed to this agent.
-    Never {
-        /// The reason.
-        why: String,
-    },
+    /// No line is ever typed to this agent.
+    Never { why: String },
 }
 
-/// One nudge under way.
+/// A nudge in progress.
 struct Typing<'a> {
     tmux: &'a Tmux,
     kind: &'a PromptKind,
@@ -105,7 +101,7 @@ impl Typing<'_> {
         if let Some(why) = (self.holds_back)() {
             return Ok(not_now(&typed, &format!("the line was typed and not entered: {why}")));
         }
-        // The last thing before Enter is a look.
+        // The last action before Enter is a check.
         let last = self.tmux.look()?;
         if !self.has_line(&last) || self.occupied(&last).is_some() {
             return Ok(not_now(&last, "the line was typed and not entered: its screen changed"));
@@ -114,7 +110,7 @@ impl Typing<'_> {
         Ok(NudgeOutcome::Entered)
     }
 
-    /// The prompt, if it is empty, or holds our line from a try before.
+    /// Returns the prompt's state, if it is empty or holds our line from an earlier attempt.
     fn at_prompt(&self, look: &PaneLook) -> Result<PromptState, String> {
         if let Some(why) = self.occupied(look) {
             return Err(why);
@@ -135,7 +131,7 @@ impl Typing<'_> {
         self.occupied(look).or_else(|| (self.holds_back)())
     }
 
-    /// Whether keys would go elsewhere, or between those of a person.
+    /// Returns a reason if keys would go to tmux, or mix with those of a person.
     fn occupied(&self, look: &PaneLook) -> Option<String> {
         match () {
             () if look.is_in_mode => Some("a person scrolls in its terminal".into()),
@@ -148,7 +144,7 @@ impl Typing<'_> {
         self.kind.read(&look.screen).is_holding(self.line)
     }
 
-    /// Looks until the line is shown.
+    /// Polls until the line is shown.
     fn shown(&self) -> Result<PaneLook, StationError> {
         let began = Instant::now();
         loop {

@@ -1,4 +1,5 @@
-//! Options that mean no: those that the asker says mean it, and those that read as one beside one that reads as a yes.
+//! Options that count as a rejection: those the asker marked, and those whose first word reads as a no beside one
+//! that reads as a yes.
 
 use super::{Choice, Shape};
 use crate::{Code, Refusal};
@@ -44,8 +45,9 @@ const NO: [&str; 29] = [
 ];
 
 impl Shape {
-    /// Whether picking this option is a no: the asker said so, or it reads as one ("no", "cancel", "Deny it") and
-    /// another option reads as a yes. A no beside no yes is an option like any other, unless the asker says more.
+    /// True if picking this option is a rejection: the asker marked it, or it reads as a no ("no", "cancel", "Deny
+    /// it") and another option reads as a yes. A no without a yes beside it is an ordinary option, unless the asker
+    /// marked it.
     pub fn declines(&self, name: &str) -> bool {
         let Shape::Choice { options, .. } = self else { return false };
         let reads_as = |words: &[&str], name: &str| words.contains(&first_word(name).as_str());
@@ -55,7 +57,7 @@ impl Shape {
         options.iter().any(|option| option.name == name) && (is_said() || reads_as_no())
     }
 
-    /// The names of the options that mean no.
+    /// Returns the names of the options that count as a rejection.
     pub fn declining(&self) -> Vec<&str> {
         let Shape::Choice { options, .. } = self else { return vec![] };
         options.iter().map(|o| o.name.as_str()).filter(|name| self.declines(name)).collect()
@@ -87,7 +89,7 @@ impl Shape {
             .hint(format!("pick the no: sayso choose ID {no:?}; or begin with another word")))
     }
 
-    /// Where every option means no, nothing could be answered but that.
+    /// Checks that at least one option is no rejection; otherwise a rejection would be the only possible answer.
     pub(super) fn check_has_another_way(
         &self,
         options: &[Choice],
@@ -101,7 +103,7 @@ impl Shape {
     }
 }
 
-/// "no", "No, wait", "don't", "do not", "no-go".
+/// True for "no", "No, wait", "don't", "do not", "no-go".
 fn is_no(name: &str) -> bool {
     let plain = plain(name);
     let is_do_not =
@@ -113,7 +115,7 @@ fn plain(name: &str) -> String {
     name.trim().to_lowercase().replace('\u{2019}', "'")
 }
 
-/// The word an option begins with, in small letters, signs before it left out.
+/// Returns the first word of an option in lower case, without leading punctuation.
 fn first_word(name: &str) -> String {
     let plain = plain(name);
     let begin = plain.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -125,7 +127,7 @@ fn first_word(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Options as they are written; one with a minus before it is said to mean no.
+    /// Returns the options that count as a rejection. A leading minus stands for the asker's mark.
     fn declining(options: &[&str]) -> Vec<String> {
         let option = |typed: &&str| Choice {
             declines: typed.starts_with('-'),
@@ -156,14 +158,14 @@ mod tests {
             (&["continue", "retry", "stop"], &["stop"]),
             (&["yes", "no", "cancel"], &["no", "cancel"]),
             (&["accept", "decline"], &["decline"]),
-            // No counterpart: an option like any other.
+            // No counterpart: an ordinary option.
             (&["staging", "no"], &[]),
             (&["red", "blue"], &[]),
             (&["stop", "restart"], &[]),
             (&["nothing", "yes"], &[]),
             (&["notify", "yes"], &[]),
             (&["Do nothing", "Document it"], &[]),
-            // The asker says so, and what reads as a no is one besides.
+            // The asker marked one, and options that read as a no count besides.
             (&["deploy", "-wait"], &["wait"]),
             (&["yes", "no", "-later"], &["no", "later"]),
         ];

@@ -1,4 +1,4 @@
-//! Which answers fit which questions.
+//! Tests of answers against question forms, and of schemas with hostile content.
 
 use super::*;
 use serde_json::json;
@@ -141,13 +141,13 @@ fn what_does_not_fit_is_told_where_it_stands() {
     let answer = Answer { content: Content::Form(form), ..Answer::approved() };
     let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
     let misfits = refused.map_or_else(Box::default, |refusal| refusal.misfits);
-    // In which order they are found is the library's own.
+    // The order in which errors are found is up to the library.
     let mut places: Vec<_> = misfits.iter().map(|it| it.at.as_str()).collect();
     places.sort_unstable();
     assert_eq!(places, ["/a~1b", "/port", "/proxy/host", "/tags/1"]);
 }
 
-/// What is said about a value of this format; nothing where it fits.
+/// Returns the message for a value of this format, or `None` if the value fits.
 fn misfit(format: &str, value: &str) -> Option<String> {
     let schema = json!({"properties": {"x": {"type": "string", "format": format}}});
     let form = Content::Form(json!({"x": value}));
@@ -248,7 +248,7 @@ fn a_hostile_pattern_is_answered_in_linear_time() {
     assert_eq!(answer.check(Kind::Input, &shape).err().map(|r| r.code), Some(Code::InvalidForm));
 }
 
-/// What was written before texts and choices had a verdict of their own is read as what it was.
+/// Answers stored before texts and choices had a verdict of their own are read with the right one.
 #[test]
 fn an_older_answer_is_read_as_answered() {
     let table = [
@@ -270,7 +270,7 @@ fn an_older_answer_is_read_as_answered() {
     }
 }
 
-/// A verdict is what the content says, whatever came with it; and an answer without a content is none.
+/// The verdict follows from the content, not from the verdict sent with it; and an answer without content is invalid.
 #[test]
 fn the_verdict_follows_the_content() {
     let option = |name: &str| Choice::named(name);

@@ -1,4 +1,4 @@
-//! Which steps of a flow may be written down.
+//! Decides the commands of a flow: returns the events to append, or a refusal.
 
 use super::{
     Advance, Claim, Command, DEFINITION_BYTES_MAX, Event, Flow, FlowHome, How, ITEMS_MAX,
@@ -8,14 +8,14 @@ use super::{
 use crate::{Actor, Code, Deed, Refusal, Timestamp};
 use serde_json::Value;
 
-/// Judges a command. The same command again yields no events and no refusal.
+/// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     flow: Option<&Flow>,
     command: &Command,
     actor: &Actor,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    // Whoever works in a flow does not lead it: an agent could skip the people in it.
+    // An agent that works in a flow does not lead it: it could skip the people in it.
     actor.check(Deed::Operate, "lead a flow")?;
     let Some(flow) = flow else {
         return match command {
@@ -37,8 +37,8 @@ pub fn decide(
     }
 }
 
-/// The handle is given by the desk, and is another one when it is asked for again; and who starts it again need not be
-/// who began it.
+/// True if both start the same flow. The desk assigns a new handle to each request, and a repeated start may come
+/// from another actor.
 fn is_same(before: &Started, now: &Started) -> bool {
     let Started { handle, launcher, launcher_role, place, .. } = before.clone();
     Started { handle, launcher, launcher_role, place, ..now.clone() } == *before
@@ -91,10 +91,10 @@ fn fold(flow: Flow, event: &Event, at: Timestamp) -> Flow {
     apply(Some(flow), event, at).unwrap_or(before)
 }
 
-/// Only one goes on with a flow: two would do its steps twice.
+/// Grants or checks the lease: with two runners each step would be done twice.
 fn claim(flow: &Flow, claim: &Claim, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     match claim {
-        // A lease that is over still counts while nobody else has come: the number says who was last.
+        // An expired lease still counts until another runner takes the flow: the fencing number tells who was last.
         Claim::Held(fence) if flow.hold.is_some() && *fence == flow.fence => Ok(vec![]),
         Claim::Held(fence) => {
             let message = format!("flow {} is no longer held under number {fence}", name(flow));
@@ -176,7 +176,7 @@ fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
             Ok(Some(Event::Moved { to: to.clone(), state: state.clone() }))
         }
         Step::Keep { until } => {
-            // A word that was overtaken on its way does not shorten the lease.
+            // A renewal that arrives late does not shorten the lease.
             let is_later = flow.hold.as_ref().is_some_and(|hold| *until > hold.until);
             Ok(is_later.then_some(Event::Kept { until: *until }))
         }
@@ -207,7 +207,7 @@ fn cancel(flow: &Flow, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusa
     }
 }
 
-/// A question is never walked past.
+/// Checks that no question of the phase is still open: a flow cannot skip one.
 fn check_has_heard(flow: &Flow) -> Result<(), Refusal> {
     if !flow.is_waiting() {
         return Ok(());

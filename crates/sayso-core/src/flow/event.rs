@@ -1,4 +1,4 @@
-//! What can happen to a flow, and what becomes of it.
+//! The events of a flow, and the function that folds them into its state.
 
 use super::{Ending, Flow, FlowHome, Heard, Hold, How, Started, Stuck};
 use crate::run::Holder;
@@ -7,91 +7,91 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What can happen to a flow.
+/// An event of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It began.
+    /// The flow was started.
     Started(Box<Started>),
-    /// Somebody took it.
+    /// A runner took the lease of the flow.
     Taken {
-        /// The number they hold it under.
+        /// The fencing number of the lease.
         fence: u64,
-        /// Who.
+        /// The process that holds the lease.
         holder: Holder,
-        /// Until when.
+        /// The time at which the lease expires.
         until: Timestamp,
     },
-    /// It was taken over from its home, and goes on elsewhere from now on.
+    /// The flow was taken over from its home, and is run in another place from now on.
     Adopted {
-        /// Where, and by whom.
+        /// The new home: the place and the actor.
         home: FlowHome,
     },
-    /// They are still at it.
+    /// The holder renewed the lease.
     Kept {
-        /// Until when.
+        /// The time at which the lease expires.
         until: Timestamp,
     },
-    /// They let it go.
+    /// The holder released the lease.
     LetGo,
-    /// They could not go on.
+    /// The holder could not continue the flow.
     Stuck {
-        /// Why, in words.
+        /// The reason, as text.
         why: String,
     },
-    /// The agent's work gave something.
+    /// The agent's work on an item returned an output.
     Completed {
-        /// Which piece of it.
+        /// The index of the item.
         item: u32,
-        /// What it gave.
+        /// The output of the item.
         output: Value,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Value>,
     },
-    /// People were asked.
+    /// A gate was opened for people.
     Asked {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// At which gate.
+        /// The gate with the question.
         gate: GateId,
     },
-    /// Something came of that.
+    /// The outcome of a question was recorded.
     Heard {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// What.
+        /// The outcome of the question.
         heard: Box<Heard>,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Value>,
     },
-    /// It entered another phase.
+    /// The flow entered another phase.
     Moved {
-        /// Which.
+        /// The name of the phase.
         to: String,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Value>,
     },
-    /// It ended.
+    /// The flow ended.
     Ended {
-        /// How.
+        /// The kind of ending.
         how: How,
-        /// Why, in words.
+        /// The reason, as text.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
-        /// What it carried along at its end, if that changed.
+        /// The final state of the flow, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Value>,
     },
-    /// Written by a later version; it says nothing to this one.
+    /// An event of a later version, which this one ignores.
     #[serde(other)]
     Unknown,
 }
 
 impl Event {
-    /// Its name, as it stands in the audit.
+    /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
             Event::Started(_) => "flow.started",
@@ -109,7 +109,7 @@ impl Event {
         }
     }
 
-    /// Whether it only says who goes on with the flow, and nothing of the flow itself.
+    /// True if the event concerns only the lease, and not the flow itself.
     pub const fn is_about_holding(&self) -> bool {
         match self {
             Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => true,
@@ -125,7 +125,7 @@ impl Event {
     }
 }
 
-/// Folds an event into a flow. Total: an event that says nothing to this version changes nothing.
+/// Folds an event into a flow. Total: an event unknown to this version changes nothing.
 pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
     let Some(mut flow) = flow else {
         return match event {

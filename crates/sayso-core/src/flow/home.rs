@@ -1,5 +1,6 @@
-//! The home of a flow: the machine, folder and user its commands run as, and who led it there. A flow goes on at home. Anywhere
-//! else it would run its commands with what another person has at hand, so there it is taken over by name.
+//! The home of a flow: the machine, folder and user that its commands run as, and the actor who leads it there. A
+//! flow continues at home. Anywhere else its commands would run with another person's files and credentials, so
+//! moving it takes an explicit take-over.
 
 use super::Flow;
 use crate::{Actor, Code, Refusal, Role};
@@ -8,40 +9,40 @@ use serde::{Deserialize, Serialize};
 /// A place where the commands of a flow run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowPlace {
-    /// The machine.
+    /// The name of the machine.
     pub host: String,
-    /// The folder.
+    /// The path of the folder.
     pub folder: String,
     /// The user of that machine.
     pub user: String,
 }
 
 impl FlowPlace {
-    /// The place, for people.
+    /// Returns the place as text for people.
     pub fn in_words(&self) -> String {
         let Self { host, folder, user } = self;
         format!("{folder} on {host} as {user}")
     }
 }
 
-/// The place where a flow goes on, and the actor that leads it there.
+/// The place where a flow runs, and the actor who leads it there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowHome {
-    /// The place.
+    /// The place where it runs.
     pub place: FlowPlace,
-    /// The name of whoever leads it.
+    /// The name of the actor who leads it.
     pub name: String,
-    /// Their role.
+    /// The role of that actor.
     pub role: Role,
 }
 
 impl FlowHome {
-    /// The home of a flow that an actor leads at a place.
+    /// Returns the home of a flow that an actor leads at a place.
     pub fn of(actor: &Actor, place: &FlowPlace) -> Self {
         Self { place: place.clone(), name: actor.name.clone(), role: actor.role }
     }
 
-    /// True if it is this actor's at this place. A person and the scripts of that person are one.
+    /// True if this home belongs to this actor at this place. A person and that person's scripts count as one.
     fn is_of(&self, actor: &Actor, place: &FlowPlace) -> bool {
         let is_persons = |role| matches!(role, Role::Human | Role::Service);
         let is_same_role = self.role == actor.role
@@ -51,14 +52,14 @@ impl FlowHome {
         is_same_role && self.name == actor.name && self.place == *place
     }
 
-    /// The home, for people.
+    /// Returns the home as text for people.
     pub fn in_words(&self) -> String {
         format!("{}, by {} {}", self.place.in_words(), self.role.as_str(), self.name)
     }
 }
 
-/// Refuses to go on with a flow away from its home. A flow that a program began is the program's to go on with: it keeps no
-/// commands. Without a place nothing is run by us.
+/// Refuses to continue a flow away from its home. A flow that a program started is exempt, because sayso stores no
+/// commands of it. Without a place sayso runs no commands.
 pub fn check_home(flow: &Flow, actor: &Actor, place: Option<&FlowPlace>) -> Result<(), Refusal> {
     if flow.started.definition.is_none() {
         return Ok(());
@@ -136,20 +137,20 @@ mod tests {
             (Some(human), ann(), Some(place("desk", "/clone", "ann")), false),
             (Some(human), ann(), Some(place("desk", "/shop", "root")), false),
             (Some(human), ann(), None, false),
-            // A token under a person's name is not that person, and nobody goes on with what a token began.
+            // A token with a person's name is not that person, and a flow that a token started belongs to that token.
             (Some(human), actor(Role::Service, "ann", Proof::Token), Some(here()), false),
             (Some(human), actor(Role::Operator, "ann", Proof::Token), Some(here()), false),
             (Some((Role::Operator, "ann")), ann(), Some(here()), false),
             (Some(operator), ann(), Some(here()), false),
             (Some(operator), actor(Role::Operator, "ops", Proof::Token), Some(here()), true),
-            // Begun before that was recorded.
+            // Started before the home was recorded.
             (None, ann(), Some(here()), false),
             (None, ann(), None, true),
         ];
         for (by, actor, place, is_home) in table {
             let checked = check_home(&begun(by, Some("text")), &actor, place.as_ref());
             assert_eq!(checked.is_ok(), is_home, "{by:?} {actor:?} {place:?}: {checked:?}");
-            // A program goes on with its own flow wherever it is.
+            // A program continues its own flow in any place.
             assert!(check_home(&begun(by, None), &actor, place.as_ref()).is_ok());
         }
     }

@@ -1,9 +1,9 @@
-//! The flow: one walk through a workflow. It stands in one phase at a time; there an agent may work, people
-//! may be asked, and what comes of it leads to the next.
+//! The flow: one durable execution of a workflow. It is in one phase at a time, where an agent may work and people
+//! may be asked; the outcome leads to the next phase.
 //!
-//! What a finished step gave is kept here, so that whoever goes on after a crash does no step again, asks
-//! nothing twice, and takes the same way. How a phase works and where it leads is the workflow's to say;
-//! the machine only knows what has happened.
+//! Outputs of finished steps are stored here, so that a runner that resumes after a crash repeats no step, asks no
+//! question twice and takes the same path. The workflow defines the phases and transitions; this state machine only
+//! records what has happened.
 
 mod decide;
 mod event;
@@ -21,182 +21,182 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The most a flow may carry along, as JSON.
+/// The maximum size of a flow's state, as JSON.
 pub const STATE_BYTES_MAX: usize = 1024 * 1024;
 
-/// The longest text of a definition that is kept with a flow.
+/// The maximum size of a workflow definition stored with a flow.
 pub const DEFINITION_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest name of a workflow or a phase.
+/// The maximum length of the name of a workflow or a phase.
 pub const NAME_BYTES_MAX: usize = 200;
 
-/// How many phases a flow may enter: one that walks in circles ends.
+/// The maximum number of phases a flow may enter, so that an endless loop ends.
 pub const POSITIONS_MAX: u32 = 10_000;
 
-/// How much is kept of why a flow did not go on.
+/// The maximum length of the stored reason why a flow is stuck.
 pub const WHY_CHARS_MAX: usize = 4_000;
 
-/// How many pieces a phase may be done in.
+/// The maximum number of items in a phase.
 pub const ITEMS_MAX: u32 = 1_000;
 
-/// A flow as its events made it.
+/// A flow, folded from its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// What was started.
+    /// The parameters with which it was started.
     pub started: Started,
-    /// When.
+    /// The time of the start.
     pub started_at: Timestamp,
-    /// What it carries along.
+    /// The state, which the workflow reads and writes.
     pub state: Value,
-    /// Where it stands.
+    /// The current phase.
     pub phase: String,
-    /// How many phases it entered before this one: a phase that is entered again is another place.
+    /// The number of phases entered before this one: a phase that is entered again has another position.
     pub position: u32,
-    /// What the agent's work in this phase gave, piece by piece.
+    /// The outputs of the agent's work in this phase, by item.
     pub outputs: BTreeMap<u32, Value>,
-    /// What people were asked in this phase, piece by piece.
+    /// The gates opened in this phase, by item.
     pub asked: BTreeMap<u32, GateId>,
-    /// What came of that.
+    /// The outcomes of the questions of this phase, by item.
     pub heard: BTreeMap<u32, Heard>,
-    /// How often somebody has taken it: whoever holds an older number goes on with nothing.
+    /// The fencing number: it grows with each lease, and commands under an older number are refused.
     pub fence: u64,
-    /// Who goes on with it now.
+    /// The current lease, if a runner holds one.
     pub hold: Option<Hold>,
-    /// Why it did not go on when somebody last tried; nothing while somebody tries again.
+    /// The failure of the last attempt to continue; `None` while a new attempt is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Stuck>,
-    /// Where it goes on, and who leads it there; none where that was not recorded.
+    /// The home; `None` if it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<FlowHome>,
-    /// How it ended.
+    /// The ending, once it is over.
     pub ending: Option<Ending>,
 }
 
-/// What was started.
+/// The parameters with which a flow is started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// Made by whoever starts it, so that starting again is the same flow.
+    /// The id, chosen by the caller, so that a repeated start gives the same flow (idempotency).
     pub id: FlowId,
     /// The space it belongs to.
     pub space: SpaceId,
-    /// What people call it.
+    /// The handle that people use.
     pub handle: String,
     /// The name of the workflow.
     pub workflow: String,
-    /// Which version of it. A flow goes on with the one it began with.
+    /// The version of the workflow. A flow keeps the version it was started with.
     pub version: String,
-    /// The workflow itself, where it is a text.
+    /// The text of the workflow, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// What this flow is about, in words.
+    /// The subject of this flow, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// The task its agents work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// The first phase.
+    /// The name of the first phase.
     pub phase: String,
-    /// What it begins with.
+    /// The initial state of the flow.
     pub state: Value,
-    /// Who started it.
+    /// The name of the actor who started it.
     pub launcher: String,
-    /// Their role.
+    /// The role of that actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher_role: Option<Role>,
-    /// Where its commands run.
+    /// The place where its commands run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<FlowPlace>,
 }
 
-/// Somebody goes on with a flow.
+/// The lease of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// The process, and where it is.
+    /// The process that holds it, and its machine.
     pub holder: Holder,
-    /// It has to say so again before this.
+    /// The time at which it expires unless it is renewed.
     pub until: Timestamp,
 }
 
-/// Somebody tried to go on with a flow, and could not.
+/// A failed attempt to continue a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stuck {
-    /// Why, in words.
+    /// The reason, as text.
     pub why: String,
-    /// When.
+    /// The time of the ending.
     pub at: Timestamp,
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Heard {
-    /// The gate. None where the program that runs the flow asked by a way of its own: then sayso did not see
-    /// who answered.
+    /// The gate. `None` if the program that runs the flow asked by its own means: then sayso did not see who
+    /// answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateId>,
-    /// The answer; none where the question ended without one.
+    /// The answer; `None` if the question ended without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// Who answered, or by which way of its own the program asked.
+    /// The person who answered, or the means by which the program asked.
     pub by: String,
-    /// What was asked, where no gate has it.
+    /// The question, if there is no gate that has it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub question: String,
-    /// How the gate ended, in a word.
+    /// The ending of the gate, as one word.
     pub ended: String,
-    /// Whether more was to be asked after it: a program that asks one question after the other may stop in
-    /// between, and what it did not ask was not answered.
+    /// True if more questions follow this one: a program that asks one question after another may stop in between,
+    /// and questions it did not ask were not answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }
 
 impl Heard {
-    /// The verdict of a person, or of a program that stands in for one in a test.
+    /// Returns the verdict of a person, or of a program that answers in place of one in a test.
     pub fn verdict(&self) -> Option<Verdict> {
         self.answer.as_ref().map(|answer| answer.verdict)
     }
 
-    /// Whether it was a bare yes.
+    /// True if it was a bare approval.
     pub fn is_approved(&self) -> bool {
         self.verdict() == Some(Verdict::Approved)
     }
 
-    /// Whether it was a no. A question without an answer got neither.
+    /// True if it was a rejection. A question without an answer has neither.
     pub fn is_rejected(&self) -> bool {
         self.verdict().is_some_and(Verdict::is_no)
     }
 }
 
-/// How a flow ended.
+/// The ending of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// How.
+    /// The kind of ending.
     pub how: How,
-    /// Why, in words.
+    /// The reason, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// When.
+    /// The time of the ending.
     pub at: Timestamp,
 }
 
-/// How a flow ended.
+/// The kind of ending of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// It came to its end.
+    /// It reached its final phase.
     Done,
-    /// A person said no, and the workflow has no way on from there.
+    /// A person rejected, and the workflow has no transition for that.
     Rejected,
-    /// Something went wrong.
+    /// It failed with an error.
     Failed,
-    /// Somebody took it back.
+    /// A caller cancelled it.
     Cancelled,
 }
 
 impl How {
-    /// Every way to end.
+    /// All kinds of ending.
     pub const ALL: [How; 4] = [How::Done, How::Rejected, How::Failed, How::Cancelled];
 
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             How::Done => "done",
@@ -207,38 +207,38 @@ impl How {
     }
 }
 
-/// What became of the questions that a flow or its agent waits for.
+/// The state of the questions that a flow or its agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Questions {
-    /// One of them is still open.
+    /// At least one is still open.
     Open,
-    /// All of them were answered. So it is where there are none.
+    /// All of them were answered, or there are none.
     Answered,
-    /// They are over, and one of them without an answer.
+    /// All of them ended, at least one without an answer.
     Unanswered,
 }
 
-/// Where a flow stands, in the word that every door says.
+/// The status of a flow, as shown in every interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// Somebody goes on with it.
+    /// A runner holds its lease.
     Running,
     /// It waits for people.
     Waiting,
-    /// What it asked was answered, and nobody went on with it yet.
+    /// Its questions were answered, and no runner has continued it yet.
     Answered,
-    /// What it asked has ended without an answer, at least in part, and nobody went on with it yet.
+    /// At least one of its questions ended without an answer, and no runner has continued it yet.
     Unanswered,
-    /// It did not go on when somebody last tried.
+    /// The last attempt to continue it failed.
     Stuck,
-    /// Nobody goes on with it: whoever did has gone, or nobody began to.
+    /// No runner holds it: the last one is gone, or none has started.
     Idle,
-    /// It is over.
+    /// It has ended this way.
     Over(How),
 }
 
 impl Standing {
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Standing::Running => "running",
@@ -253,7 +253,7 @@ impl Standing {
 }
 
 impl Flow {
-    /// Where it stands. `is_held` is whether somebody goes on with it just now.
+    /// Returns the status. `is_held` is true if a runner holds the lease now.
     pub fn stands(&self, questions: Questions, is_held: bool) -> Standing {
         match &self.ending {
             Some(ending) => Standing::Over(ending.how),
@@ -266,29 +266,29 @@ impl Flow {
         }
     }
 
-    /// Whether it goes on.
+    /// True if it has not ended.
     pub fn is_live(&self) -> bool {
         self.ending.is_none()
     }
 
-    /// What it waits for: the pieces that were asked about and not heard of.
+    /// Returns the open questions: items that have a gate and no outcome yet.
     pub fn waits_for(&self) -> impl Iterator<Item = (u32, GateId)> + '_ {
         let is_open = |(item, _): &(&u32, &GateId)| !self.heard.contains_key(item);
         self.asked.iter().filter(|_| self.is_live()).filter(is_open).map(|(i, gate)| (*i, *gate))
     }
 
-    /// Whether it waits for people.
+    /// True if it waits for people.
     pub fn is_waiting(&self) -> bool {
         self.waits_for().next().is_some()
     }
 
-    /// Whether everything that was to be asked in this phase was asked.
+    /// True if all questions of this phase were asked.
     pub fn has_asked(&self) -> bool {
         !self.asked.is_empty() || self.heard.values().any(|heard| !heard.more)
     }
 
-    /// Where it stands, in a word, as far as that is known without its gates and whoever holds it. What people
-    /// are told is what [`Flow::stands`] says.
+    /// Returns the status as far as it is known without the gates and the lease. People are shown the one of
+    /// [`Flow::stands`].
     pub fn standing(&self) -> &'static str {
         match &self.ending {
             Some(ending) => ending.how.as_str(),
@@ -298,48 +298,48 @@ impl Flow {
     }
 }
 
-/// What can be asked of a flow.
+/// A command to a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Begin.
+    /// Start the flow.
     Start(Box<Started>),
-    /// Go on.
+    /// Continue it with recorded steps.
     Advance(Advance),
-    /// Take it back.
+    /// Cancel the flow.
     Cancel {
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
 }
 
-/// Going on with a flow: all of it counts, or nothing does.
+/// Steps that continue a flow, all or nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advance {
-    /// By which right.
+    /// The lease under which it continues.
     pub claim: Claim,
-    /// Where whoever goes on believes it stands.
+    /// The position the caller expects; another one is refused (optimistic concurrency).
     pub position: u32,
-    /// What has happened, in order.
+    /// The steps to record, in order.
     pub steps: Vec<Step>,
 }
 
-/// By which right somebody goes on with a flow.
+/// The lease under which a caller continues a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Claim {
-    /// They hold it, under this number.
+    /// The caller holds the lease with this fencing number.
     Held(u64),
-    /// They take it: nobody holds it, or whoever did is not heard of any more.
+    /// The caller takes the lease, because it is free, has expired, or belongs to a dead process.
     Take {
-        /// Who.
+        /// The process that takes it.
         holder: Holder,
-        /// Until when, unless they say so again.
+        /// The time at which it expires unless it is renewed.
         until: Timestamp,
-        /// The number of one on the same machine that is known to be dead.
+        /// The fencing number of a process on the same machine that is known to be dead.
         dead: Option<u64>,
-        /// Where its commands are going to run; none where they run none.
+        /// The place where its commands will run; `None` if it runs none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<FlowPlace>,
-        /// Whether it is taken over from its home.
+        /// True to take the flow over from its home.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         adopts: bool,
     },
@@ -348,57 +348,57 @@ pub enum Claim {
 /// A step of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
-    /// The agent's work gave something.
+    /// Record an output of the agent's work.
     Complete {
-        /// Which piece of it.
+        /// The index of the item.
         item: u32,
-        /// What it gave.
+        /// The output of the item.
         output: Value,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// People are asked.
+    /// Record that people are asked.
     Ask {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// At which gate.
+        /// The gate with the question.
         gate: GateId,
     },
-    /// Something came of that.
+    /// Record the outcome of a question.
     Hear {
-        /// About which piece.
+        /// The index of the item.
         item: u32,
-        /// What.
+        /// The outcome of the question.
         heard: Heard,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// To another phase.
+    /// Enter another phase.
     Move {
-        /// Which.
+        /// The name of the phase.
         to: String,
-        /// What the flow carries along from now on, if that changed.
+        /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
-    /// Whoever holds it is still at it.
+    /// Renew the lease.
     Keep {
-        /// And will say so again before this.
+        /// The time at which it expires unless it is renewed again.
         until: Timestamp,
     },
-    /// Whoever holds it cannot go on.
+    /// Record that the holder cannot continue.
     Stuck {
-        /// Why, in words.
+        /// The reason, as text.
         why: String,
     },
-    /// Whoever holds it lets it go.
+    /// Release the lease.
     LetGo,
-    /// It ends.
+    /// End the flow.
     End {
-        /// How.
+        /// The kind of ending.
         how: How,
-        /// Why, in words.
+        /// The reason, as text.
         note: String,
-        /// What it carried along at its end, if that changed.
+        /// The final state of the flow, if it changed.
         state: Option<Value>,
     },
 }

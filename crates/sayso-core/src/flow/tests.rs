@@ -1,4 +1,4 @@
-//! What programs, people and crashes can do to a flow, as plays: `relay start | relay take | relay ask`.
+//! Tests of flows as scripts of programs, people and crashes: `relay start | relay take | relay ask`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use super::*;
@@ -42,7 +42,7 @@ fn heard(gate: GateId, answer: Answer) -> Heard {
     Heard { gate: Some(gate), answer: Some(answer), by, question, ended, more: false }
 }
 
-/// Somebody by name. The service is a script of the user at hand, which leads flows as that user does.
+/// Returns the actor of a name. The service is a script of the local user, which may lead flows as that user does.
 fn leader(name: &str) -> Actor {
     let actor = who(name);
     match actor.role {
@@ -51,7 +51,7 @@ fn leader(name: &str) -> Actor {
     }
 }
 
-/// A flow on the stage.
+/// A flow that a script drives.
 #[derive(Default)]
 struct Play {
     flow: Option<Flow>,
@@ -152,7 +152,7 @@ const VERBS: &str = "start, start other, take, take from the dead, keep, let go,
     complete otherwise, ask, ask another, hear yes, hear no, hear another, hear otherwise, move, end, \
     cancel, complete stale, complete elsewhere, all of it";
 
-/// A flow in a line.
+/// Returns a flow as one line.
 fn in_words(flow: Option<&Flow>) -> String {
     let Some(flow) = flow else { return "absent".into() };
     let held = flow.hold.as_ref().map_or(String::new(), |hold| {
@@ -163,7 +163,7 @@ fn in_words(flow: Option<&Flow>) -> String {
     format!("{} in {phase} {position}, {counts:?}, number {fence}{held}", flow.standing())
 }
 
-/// Where a flow stands, by what it has been through, whether a question is open, and whether somebody holds it.
+/// The status of a flow, by its history, its open questions and its lease.
 #[test]
 fn every_standing_has_its_word() {
     use Questions::{Answered, Open, Unanswered};
@@ -277,8 +277,8 @@ fn a_flow_does_not_walk_in_circles_for_ever() {
     assert_eq!(play.play("relay move | relay move"), ["moved", "SAY015"]);
 }
 
-/// Whatever is tried, in whatever order: the log makes the flow, a question is heard before the flow goes
-/// on, and nothing happens after the end.
+/// For any steps in any order: replaying the log gives the flow, a question has an outcome before the flow leaves the
+/// phase, and no event follows the end.
 #[test]
 fn any_play_leaves_a_log_that_makes_the_flow() {
     let verbs: Vec<_> = VERBS.split(", ").map(|verb| verb.trim().to_owned()).collect();

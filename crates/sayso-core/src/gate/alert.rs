@@ -1,6 +1,6 @@
-//! Alerts: a step of a gate's way that hangs, and what to do about it.
+//! Alerts: stalled gates, such as an unseen question or an undelivered answer, each with a hint about the remedy.
 //!
-//! A person who has seen a question and thinks is no hang, and an agent that is at work is none, either.
+//! A person who has seen a question and has not answered is no reason for an alert, and neither is a running agent.
 
 use super::{Delivery, Ending, Gate, Held};
 use crate::run::{How, Run, State};
@@ -11,58 +11,58 @@ use std::collections::BTreeSet;
 
 const MINUTE: i64 = 60 * 1_000_000;
 
-/// How long a question may wait to be seen by anybody.
+/// The time a question may stay unseen.
 const UNSEEN_MICROS: i64 = 30 * MINUTE;
 
-/// How long an answer may wait for an asker that is not at work.
+/// The time an answer may stay undelivered to an asker that is not running.
 pub const UNDELIVERED_MICROS: i64 = 5 * MINUTE;
 
-/// How long an asker may have an answer without going on.
+/// The time an asker may have an answer without an acknowledgement.
 const UNACKNOWLEDGED_MICROS: i64 = 30 * MINUTE;
 
-/// How long what was approved may wait to be done.
+/// The time an approved action may stay undone.
 const UNDONE_MICROS: i64 = 5 * MINUTE;
 
-/// What hangs for longer than this is history.
+/// The age after which an alert of an ended gate is dropped as history.
 pub const OVER_MICROS: i64 = 7 * 24 * 60 * MINUTE;
 
-/// That a step hangs.
+/// A stalled step of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
-    /// Which step.
+    /// The step that is stalled.
     pub trouble: Trouble,
-    /// What people call the gate.
+    /// The handle of the gate.
     pub gate: String,
-    /// Since when.
+    /// The time since which it is stalled.
     pub since: Timestamp,
-    /// What is wrong, in words.
+    /// The description of the problem, as text.
     pub what: String,
-    /// What to do.
+    /// The remedy, as text.
     pub hint: String,
 }
 
-/// What can hang.
+/// The step of a gate that is stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
-    /// Nobody has seen the question.
+    /// No person has seen the question.
     Unseen,
-    /// Nobody is left whose answer would count.
+    /// No person is left whose answer would count.
     Unanswerable,
     /// The run that asked is dead.
     AskerLost,
-    /// There is an answer, and the asker does not come for it.
+    /// There is an answer, and the asker does not pick it up.
     Undelivered,
-    /// It could not be handed over.
+    /// The delivery of the answer failed.
     DeliveryFailed,
-    /// The asker has the answer and does not go on.
+    /// The asker has the answer and does not continue.
     Unacknowledged,
-    /// What was approved is not done.
+    /// The approved action is not done.
     Undone,
 }
 
 impl Trouble {
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Trouble::Unseen => "unseen",
@@ -76,7 +76,7 @@ impl Trouble {
     }
 }
 
-/// What else stands around a gate.
+/// The runs, the task and the people related to a gate.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around<'a> {
     /// The run that asked.
@@ -85,12 +85,12 @@ pub struct Around<'a> {
     pub last_run: Option<&'a Run>,
     /// The task that waits, or waited.
     pub task: Option<&'a Task>,
-    /// The people there are, where they are known by name.
+    /// The people of the space, if they are known by name.
     pub people: Option<&'a BTreeSet<String>>,
 }
 
 impl Around<'_> {
-    /// Whether an agent is at work that hears of the ending by itself.
+    /// True if an agent is running that learns of the ending by itself.
     fn is_at_work(&self, now: Timestamp) -> bool {
         let runs = [self.asked_in, self.last_run];
         runs.into_iter().flatten().any(|run| run.state == State::Running && now < run.lease_until)
@@ -111,7 +111,7 @@ impl Around<'_> {
         })
     }
 
-    /// What to do about an answer that the agent of a task does not come for.
+    /// Returns the remedy for an answer that the agent of a task does not pick up.
     fn how_it_gets_there(&self, gate: &Gate) -> String {
         let of_task = |task: &Task| match task.status {
             Status::Open | Status::InProgress => {
@@ -135,14 +135,14 @@ impl Around<'_> {
     }
 }
 
-/// Whether something about this gate could hang now. It spares looking around where nothing can.
+/// True if this gate could have an alert now. It saves loading the related objects if none is possible.
 pub fn could_hang(gate: &Gate, now: Timestamp) -> bool {
     let is_asked_by_run = gate.is_open() && gate.opened.lineage.run.is_some();
     let is_for_some = gate.is_open() && gate.opened.approvers != Approvers::Anyone;
     is_asked_by_run || is_for_some || !alerts(gate, &Around::default(), now).is_empty()
 }
 
-/// What hangs.
+/// Returns the alerts of a gate.
 pub fn alerts(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Vec<Alert> {
     let found = match &gate.ending {
         None => vec![unseen(gate, now), unanswerable(gate, around), asker_lost(gate, around, now)],
@@ -150,7 +150,7 @@ pub fn alerts(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Vec<Alert> {
     };
     let is_of_now = |alert: &Alert| now < alert.since.plus_micros(OVER_MICROS);
     let mut alerts: Vec<_> = found.into_iter().flatten().collect();
-    // What still waits is never history.
+    // An open gate is never history.
     alerts.retain(|alert| gate.is_open() || is_of_now(alert));
     alerts
 }
@@ -159,7 +159,8 @@ fn alert(gate: &Gate, trouble: Trouble, since: Timestamp, what: String, hint: St
     Alert { trouble, gate: gate.handle().into(), since, what, hint }
 }
 
-/// Seen, claimed, put off or voted on: somebody knows of it, and may think as long as they like.
+/// Alerts if no person knows of the gate. Once it is seen, claimed, snoozed or voted on, people may take as long as
+/// they like.
 fn unseen(gate: &Gate, now: Timestamp) -> Option<Alert> {
     let is_known = !gate.seen.is_empty() || !gate.votes.is_empty() || gate.claim.is_some();
     let is_put_off = gate.snoozed_until.is_some();
@@ -173,7 +174,8 @@ fn unseen(gate: &Gate, now: Timestamp) -> Option<Alert> {
     Some(alert(gate, Trouble::Unseen, gate.opened_at, what, hint))
 }
 
-/// Who was asked has left, and nobody has their voice. Time may still bring in others: then it is theirs.
+/// Alerts if the approvers have left and no deputy has their vote. A later escalation level may still bring in
+/// others, and then there is no alert.
 fn unanswerable(gate: &Gate, around: &Around<'_>) -> Option<Alert> {
     if can_be_answered_by(gate, around.people?) {
         return None;
@@ -187,8 +189,8 @@ fn unanswerable(gate: &Gate, around: &Around<'_>) -> Option<Alert> {
     Some(alert(gate, Trouble::Unanswerable, gate.opened_at, what, hint))
 }
 
-/// Whether enough of these people could still answer a gate: with their own voice, with one that was handed to
-/// them, now or when time asks others.
+/// True if enough of these people could still answer a gate: with their own vote or a delegated one, now or at a
+/// later escalation level.
 pub fn can_be_answered_by(gate: &Gate, people: &BTreeSet<String>) -> bool {
     let mut here: BTreeSet<&str> = people.iter().map(String::as_str).collect();
     let handed = gate.delegations.iter().filter(|d| people.contains(&d.to));
@@ -200,7 +202,7 @@ pub fn can_be_answered_by(gate: &Gate, people: &BTreeSet<String>) -> bool {
     asked.any(|approvers| *approvers == Approvers::Anyone || approvers.satisfied_by(&here))
 }
 
-/// A run that ended with its question is parked, and that is fine. One whose worker is gone is not.
+/// Alerts if the worker of the run is gone. A run that ended with its question is parked, which is fine.
 fn asker_lost(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Option<Alert> {
     let run = around.asked_in?;
     let since = match &run.state {
@@ -257,8 +259,7 @@ fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp)
     }
 }
 
-/// Whether an agent waits to hear of this ending. People look by themselves, and who took a question
-/// back knows.
+/// True if an agent waits for this ending. People look by themselves, and an asker that withdrew its question knows.
 fn is_waited_for(gate: &Gate, ending: &Ending) -> bool {
     let is_agents = gate.opened.lineage.role == Role::Agent;
     is_agents
@@ -268,7 +269,7 @@ fn is_waited_for(gate: &Gate, ending: &Ending) -> bool {
         }
 }
 
-/// What we hold back is to be done with the yes; a call is its agent's to make.
+/// Alerts if an action deferred by sayso was not carried out after its approval; a tool call is up to its agent.
 fn undone(gate: &Gate, now: Timestamp) -> Option<Alert> {
     let since = gate.ended_at()?;
     let is_ours = match &gate.opened.held {

@@ -1,4 +1,5 @@
-//! What may happen to a gate: who may answer, when it is too late, what is the same again.
+//! Decides the commands of a gate: returns the events to append, or a refusal. Approvers, proof, deadline and
+//! idempotency are checked here.
 
 use super::schedule::tick;
 use super::voices::{Absent, let_in_since, people, suffices};
@@ -8,107 +9,107 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// The longest text of a card, all of it together.
+/// The maximum size of a card, all parts together.
 pub const CARD_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest reason for handing a gate on.
+/// The maximum length of the reason for a delegation.
 const REASON_BYTES_MAX: usize = 4_096;
 
-/// The longest name of a stand-in.
+/// The maximum length of a deputy's name.
 const DEPUTY_BYTES_MAX: usize = 200;
 
-/// The most facts of a card.
+/// The maximum number of facts of a card.
 pub const FACTS_MAX: usize = 100;
 
-/// What can be asked of a gate.
+/// A command to a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Ask.
+    /// Open the gate with a question.
     Open(Box<Opened>),
-    /// Change the card.
+    /// Change the card of the gate.
     Revise(Card),
-    /// Note that the caller saw the card with this digest.
+    /// Record that the caller saw the card with this digest.
     See {
         /// The digest that was shown.
         digest: String,
     },
-    /// Say "mine".
+    /// Claim the gate for the caller.
     Claim {
-        /// Until when.
+        /// The new deadline.
         until: Timestamp,
     },
-    /// Say "not mine any more".
+    /// Release the caller's claim.
     Release,
-    /// Put it off.
+    /// Snooze the gate: hide it from the inbox until a time.
     Snooze {
-        /// Until when.
+        /// The new deadline.
         until: Timestamp,
     },
-    /// Remind people.
+    /// Remind the approvers.
     Remind,
-    /// Go one level up.
+    /// Escalate by one level.
     Escalate,
-    /// Answer.
+    /// Answer the question.
     Answer {
-        /// The answer.
+        /// The answer to the question.
         answer: Answer,
-        /// The digest of what was shown, whole or shortened.
+        /// The digest of the card that was shown, complete or shortened.
         digest: String,
     },
-    /// Hand it to another.
+    /// Delegate it to another person.
     Delegate {
-        /// To whom.
+        /// The name of that person.
         to: String,
-        /// Why.
+        /// The reason of the withdrawal.
         reason: String,
     },
-    /// Let votes fall in which somebody had a part who is no longer here.
+    /// Drop the votes that count for a person who was removed.
     DropVotes {
-        /// Who.
+        /// The name of the person.
         of: String,
     },
-    /// Let happen what is due.
+    /// Fire the timers that are due.
     Tick,
-    /// Give it more time.
+    /// Extend the deadline of the gate.
     Extend {
-        /// Until when.
+        /// The new deadline.
         until: Timestamp,
     },
-    /// Take it back.
+    /// Withdraw the question.
     Withdraw {
-        /// Why.
+        /// The reason of the withdrawal.
         reason: String,
     },
-    /// Let another gate take its place.
+    /// Supersede it by another gate.
     Supersede {
-        /// Which.
+        /// The gate that replaces it.
         by: GateId,
     },
-    /// Note what became of what was held; comes with the deed itself, in the same breath or after it.
+    /// Record the outcome of the deferred action, in the same transaction as the action or after it.
     Act {
-        /// Whether it was done.
+        /// True if the action was done.
         done: bool,
-        /// What, or why not.
+        /// The action, or the reason why it was not done.
         what: String,
     },
-    /// Note that the asker was handed the ending.
+    /// Record that the ending was delivered to the asker.
     Deliver,
-    /// Note that the asker went on with it.
+    /// Record that the asker continues with it.
     Acknowledge,
-    /// Note that it could not be handed over.
+    /// Record that the delivery failed.
     FailDelivery {
-        /// What happened.
+        /// The error of the delivery.
         why: String,
     },
-    /// Note that its task ended before the asker was handed it.
+    /// Record that the task ended before the delivery.
     GiveUpDelivery {
-        /// What ended the task, and who did.
+        /// The event that ended the task, and its actor.
         why: String,
     },
 }
 
 impl Command {
-    /// Whether it is for those who are asked, and for those who stand in for them.
+    /// True if only approvers and their deputies may give this command.
     pub const fn takes_a_voice(&self) -> bool {
         matches!(
             self,
@@ -121,7 +122,7 @@ impl Command {
     }
 }
 
-/// Judges a command. The same command again yields no events and no refusal.
+/// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     gate: Option<&Gate>,
     command: &Command,
@@ -176,7 +177,7 @@ fn open(opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     Ok(vec![Event::Opened(Box::new(opened.clone()))])
 }
 
-/// The same question again is a success without effect; the handle is ours, not the asker's.
+/// Accepts the same question again without effect. The handle is not compared, because the desk assigns it.
 fn open_again(gate: &Gate, opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     check_may_open(opened, actor)?;
     let first = &gate.opened;
@@ -192,8 +193,8 @@ fn open_again(gate: &Gate, opened: &Opened, actor: &Actor) -> Result<Vec<Event>,
     .hint("make a new id for a new question, or change this one with: sayso ask --revise ID"))
 }
 
-/// A worker or a service may ask for an agent. An agent asks for itself: who launched it, and so who
-/// may answer, comes from its credential.
+/// Checks that the actor may open this gate. A worker or a service may ask for an agent. An agent asks for itself:
+/// its launcher, who may be excluded as an approver, comes from its credential.
 fn check_may_open(opened: &Opened, actor: &Actor) -> Result<(), Refusal> {
     actor.check(Deed::Ask, "ask")?;
     if actor.role == Role::Agent && opened.lineage != actor.lineage() {
@@ -222,7 +223,7 @@ fn revise(gate: &Gate, card: &Card, actor: &Actor, at: Timestamp) -> Result<Vec<
     Ok(vec![Event::Revised { card: card.clone(), revision, digest }])
 }
 
-/// Only people are noted, only the card that is current, and each card once.
+/// Records only people, only the current card, and each card once per person.
 fn see(gate: &Gate, digest: &str, actor: &Actor) -> Vec<Event> {
     let seen_already = gate.seen_by(&actor.name).is_some_and(|s| s.digest == gate.digest);
     let is_current = gate.digest.is_named_by(digest);
@@ -277,7 +278,7 @@ fn snooze(
     if gate.snoozed_until == Some(until) {
         return Ok(vec![]);
     }
-    // To put it off until now brings it back.
+    // A snooze until now or earlier ends the present one.
     Ok(vec![Event::Snoozed { by: actor.name.clone(), until: until.max(at) }])
 }
 
@@ -337,8 +338,9 @@ fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &Signature) -> Result<(
         .hint("somebody else answers it as well, or the asker asks again"))
 }
 
-/// Who says it, and for whom. Whoever handed this gate to them is named in any case; somebody who is only away is
-/// where their voice is used. So the record names nobody who had no part in it.
+/// Returns the signature of an answer: the person, and the people whose votes it includes. Delegations of this gate
+/// are always included; absent people only if their vote is needed. So the record names only people who had a part in
+/// it.
 fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signature {
     let with_voices = |stands_for: &[Absent]| {
         let mut signature = Signature::of(actor, at);
@@ -359,7 +361,7 @@ fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signatu
     }
 }
 
-/// Whether this yes, with the equal ones before it, is enough.
+/// True if this approval, together with equal ones before it, reaches the quorum.
 fn is_enough(gate: &Gate, answer: &Answer, by: &Signature) -> bool {
     let others = gate.votes.iter().filter(|v| v.by.name != by.name);
     let agreed = others.filter(|v| v.answer.content == answer.content).map(|v| &v.by);
@@ -367,13 +369,13 @@ fn is_enough(gate: &Gate, answer: &Answer, by: &Signature) -> bool {
     gate.approvers().any(|approvers| suffices(approvers, &people))
 }
 
-/// Whether a verdict of this actor counts; `verb` is what they try to do.
+/// Checks that a verdict of this actor counts; `verb` names the attempted action.
 fn check_may_decide(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     check_is_for(gate, actor, verb)?;
     check_proof(gate, actor)
 }
 
-/// Whether this no comes from somebody whose no counts though their yes does not.
+/// True if the answer is a rejection by a person with a veto, whose approval may not count.
 fn has_veto(gate: &Gate, answer: &Answer, actor: &Actor) -> bool {
     let is_named = gate.opened.veto.contains(&actor.name);
     is_named && answer.verdict.is_no() && actor.may(Deed::Answer)
@@ -401,13 +403,13 @@ fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
 }
 
 impl Gate {
-    /// Whether it waits for this person, among others. How sure it must be theirs is another question.
+    /// True if this person is one of the approvers. The proof of identity is not checked here.
     pub fn is_for(&self, actor: &Actor) -> bool {
         check_is_for(self, actor, "answer").is_ok()
     }
 }
 
-/// Whether the gate waits for this person, among others.
+/// Checks that the gate is for this person, among others.
 fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     let Gate { opened, .. } = gate;
     actor.check(Deed::Answer, &format!("{verb} gate {}", opened.handle))?;
@@ -428,7 +430,8 @@ fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The first answer wins. The same one again by one who gave it is a success without effect.
+/// Decides an answer after the end: the first answer wins. The same answer again by a person who gave it is accepted
+/// without effect.
 fn after_the_end(
     gate: &Gate,
     ending: &Ending,
@@ -447,7 +450,7 @@ fn after_the_end(
     if is_theirs { Ok(vec![]) } else { Err(closed(gate, ending)) }
 }
 
-/// Refuses a gate that has ended, for whoever would only then begin to write an answer.
+/// Refuses a gate that has ended, before a person starts to write an answer.
 pub fn check_is_open(gate: &Gate) -> Result<(), Refusal> {
     gate.ending.as_ref().map_or(Ok(()), |ending| Err(closed(gate, ending)))
 }
@@ -478,7 +481,7 @@ fn closed(gate: &Gate, ending: &Ending) -> Refusal {
     }
 }
 
-/// Whether somebody could still answer. Past its deadline a gate is over, noted or not.
+/// Checks that the gate still accepts an answer. Past its deadline it has expired, even if that is not recorded yet.
 fn check_waits(gate: &Gate, at: Timestamp) -> Result<(), Refusal> {
     if let Some(ending) = &gate.ending {
         return Err(closed(gate, ending));
@@ -493,8 +496,8 @@ fn is_late(gate: &Gate, at: Timestamp) -> bool {
     gate.ends_at().is_some_and(|end| at >= end)
 }
 
-/// Whoever is asked may let another answer in their place. It takes what answering takes, and what was
-/// left to them by others is not theirs to hand on.
+/// Delegates the gate. The person must be allowed to answer it, and a vote that others delegated to them cannot be
+/// passed on.
 fn delegate(
     gate: &Gate,
     to: &str,
@@ -537,7 +540,7 @@ fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<Event>, Refusa
     Ok(if has_voice { vec![Event::VotesDropped { of: of.into() }] } else { vec![] })
 }
 
-/// Whether somebody can stand in for this person.
+/// Checks that `deputy` is a valid deputy for this person.
 pub fn check_deputy(person: &str, deputy: &str) -> Result<(), Refusal> {
     let is_name = !deputy.trim().is_empty()
         && deputy.len() <= DEPUTY_BYTES_MAX
@@ -551,7 +554,7 @@ pub fn check_deputy(person: &str, deputy: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Reminding and escalating is for timers and people: an agent would wear people down.
+/// Reminds or escalates, for timers and people only: an agent would put pressure on people.
 fn nudge(gate: &Gate, event: Event, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     actor.check(Deed::Track, "remind people")?;
     if actor.role == Role::Agent {
@@ -564,7 +567,7 @@ fn nudge(gate: &Gate, event: Event, actor: &Actor, at: Timestamp) -> Result<Vec<
     check_waits(gate, at).map(|()| vec![event])
 }
 
-/// More time is given by those who are asked: whoever asks would never have to hear a no.
+/// Extends the deadline. Only approvers may: an asker could otherwise avoid a rejection for ever.
 fn extend(
     gate: &Gate,
     until: Timestamp,
@@ -586,7 +589,7 @@ fn extend(
     Ok(vec![Event::Extended { by: actor.name.clone(), until }])
 }
 
-/// The asker may take its own question back. For anybody else that is a verdict.
+/// Withdraws the question. The asker may; for any other actor it counts as a verdict.
 fn withdraw(gate: &Gate, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     if !actor.is_asker(&gate.opened.lineage) {
         check_may_decide(gate, actor, "withdraw")?;
@@ -617,8 +620,8 @@ fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refus
     }
 }
 
-/// What was held is done by our side: no agent says that it was. A grant is used up by whoever asked for
-/// it, when the call runs.
+/// Records the outcome of the deferred action. sayso carries it out, so no agent may report it. A granted tool call
+/// is the exception: its asker uses the grant up when the call runs.
 fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     let is_own_grant =
         matches!(gate.opened.held, Some(Held::Call { .. })) && is_asker_or_follows(gate, actor);
@@ -667,7 +670,8 @@ fn fail_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Re
     Ok(vec![Event::DeliveryFailed { why: why.into(), attempts }])
 }
 
-/// What was handed over is not taken back by this, and no agent says that an answer is not needed.
+/// Records that the ending is not to be delivered. A completed delivery is not undone, and an agent may not declare
+/// an answer unnecessary.
 fn give_up_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     actor.check(Deed::Track, "take note of answers")?;
     if actor.role == Role::Agent {
@@ -700,8 +704,8 @@ fn check_ended(gate: &Gate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whoever may ask may take note of the answer. An agent does so with its own only: it could make another's
-/// disappear. What it is told does not say who asked, nor whether that gate has ended.
+/// Checks that the actor may record the delivery. Everyone who may ask may; an agent only for its own answers, since
+/// it could make those of others disappear. The refusal discloses neither the asker nor the state of that gate.
 fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
     let is_own = is_asker_or_follows(gate, actor);
     if is_own && actor.may(Deed::Ask) {
@@ -715,7 +719,7 @@ fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whoever asked, or the same agent in a later run of the task it was asked for.
+/// True for the asker, or the same agent in a later run of the task it asked for.
 fn is_asker_or_follows(gate: &Gate, actor: &Actor) -> bool {
     let Opened { lineage, task, .. } = &gate.opened;
     actor.is_asker(lineage) || actor.follows(lineage, *task)

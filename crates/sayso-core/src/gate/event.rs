@@ -1,4 +1,4 @@
-//! What can happen to a gate, as it is written to the log.
+//! The events of a gate, as they are stored in the log, and the digest that an answer is bound to.
 
 use super::{Card, Held, Schedule};
 use crate::{
@@ -9,149 +9,149 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// What can happen to a gate. Events are never changed, only added to.
+/// An event of a gate. Events are only appended, never changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It was asked.
+    /// The question was asked.
     Opened(Box<Opened>),
-    /// The asker changed the card; votes fall away.
+    /// The asker changed the card; votes are cleared.
     Revised {
-        /// The new card.
+        /// The new card of the gate.
         card: Card,
-        /// Its number.
+        /// The number of the revision.
         revision: u32,
-        /// Its digest.
+        /// The digest of the revision.
         digest: Digest,
     },
-    /// Somebody saw the card.
+    /// A person saw the card.
     Seen {
-        /// Who.
+        /// The name of the person who delegates.
         by: String,
-        /// Which card.
+        /// The digest of the card that was shown.
         digest: Digest,
     },
-    /// Somebody is on it.
+    /// A person claimed the gate.
     Claimed {
-        /// Who.
+        /// The name of the person who delegates.
         by: String,
-        /// Until when.
+        /// The new deadline of the gate.
         until: Timestamp,
     },
-    /// Nobody is on it any more.
+    /// The claim was released.
     Released,
-    /// Somebody put it off.
+    /// A person snoozed the gate.
     Snoozed {
-        /// Who.
+        /// The name of the person who delegates.
         by: String,
-        /// Until when.
+        /// The new deadline of the gate.
         until: Timestamp,
     },
-    /// It was put off until now.
+    /// The snooze is over.
     Woken,
-    /// People were reminded.
+    /// The approvers were reminded.
     Reminded,
-    /// It went one level up.
+    /// It escalated by one level.
     Escalated {
-        /// The level.
+        /// The new escalation level.
         level: u32,
-        /// Until when that level has time, if its time began anew.
+        /// The deadline of that level, if it got a new one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// People were told that its time is nearly over.
+    /// People were warned that the deadline is near.
     Warned,
-    /// Somebody gave it more time.
+    /// A person extended the deadline.
     Extended {
-        /// Who.
+        /// The name of the person who delegates.
         by: String,
-        /// Until when.
+        /// The new deadline of the gate.
         until: Timestamp,
     },
-    /// Its time was over and began anew.
+    /// The deadline passed and a new one was set.
     Deferred {
-        /// Until when.
+        /// The new deadline of the gate.
         until: Timestamp,
     },
-    /// Its time was over; it waits all the same.
+    /// The deadline passed; the gate stays open.
     Overdue,
-    /// Somebody handed it to another.
+    /// A person delegated it to another.
     Delegated {
-        /// Who.
+        /// The name of the person who delegates.
         by: String,
-        /// To whom.
+        /// The name of the person who may answer instead.
         to: String,
-        /// Why.
+        /// The reason of the delegation.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
-    /// One of several needed said yes.
+    /// One of several required approvals was given.
     Voted {
-        /// What they said.
+        /// The answer of the person.
         answer: Answer,
-        /// Who, how and when.
+        /// The person, their proof and the time.
         by: Signature,
     },
-    /// Votes in which somebody had a part who is no longer here count no more.
+    /// The votes that count for a removed person were dropped.
     VotesDropped {
-        /// Who.
+        /// The name of the removed person.
         of: String,
     },
-    /// It was answered.
+    /// The gate was answered.
     Answered {
-        /// The answer.
+        /// The answer that counts.
         answer: Answer,
-        /// Who, how and when.
+        /// The person, their proof and the time.
         by: Signature,
     },
-    /// Its time ran out.
+    /// The deadline passed without an answer.
     Expired {
-        /// What that means.
+        /// The timeout action that applies.
         #[serde(default)]
         at_end: AtEnd,
     },
-    /// It was taken back.
+    /// The question was withdrawn.
     Withdrawn {
-        /// By whom.
+        /// The name of the actor.
         by: String,
-        /// Why.
+        /// The reason of the withdrawal.
         reason: String,
     },
-    /// Another gate took its place.
+    /// Another gate replaced it.
     Superseded {
-        /// Which.
+        /// The gate that replaces it.
         by: GateId,
     },
-    /// What was held was done, or could not be done any more.
+    /// The deferred action was done, or can no longer be done.
     Acted {
-        /// Whether it was done.
+        /// True if it was done.
         done: bool,
-        /// What, or why not.
+        /// The action, or the reason why it was not done.
         what: String,
     },
-    /// The asker was handed the ending.
+    /// The ending was delivered to the asker.
     Delivered,
-    /// The asker went on with it.
+    /// The asker continued with it.
     Acknowledged,
-    /// It could not be handed over.
+    /// The delivery failed.
     DeliveryFailed {
-        /// What happened.
+        /// The error of the delivery.
         why: String,
-        /// How often it was tried.
+        /// The number of attempts so far.
         attempts: u32,
     },
-    /// Its task ended before the asker was handed it: nothing came of it.
+    /// The task ended before the delivery, so the ending has no effect.
     NeverDelivered {
-        /// What ended the task, and who did.
+        /// The event that ended the task, and its actor.
         why: String,
     },
-    /// Written by a later version; it says nothing to this one.
+    /// An event of a later version, which this one ignores.
     #[serde(other)]
     Unknown,
 }
 
 impl Event {
-    /// Its name, as it stands in the audit.
+    /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
             Event::Opened(_) => "gate.opened",
@@ -184,51 +184,51 @@ impl Event {
     }
 }
 
-/// What was asked, by whom, and who may answer.
+/// The parameters of a gate: the question, the asker, the approvers and the rules for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// Made by the caller, so that asking again is the same question.
+    /// The id, chosen by the caller, so that a repeated request gives the same gate (idempotency).
     pub id: GateId,
     /// The space it belongs to.
     pub space: SpaceId,
-    /// What people call it.
+    /// The handle that people use.
     pub handle: String,
-    /// What sort of gate.
+    /// The kind of gate.
     pub kind: Kind,
     /// The task that waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// The flow that asks, where one does.
+    /// The flow that asks, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowId>,
-    /// What the person sees first.
+    /// The first card, which a revision may replace.
     pub card: Card,
-    /// Who asked.
+    /// The asker and the launcher.
     pub lineage: Lineage,
-    /// Whose yes is needed.
+    /// The approvers whose approval is needed.
     #[serde(default)]
     pub approvers: Approvers,
-    /// The least proof a verdict needs.
+    /// The minimum proof of identity for a verdict.
     pub least_proof: Proof,
-    /// Whether the person who launched the asker is left out.
+    /// True if the person who launched the asker may not answer.
     #[serde(default)]
     pub launcher_excluded: bool,
-    /// When it expires.
+    /// The time at which it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// What else time does.
+    /// The reminders, escalation levels and timeout action.
     #[serde(default, skip_serializing_if = "is_default")]
     pub schedule: Schedule,
-    /// Whose no counts, though their yes does not.
+    /// The people with a veto: their rejection counts, even if their approval does not.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub veto: BTreeSet<String>,
-    /// How bad it would be to be wrong.
+    /// The risk of a wrong decision.
     #[serde(default, skip_serializing_if = "is_default")]
     pub risk: Risk,
-    /// What happens when it is approved.
+    /// The action that is deferred until the approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// The version of the policy that had a say in it.
+    /// The version of the policy that applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Digest>,
 }
@@ -238,7 +238,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Opened {
-    /// A question anyone with a credential may answer, whenever they come to it.
+    /// Returns a question without a deadline that any person may answer.
     pub fn new(
         id: GateId,
         space: SpaceId,
@@ -268,8 +268,8 @@ impl Opened {
         }
     }
 
-    /// Names everything a verdict binds to. Who may answer is part of it: a verdict given under one
-    /// set of rules does not count under another.
+    /// Returns the digest of everything a verdict is bound to. The approvers are part of it: a verdict given under
+    /// one set of rules does not count under another.
     pub fn digest(&self, card: &Card, revision: u32) -> Digest {
         let mut names = json!({
             "id": self.id,
@@ -281,7 +281,7 @@ impl Opened {
             "least_proof": self.least_proof,
             "launcher_excluded": self.launcher_excluded,
         });
-        // What was added later is named where it is there, so that gates from before keep their names.
+        // Fields of later versions are included only where they are set, so that older gates keep their digests.
         let is_governed = self.policy.is_some() || self.held.is_some() || !self.veto.is_empty();
         if is_governed || self.risk != Risk::default() {
             names["held"] = json!(self.held);
@@ -293,20 +293,20 @@ impl Opened {
     }
 }
 
-/// Who said it, how they showed to be themselves, and when.
+/// The signature of an answer: the person, their proof of identity, and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// Their name.
+    /// The name of the person.
     pub name: String,
-    /// Their proof.
+    /// The proof of identity given.
     pub proof: Proof,
-    /// How well the place was guarded.
+    /// The assurance level of the place.
     pub level: Level,
-    /// The way in.
+    /// The interface that was used.
     pub door: Door,
-    /// When.
+    /// The time of the answer.
     pub at: Timestamp,
-    /// For whom they stood in, then.
+    /// The people whose votes it includes, as their deputy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<String>,
     /// Who let them in after the gate was asked, or those they stood in for: with each of these they count as one person.
@@ -315,7 +315,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The signature of an actor, now.
+    /// Returns the signature of an actor at a time.
     pub fn of(actor: &Actor, at: Timestamp) -> Self {
         let Actor { name, proof, level, door, .. } = actor;
         let (name, stands_for, let_in_by) = (name.clone(), vec![], vec![]);
@@ -337,7 +337,7 @@ impl Signature {
             || handed_on(other, self)
     }
 
-    /// Whose voice they had.
+    /// Returns all people whose vote it includes, the person among them.
     pub fn voices(&self) -> BTreeSet<&str> {
         self.stands_for.iter().chain([&self.name]).map(String::as_str).collect()
     }

@@ -1,26 +1,27 @@
-//! Haste: a yes that came sooner than what it is about can be read. It counts like any other; it is shown.
+//! Reading time: detects an approval that came faster than the card can be read. It counts like any other; it is
+//! shown.
 
 use super::Gate;
 use crate::{Choice, Shape};
 use serde_json::Value;
 
-/// Nobody reads more characters than this in a second.
+/// An upper bound of reading speed, in characters per second.
 const CHARS_PER_SECOND: u64 = 60;
 
 impl Gate {
-    /// For how long whoever said yes had the card before them, in milliseconds, where that is too short to have
-    /// read it. A no needs no reading.
+    /// Returns the time in milliseconds between display and approval, if it is too short to have read the card. A
+    /// rejection needs no reading.
     pub fn hasty_ms(&self) -> Option<u64> {
         let (_, by) = self.answer().filter(|(it, _)| !it.verdict.is_no())?;
         let shown = self.seen.iter().find(|seen| seen.by == by.name && seen.digest == self.digest);
-        // Where nobody noted that they looked, they cannot have begun before it was asked.
+        // Without a record of the display the time of opening is the earliest possible one.
         let since = shown.map_or(self.opened_at, |seen| seen.at);
         let micros = by.at.as_micros().saturating_sub(since.as_micros());
         let looked_ms = u64::try_from(micros / 1_000).ok()?;
         (looked_ms < self.reading_ms()).then_some(looked_ms)
     }
 
-    /// How long it takes to read the card, at the very least.
+    /// Returns the minimum time it takes to read the card.
     fn reading_ms(&self) -> u64 {
         let card = &self.card;
         let facts: usize = card.facts.iter().map(|fact| chars(&fact.value)).sum();

@@ -1,61 +1,61 @@
-//! What waits behind a gate and happens once it is approved.
+//! Deferred actions: moves, lifecycle actions and tool calls that wait for the approval of a gate.
 
 use crate::{Digest, TaskId, task::Status};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is held back until a person says yes. It is done once, by the side that held it.
+/// An action that is deferred until a person approves. The side that deferred it carries it out, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "held", rename_all = "snake_case")]
 pub enum Held {
-    /// A task is to move.
+    /// A move of a task to another status.
     Move {
-        /// Which.
+        /// The id of the task.
         task: TaskId,
-        /// What people call it.
+        /// The handle of the task.
         handle: String,
-        /// The status it had when this was asked. If it has another by then, nothing is moved.
+        /// The status at the time of the request. If the task has another one by then, it is not moved.
         from: Status,
-        /// The status it is to have.
+        /// The status it is to get.
         to: Status,
-        /// Why, in the words of whoever asked.
+        /// The reason, in the words of the asker.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
-    /// An agent is to be spawned, restarted or stopped.
+    /// A start, restart or stop of a managed agent.
     Lifecycle {
-        /// What is to be done.
+        /// The action to carry out.
         action: Action,
-        /// To which agent.
+        /// The name of the agent.
         agent: String,
     },
-    /// A tool call is to run. The yes is a grant: for one call, and for this one.
+    /// A tool call. The approval is a grant for this one call.
     Call {
-        /// Names the call as it was captured.
+        /// The digest of the call as it was captured.
         digest: Digest,
-        /// The conversation whose own client asks its user the same at the same time.
+        /// The conversation whose own client asks its user the same question at the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         beside: Option<String>,
     },
 }
 
-/// What can be done to an agent.
+/// A lifecycle action of a managed agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It is started.
+    /// Start the agent.
     Spawn,
-    /// It is started anew.
+    /// Stop and start it again.
     Restart,
-    /// It is ended.
+    /// Stop the agent.
     Stop,
 }
 
 impl Action {
-    /// All of them.
+    /// All actions, in the order of declaration.
     pub const ALL: [Action; 3] = [Action::Spawn, Action::Restart, Action::Stop];
 
-    /// Its name in policies.
+    /// Returns the name used in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
             Action::Spawn => "spawn",

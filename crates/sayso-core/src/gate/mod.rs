@@ -1,4 +1,4 @@
-//! The gate: one thing that waits for a person, answered at most once.
+//! The gate: the durable record of one request to a person, with at most one answer.
 //!
 //! `opened -> seen -> (claimed, snoozed, reminded, escalated) -> answered | expired | withdrawn |
 //! superseded`, then its delivery: `pending -> delivered -> acknowledged`, or failed and shown.
@@ -32,75 +32,75 @@ use crate::{Answer, AtEnd, Content, Digest, GateId, Occasion, Outcome, Shape, Ti
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A gate as its events made it.
+/// A gate, folded from its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// What was asked, by whom, for whom.
+    /// The parameters with which it was opened.
     pub opened: Opened,
-    /// When it was opened.
+    /// The time at which it was opened.
     pub opened_at: Timestamp,
-    /// What the person sees now; a revision replaces it.
+    /// The current card; a revision replaces it.
     pub card: Card,
-    /// Counts the cards, from 1.
+    /// The number of the card, from 1.
     pub revision: u32,
-    /// Names the card and everything a verdict binds to.
+    /// The digest of the card and everything else a verdict is bound to.
     pub digest: Digest,
-    /// Who has seen which card, and when.
+    /// The people who saw a card, with its digest and the time.
     pub seen: Vec<Seen>,
-    /// Who said "mine", until when.
+    /// The current claim, if a person made one.
     pub claim: Option<Claim>,
-    /// Hidden from the inbox until then.
+    /// The time until which it is hidden from the inbox.
     pub snoozed_until: Option<Timestamp>,
-    /// How often the people of this level were told again.
+    /// The number of reminders at this escalation level.
     pub reminders: u32,
-    /// When they were reminded last.
+    /// The time of the last reminder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminded_at: Option<Timestamp>,
-    /// The level it was escalated to; 0 is where it began.
+    /// The escalation level; 0 is the first.
     pub escalation: u32,
-    /// When its time is over, if that is not what it was at first.
+    /// The present deadline, if it differs from the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_to: Option<Timestamp>,
-    /// Whether people were told that its time is nearly over.
+    /// True if people were warned that the deadline is near.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_warned: bool,
-    /// Whether its time is over and it waits all the same.
+    /// True if the deadline has passed and the gate stays open.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_overdue: bool,
-    /// Who handed it to whom.
+    /// The delegations from one person to another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
-    /// The yeses so far, when more than one is needed.
+    /// The approvals so far, if more than one is required.
     pub votes: Vec<Vote>,
-    /// How it ended, once it has.
+    /// The ending, once it is over.
     pub ending: Option<Ending>,
-    /// What became of what was held.
+    /// The outcome of the deferred action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acted: Option<Acted>,
-    /// Where the ending is on its way to the asker.
+    /// The state of the delivery to the asker.
     pub delivery: Delivery,
-    /// How often handing it over failed; a later success does not set it back.
+    /// The number of failed deliveries; a later success does not reset it.
     #[serde(default)]
     pub attempts: u32,
 }
 
 impl Gate {
-    /// Whether it still waits.
+    /// True if it has not ended.
     pub fn is_open(&self) -> bool {
         self.ending.is_none()
     }
 
-    /// What people call it.
+    /// Returns the handle that people use.
     pub fn handle(&self) -> &str {
         &self.opened.handle
     }
 
-    /// Its state in one word: `open`, `answered`, `expired`, `withdrawn` or `superseded`.
+    /// Returns the state as one word: `open`, `answered`, `expired`, `withdrawn` or `superseded`.
     pub fn state(&self) -> &'static str {
         self.ending.as_ref().map_or("open", Ending::as_str)
     }
 
-    /// The answer, if a person gave one.
+    /// Returns the answer and its signature, if a person gave one.
     pub fn answer(&self) -> Option<(&Answer, &Signature)> {
         match &self.ending {
             Some(Ending::Answered { answer, by }) => Some((answer, by)),
@@ -108,7 +108,7 @@ impl Gate {
         }
     }
 
-    /// The verdict of a person, or of what the policy makes of silence.
+    /// Returns the verdict of a person, or the one of the timeout action.
     pub fn verdict(&self) -> Option<Verdict> {
         match self.ending.as_ref()? {
             Ending::Answered { answer, .. } => Some(answer.verdict),
@@ -118,8 +118,8 @@ impl Gate {
         }
     }
 
-    /// The verdict as its task hears it. Whoever picks an option that means no has answered a question of the agent,
-    /// which goes on and knows it; only declining the question itself gives up what cannot be done without an answer.
+    /// Returns the verdict for the task. An option that counts as a rejection still answers the agent's question, and
+    /// the agent continues with it; only a rejection of the question itself abandons a task that needs the answer.
     pub fn verdict_for_task(&self) -> Option<Verdict> {
         let verdict = self.verdict()?;
         let is_picked = |answer: &Answer| matches!(answer.content, Content::Choice { .. });
@@ -128,8 +128,8 @@ impl Gate {
         Some(if is_answer { Verdict::Answered } else { verdict })
     }
 
-    /// Whether something was held that may be done now and was not yet. A question that is asked through a client's
-    /// tool holds the call that asks, and any answer lets that end; all else takes a yes.
+    /// True if a deferred action may be carried out now and was not yet. A question through a client's tool holds the
+    /// call that asks, and any answer that is no rejection lets that call end; everything else requires an approval.
     pub fn is_to_be_done(&self) -> bool {
         let may_be_done = match (&self.opened.held, self.verdict()) {
             (None, _) | (_, None) => false,
@@ -141,12 +141,12 @@ impl Gate {
         may_be_done && self.acted.is_none()
     }
 
-    /// When it ended.
+    /// Returns the time at which it ended.
     pub fn ended_at(&self) -> Option<Timestamp> {
         self.ending.as_ref().map(Ending::at)
     }
 
-    /// The digest this person saw last, if any.
+    /// Returns the last record of this person seeing a card.
     pub fn seen_by(&self, name: &str) -> Option<&Seen> {
         self.seen.iter().rev().find(|s| s.by == name)
     }
@@ -156,119 +156,119 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// What a person sees. Facts were captured by the trusted side; the narrative is the asker's.
+/// The card: everything a person is shown. sayso captured the facts; the narrative is the asker's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// The question, in the asker's words.
     pub question: String,
-    /// What the asker says about it.
+    /// The asker's explanation (API: context).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub narrative: String,
-    /// What the trusted side captured.
+    /// The facts beside the narrative.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
-    /// The form the answer has to have.
+    /// The form that the answer must have.
     pub shape: Shape,
 }
 
-/// Something known about what is asked.
+/// A fact about the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is: `command`, `diff`, `path`.
+    /// The name of the fact: `command`, `diff`, `path`.
     pub name: String,
-    /// What was captured.
+    /// The value that was captured.
     pub value: Value,
-    /// Whether the trusted side captured it, or only the asker says so.
+    /// True if sayso captured it, false if only the asker claims it.
     #[serde(default)]
     pub verified: bool,
 }
 
-/// That somebody saw a card.
+/// The record that a person saw a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Who.
+    /// The name of the person.
     pub by: String,
-    /// Which card.
+    /// The digest of the card.
     pub digest: Digest,
-    /// When.
+    /// The time of the outcome.
     pub at: Timestamp,
 }
 
-/// That somebody is on it.
+/// A person's claim of a gate, which tells others that it is taken care of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who.
+    /// The name of the person.
     pub by: String,
-    /// Until when.
+    /// The time at which it ends.
     pub until: Timestamp,
 }
 
-/// One person's yes, where several are needed.
+/// One person's approval, if several are required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
-    /// Who.
+    /// The person, their proof and the time.
     pub by: Signature,
-    /// What they said.
+    /// The answer of the person.
     pub answer: Answer,
 }
 
 impl Vote {
-    /// Whether somebody has a part in it: it is theirs, or was given in their place.
+    /// True if the vote counts for this person: it is theirs, or a deputy gave it.
     pub fn is_of(&self, name: &str) -> bool {
         self.by.name == name || self.by.stands_for.iter().any(|absent| absent == name)
     }
 }
 
-/// What became of what was held behind a gate.
+/// The outcome of a deferred action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acted {
-    /// Whether it was done.
+    /// True if it was done.
     pub done: bool,
-    /// What, or why not.
+    /// The action, or the reason why it was not done.
     pub what: String,
-    /// When.
+    /// The time of the outcome.
     pub at: Timestamp,
 }
 
-/// How a gate ended. Each is a different result for the asker.
+/// The ending of a gate. Each is a different result for the asker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// A person answered.
+    /// A person gave the answer.
     Answered {
-        /// What they said.
+        /// The answer that counts.
         answer: Answer,
-        /// Who, how and when.
+        /// The person, their proof and the time.
         by: Signature,
     },
-    /// Its time ran out.
+    /// The deadline passed without an answer.
     Expired {
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
-        /// What that means.
+        /// The timeout action that applies.
         #[serde(default)]
         at_end: AtEnd,
     },
-    /// It was taken back.
+    /// The question was withdrawn.
     Withdrawn {
-        /// By whom.
+        /// The name of the actor.
         by: String,
-        /// Why.
+        /// The reason of the withdrawal.
         reason: String,
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
     },
-    /// Another gate took its place.
+    /// Another gate replaced it.
     Superseded {
-        /// Which.
+        /// The gate that replaces it.
         by: GateId,
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
     },
 }
 
 impl Ending {
-    /// In one word.
+    /// Returns the state as one word.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Ending::Answered { .. } => "answered",
@@ -278,7 +278,7 @@ impl Ending {
         }
     }
 
-    /// When it ended.
+    /// Returns the time of the ending.
     pub const fn at(&self) -> Timestamp {
         match self {
             Ending::Answered { by, .. } => by.at,
@@ -289,48 +289,48 @@ impl Ending {
     }
 }
 
-/// Where the ending is on its way to the asker. Answered and delivered are two facts.
+/// The state of the delivery to the asker. Answered and delivered are separate facts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Delivery {
     /// Nothing to deliver yet.
     #[default]
     None,
-    /// Waits for the asker.
+    /// The ending waits for the asker.
     Pending {
-        /// Since when.
+        /// The time since which it waits.
         since: Timestamp,
     },
-    /// The asker was handed it.
+    /// The ending was delivered to the asker.
     Delivered {
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
     },
-    /// The asker went on with it.
+    /// The asker continued with it.
     Acknowledged {
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
     },
-    /// It could not be handed over; it is shown and may be tried again.
+    /// The delivery failed; this is shown and may be retried.
     Failed {
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
-        /// How often it was tried.
+        /// The number of attempts so far.
         attempts: u32,
-        /// What happened.
+        /// The error of the last attempt.
         why: String,
     },
-    /// Its task ended before the asker was handed it. One that goes on all the same is handed it then.
+    /// The task ended before the delivery. If the task is resumed, the ending is delivered then.
     Never {
-        /// When.
+        /// The time at which it was given up.
         at: Timestamp,
-        /// What ended the task, and who did.
+        /// The event that ended the task, and its actor.
         why: String,
     },
 }
 
 impl Delivery {
-    /// In one word.
+    /// Returns the state as one word.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Delivery::None => "none",
@@ -343,26 +343,26 @@ impl Delivery {
     }
 }
 
-/// What an event makes the world do. The list is closed: sayso does nothing else because of a gate.
+/// A side effect of an event. The list is closed: a gate causes no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Tell the people of this level that something waits.
+    /// Notify the people of this level.
     Notify {
-        /// The escalation level.
+        /// The escalation level of the gate.
         level: u32,
-        /// Counts the reminders at this level; 0 is the first notice.
+        /// The number of the reminder at this level; 0 is the first notice.
         reminder: u32,
-        /// Why.
+        /// The reason of the notice.
         occasion: Occasion,
     },
-    /// Update what people were told: it is settled.
+    /// Update the notices: the gate is settled.
     Retract,
-    /// Hand the ending to the asker.
+    /// Deliver the ending to the asker.
     Deliver,
 }
 
-/// Folds an event into a gate. Total: an event that says nothing to this version changes nothing.
+/// Folds an event into a gate. Total: an event unknown to this version changes nothing.
 pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
     let Some(mut gate) = gate else {
         return match event {
@@ -481,12 +481,12 @@ fn open(opened: &Opened, at: Timestamp) -> Gate {
     }
 }
 
-/// Whether an event may still change the gate. A gate ends once and is delivered once: nothing that
-/// stands behind that in the log, however it came there, undoes it or changes what was answered.
+/// True if an event may still change the gate. A gate ends once and is delivered once: a later event in the log, from
+/// any source, neither undoes that nor changes the answer.
 fn counts(gate: &Gate, event: &Event) -> bool {
     match event {
         Event::Opened(_) | Event::Unknown => false,
-        // What was held is done once.
+        // A deferred action is done once.
         Event::Acted { .. } => gate.is_to_be_done(),
         Event::Delivered
         | Event::Acknowledged
@@ -516,7 +516,7 @@ fn counts(gate: &Gate, event: &Event) -> bool {
     }
 }
 
-/// More time: the warning before the end comes again.
+/// Sets a new deadline and enables its warning again.
 fn extend(gate: &mut Gate, until: Timestamp) {
     gate.extended_to = Some(until);
     (gate.is_warned, gate.is_overdue) = (false, false);
@@ -527,7 +527,7 @@ fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
     gate.delivery = Delivery::Pending { since: at };
 }
 
-/// What an event makes the world do; `gate` is the state after it.
+/// Returns the side effects of an event; `gate` is the state after it.
 pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
     let tell = |occasion| {
         vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders, occasion }]

@@ -1,6 +1,7 @@
-//! The receipt: each step of a gate's way, when, by whom and through which door; and what came of it.
+//! The receipt (timeline) of a gate: each step with its time, actor and interface, and the run that continued with
+//! the answer.
 //!
-//! Nothing of it is kept: it is read off the log.
+//! The receipt is not stored; it is computed from the log.
 
 use super::{Alert, Delivery, Event, Gate, Signature, apply, counts};
 use crate::run::{Run, State};
@@ -8,64 +9,64 @@ use crate::task::Task;
 use crate::{Answer, Door, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What is noted where the asker took an ending and went on.
+/// The note of the step in which the asker acknowledged the ending.
 pub const WENT_ON: &str = "went on";
 
-/// What is noted where the task of the asker ended before it was handed the answer.
+/// The note of the step in which the asker's task ended before the delivery.
 pub const NEVER_DELIVERED: &str = "never delivered";
 
-/// The way of a gate.
+/// The timeline of a gate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The work that went on with the answer, where it is known.
+    /// The run that continued with the answer, if it is known.
     pub onward: Option<Onward>,
-    /// What hangs.
+    /// The alerts of the gate.
     pub alerts: Vec<Alert>,
 }
 
-/// One step.
+/// One step of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Which.
+    /// The stage that was reached.
     pub stage: Stage,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// By whom.
+    /// The name of the actor.
     pub by: String,
-    /// Through which door.
+    /// The interface that was used.
     pub door: Option<Door>,
-    /// What else is to be said: a verdict, an error, what was done.
+    /// A note: the verdict, an error, the action done.
     pub note: String,
 }
 
-/// What can happen on the way.
+/// A stage of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// It was asked.
+    /// The question was asked.
     Asked,
     /// A person saw it.
     Seen,
-    /// Somebody handed it to another.
+    /// A person delegated it to another.
     Delegated,
-    /// One of several needed said yes.
+    /// One of several required approvals was given.
     Voted,
-    /// A person answered.
+    /// A person gave the answer.
     Answered,
     /// It ended without an answer.
     Ended,
-    /// The asker was handed the ending.
+    /// The ending was delivered to the asker.
     Delivered,
-    /// It could not be handed over.
+    /// The delivery failed.
     Failed,
-    /// The asker went on with it, or what was held was done.
+    /// The asker continued with it, or the deferred action was done.
     Acted,
 }
 
 impl Stage {
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Stage::Asked => "asked",
@@ -81,46 +82,46 @@ impl Stage {
     }
 }
 
-/// An event of the log, and who caused it.
+/// An event of the log, with its time, actor and interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happened {
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What.
+    /// The event as stored.
     pub event: Event,
-    /// Who.
+    /// The name of the actor.
     pub by: String,
-    /// Through which door.
+    /// The interface that was used.
     pub door: Door,
 }
 
-/// The turn of an agent that went on with an answer, and what came of it.
+/// The agent's run that continued with an answer, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Onward {
-    /// Which run.
+    /// The id of the run.
     pub run: RunId,
-    /// Counts the runs of the task.
+    /// The number of the run within its task.
     pub number: u64,
-    /// When it began.
+    /// The time at which it started.
     pub started_at: Timestamp,
-    /// running, completed, asked, unclear, failed, waiting_for_reset, stopped or lost.
+    /// The state: running, completed, asked, unclear, failed, waiting_for_reset, stopped or lost.
     pub state: String,
-    /// What it said at its end, or what went wrong.
+    /// The final message of the agent, or the error.
     pub note: String,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Option<Timestamp>,
-    /// What it committed, where it was shown to a person.
+    /// The commit it made, if one was shown to a person.
     pub commit: Option<String>,
-    /// Which files it changed, where that was shown to a person.
+    /// The files it changed, if they were shown to a person.
     pub files: Option<String>,
 }
 
 impl Receipt {
-    /// Reads the steps off what happened to a gate.
+    /// Returns the receipt of a gate with these events.
     pub fn of(happened: &[Happened]) -> Self {
         let (mut gate, mut steps) = (None::<Gate>, vec![]);
         for one in happened {
-            // What came too late to count is no step.
+            // An event that came too late to count is no step.
             if gate.as_ref().is_none_or(|gate| counts(gate, &one.event)) {
                 steps.extend(step(one));
             }
@@ -129,8 +130,8 @@ impl Receipt {
         Self { steps, ..Self::default() }
     }
 
-    /// Tells that the asker never got the ending, if its task is over and nothing more hands it on. A worker that
-    /// looks after the task writes that down; until then it is read off the task.
+    /// Adds the step that the asker never got the ending, if its task is over and no worker will deliver it. A worker
+    /// in charge of the task records that; until then it is derived from the task.
     pub fn note_end_of_task(&mut self, gate: &Gate, task: &Task) {
         let Some((at, why)) = never_delivered(gate, task) else { return };
         let by = task.closure.as_ref().map(|closure| closure.by.clone()).unwrap_or_default();
@@ -138,14 +139,14 @@ impl Receipt {
         self.steps.push(Step { stage: Stage::Failed, at, by, door: None, note });
     }
 
-    /// When a stage was last reached.
+    /// Returns the last step of a stage.
     pub fn last(&self, stage: Stage) -> Option<&Step> {
         self.steps.iter().rev().find(|step| step.stage == stage)
     }
 }
 
-/// When and by what a task ended whose agent was not handed the ending of a gate. An agent without a run hears of
-/// it whatever becomes of the task.
+/// Returns when and how the task ended whose agent did not get the ending. An agent without a run gets it regardless
+/// of the task.
 fn never_delivered(gate: &Gate, task: &Task) -> Option<(Timestamp, String)> {
     let is_under_way = matches!(gate.delivery, Delivery::Pending { .. } | Delivery::Failed { .. });
     let closure = task.closure.as_ref().filter(|_| task.status.is_over())?;
@@ -154,7 +155,7 @@ fn never_delivered(gate: &Gate, task: &Task) -> Option<(Timestamp, String)> {
 }
 
 fn step(one: &Happened) -> Option<Step> {
-    // Who asked and who answered is in the event itself; somebody else may have carried it.
+    // The event itself names the asker or the approver; another actor may have sent the command.
     let carried = || one.by.clone();
     let (stage, by, note) = match &one.event {
         Event::Opened(opened) => (Stage::Asked, opened.lineage.asker.clone(), String::new()),
@@ -193,7 +194,7 @@ fn step(one: &Happened) -> Option<Step> {
     Some(Step { stage, at: one.at, by, door: Some(one.door), note })
 }
 
-/// A verdict, and in whose place it may have been given.
+/// Returns the verdict, with the people whose deputy gave it.
 fn said(answer: &Answer, by: &Signature) -> String {
     match by.stands_for.is_empty() {
         true => answer.verdict.to_string(),
@@ -201,8 +202,8 @@ fn said(answer: &Answer, by: &Signature) -> String {
     }
 }
 
-/// The run that went on with the ending of a gate: the one that asked, if it was still at work, else the
-/// first one of its task that began afterwards. `runs` are those of its task.
+/// Returns the run that continued with the ending of a gate: the one that asked, if it was still running, else the
+/// first one of its task that started afterwards. `runs` are those of its task.
 pub fn onward<'r>(gate: &Gate, runs: &'r [Run]) -> Option<&'r Run> {
     let ended = gate.ended_at()?;
     let was_at_work = |run: &&Run| match &run.state {
@@ -215,7 +216,7 @@ pub fn onward<'r>(gate: &Gate, runs: &'r [Run]) -> Option<&'r Run> {
 }
 
 impl Onward {
-    /// What is known of a run; the gates are those it asked afterwards, which show what it did.
+    /// Returns the summary of a run; `asked` are the gates it opened afterwards, which show its commit and files.
     pub fn of(run: &Run, asked: &[Gate]) -> Self {
         let (state, note, ended_at) = match &run.state {
             State::Running => ("running", String::new(), None),

@@ -1,7 +1,7 @@
-//! The same question: which gates a person sees as one card, and in which order cards wait.
+//! Deduplication of questions (gates that a person sees as one card), and the order of the cards in the queue.
 //!
-//! Nothing here is guessed: two gates ask the same when everything a person reads and everything their
-//! answer binds to is equal, character by character.
+//! No heuristics: two gates ask the same if everything a person reads and everything the answer is bound to is equal,
+//! character by character.
 
 use super::unblocks::{Behind, Unblocks, unblocks};
 use super::{Card, Gate, Held, Opened};
@@ -10,19 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// So many cards of one asker keep their place in a line.
+/// The number of cards of one asker that keep their place in the queue.
 const FOLD_MAX: usize = 20;
 
 impl Gate {
-    /// Names what is asked, for a question that others may ask as well. Nothing for what is never the
-    /// same as something else.
+    /// Returns the dedup key of a question that others may ask as well; `None` for a gate that is never shared.
     pub fn same(&self) -> Option<Digest> {
         self.opened.same(&self.card)
     }
 }
 
 impl Opened {
-    /// Names what is asked with this card, apart from who asks and when.
+    /// Returns the dedup key with this card, which leaves out the asker and the time.
     pub(super) fn same(&self, card: &Card) -> Option<Digest> {
         if !may_be_shared(self) {
             return None;
@@ -41,9 +40,9 @@ impl Opened {
         })))
     }
 
-    /// What a flow asks is for that flow alone: two flows that ask alike are about different things, and one answer
-    /// leads one of them on. A yes is leave for one piece of work, and without a task for whoever asked. What is
-    /// known is known for all of them.
+    /// Returns the scope of an answer. Questions of different flows stay separate, because one answer continues one
+    /// flow. An approval applies to one task, or without a task to the asker. Information (text, choice, form)
+    /// applies to everyone.
     fn leave_for(&self, card: &Card) -> Value {
         if let Some(flow) = self.flow {
             return json!({"flow": flow});
@@ -56,8 +55,8 @@ impl Opened {
     }
 }
 
-/// Only questions are shared. A sign-off is about one piece of work, what is held is done once for each
-/// yes, and what is risky is decided each time.
+/// True for questions only. A sign-off concerns one piece of work, a deferred action is done once per approval, and a
+/// risky decision is made each time.
 fn may_be_shared(opened: &Opened) -> bool {
     let is_question = match opened.kind {
         Kind::Input | Kind::Decision | Kind::Escalation => true,
@@ -72,26 +71,26 @@ fn may_be_shared(opened: &Opened) -> bool {
     };
     let holds_a_deed = match &opened.held {
         Some(Held::Move { .. } | Held::Lifecycle { .. }) => true,
-        // A question asked through a client's tool holds the call that asks it, and nothing else.
+        // A question through a client's tool holds the call that asks it, and nothing else.
         Some(Held::Call { .. }) | None => false,
     };
     is_question && !holds_a_deed && opened.risk <= Risk::Medium
 }
 
-/// What a list knows of an open gate.
+/// The fields of an open gate that the queue needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Which gate.
+    /// The id of the gate.
     pub id: GateId,
-    /// What is asked, where others may ask it as well.
+    /// The dedup key, if others may ask the same.
     pub same: Option<String>,
     /// The task that waits for it.
     pub task: Option<TaskId>,
-    /// Who asked.
+    /// The name of the asker.
     pub asker: String,
-    /// When it was asked.
+    /// The time at which it was opened.
     pub opened_at: Timestamp,
-    /// Put off until then.
+    /// The time until which it is snoozed.
     pub snoozed_until: Option<Timestamp>,
     /// The flow that is parked on it.
     #[serde(default)]
@@ -99,7 +98,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// What a list knows of this gate. Which flow is parked on it is not the gate's to say.
+    /// Returns the fields of this gate. The flow parked on it is not known to the gate; the caller sets it.
     pub fn of(gate: &Gate) -> Self {
         Self {
             id: gate.opened.id,
@@ -113,28 +112,28 @@ impl Waiting {
     }
 }
 
-/// The gates of one card, and its place among the others.
+/// The gates of one card, and its place in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InLine {
     /// The gates, oldest first.
     pub gates: Vec<GateId>,
     /// The asker of the oldest gate.
     pub asker: String,
-    /// How much work goes on with an answer.
+    /// The amount of work that an answer unblocks.
     pub unblocks: Unblocks,
-    /// Since when it waits.
+    /// The time at which the oldest gate was opened.
     pub since: Timestamp,
 }
 
 impl InLine {
-    /// What unblocks most comes first, then what waits longest. The id decides between equals.
+    /// Returns the sort key: first the cards that unblock most, then the oldest. The id decides between equals.
     fn rank(&self) -> (std::cmp::Reverse<usize>, Timestamp, Option<GateId>) {
         (std::cmp::Reverse(self.unblocks.count()), self.since, self.gates.first().copied())
     }
 }
 
-/// Open gates as cards, in the order in which they wait. With a moment, cards that are wholly put off
-/// until after it are left out.
+/// Returns the open gates as cards, in queue order. With `awake_at`, cards whose gates are all snoozed beyond it are
+/// left out.
 pub fn in_line(waiting: &[Waiting], behind: &Behind, awake_at: Option<Timestamp>) -> Vec<InLine> {
     let mut cards: BTreeMap<(Option<&str>, Option<GateId>), Vec<&Waiting>> = BTreeMap::new();
     for gate in waiting {
@@ -150,7 +149,7 @@ pub fn in_line(waiting: &[Waiting], behind: &Behind, awake_at: Option<Timestamp>
     line
 }
 
-/// These gates as one card.
+/// Returns these gates as one card.
 pub fn one_card(mut gates: Vec<&Waiting>, behind: &Behind) -> InLine {
     gates.sort_by_key(|gate| (gate.opened_at, gate.id));
     InLine {
@@ -161,8 +160,9 @@ pub fn one_card(mut gates: Vec<&Waiting>, behind: &Behind) -> InLine {
     }
 }
 
-/// A line in which the many cards of one asker stand behind those of the others: the first ones keep their place, the
-/// rest comes last. With `last` it begins behind that card; one that has ended meanwhile is where it would be now.
+/// Returns a queue in which one asker with many cards does not crowd out the others: its first cards keep their
+/// place, the rest comes last. With `last` it begins after that card (pagination); a card that has ended meanwhile
+/// counts with the place it would have now.
 pub fn folded(mut line: Vec<InLine>, last: Option<&InLine>) -> Vec<InLine> {
     let is_last = |card: &InLine| {
         last.is_some_and(|last| last.gates.iter().any(|gate| card.gates.contains(gate)))
@@ -184,8 +184,8 @@ pub fn folded(mut line: Vec<InLine>, last: Option<&InLine>) -> Vec<InLine> {
     }
 }
 
-/// The cards behind this one. Of one that has ended meanwhile the gates are given that ended together: it
-/// stood where they would stand now, if they still waited.
+/// Returns the cards after this one (pagination). For a card that has ended meanwhile, pass the gates that ended
+/// together: its place is the one they would have now.
 pub fn behind(line: Vec<InLine>, last: &InLine) -> Vec<InLine> {
     let is_last = |card: &&InLine| last.gates.iter().any(|gate| card.gates.contains(gate));
     let place = line.iter().find(is_last).unwrap_or(last).rank();

@@ -1,67 +1,68 @@
-//! What time does to a gate: reminders, levels, the warning before the end, and the end itself.
+//! Timers of a gate: reminders, escalation levels, the warning before the deadline, and the deadline itself.
 //!
-//! Moments are fixed when the gate opens. What is due is a function of the gate alone, so whoever
-//! looks fires it, and the second one to look finds nothing left to fire.
+//! Times are fixed when the gate opens. Due timers are a function of the gate alone, so any process may
+//! fire them, and a second one finds nothing left to fire.
 
 use super::{Event, Gate};
 use crate::{Approvers, AtEnd, Risk, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// When what happens, if nobody answers.
+/// The timers of a gate without an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// When people are reminded, in order.
+    /// The times of the reminders, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remind_at: Vec<Timestamp>,
-    /// Who may decide, too, from when on, in order.
+    /// The escalation levels, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
-    /// How long before the end people are warned; 0 warns nobody.
+    /// The time between the warning and the deadline; 0 means no warning.
     #[serde(default)]
     pub warn_micros: i64,
-    /// How long people have, where a time begins anew.
+    /// The length of a new period, if the deadline is renewed.
     #[serde(default)]
     pub period_micros: i64,
-    /// What the end of the time means.
+    /// The timeout action at the deadline.
     #[serde(default)]
     pub at_end: AtEnd,
 }
 
-/// One level up.
+/// An escalation level, with the approvers who may decide as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// From when on. A level without a moment is reached when the time of the one below is over.
+    /// The time at which it is reached. Without one it is reached at the deadline of the level below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// Whose yes is enough then.
+    /// The approvers whose approval suffices from then on.
     pub approvers: Approvers,
 }
 
-/// What is due. The order is the order in which things that are due at one moment happen.
+/// A timer. The order is the order in which timers due at the same time fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Due {
-    /// It was put off until now.
+    /// The end of a snooze.
     Wake,
-    /// People are reminded.
+    /// A reminder to the approvers.
     Remind,
-    /// It goes one level up.
+    /// An escalation by one level.
     Escalate,
-    /// People are told that its time is nearly over.
+    /// The warning that the deadline is near.
     Warn,
-    /// Its time is over.
+    /// The deadline of the gate.
     End,
 }
 
-/// Nobody is asked again sooner than this.
+/// The minimum time until a deferred question is asked again.
 const AGAIN_MICROS_MIN: i64 = 60 * 1_000_000;
 
 impl Gate {
-    /// When its time is over, as it stands now.
+    /// Returns the present deadline.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.extended_to.or(self.opened.deadline)
     }
 
-    /// When it ends by itself. One that is kept, put off or taken up a level does not.
+    /// Returns the time at which it ends by itself. A gate that is kept, deferred or escalated at its deadline does
+    /// not.
     pub fn ends_at(&self) -> Option<Timestamp> {
         match self.at_end() {
             AtEnd::Deny | AtEnd::Fail | AtEnd::Approve => self.deadline(),
@@ -69,8 +70,8 @@ impl Gate {
         }
     }
 
-    /// What the end of its time means now. The last level has nobody above it, and silence is a yes
-    /// for low risk only.
+    /// Returns the timeout action that applies now. The last level cannot escalate, and a timeout approves low risk
+    /// only.
     pub fn at_end(&self) -> AtEnd {
         match &self.opened.schedule.at_end {
             AtEnd::Escalate if !self.has_level_left_at_the_end() => AtEnd::Deny,
@@ -79,35 +80,34 @@ impl Gate {
         }
     }
 
-    /// Whether there is a level that has not been reached when the time is over. Those with a moment of
-    /// their own are reached by then, whether or not somebody has looked at the clock.
+    /// True if a level is still unreached at the deadline. Levels with a time of their own are reached by then,
+    /// whether or not their timer has fired.
     fn has_level_left_at_the_end(&self) -> bool {
         let end = self.deadline();
         let left = self.opened.schedule.levels.iter().skip(self.escalation as usize);
         left.into_iter().any(|level| level.at.is_none_or(|at| end.is_some_and(|end| at > end)))
     }
 
-    /// The sets of people any of which may decide: those who were asked first, and those of each level
-    /// that was reached.
+    /// Returns the approver rules of which any may decide: the first, and those of each level that was reached.
     pub fn approvers(&self) -> impl Iterator<Item = &Approvers> {
         let levels = self.opened.schedule.levels.iter().take(self.escalation as usize);
         std::iter::once(&self.opened.approvers).chain(levels.map(|level| &level.approvers))
     }
 
-    /// Who is asked at a level: 0 is where it began.
+    /// Returns the approvers of a level; 0 is the first.
     pub fn asked(&self, level: u32) -> &Approvers {
         let above = (level as usize).checked_sub(1);
         let found = above.and_then(|above| self.opened.schedule.levels.get(above));
         found.map_or(&self.opened.approvers, |level| &level.approvers)
     }
 
-    /// What time does next, and when.
+    /// Returns the next timer and its time.
     pub fn next_due(&self) -> Option<(Timestamp, Due)> {
         if !self.is_open() {
             return None;
         }
         let schedule = &self.opened.schedule;
-        // Nobody is reminded of what they put off.
+        // A snoozed gate sends no reminders.
         let awake = |at: Timestamp| self.snoozed_until.map_or(at, |until| at.max(until));
         let remind =
             schedule.remind_at.iter().find(|at| self.reminded_at.is_none_or(|last| **at > last));
@@ -126,8 +126,8 @@ impl Gate {
     }
 }
 
-/// Everything that is due, in order. What was missed while nobody looked is made up for: each level
-/// once, reminders all in one.
+/// Returns the events of all timers that are due, in order. Missed timers fire late: each level once, reminders as
+/// one.
 pub(super) fn tick(gate: &Gate, at: Timestamp) -> Vec<Event> {
     let mut now = Some(gate.clone());
     let mut events = vec![];
@@ -151,7 +151,7 @@ fn happens(gate: &Gate, due: Due, at: Timestamp) -> Event {
         Due::Warn => Event::Warned,
         Due::Escalate => Event::Escalated { level, until: None },
         Due::End => {
-            // A time that is over begins anew from now, not from when nobody looked.
+            // A new period starts now, not at the deadline, in case the timer fired late.
             let until = at.plus_micros(schedule.period_micros.max(1));
             match gate.at_end() {
                 AtEnd::Keep => Event::Overdue,

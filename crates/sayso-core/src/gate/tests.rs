@@ -1,4 +1,4 @@
-//! What a person, an agent and a clock can do to a gate, as plays: `fixer open | ann yes | bob no`.
+//! Tests of gates as scripts of people, agents and timers: `fixer open | ann yes | bob no`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod props;
@@ -11,7 +11,7 @@ use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, page, space, task_id, through_json, who};
 use crate::{Actor, Approvers, Code, Content, Kind, Proof, Refusal, Role};
 
-/// Every gate here has until then, unless it says otherwise.
+/// The deadline of every gate here, unless the test sets another.
 const DEADLINE: i64 = 100;
 
 fn card(question: &str) -> Card {
@@ -30,7 +30,7 @@ fn card(question: &str) -> Card {
 fn opened(asker: &Actor) -> Opened {
     let id = GateId::mint(at(0), 1);
     let (task, deadline) = (Some(task_id(1)), Some(at(DEADLINE)));
-    // A tool call: a yes may change its arguments.
+    // A tool call, because its approval may change the arguments.
     let kind = Kind::Tool;
     let opened = Opened::new(id, space(), "g0001", kind, card("Ship it?"), asker.lineage());
     Opened { task, deadline, ..opened }
@@ -41,9 +41,9 @@ fn two_of_three() -> Approvers {
     Approvers::Some { least: 2, of }
 }
 
-/// A gate on the stage: it plays what is said and keeps the log.
+/// A gate that a script drives, with its log.
 struct Play {
-    /// What `open` asks; the lineage is the opener's.
+    /// The parameters for `open`, apart from the lineage, which is the opener's.
     rules: Opened,
     gate: Option<Gate>,
     now: i64,
@@ -59,7 +59,7 @@ impl Play {
         Self { rules, gate: None, now: 10, log: vec![], introductions: vec![] }
     }
 
-    /// `ann yes`, `@100` or several of them with `|` between; gives what came of each.
+    /// Runs `ann yes`, `@100` or several of them separated by `|`; returns the outcome of each.
     fn play(&mut self, script: &str) -> Vec<String> {
         let mut cells = vec![];
         for step in script.split('|').map(str::trim) {
@@ -82,7 +82,7 @@ impl Play {
 
     fn decide(&self, step: &str) -> Result<Vec<Event>, Refusal> {
         let (name, verb) = step.split_once(' ').unwrap();
-        // `bob+ann` is bob, who stands in for ann.
+        // `bob+ann` is bob as the deputy of ann.
         let mut names = name.split('+');
         let actor = who(names.next().unwrap());
         let stands_for = names.map(|name| Absent { name: name.into(), proof: actor.proof });
@@ -142,7 +142,7 @@ impl Play {
     }
 }
 
-/// A gate in a line.
+/// Returns a gate as one line.
 fn in_words(gate: Option<&Gate>) -> String {
     let Some(gate) = gate else { return "absent".into() };
     let mut words = vec![gate.state().to_owned()];
@@ -218,7 +218,7 @@ fn only_a_person_decides() {
     for name in ONE_OF_EACH_ROLE {
         for verb in ["yes", "no", "claim", "snooze", "release", "withdraw"] {
             let mut play = Play::with(|_| {});
-            // Asked by another, so that nobody here takes back a question of their own.
+            // Asked by another agent, so that no actor here withdraws a question of its own.
             play.play("rival open");
             let code = play.decide(&format!("{name} {verb}")).err().map(|r| r.code);
             let expected = (who(name).role != Role::Human).then_some(Code::NotHuman);
@@ -269,7 +269,7 @@ fn an_agent_cannot_ask_in_another_name() {
     assert_eq!(forge(|o| o.lineage.launcher = None), Some(Code::NotAllowed));
     assert_eq!(forge(|o| o.lineage.role = Role::Human), Some(Code::NotAllowed));
     assert_eq!(forge(|o| o.lineage = who("rival").lineage()), Some(Code::NotAllowed));
-    // A worker hears the question in the agent's output and asks for it.
+    // A worker finds the question in the agent's output and opens the gate for it.
     let for_fixer = Command::Open(Box::new(opened(&who("fixer"))));
     assert!(decide(None, &for_fixer, &who("opal"), at(10)).is_ok());
 }
@@ -421,21 +421,21 @@ fn several_yeses_open_it_and_one_no_closes_it() {
             "opened voted answered",
             "answered, pending, vote of ann",
         ),
-        // Yeses to different things do not add up; one may change one's mind.
+        // Approvals of different content do not add up; a person may change their vote.
         (
             "fixer open | ann yes | bob yes but",
             "opened voted voted",
             "open, vote of ann, vote of bob",
         ),
         ("fixer open | ann yes | ann yes but", "opened voted voted", "open, vote of ann"),
-        // Nobody says yes to a card that came after.
+        // A vote does not count for a later card.
         ("fixer open | ann yes | fixer revise", "opened voted revised", "open, revision 2"),
         (
             "fixer open | ann yes | fixer revise | bob yes | ann yes",
             "opened voted revised voted answered",
             "answered, pending, revision 2, vote of bob",
         ),
-        // Ann's reply was lost and she says it again: it is still what she said, and what came of it.
+        // Ann repeats her vote because the reply was lost: it is accepted, as it agrees with the answer that counts.
         (
             "fixer open | ann yes | bob yes | ann yes",
             "opened voted answered =",
@@ -470,7 +470,7 @@ fn asking_again_is_the_same_question_or_a_clash() {
     let outcome =
         decide(play.gate.as_ref(), &Command::Open(Box::new(elsewhere)), &who("fixer"), at(10));
     assert_eq!(outcome.err().map(|r| r.code), Some(Code::Clash));
-    // A handle is given and a deadline counts from now: a retry may come with others.
+    // The desk assigns the handle, and a deadline counts from now: a retry may bring others.
     let retry = Opened { handle: "g1".into(), deadline: None, ..opened(&who("fixer")) };
     let outcome =
         decide(play.gate.as_ref(), &Command::Open(Box::new(retry)), &who("fixer"), at(10));
@@ -521,7 +521,7 @@ fn what_each_event_makes_the_world_do() {
     }
 }
 
-/// Every event there is, once.
+/// Returns one event of each kind that the scripts cause.
 fn every_event() -> Vec<Event> {
     let scripts = [
         "fixer open | fixer revise | ann see | ann claim | ann release | ann snooze | relay remind \
@@ -578,7 +578,7 @@ fn what_stands_in_the_log_behind_the_end_does_not_undo_it() {
             assert!(moves_delivery || Some(after) == ended, "{end}, then {}", event.name());
         }
     }
-    // Nor is anything delivered that has not ended, or undelivered once it was acknowledged.
+    // An open gate is not delivered, and an acknowledged one does not change again.
     for script in ["fixer open", "fixer open | ann yes | fixer acknowledge"] {
         let mut play = Play::with(|_| {});
         play.play(script);

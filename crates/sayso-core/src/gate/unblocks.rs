@@ -1,18 +1,17 @@
-//! What an answer unblocks: the work of whoever asks, and all the work that waits behind it.
+//! Dependents: the work that an answer unblocks, that of the askers and of all tasks that depend on it.
 
 use super::Waiting;
 use crate::TaskId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// So many tasks are counted behind a card. Beyond that it is at the top of every list anyhow.
+/// The maximum number of tasks counted for a card. With more it is at the top of every list anyhow.
 const TASKS_MAX: usize = 99;
 
-/// So many of them are named.
+/// The maximum number of tasks listed by id.
 const FIRST_MAX: usize = 3;
 
-/// Which open tasks cannot be taken before which others are over: those that depend on them, and the epics
-/// they are part of.
+/// The open tasks that are blocked by other tasks: those that depend on them, and the epics they are part of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Behind(BTreeMap<TaskId, BTreeSet<TaskId>>);
 
@@ -22,7 +21,7 @@ impl Behind {
     }
 }
 
-/// From pairs of a task and one that waits for it.
+/// Collects pairs of a task and one that waits for it.
 impl FromIterator<(TaskId, TaskId)> for Behind {
     fn from_iter<I: IntoIterator<Item = (TaskId, TaskId)>>(pairs: I) -> Self {
         let mut behind = Self::default();
@@ -33,29 +32,29 @@ impl FromIterator<(TaskId, TaskId)> for Behind {
     }
 }
 
-/// How much goes on with an answer.
+/// The amount of work that an answer unblocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unblocks {
-    /// Tasks: those of the askers, and all that wait for them.
+    /// The number of tasks: those of the askers, and all that depend on them.
     pub tasks: usize,
-    /// Whether there are more tasks than were counted.
+    /// True if there are more tasks than were counted.
     pub more: bool,
-    /// Flows that are parked on it and lead no task.
+    /// The number of flows that are parked on it and have no task.
     pub flows: usize,
-    /// Askers without a task.
+    /// The number of askers without a task.
     pub askers: usize,
-    /// The first of the tasks, those of the askers before those behind them, the nearest first.
+    /// The first of the tasks: those of the askers, then their dependents, the nearest first.
     pub first: Vec<TaskId>,
 }
 
 impl Unblocks {
-    /// All of it together.
+    /// Returns the sum of tasks, flows and askers.
     pub fn count(&self) -> usize {
         self.tasks + self.flows + self.askers
     }
 }
 
-/// What an answer to these gates unblocks.
+/// Returns the work that an answer to these gates unblocks.
 pub(super) fn unblocks(gates: &[&Waiting], behind: &Behind) -> Unblocks {
     let (mut flows, mut askers) = (BTreeSet::new(), BTreeSet::new());
     let (mut seen, mut next) = (BTreeSet::new(), VecDeque::new());

@@ -1,20 +1,20 @@
-//! Whose voice a person has: their own, and that of those they stand in for. However many voices somebody
-//! has, they are one person and speak with one of them: nobody is two people because another went away.
+//! Delegation and deputies: the people whose vote one person may give, by delegation or as a deputy. A person with
+//! several votes still counts as one person and uses one of them, so an absence never turns one approver into two.
 
 use super::{Gate, Signature};
 use crate::{Actor, Approvers, Proof, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// So many ways to choose voices are looked at. Beyond that a yes is not found, which is no yes.
+/// The maximum number of assignments of votes that are tried. Beyond it the approval counts as insufficient.
 const CHOICES_MAX: usize = 10_000;
 
-/// Somebody for whom another stands in.
+/// An absent person with a deputy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Absent {
-    /// Who.
+    /// The name of the person.
     pub name: String,
-    /// How they showed to be themselves when they said so: nobody hands on more than they have.
+    /// The proof given when the absence was set: a deputy never gets more than that.
     pub proof: Proof,
 }
 
@@ -23,9 +23,9 @@ pub struct Absent {
 pub struct Introduction {
     /// Who was let in.
     pub name: String,
-    /// By whom.
+    /// The name of the person who delegates.
     pub by: String,
-    /// When.
+    /// The time of the delegation.
     pub at: Timestamp,
 }
 
@@ -64,34 +64,34 @@ pub(super) fn people<'a>(
     all.into_iter().map(voices).collect()
 }
 
-/// A gate that was handed to somebody else.
+/// A delegation of one gate to another person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegation {
-    /// By whom.
+    /// The name of the person who delegates.
     pub from: String,
-    /// To whom.
+    /// The name of the person who may answer instead.
     pub to: String,
-    /// Why.
+    /// The reason of the delegation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// When.
+    /// The time of the delegation.
     pub at: Timestamp,
 }
 
-/// Whom a gate waits for, as one person sees it.
+/// The audience of a gate, as seen by one person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
-    /// For them: by name, since anybody may answer, or since it was handed to them or they took it.
+    /// For this person: by name, since anyone may answer, or since they got it by delegation or claimed it.
     Yours,
-    /// For several, and they are one of them.
+    /// For several people, of whom this person is one.
     Groups,
-    /// For others; they may look.
+    /// For other people; this person may only look.
     Others,
 }
 
 impl Gate {
-    /// Whom it waits for, as this person sees it.
+    /// Returns the audience as seen by this person.
     pub fn whose(&self, actor: &Actor) -> Whose {
         let voices = self.voices(&actor.name, &actor.stands_for);
         let is_handed = self.delegations.iter().any(|handed| handed.to == actor.name);
@@ -108,8 +108,8 @@ impl Gate {
         }
     }
 
-    /// Whose voice a person has here: their own, and those of people who handed this gate to them or who
-    /// are away and left it to them. Whoever may not answer has no voice to leave to others.
+    /// Returns the people whose vote this person may give here: themselves, people who delegated this gate to them,
+    /// and absent people whose deputy they are. People who are excluded have no vote to pass on.
     pub fn voices<'a>(&'a self, name: &'a str, stands_for: &'a [Absent]) -> BTreeSet<&'a str> {
         let least = self.opened.least_proof;
         let absent = stands_for.iter().filter(|a| a.proof >= least).map(|a| a.name.as_str());
@@ -130,18 +130,18 @@ impl Gate {
         !self.approvers().any(|approvers| suffices(approvers, &voices))
     }
 
-    /// Whether this person is left out since the asker is theirs.
+    /// True if this person is excluded because they launched the asker.
     pub fn excludes(&self, name: &str) -> bool {
         self.opened.launcher_excluded && self.opened.lineage.launcher.as_deref() == Some(name)
     }
 
-    /// Whether somebody with these voices is among those who may decide.
+    /// True if one of these people is among the approvers.
     pub(super) fn admits(&self, voices: &BTreeSet<&str>) -> bool {
         self.approvers().any(|approvers| voices.iter().any(|voice| approvers.admits(voice)))
     }
 }
 
-/// Whether it is enough when each of these people says yes with one of the voices they have.
+/// True if it suffices that each of these people approves with one of the votes they have.
 pub(super) fn suffices(approvers: &Approvers, people: &[BTreeSet<&str>]) -> bool {
     let mut choices = 0;
     choose(approvers, people, &mut vec![], &mut choices)
@@ -155,7 +155,7 @@ fn choose<'a>(
 ) -> bool {
     let Some((first, others)) = people.split_first() else {
         *choices += 1;
-        // Two who speak with one voice are one.
+        // Two people who use the same vote count as one.
         return approvers.satisfied_by(&chosen.iter().copied().collect());
     };
     for voice in first {
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Many people with many voices are looked at in bounded time, and what was not found is no yes.
+    /// Many people with many votes are tried in bounded time, and an unfinished search counts as insufficient.
     #[test]
     fn there_is_an_end_to_choosing() {
         let names: Vec<String> = (0..12).map(|n| format!("p{n}")).collect();

@@ -1,4 +1,4 @@
-//! The run: one execution of an agent on a task, held by a lease and numbered by a fence.
+//! The run: one execution of an agent on a task, with a lease and a fencing number against stale workers.
 
 #[cfg(test)]
 mod tests;
@@ -6,83 +6,83 @@ mod tests;
 use crate::{Actor, Code, Deed, Refusal, Role, RunId, SpaceId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A run as its events made it.
+/// A run, folded from its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// What was started.
+    /// The parameters with which it was started.
     pub started: Started,
-    /// When it began.
+    /// The time of the start.
     pub started_at: Timestamp,
-    /// The agent's own name for its conversation, once known.
+    /// The agent's id of its conversation (session), once known.
     pub session: Option<String>,
-    /// Whoever holds the run has to renew it before this.
+    /// The time at which the lease expires unless the worker renews it.
     pub lease_until: Timestamp,
-    /// Where it stands.
+    /// The state: running, or ended with a result.
     pub state: State,
 }
 
-/// What was started.
+/// The parameters with which a run is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Made by the worker.
+    /// The id, chosen by the worker.
     pub id: RunId,
     /// The space it belongs to.
     pub space: SpaceId,
     /// The task it works on.
     pub task: TaskId,
-    /// Which agent.
+    /// The name of the agent.
     pub agent: String,
-    /// Who launched it.
+    /// The name of the actor who launched it.
     pub launcher: String,
-    /// The task's count of runs when this one began.
+    /// The fencing number: the task's count of runs at the start.
     pub fence: u64,
-    /// The first lease.
+    /// The time at which the first lease expires.
     pub lease_until: Timestamp,
-    /// Where it works and who looks after it there.
+    /// The worker process and the place where it works.
     #[serde(default)]
     pub holder: Holder,
-    /// The conversation it goes on with.
+    /// The conversation it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
 
-/// Where a run works, and the process that looks after it.
+/// The holder of a lease: the process and the place where it works.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The machine.
+    /// The name of the machine.
     pub host: String,
-    /// The repository on it.
+    /// The path of the repository.
     pub repository: String,
-    /// The worker's process, and what tells it from a later one with the same number.
+    /// The worker's process id, with a mark that tells it from a later process with the same number.
     pub process: String,
 }
 
 impl Holder {
-    /// Whether what this one left behind is at hand there: worktree and conversation.
+    /// True if the worktree and the conversation of one are available to the other: same machine, same repository.
     pub fn is_at_the_place_of(&self, other: &Holder) -> bool {
         (&self.host, &self.repository) == (&other.host, &other.repository)
     }
 }
 
-/// What a run used up.
+/// The usage of a run: tokens, money and time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Tokens the model read.
+    /// The number of tokens the model read.
     pub input_tokens: u64,
-    /// Tokens the model wrote.
+    /// The number of tokens the model wrote.
     pub output_tokens: u64,
-    /// Money, in millionths of a dollar, as the agent reported it.
+    /// The cost in millionths of a dollar, as the agent reported it.
     pub cost_micros: u64,
-    /// How long the agent worked, in milliseconds, without the time it waited for a person.
+    /// The working time in milliseconds, without the time it waited for a person.
     #[serde(default)]
     pub work_millis: u64,
-    /// How long it waited for a person, in milliseconds.
+    /// The time it waited for a person, in milliseconds.
     #[serde(default)]
     pub waited_millis: u64,
 }
 
 impl Spent {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn plus(self, other: Spent) -> Spent {
         Spent {
@@ -95,49 +95,49 @@ impl Spent {
     }
 }
 
-/// Where a run stands. It is one turn of an agent: one that asks a person ends with the question, and
-/// the answer begins the next.
+/// The state of a run. A run is one turn of an agent: if it asks a person it ends with the question, and the answer
+/// starts the next run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// At work.
+    /// The agent is working.
     Running,
-    /// Over.
+    /// The run has ended.
     Ended {
-        /// How.
+        /// The kind of ending.
         how: How,
-        /// What it said, or what went wrong.
+        /// The final message of the agent, or the error.
         note: String,
-        /// What it used up.
+        /// The usage of the run.
         #[serde(default)]
         spent: Spent,
-        /// When.
+        /// The time of the ending.
         at: Timestamp,
     },
 }
 
-/// How a run ended.
+/// The kind of ending of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// It finished its work.
+    /// The agent finished its work.
     Completed,
-    /// It asked a person.
+    /// The agent asked a person.
     Asked,
-    /// It said nothing that counts.
+    /// The agent's final message has no signal.
     Unclear,
-    /// It failed.
+    /// The agent failed with an error.
     Failed,
-    /// The agent may do no more for now: its rate limit is used up.
+    /// The rate limit of the agent is used up.
     Limited,
-    /// Somebody stopped it.
+    /// An actor stopped the run.
     Stopped,
-    /// Its worker died or was not heard of in time.
+    /// The worker died or did not renew the lease in time.
     Lost,
 }
 
 impl How {
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             How::Completed => "completed",
@@ -151,71 +151,71 @@ impl How {
     }
 }
 
-/// What can be asked of a run.
+/// A command to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Begin.
+    /// Start the run.
     Start(Box<Started>),
-    /// Keep the lease.
+    /// Renew the lease.
     Renew {
-        /// The number the worker believes it holds.
+        /// The fencing number that the worker holds.
         fence: u64,
-        /// Until when.
+        /// The time at which the lease expires.
         until: Timestamp,
     },
-    /// Note the agent's name for its conversation.
+    /// Record the agent's id of its conversation.
     Name {
-        /// The session.
+        /// The id of the conversation.
         session: String,
     },
-    /// End.
+    /// End the run.
     End {
-        /// The number the worker believes it holds.
+        /// The fencing number that the worker holds.
         fence: u64,
-        /// How.
+        /// The kind of ending.
         how: How,
-        /// What it said, or what went wrong.
+        /// The final message of the agent, or the error.
         note: String,
-        /// What it used up.
+        /// The usage of the run.
         spent: Spent,
     },
-    /// Give up a run whose lease ran out.
+    /// Mark a run as lost after its lease expired.
     Lose,
 }
 
-/// What can happen to a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It began.
+    /// The run was started.
     Started(Box<Started>),
-    /// The lease was kept.
+    /// The lease was renewed.
     Renewed {
-        /// Until when.
+        /// The time at which the lease expires.
         until: Timestamp,
     },
-    /// The agent named its conversation.
+    /// The agent reported the id of its conversation.
     Named {
-        /// The session.
+        /// The id of the conversation.
         session: String,
     },
-    /// It is over.
+    /// The run has ended.
     Ended {
-        /// How.
+        /// The kind of ending.
         how: How,
-        /// What it said, or what went wrong.
+        /// The final message of the agent, or the error.
         note: String,
-        /// What it used up.
+        /// The usage of the run.
         #[serde(default)]
         spent: Spent,
     },
-    /// Written by a later version; it says nothing to this one.
+    /// An event of a later version, which this one ignores.
     #[serde(other)]
     Unknown,
 }
 
 impl Event {
-    /// Its name, as it stands in the audit.
+    /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
             Event::Started(_) => "run.started",
@@ -227,14 +227,14 @@ impl Event {
     }
 }
 
-/// What a run's event makes the world do.
+/// A side effect of a run's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The run's credential stops working.
+    /// Revoke the run's credential.
     RevokeToken,
 }
 
-/// Judges a command. The same command again yields no events and no refusal.
+/// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     run: Option<&Run>,
     command: &Command,
@@ -258,7 +258,7 @@ pub fn decide(
         }
         Command::Renew { fence, until } => {
             check_live(run, *fence, at)?;
-            // A renewal that was overtaken on its way does not shorten the lease.
+            // A renewal that arrives late does not shorten the lease.
             let is_later = *until > run.lease_until;
             Ok(if is_later { vec![Event::Renewed { until: *until }] } else { vec![] })
         }
@@ -301,7 +301,7 @@ fn lose(run: &Run, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     }
 }
 
-/// An agent keeps its own run alive and touches no other; an auditor only reads.
+/// Checks that the actor may change this run. An agent may change its own run only; an auditor none.
 fn check_is_theirs(run: RunId, actor: &Actor) -> Result<(), Refusal> {
     actor.check(Deed::Track, "run agents")?;
     if actor.role == Role::Agent && actor.run != Some(run) {
@@ -339,7 +339,7 @@ fn over(run: &Run) -> Refusal {
     Refusal::new(Code::WrongState, format!("run {} is over", run.started.id))
 }
 
-/// Folds an event into a run. Total: an event that says nothing to this version changes nothing.
+/// Folds an event into a run. Total: an event unknown to this version changes nothing.
 pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
     let Some(mut run) = run else {
         return match event {
@@ -353,7 +353,7 @@ pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
             _ => None,
         };
     };
-    // A run ends once; only its session's name may still be learnt.
+    // A run ends once; only the id of its conversation may still become known.
     if matches!(run.state, State::Ended { .. }) && !matches!(event, Event::Named { .. }) {
         return Some(run);
     }
@@ -368,7 +368,7 @@ pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
     Some(run)
 }
 
-/// What an event makes the world do.
+/// Returns the side effects of an event.
 pub fn effects(event: &Event) -> Vec<Effect> {
     match event {
         Event::Ended { .. } => vec![Effect::RevokeToken],

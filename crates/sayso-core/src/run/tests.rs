@@ -1,4 +1,4 @@
-//! What workers, agents and clocks can do to a run, as plays: `opal start | @100 | relay lose`.
+//! Tests of runs as scripts of workers, agents and timers: `opal start | @100 | relay lose`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use super::*;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The number of the run in these tests.
+/// The fencing number of the run in these tests.
 const FENCE: u64 = 7;
 
-/// The first lease ends here.
+/// The time at which the first lease expires.
 const LEASE: i64 = 60;
 
 fn started() -> Started {
@@ -27,7 +27,7 @@ fn started() -> Started {
     }
 }
 
-/// A run on the stage: it plays what is said and keeps the log.
+/// A run that a script drives, with its log.
 #[derive(Default)]
 struct Play {
     run: Option<Run>,
@@ -94,7 +94,7 @@ fn end(fence: u64, how: How, note: &str) -> Command {
 const VERBS: &str = "start, start other, name, renew, renew briefly, end, end asked, end failed, lose, \
                      renew stale, end stale";
 
-/// A run in a line.
+/// Returns a run as one line.
 fn in_words(run: Option<&Run>) -> String {
     let Some(run) = run else { return "absent".into() };
     let until = run.lease_until.as_micros() / 1_000_000;
@@ -168,7 +168,7 @@ fn every_event_survives_its_json_and_a_later_ones_changes_nothing() {
         let play = Play::of(script);
         assert_eq!(apply(play.run.clone(), &later, at(99)), play.run, "{script}");
     }
-    // A run ends once, whatever stands in the log behind it.
+    // A run ends once: no later event in the log changes that.
     let ended = Play::of("opal start | opal name | opal end").run;
     for (event, _) in &play.log {
         assert_eq!(apply(ended.clone(), event, at(99)), ended, "{}", event.name());

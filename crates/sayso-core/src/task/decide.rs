@@ -1,4 +1,5 @@
-//! What may happen to a task, and which of it amounts to a verdict.
+//! Decides the commands of a task: returns the events to append, or a refusal. Commands that amount to a verdict are
+//! for people only.
 
 use super::{Created, Event, Note, Status, Task};
 use crate::gate::Gate;
@@ -8,102 +9,102 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The longest title.
+/// The maximum length of a title.
 pub const TITLE_BYTES_MAX: usize = 1_000;
 
-/// The longest description or note.
+/// The maximum length of a description or note.
 pub const TEXT_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest label, type or size: they are words, and stand in indexes.
+/// The maximum length of a label, type or size, which are indexed.
 pub const WORD_BYTES_MAX: usize = 200;
 
-/// The most labels of a task.
+/// The maximum number of labels of a task.
 pub const LABELS_MAX: usize = 100;
 
-/// What can be asked of a task.
+/// A command to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Make it.
+    /// Create the task.
     Create(Box<Created>),
-    /// Change some of it.
+    /// Change some of its fields.
     Edit(Box<Edit>),
-    /// Let it wait for another task. Whoever calls has made sure that this closes no circle.
+    /// Add a dependency on another task. The caller has checked that it closes no cycle.
     AddDependency {
-        /// Which.
+        /// The other task.
         on: TaskId,
     },
-    /// Let it wait no more for that task.
+    /// Remove the dependency on another task.
     RemoveDependency {
-        /// Which.
+        /// The other task.
         on: TaskId,
     },
-    /// Take it.
+    /// Start work on the task.
     Start {
-        /// In which run.
+        /// The run that works on it, if there is one.
         run: Option<RunId>,
     },
-    /// Write a note.
+    /// Write a note on the task.
     Note {
-        /// The text.
+        /// The text of the note.
         text: String,
-        /// Written down as an agent's even though a person writes it; never the other way round.
+        /// True to record it as an agent's although a person writes it; the reverse is impossible.
         as_agent: bool,
     },
-    /// Wait for a gate; comes with the gate's own `Opened`, in the same breath, and not without it:
-    /// the gate knows whether it was opened before, the task does not.
+    /// Wait for a gate. Sent only together with the gate's own `Opened`, in the same transaction: the gate knows if
+    /// it was opened before, the task does not.
     Ask {
-        /// Which.
+        /// The id of the gate.
         gate: GateId,
-        /// What people call it.
+        /// The handle of the gate.
         handle: String,
-        /// What sort.
+        /// The kind of the gate.
         kind: Kind,
     },
-    /// A gate ended; comes with the gate's own event, in the same breath.
+    /// Record that a gate ended. Sent together with the gate's own event, in the same transaction.
     Settle {
-        /// Which.
+        /// The id of the gate.
         gate: GateId,
-        /// What people call it.
+        /// The handle of the gate.
         handle: String,
-        /// What sort.
+        /// The kind of the gate.
         kind: Kind,
-        /// How.
+        /// The ending as one word.
         ending: &'static str,
-        /// The verdict, when a person answered.
+        /// The verdict, if a person or the timeout action gave one.
         verdict: Option<Verdict>,
     },
-    /// Close it.
+    /// Close the task.
     Close {
-        /// Why.
+        /// The reason, as text.
         reason: String,
-        /// How many of its children are not over.
+        /// The number of its children that are not closed.
         open_children: usize,
     },
-    /// Do it after all, or again.
+    /// Reopen the task.
     Reopen {
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// Put it off.
+    /// Defer the task.
     Defer {
-        /// Until then, or until somebody says so.
+        /// The time at which it becomes workable; `None` for an indefinite time.
         until: Option<Timestamp>,
     },
-    /// Say that it did not work.
+    /// Mark the task as failed.
     Fail {
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// Say that it is stuck on something that is no task.
+    /// Mark the task as blocked by something outside of sayso.
     Block {
-        /// On what.
+        /// The obstacle, as text.
         reason: String,
     },
-    /// Take it away.
+    /// Delete the task.
     Delete {
-        /// Why.
+        /// The reason, as text.
         reason: String,
-        /// How many of its children are not over.
+        /// The number of its children that are not closed.
         open_children: usize,
     },
 }
@@ -129,40 +130,40 @@ impl Command {
     }
 }
 
-/// Changes to a task; what is `None` stays as it is.
+/// Changes to a task; fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Edit {
-    /// The title.
+    /// The new title of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The description.
+    /// The new description of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// What sort of work.
+    /// The new type of work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sort: Option<String>,
-    /// The priority.
+    /// The new priority, from 0 to 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// The size, or none.
+    /// The new size; inner `None` removes it.
     #[serde(skip_serializing_if = "Option::is_none", with = "present")]
     pub size: Option<Option<String>>,
-    /// The epic, or none.
+    /// The new epic; inner `None` removes it.
     #[serde(skip_serializing_if = "Option::is_none", with = "present")]
     pub parent: Option<Option<TaskId>>,
-    /// The gate at completion, or none.
+    /// The new sign-off required at completion; inner `None` removes it.
     #[serde(skip_serializing_if = "Option::is_none", with = "present")]
     pub requires: Option<Option<Kind>>,
-    /// Labels to add.
+    /// The labels to add, before any are removed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub add_labels: BTreeSet<String>,
-    /// Labels to remove.
+    /// The labels to remove from the task.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub remove_labels: BTreeSet<String>,
 }
 
-/// Keeps "set to nothing" apart from "not mentioned" in JSON.
+/// Keeps "set to null" apart from "absent" in JSON.
 mod present {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -180,16 +181,16 @@ mod present {
     }
 }
 
-/// What an agent's "complete" leads to.
+/// The effect of an agent's "complete".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
-    /// The task closes.
+    /// The task closes at once.
     Closes,
-    /// This gate opens first. It survives rejections: the next "complete" opens it again.
+    /// A gate of this kind opens first. The requirement survives rejections: the next "complete" opens another gate.
     Opens(Kind),
 }
 
-/// What happens when this actor says the task is complete.
+/// Returns the effect of this actor's "complete".
 pub fn completion(task: &Task, actor: &Actor) -> Completion {
     match task.requires {
         Some(kind) if !actor.may(Deed::Answer) => Completion::Opens(kind),
@@ -197,8 +198,8 @@ pub fn completion(task: &Task, actor: &Actor) -> Completion {
     }
 }
 
-/// True if this gate is the one that the actor's "complete" has opened, and it still waits. The same "complete" again
-/// asks for nothing more, so it gets the same result and no refusal.
+/// True if this gate was opened by the actor's "complete" and is still open. A repeated "complete" requests nothing
+/// more, so it gets the same result and no refusal.
 pub fn is_completion_gate(task: &Task, gate: &Gate, actor: &Actor) -> bool {
     let kind = match completion(task, actor) {
         Completion::Opens(kind) => kind,
@@ -209,7 +210,7 @@ pub fn is_completion_gate(task: &Task, gate: &Gate, actor: &Actor) -> bool {
     is_waited_for && opened.kind == kind && opened.lineage.asker == actor.name
 }
 
-/// Judges a command. The same command again yields no events and no refusal.
+/// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     task: Option<&Task>,
     command: &Command,
@@ -226,7 +227,7 @@ pub fn decide(
     if let Command::Create(created) = command {
         return create_again(task, created);
     }
-    // The gate has judged its own ending. A task that is gone must not stand in its way.
+    // The gate has checked its own ending. A deleted task must not prevent it.
     if let Command::Settle { gate, handle, ending, verdict, .. } = command {
         return settle(task, *gate, handle, ending, *verdict, actor);
     }
@@ -285,7 +286,7 @@ fn create_again(task: &Task, created: &Created) -> Result<Vec<Event>, Refusal> {
         .hint("make a new id for a new task"))
 }
 
-/// Taking away or changing what a task requires is a verdict in disguise.
+/// Changes fields. Removing or changing the required sign-off amounts to a verdict.
 fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     edit.title.as_deref().map_or(Ok(()), check_title)?;
     edit.body.as_deref().map_or(Ok(()), |body| check_text(body, "description"))?;
@@ -329,7 +330,7 @@ fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, R
     if task.is_waiting() {
         return Err(waiting(task, "it can be started when a person has answered"));
     }
-    // Two workers that saw it open must not both have it; a person may take it over.
+    // Two workers that saw it open must not both get it; a person may take it over.
     if task.status == Status::InProgress && !actor.may(Deed::Answer) {
         return Err(Refusal::new(
             Code::WrongState,
@@ -341,7 +342,7 @@ fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, R
     Ok(vec![Event::Started { by: actor.name.clone(), run, fence }])
 }
 
-/// A person's note must be a person's: an unattended program writes under its own role.
+/// Writes a note under the role of the actor: a program's note is never recorded as a person's.
 fn note(text: &str, as_agent: bool, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::new(Code::BadValue, "the note is empty"));
@@ -365,7 +366,7 @@ fn ask(
     Ok(vec![Event::Asked { gate, handle: handle.into(), kind, by: actor.name.clone() }])
 }
 
-/// What sort of gate it was is taken from the task, and a verdict only from a person.
+/// Records that a gate ended. The kind of the gate is taken from the task, and a verdict only from a person.
 fn settle(
     task: &Task,
     gate: GateId,
@@ -377,7 +378,7 @@ fn settle(
     let Some(kind) = task.waits_for.get(&gate).copied() else {
         return Ok(vec![]);
     };
-    // What silence means was said by the policy, not by whoever looked at the clock.
+    // The policy set the timeout action, not the actor that fired the timer.
     if verdict.is_some() && ending != "expired" {
         actor.check(Deed::Answer, &format!("answer gate {handle}"))?;
     }
@@ -385,8 +386,7 @@ fn settle(
     let is_evaded = actor.role == Role::Agent || ending == "expired";
     let (handle, ending) = (handle.to_owned(), ending.to_owned());
     let mut events = vec![Event::Settled { gate, handle, kind, ending, verdict, by: by.clone() }];
-    // A sign-off that was demanded and not given is demanded still: taken back by an agent, or left to run out, it sets
-    // no task free.
+    // A required sign-off stays required if it was not given: withdrawn by an agent, or expired, it releases no task.
     let is_sign_off = matches!(kind, Kind::Approval | Kind::Review | Kind::Content);
     let goes_back = matches!(task.leaning, None | Some(Outcome::Back));
     let is_ungiven = verdict.is_none() && goes_back;
@@ -411,7 +411,7 @@ fn settle(
     Ok(events)
 }
 
-/// Taking up again what a person said no to is a verdict too.
+/// Reopens a task. For a task that a person rejected, this amounts to a verdict.
 fn reopen(task: &Task, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
     if task.status == Status::Open {
         return Ok(vec![]);
@@ -474,7 +474,7 @@ fn defer(
     Ok(if same { vec![] } else { vec![Event::Deferred { until }] })
 }
 
-/// Moving a task out from under its open gates is a verdict, whatever it is called.
+/// Checks a move of the task. With open gates any move amounts to a verdict.
 fn check_not_waiting(task: &Task, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     if task.is_waiting() {
         actor.check(
@@ -522,8 +522,8 @@ fn check_children(task: &Task, open_children: usize) -> Result<(), Refusal> {
     .hint("close them first, or all together with --force"))
 }
 
-/// An agent whose credential is bound to a task may change that one only, and a note is a change: whoever
-/// takes the task next reads it.
+/// Checks that an agent whose credential is bound to a task changes that task only. A note is a change, because the
+/// next worker of the task reads it.
 fn check_is_theirs(task: &Task, actor: &Actor) -> Result<(), Refusal> {
     let about_another = actor.task.is_some_and(|bound| bound != task.id);
     if actor.role == Role::Agent && about_another {

@@ -1,125 +1,125 @@
-//! What can happen to a task, as it is written to the log.
+//! The events of a task, as they are stored in the log.
 
 use super::Edit;
 use crate::{Digest, GateId, Kind, Outcome, Role, RunId, SpaceId, TaskId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What can happen to a task. Events are never changed, only added to.
+/// An event of a task. Events are only appended, never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It was made.
+    /// The task was created.
     Created(Box<Created>),
-    /// Some of it was changed.
+    /// Some of its fields were changed.
     Edited(Box<Edit>),
-    /// It has to wait for another task.
+    /// A dependency on another task was added.
     DependencyAdded {
-        /// Which.
+        /// The other task.
         on: TaskId,
     },
-    /// It need not wait for that task any more.
+    /// The dependency on another task was removed.
     DependencyRemoved {
-        /// Which.
+        /// The other task.
         on: TaskId,
     },
-    /// Somebody took it.
+    /// Work on it was started.
     Started {
-        /// Who.
+        /// The name of the actor.
         by: String,
-        /// In which run.
+        /// The run that works on it, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run: Option<RunId>,
-        /// The number of that run.
+        /// The fencing number of the run.
         fence: u64,
     },
-    /// Somebody wrote a note.
+    /// A note was written.
     Noted(Note),
-    /// A gate opened on it.
+    /// A gate was opened for the task.
     Asked {
-        /// Which.
+        /// The id of the gate.
         gate: GateId,
-        /// What people call it.
+        /// The handle of the gate.
         handle: String,
-        /// What sort.
+        /// The kind of the gate.
         kind: Kind,
-        /// Who asked.
+        /// The name of the asker.
         by: String,
     },
-    /// A gate on it ended.
+    /// A gate of the task ended.
     Settled {
-        /// Which.
+        /// The id of the gate.
         gate: GateId,
-        /// What people call it.
+        /// The handle of the gate.
         handle: String,
-        /// What sort.
+        /// The kind of the gate.
         kind: Kind,
-        /// How: `answered`, `expired`, `withdrawn` or `superseded`.
+        /// The ending: `answered`, `expired`, `withdrawn` or `superseded`.
         ending: String,
-        /// The verdict, when a person answered.
+        /// The verdict, if a person or the timeout action gave one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict: Option<Verdict>,
-        /// By whom.
+        /// The name of the actor.
         by: String,
     },
-    /// No gate is open on it any more.
+    /// The last open gate of the task ended.
     Released {
-        /// What the answers amount to.
+        /// The combined effect of the answers.
         outcome: Outcome,
-        /// Who gave the last one.
+        /// The actor who gave the last answer.
         by: String,
-        /// Why it closes, when it does.
+        /// The reason for closing, if it closes.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
-    /// It was closed.
+    /// The task was closed.
     Closed {
-        /// By whom.
+        /// The name of the actor.
         by: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// It is to be done after all, or again.
+    /// The task was reopened.
     Reopened {
-        /// By whom.
+        /// The name of the actor.
         by: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// It was put off.
+    /// The task was deferred.
     Deferred {
-        /// Until then, or until somebody says so.
+        /// The time at which it becomes workable; `None` for an indefinite time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// It was tried and did not work.
+    /// The task was marked as failed.
     Failed {
-        /// By whom.
+        /// The name of the actor.
         by: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// It is stuck on something that is no task.
+    /// The task was marked as blocked by something outside of sayso.
     Blocked {
-        /// Who says so.
+        /// The name of the actor.
         by: String,
-        /// On what.
+        /// The obstacle, as text.
         reason: String,
     },
-    /// It was taken away.
+    /// The task was deleted.
     Deleted {
-        /// By whom.
+        /// The name of the actor.
         by: String,
-        /// Why.
+        /// The reason, as text.
         reason: String,
     },
-    /// Written by a later version; it says nothing to this one.
+    /// An event of a later version, which this one ignores.
     #[serde(other)]
     Unknown,
 }
 
 impl Event {
-    /// Its name, as it stands in the audit.
+    /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
             Event::Created(_) => "task.created",
@@ -142,45 +142,45 @@ impl Event {
     }
 }
 
-/// A new task.
+/// The parameters with which a task is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Created {
-    /// Made by the caller.
+    /// The id, chosen by the caller.
     pub id: TaskId,
     /// The space it belongs to.
     pub space: SpaceId,
-    /// What people call it.
+    /// The handle that people use.
     pub handle: String,
-    /// What is to be done, in a line.
+    /// The title, in one line.
     pub title: String,
-    /// What is to be done, at length.
+    /// The description of the work.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// What sort of work.
+    /// The type of work.
     pub sort: String,
-    /// From 0, at once, to 4, some day.
+    /// The priority, from 0 (at once) to 4 (some day).
     pub priority: u8,
-    /// How big it is.
+    /// The size, in the user's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// Words to find it by.
+    /// The labels to find it by.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<String>,
     /// The epic it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
-    /// What must be closed before it.
+    /// The tasks that must be closed first.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub blocked_by: BTreeSet<TaskId>,
-    /// The gate that opens when an agent says it is complete.
+    /// The kind of sign-off that is required when an agent says it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires: Option<Kind>,
-    /// Who made it.
+    /// The name of the creator.
     pub created_by: String,
 }
 
 impl Created {
-    /// Names what was asked for. The handle is not part of it: it is given, not asked for.
+    /// Returns the digest of the request. The handle is not part of it, because the desk assigns it.
     pub fn origin(&self) -> Digest {
         Digest::of(&Self { handle: String::new(), ..self.clone() })
     }
@@ -189,10 +189,10 @@ impl Created {
 /// A note on a task. Its author comes from the credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Who wrote it.
+    /// The name of the author.
     pub author: String,
-    /// The part they played.
+    /// The role of the author.
     pub role: Role,
-    /// What they wrote.
+    /// The text of the note.
     pub text: String,
 }

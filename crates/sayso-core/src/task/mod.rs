@@ -1,5 +1,5 @@
-//! The task: a unit of work. It waits while a gate of its own is open, and is released by the last
-//! answer. That it waits is read off its open gates and stored nowhere else.
+//! The task: a unit of work. It waits while one of its gates is open, and the last answer releases it. The waiting
+//! state is derived from the open gates and not stored separately.
 
 mod decide;
 mod event;
@@ -20,94 +20,94 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-/// A task as its events made it.
+/// A task, folded from its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Made by the caller.
+    /// The id, chosen by the caller.
     pub id: TaskId,
     /// The space it belongs to.
     pub space: SpaceId,
-    /// What people call it.
+    /// The handle that people use.
     pub handle: String,
-    /// What is to be done, in a line.
+    /// The title, in one line.
     pub title: String,
-    /// What is to be done, at length.
+    /// The description of the work.
     pub body: String,
-    /// What sort of work: `task`, `bug`, `feature`, `chore`, `epic`, or the user's own word.
+    /// The type of work: `task`, `bug`, `feature`, `chore`, `epic`, or the user's own word.
     pub sort: String,
-    /// Where it stands, apart from gates and dependencies.
+    /// The status, apart from gates and dependencies.
     pub status: Status,
-    /// From 0, at once, to 4, some day.
+    /// The priority, from 0 (at once) to 4 (some day).
     pub priority: u8,
-    /// How big it is, in the user's own word.
+    /// The size, in the user's own word.
     pub size: Option<String>,
-    /// Words to find it by.
+    /// The labels to find it by.
     pub labels: BTreeSet<String>,
     /// The epic it is part of.
     pub parent: Option<TaskId>,
-    /// What must be closed before it.
+    /// The tasks that must be closed first.
     pub blocked_by: BTreeSet<TaskId>,
-    /// The gate that opens when an agent says it is complete.
+    /// The kind of sign-off that is required when an agent says it is complete.
     pub requires: Option<Kind>,
-    /// The gates that are open on it.
+    /// The open gates of the task.
     pub waits_for: BTreeMap<GateId, Kind>,
-    /// What the answers so far amount to, while other gates are still open.
+    /// The combined effect of the answers so far, while other gates are still open.
     pub leaning: Option<Outcome>,
-    /// The verdict given last; on a task that its answers closed, the one they amount to.
+    /// The last verdict; on a task that its answers closed, the combined one.
     pub verdict: Option<Verdict>,
-    /// Put off until then.
+    /// The time until which it is deferred.
     pub deferred_until: Option<Timestamp>,
-    /// Counts the runs; a run with a lower number is no longer the task's.
+    /// The number of runs so far; a run with a lower fencing number no longer has the task.
     pub fence: u64,
-    /// The run that has it now.
+    /// The run that works on it now.
     pub run: Option<RunId>,
-    /// How many notes it has.
+    /// The number of notes.
     pub notes: u32,
-    /// Names what it was created with, so that creating it again can be told from a clash.
+    /// The digest of the request that created it, which tells a repeated request from a clash.
     pub origin: Digest,
-    /// Who made it.
+    /// The name of the creator.
     pub created_by: String,
-    /// When it was made.
+    /// The time at which it was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// How it was closed, failed or got stuck.
+    /// The actor and the reason of the closed, failed or blocked state.
     pub closure: Option<Closure>,
 }
 
-/// Why a task is where it is: closed, failed or blocked.
+/// The explanation of a closed, failed or blocked task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closure {
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
-    /// By whom.
+    /// The name of the actor.
     pub by: String,
-    /// Why.
+    /// The reason, as text.
     pub reason: String,
 }
 
-/// Where a task stands by itself. Waiting for a person and waiting for other tasks are derived.
+/// The stored status of a task. Waiting for a person and for other tasks are derived states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// To be done.
+    /// The task can be started.
     Open,
-    /// Somebody is on it.
+    /// A worker or a person works on it.
     InProgress,
-    /// Done, or not to be done.
+    /// It is done, or will not be done.
     Closed,
-    /// Put off.
+    /// It is deferred to a later time.
     Deferred,
-    /// Tried, and did not work.
+    /// It was tried and failed.
     Failed,
-    /// Stuck on something that is no task.
+    /// It is blocked by something outside of sayso.
     Blocked,
-    /// Taken away; the evidence stays.
+    /// It was deleted; the history stays.
     Deleted,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses, in the order of declaration.
     pub const ALL: [Status; 7] = [
         Status::Open,
         Status::InProgress,
@@ -118,7 +118,7 @@ impl Status {
         Status::Deleted,
     ];
 
-    /// Its name in every door.
+    /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Open => "open",
@@ -131,7 +131,7 @@ impl Status {
         }
     }
 
-    /// Whether nothing more is to be done.
+    /// True if no more work is to be done.
     pub const fn is_over(self) -> bool {
         matches!(self, Status::Closed | Status::Deleted)
     }
@@ -158,13 +158,13 @@ impl FromStr for Status {
 }
 
 impl Task {
-    /// Whether it waits for a person.
+    /// True if it waits for a person.
     pub fn is_waiting(&self) -> bool {
         !self.waits_for.is_empty()
     }
 
-    /// What the answers amount to with this one. What is over leans no more, and where one sign-off is
-    /// required another sort of it is heard but does not stand for it: the agent chose that question.
+    /// Returns the combined effect with this answer. A closed task keeps its own. If one kind of sign-off is
+    /// required, an approval of another kind does not count as it, because the agent chose that question.
     fn leaning_after(&self, kind: Kind, verdict: Verdict) -> Option<Outcome> {
         let outcome = kind.outcome(verdict);
         let is_sign_off = matches!(kind, Kind::Approval | Kind::Review | Kind::Content);
@@ -175,12 +175,12 @@ impl Task {
         self.leaning.max(Some(outcome))
     }
 
-    /// Whether it was closed since a person would not have it done.
+    /// True if it was closed because a person rejected it.
     pub fn is_given_up(&self) -> bool {
         self.status == Status::Closed && self.verdict == Some(Verdict::Rejected)
     }
 
-    /// What ended it, and who did.
+    /// Returns a sentence about its end, with the actor.
     pub fn end_in_words(&self) -> String {
         match &self.closure {
             Some(closure) => format!("task {} {} by {}", self.handle, self.status, closure.by),
@@ -188,8 +188,8 @@ impl Task {
         }
     }
 
-    /// The state people see: waiting for a person comes before everything but the end, and an open
-    /// task that waits for others is blocked.
+    /// Returns the state shown to people: waiting for a person outweighs everything but closed and deleted, and an
+    /// open task with open dependencies is blocked.
     pub fn shown_state(&self, blocked: bool) -> &'static str {
         match self.status {
             status if status.is_over() => status.as_str(),
@@ -199,7 +199,7 @@ impl Task {
         }
     }
 
-    /// From when a worker may take it, its dependencies aside.
+    /// Returns the time from which a worker may take it, regardless of dependencies.
     pub fn workable_from(&self) -> Option<Timestamp> {
         match self.status {
             _ if self.is_waiting() => None,
@@ -214,7 +214,7 @@ impl Task {
     }
 }
 
-/// Folds an event into a task. Total: an event that says nothing to this version changes nothing.
+/// Folds an event into a task. Total: an event unknown to this version changes nothing.
 pub fn apply(task: Option<Task>, event: &Event, at: Timestamp) -> Option<Task> {
     let Some(mut task) = task else {
         return match event {
@@ -295,7 +295,7 @@ pub fn apply(task: Option<Task>, event: &Event, at: Timestamp) -> Option<Task> {
     Some(task)
 }
 
-/// The run lets go of the task: its process may end while a person thinks.
+/// Releases the task from its run, whose process may end while a person decides.
 fn park(task: &mut Task) {
     task.run = None;
     if task.status == Status::InProgress {
@@ -303,8 +303,8 @@ fn park(task: &mut Task) {
     }
 }
 
-/// The last gate is gone. A live run goes on. What was put off stays so, and what failed or got stuck
-/// is open again only because somebody answered, not because a question was taken back.
+/// Applies the end of the last gate. A live run continues. A deferred task stays deferred, and a failed or blocked
+/// one reopens only after an answer, not after a withdrawn question.
 fn hand_back(task: &mut Task, answered: bool) {
     let was_stuck = matches!(task.status, Status::Failed | Status::Blocked);
     if was_stuck && answered {
@@ -312,7 +312,7 @@ fn hand_back(task: &mut Task, answered: bool) {
     }
 }
 
-/// Somebody said where the task stands. That outweighs what earlier answers amounted to.
+/// Sets the status that an actor chose, which outweighs earlier answers.
 fn settle_on(task: &mut Task, status: Status, closure: Option<Closure>) {
     (task.status, task.closure) = (status, closure);
     (task.run, task.leaning) = (None, None);

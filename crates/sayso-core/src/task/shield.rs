@@ -1,4 +1,4 @@
-//! The shield of an answer: no agent moves a task away under an answer that its asker has not been handed.
+//! Protects undelivered answers: an agent may not move a task away before an answer on it was delivered to its asker.
 
 use super::{Command, Task};
 use crate::gate::{Delivery, Ending, Gate, Held};
@@ -30,8 +30,8 @@ pub fn check_is_heard(
     }))
 }
 
-/// A person answered an agent that was not handed it yet. A move of the task that was held is not meant: a yes has
-/// moved the task, and after a no the agent is to ask for its next move.
+/// True if a person's answer to an agent is undelivered. A deferred move of the task does not count: an approval has
+/// moved the task, and after a rejection the agent asks for its next move.
 fn is_unheard(gate: &Gate) -> bool {
     if matches!(gate.opened.held, Some(Held::Move { .. })) {
         return false;
@@ -69,7 +69,7 @@ fn verb(command: &Command) -> Option<&'static str> {
 }
 
 impl Command {
-    /// Whether it takes a task out of the hands of those who would hear an answer on it.
+    /// True if no worker takes the task after this command, so that answers on it are not delivered.
     pub fn moves_away(&self) -> bool {
         verb(self).is_some()
     }

@@ -1,4 +1,4 @@
-//! What a person and an agent can do to a task, as plays: `fixer start | fixer ask input 1 | ann no 1`.
+//! Tests of tasks as scripts of people and agents: `fixer start | fixer ask input 1 | ann no 1`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod props;
@@ -31,7 +31,7 @@ fn gate_id(n: &str) -> GateId {
     GateId::mint(at(0), n.parse().unwrap())
 }
 
-/// A task on the stage: it plays what is said and keeps the log.
+/// A task that a script drives, with its log.
 struct Play {
     rules: Created,
     task: Option<Task>,
@@ -44,7 +44,7 @@ impl Play {
         Self { rules: Created { requires, ..created() }, task: None, now: 10, log: vec![] }
     }
 
-    /// A task that was made, and then what is played.
+    /// Creates a task and runs the script.
     fn of(requires: Option<Kind>, script: &str) -> Self {
         let mut play = Self::with(requires);
         play.play("ann create");
@@ -52,7 +52,7 @@ impl Play {
         play
     }
 
-    /// `ann close`, or several of them with `|` between; gives what came of each.
+    /// Runs `ann close`, or several commands separated by `|`; returns the outcome of each.
     fn play(&mut self, script: &str) -> Vec<String> {
         let steps = script.split('|').map(str::trim).filter(|step| !step.is_empty());
         steps.map(|step| self.step(step)).collect()
@@ -128,7 +128,7 @@ impl Play {
     }
 }
 
-/// A task in a line.
+/// Returns a task as one line.
 fn in_words(task: Option<&Task>) -> String {
     let Some(task) = task else { return "absent".into() };
     let mut words = vec![task.status.to_string()];
@@ -194,7 +194,7 @@ fn the_task_on_a_page() {
     insta::assert_snapshot!("task", page(&actors, states.into_iter().map(section).collect()));
 }
 
-/// Whatever it is called, moving a task past a person is a verdict.
+/// Any command that moves a task past an open gate amounts to a verdict.
 #[test]
 fn only_a_person_moves_a_task_past_a_person() {
     let waiting = (None, "fixer ask input 1");
@@ -265,8 +265,8 @@ fn seven_kinds_and_two_verdicts() {
     ");
 }
 
-/// The rule in other words: a refusal to go on closes it, any word for the agent hands it back, and
-/// only nothing but acceptance is done.
+/// The rule in other words: a rejection of the question itself closes the task, other answers for the agent hand it
+/// back, and only unanimous acceptance is done.
 fn expected_status(answers: &[(Kind, bool)]) -> Status {
     let ends_it =
         |(kind, yes): &(Kind, bool)| !yes && matches!(kind, Kind::Input | Kind::Escalation);
@@ -326,7 +326,7 @@ fn what_a_task_requires_survives_rejections_and_cannot_be_skipped() {
         play.play(&format!("fixer start | fixer ask {kind} 4 | ann yes 4"));
         assert_eq!(play.task().status, Status::Closed);
     }
-    // Nor by a sign-off of another sort, to a question of the agent's choice.
+    // Another kind of sign-off, to a question of the agent's choice, does not count.
     for (script, expected) in [
         ("fixer ask content 1 | ann yes 1", "open, approved, requires review"),
         (
@@ -353,29 +353,29 @@ fn what_a_task_requires_survives_rejections_and_cannot_be_skipped() {
 #[test]
 fn where_a_task_stands_after_its_gates() {
     for (script, expected) in [
-        // Parked: the worker may take the next task; this one is workable when it is answered.
+        // Parked: the worker may take the next task; this one is workable after the answer.
         ("fixer start | fixer ask input 1", "open, waits for input"),
         ("fixer start | fixer ask input 1 | ann end 1", "open"),
-        // Live: the agent is still at it, before and after.
+        // Live: the agent keeps the task before and after.
         ("fixer start | fixer ask tool 1", "in_progress, in a run, waits for tool"),
         ("fixer start | fixer ask tool 1 | ann no 1", "in_progress, in a run, rejected"),
         ("ann start | ann ask decision 1 | ann yes 1", "in_progress, approved"),
-        // A person put it off, or gave it up, while it waited: taking the question back changes that not.
+        // A person deferred or gave up the task while it waited: withdrawing the question does not change that.
         ("fixer ask input 1 | ann defer | ann yes 1", "deferred, approved"),
         ("fixer ask input 1 | ann fail | ann end 1", "failed"),
         ("fixer ask input 1 | ann block | ann end 1", "blocked"),
         ("fixer ask input 1 | ann close | ann end 1", "closed"),
-        // Direction for what failed or got stuck opens it again.
+        // Direction for a failed or blocked task reopens it.
         ("fixer fail | opal ask escalation 1 | ann yes 1", "open, approved"),
         ("fixer block | opal ask input 1 | ann yes 1", "open, approved"),
         ("fixer fail | opal ask escalation 1 | ann no 1", "closed, rejected"),
-        // A no from before it was closed does not count against the answers after it is open again.
+        // A rejection from before the task was closed does not count after it is reopened.
         (
             "fixer ask input 1 | fixer ask input 2 | ann no 1 | ann close | ann end 2 | ann reopen \
              | fixer ask input 3 | ann yes 3",
             "open, approved",
         ),
-        // A deleted task does not keep its gates from ending.
+        // A deleted task does not prevent its gates from ending.
         ("fixer ask input 1 | ann delete | ann no 1", "deleted, rejected"),
         ("fixer ask input 1 | ann delete | fixer end 1", "deleted"),
     ] {
@@ -444,7 +444,7 @@ fn a_closed_task_says_which_answer_closed_it() {
     }
 }
 
-/// A gate's verdict is read by what the task waits for, not by what the caller says it was.
+/// The kind of a settled gate is taken from the task, not from the caller.
 #[test]
 fn the_kind_of_a_settled_gate_is_the_tasks_own() {
     let play = Play::of(None, "fixer ask checkpoint 1");
@@ -477,7 +477,7 @@ fn saying_it_again_changes_nothing() {
         ("", "fixer fail"),
         ("", "fixer block"),
         ("", "ann delete"),
-        // Done with a person's yes; the agent did not hear of it and says it is complete.
+        // Closed by a person's approval; the agent does not know that yet and says it is complete.
         ("fixer require approval | fixer ask approval 1 | ann yes 1", "fixer close"),
     ] {
         let mut play = Play::of(None, script);
@@ -524,7 +524,7 @@ fn what_is_out_of_bounds_is_refused() {
     }
 }
 
-/// Every event there is, once.
+/// Returns one event of each kind.
 fn every_event() -> Vec<Event> {
     let script = "ann retitle | ann depend | ann undepend | fixer start | fixer note | ann defer \
                   | fixer ask input 1 | ann yes 1 | fixer close | ann reopen | fixer fail \

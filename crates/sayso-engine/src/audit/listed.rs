@@ -1,5 +1,5 @@
-//! Entries as lists show them: with what was answered, and everything else that happened with it. Both are read from
-//! the log, which an entry covers by hashes alone.
+//! Audit entries for lists: with the answer that was given, and the other events of the same entry. Both are read
+//! from the log, which an entry covers by hashes only.
 
 use crate::Result;
 use crate::load::event;
@@ -9,19 +9,18 @@ use sayso_store::{EventRow, Read};
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 
-/// More events of one entry are counted, and not named.
+/// The number of events of an entry that are named. Further events are only counted.
 const EVENTS_MAX: usize = 20;
 
-/// An entry with what the log says of it.
+/// An audit entry with details from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedEntry {
-    /// The entry.
     #[serde(flatten)]
     pub entry: Entry,
-    /// What was answered, or voted.
+    /// The answer that was given, or the vote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// What else happened with it: `gate.expired g7k2m`.
+    /// Further events of the entry: `gate.expired g7k2m`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
@@ -33,11 +32,11 @@ impl Deref for ListedEntry {
     }
 }
 
-/// Reads what the log says of an entry.
+/// Reads the details of an entry from the log.
 pub(super) fn listed(read: &mut Read<'_>, entry: Entry) -> Result<ListedEntry> {
     let (mut answer, mut also) = (None, vec![]);
     for mark in entry.events.iter().take(EVENTS_MAX) {
-        // What is missing or changed is for a verification to say.
+        // An event that is missing or changed is reported by the verification, not here.
         let Some(row) = read.event_at(&mark.stream, mark.version)? else { continue };
         let Some((name, given)) = said(mark, &row) else { continue };
         answer = answer.or(given);
@@ -53,7 +52,7 @@ pub(super) fn listed(read: &mut Read<'_>, entry: Entry) -> Result<ListedEntry> {
     Ok(ListedEntry { entry, answer, also })
 }
 
-/// A bare verdict is told by its name: its reason stands in the entry itself.
+/// Returns the text of an answer. A bare verdict is its name, since its reason is in the entry itself.
 fn in_words(answer: &Answer) -> String {
     match answer.content {
         Content::None => answer.verdict.to_string(),
@@ -61,7 +60,7 @@ fn in_words(answer: &Answer) -> String {
     }
 }
 
-/// The name of an event, and the answer in it.
+/// Returns the name of an event, and the answer that it contains.
 fn said(mark: &Mark, row: &EventRow) -> Option<(&'static str, Option<String>)> {
     match mark.stream.split_once('/')?.0 {
         "gate" => {

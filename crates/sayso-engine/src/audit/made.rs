@@ -1,4 +1,5 @@
-//! What the log makes: every row that decisions and lists rest on, made anew from the events and compared.
+//! Rebuilds every row that decisions and lists depend on from the events of the log, and compares it with the stored
+//! row.
 
 use super::{Older, tampered};
 use crate::ledger::{Minting, PersonLog, body_set, check_invitation_rows, is_for, names};
@@ -16,22 +17,22 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
-/// How many rows are read at a time.
+/// The number of rows per read.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// More than this of a kind is not in one space.
+/// An upper bound on the rows of one kind in a space.
 const ALL_MAX: usize = 1_000_000;
 
-/// A credential as its events make it, and whether it was revoked.
+/// A credential rebuilt from its events, and true if it was revoked.
 type MintedToken = (Minting, bool);
 
 /// What an event set, when, and the entry it came with.
 type MadeSetting = (Option<String>, Timestamp, u64);
 
-/// Everything that was compared so far, or is to be compared at the end.
+/// The state of the comparison: rows compared so far, and rows to be compared at the end.
 pub(super) struct Made {
     space: SpaceId,
-    /// How many rows were compared.
+    /// The number of rows compared.
     count: u64,
     rows: BTreeMap<ViewTable, Rows>,
     settings: BTreeMap<String, MadeSetting>,
@@ -41,13 +42,13 @@ pub(super) struct Made {
     runs: BTreeMap<RunId, Run>,
     tokens: BTreeMap<String, MintedToken>,
     people: BTreeMap<String, PersonLog>,
-    /// What tasks are labelled with and depend on.
+    /// The labels and dependencies of tasks.
     links: HashSet<(String, String)>,
-    /// Where endings are on their way: the gate, its asker and the state.
+    /// The deliveries of endings: the gate, its asker and the state.
     deliveries: HashSet<(String, String, String)>,
 }
 
-/// The rows of a view, read in the order of their ids, which is that of their streams.
+/// The rows of a view, read in the order of their ids, which is the order of their streams.
 #[derive(Default)]
 struct Rows {
     read: VecDeque<ViewCells>,
@@ -89,7 +90,7 @@ impl Made {
         }
     }
 
-    /// Takes all events of a stream.
+    /// Adds all events of a stream.
     pub(super) fn take(&mut self, read: &mut Read<'_>, rows: &[EventRow]) -> Result<()> {
         let Some(first) = rows.first() else { return Ok(()) };
         let (kind, id) = first.stream.split_once('/').unwrap_or_default();
@@ -132,7 +133,7 @@ impl Made {
                 Ok(())
             }
             "token" => {
-                // A token that an older version made has no first event.
+                // A token that an older version created has no first event.
                 if first.version == 1 {
                     let made = (event::<Minting>(first)?, rows.len() > 1);
                     self.tokens.insert(id.to_owned(), made);
@@ -158,8 +159,8 @@ impl Made {
         }
     }
 
-    /// Compares a row with what it is to hold. Rows come in the order of their streams, so one that comes before
-    /// it has no events.
+    /// Compares a row with the expected cells. Rows arrive in the order of their streams, so a row that precedes the
+    /// expected one has no events.
     fn compare<T: DeserializeOwned + PartialEq>(
         &mut self,
         read: &mut Read<'_>,
@@ -180,8 +181,8 @@ impl Made {
         }
     }
 
-    /// Compares what is left: rows without events, and what is read as a whole. Returns how many rows were
-    /// compared.
+    /// Compares the remaining rows: those without events, and those that are read as a whole. Returns the number of
+    /// rows that were compared.
     pub(super) fn finish(mut self, read: &mut Read<'_>, older: &Older) -> Result<u64> {
         for view in ViewTable::ALL {
             let mut rows = self.rows.remove(&view).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Calendars by table, and what holds for each of them.
+//! Tests of calendars: tables of cases, and properties of random calendars.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,8 +8,8 @@ fn calendar(yaml: &str) -> Calendar {
     serde_saphyr::from_str(yaml).unwrap_or_else(|error| panic!("{yaml}: {error}"))
 }
 
-/// The moment at which the clocks of a calendar show this, the first if they do twice. With an
-/// offset, as `2026-10-25 02:30 +01:00`, just that moment.
+/// Parses a local time of a calendar, the first instant if the clocks show it twice. With an offset, as `2026-10-25
+/// 02:30 +01:00`, exactly that instant.
 fn at(calendar: &Calendar, clock: &str) -> Timestamp {
     let moment = match clock.parse::<jiff::Timestamp>() {
         Ok(moment) => moment,
@@ -79,11 +79,11 @@ fn working_time_passes_in_working_hours_only() {
         (inside, "2026-03-29 00:00", 0.25, "2026-04-05 02:30 +02:00"),
         (inside, "2026-10-25 00:00", 0.5, "2026-10-25 02:45 +02:00"),
         (cairo, "2026-04-24 00:00", 1.0, "2026-04-24 02:00 +03:00"),
-        // Half hours: of the zone, and of its summer.
+        // Offsets of half an hour: of the zone, and of its summer time.
         (india, "2026-11-16 17:30", 1.0, "2026-11-17 10:00 +05:30"),
         (howe, "2026-10-04 00:00", 3.5, "2026-10-04 05:00 +11:00"),
         (howe, "2026-04-05 00:00", 4.5, "2026-04-05 05:00 +10:30"),
-        // A day that never was.
+        // A date that was skipped.
         (samoa, "2011-12-29 16:00", 2.0, "2011-12-31 10:00 +14:00"),
     ];
     for (yaml, from, span, expected) in table {
@@ -127,7 +127,7 @@ fn who_never_works_is_not_waited_for() {
     idle.holidays = first.series(1.day()).take(300).collect();
     assert!(idle.working_after(from, hours(1.0)).is_some());
 
-    // Neither a span without end nor the end of time keeps us.
+    // Neither a huge span nor the end of time leads to an endless loop.
     let always = calendar(ALWAYS);
     assert_eq!(always.working_after(from, Duration::MAX), None);
     assert_eq!(always.working_after(from, hours(24.0 * 366.0 * 11.0)), None);
@@ -278,7 +278,7 @@ fn any_calendar() -> impl Strategy<Value = Calendar> {
     )
 }
 
-/// Whole minutes of 2026 and 2027.
+/// Any whole minute of 2026 and 2027.
 fn any_minute() -> impl Strategy<Value = Timestamp> {
     (0..2 * 365 * 24 * 60i64)
         .prop_map(|minute| Timestamp::from_micros((1_767_225_600 + minute * 60) * 1_000_000))
@@ -307,7 +307,7 @@ proptest! {
         let is_inside = calendar.is_working(after) || calendar.is_working(after.plus_micros(-1));
         prop_assert!(is_inside, "{} is outside", shown(&calendar, Some(after)));
 
-        // Later for later beginnings and longer spans.
+        // Monotonic: later for later beginnings and longer spans.
         let beginning_later = from.plus_micros(later * MINUTE);
         prop_assert!(after <= calendar.working_after(beginning_later, minutes(span)).unwrap());
         prop_assert!(after <= calendar.working_after(from, minutes(span + more)).unwrap());

@@ -1,5 +1,5 @@
-//! The channel that runs a command: the notice comes on standard input, its main points in variables.
-//! A command has so much time; then it is ended, with everything it started.
+//! The notification channel that runs a command: the notice comes on standard input, its main fields in environment
+//! variables. After the timeout the command is ended with all the processes it started.
 
 use crate::NoticeText;
 use crate::channels::{line, look};
@@ -13,13 +13,13 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often we look whether it has ended.
+/// The poll interval for the end of the command.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// How long a command that ran out of time has to end by itself.
+/// The grace period of a command that ran out of time.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How much of what it complains about is kept; the rest is read and forgotten.
+/// The maximum number of bytes kept of its standard error; the rest is read and dropped.
 const COMPLAINT_BYTES_MAX: usize = 2_048;
 
 pub(crate) fn run(
@@ -35,12 +35,12 @@ pub(crate) fn run(
     command.args(args).current_dir(folder).env_clear();
     command.envs(environment.iter().filter(|(name, _)| !name.starts_with("SAYSO_")).cloned());
     command.envs(variables(text));
-    // By the one mark it is found wherever it hides; by the other nothing it does counts as a person's.
+    // By the mark all its processes are found; by `AI_AGENT` nothing it does counts as a person's action.
     command.env(process::MARK, &text.id).env("AI_AGENT", "sayso-notice");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be run: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // It fits into the pipe, and whoever does not want to read it need not.
+        // It fits into the pipe, and the command need not read it.
         let _ = stdin.write_all(message.to_string().as_bytes());
     }
     let mut complaints = Complaints::of(child.stderr.take());
@@ -54,7 +54,7 @@ pub(crate) fn run(
     }
 }
 
-/// What a script need not read JSON for.
+/// Returns the environment variables, so that a script need not parse JSON.
 fn variables(text: &NoticeText) -> [(&'static str, String); 9] {
     let occasion = text.occasion.map_or("test", |why| why.as_str());
     [
@@ -85,7 +85,7 @@ fn wait(child: &mut Child, complaints: &mut Complaints, timeout: Duration) -> Op
     }
 }
 
-/// Politely first, then for good; also what left the group.
+/// Ends the process group with SIGTERM, then SIGKILL, and also processes that left the group.
 fn end(child: &mut Child, mark: &str) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
@@ -103,8 +103,8 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-/// What it said on standard error. Read without waiting: something it left behind may hold the pipe open
-/// for ever.
+/// The standard error of a command. Read without blocking: a process that it left behind may hold the pipe open for
+/// ever.
 struct Complaints {
     pipe: Option<ChildStderr>,
     said: Vec<u8>,
@@ -122,7 +122,7 @@ impl Complaints {
     fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let mut buffer = [0; 4_096];
-        // Bounded: whoever writes faster than we read must not keep us here.
+        // Bounded: a writer that is faster than we are must not keep us here.
         for _ in 0..64 {
             match pipe.read(&mut buffer) {
                 Ok(n) if n > 0 => {

@@ -1,5 +1,5 @@
-//! Channels: the ways to reach a person, one file each. A channel is set on the machine that sends;
-//! it says what waits and how to look at it, and nothing that it sends decides anything.
+//! Notification channels, one file each. A channel is configured on the machine that sends; it tells people which
+//! request waits and how to look at it, and no content that it sends decides anything.
 
 pub(crate) mod command;
 pub(crate) mod webhook;
@@ -10,55 +10,51 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A way to reach people, as it is set on this machine.
+/// A notification channel, as it is configured on this machine.
 #[derive(Debug, Clone)]
 pub struct Channel {
-    /// Its name.
     pub name: String,
-    /// Whom it reaches; nobody in particular is whoever is at the other end.
+    /// The people that it reaches; empty if it has no named recipient.
     pub who: Vec<String>,
-    /// Whether it tells that something waits no more, too.
+    /// True if it also notifies that a request is settled.
     pub settled: bool,
-    /// How long sending may take.
+    /// The timeout of sending.
     pub timeout: Duration,
-    /// What is done.
     pub way: Way,
 }
 
-/// What a channel does.
+/// The transport of a channel.
 #[derive(Debug, Clone)]
 pub enum Way {
-    /// Runs a command of the user's.
+    /// Runs a command of the user.
     Command {
         /// The program and its arguments; no shell reads them.
         argv: Vec<String>,
-        /// Where it runs.
         folder: PathBuf,
-        /// What it has of our environment.
+        /// The part of our environment that the command gets.
         environment: Vec<(String, String)>,
     },
     /// Posts to a URL, signed.
     Webhook {
-        /// Where to.
         url: String,
-        /// The file with the secret.
+        /// The file with the signing secret.
         secret: PathBuf,
-        /// How near it may be.
+        /// The networks that the URL may lead to.
         reach: Reachable,
     },
 }
 
 impl Channel {
-    /// The longest that sending may take: well within the time a notice is left to whoever took it.
+    /// The maximum timeout of sending: well within the lease of a claimed notice.
     pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
-    /// What a desk needs to know of it.
+    /// Returns the description of the channel for the desk.
     pub fn reach(&self) -> Reach {
         let Self { name, who, settled, .. } = self;
         Reach { channel: name.clone(), who: who.clone(), settled: *settled }
     }
 
-    /// Sends a notice. `pages` is where people reach the pages of this space, if there are any.
+    /// Sends a notice. `pages` is the base URL of the space's pages, if there are any.
     pub fn send(
         &self,
         text: &NoticeText,
@@ -78,7 +74,7 @@ impl Channel {
     }
 }
 
-/// Whether a channel may be called that: what is in the outbox for others has other names.
+/// Checks the name of a channel: the outbox uses other characters in the names of internal channels.
 pub fn check_channel_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     match !name.is_empty() && name.len() <= 60 && name.chars().all(is_plain) {
@@ -89,7 +85,7 @@ pub fn check_channel_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// What is sent, as every channel that sends JSON does: what happened, when, and the rest.
+/// Builds the JSON message of all channels that send JSON: event type, time and data.
 fn message(text: &NoticeText, at: Timestamp, pages: Option<&str>) -> Value {
     let what = text.occasion.map_or("test".into(), |why| format!("gate.{}", why.as_str()));
     let seconds =
@@ -121,7 +117,7 @@ fn message(text: &NoticeText, at: Timestamp, pages: Option<&str>) -> Value {
     })
 }
 
-/// What waits, in one line.
+/// Describes the waiting request in one line.
 pub(crate) fn line(text: &NoticeText) -> String {
     let NoticeText { handle, space, title, kind, risk, asked_by, .. } = text;
     match text.occasion {
@@ -134,7 +130,7 @@ pub(crate) fn line(text: &NoticeText) -> String {
     }
 }
 
-/// What to type to look at it.
+/// Returns the command that shows the request.
 pub(crate) fn look(text: &NoticeText) -> String {
     match text.gate {
         Some(_) => format!("sayso show {}", text.handle),
@@ -142,7 +138,7 @@ pub(crate) fn look(text: &NoticeText) -> String {
     }
 }
 
-/// Where a card is to be seen.
+/// Returns the URL of a card.
 fn card_at(pages: &str, handle: &str) -> String {
     format!("{}/gates/{handle}", pages.trim_end_matches('/'))
 }

@@ -1,5 +1,5 @@
-//! The channel that posts to a URL, signed as Standard Webhooks have it, so that receivers verify it with
-//! a library they find.
+//! The notification channel that posts to a URL (webhook), signed as Standard Webhooks specify, so that receivers can
+//! verify it with an existing library.
 
 use crate::{NoticeText, Outbound, Reachable};
 use base64::Engine;
@@ -14,13 +14,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How a secret begins.
+/// The prefix of a secret.
 const PREFIX: &str = "whsec_";
 
-/// How many bytes a secret has: shorter ones can be guessed, longer ones are no secret but a mistake.
+/// The allowed lengths of a key in bytes: shorter ones can be guessed, longer ones are a mistake.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// The most that is read of a file that should hold one line.
+/// The maximum number of bytes read of a file that should hold one line.
 const FILE_BYTES_MAX: u64 = 1_024;
 
 pub(crate) fn post(
@@ -56,7 +56,7 @@ pub(crate) fn post(
     }
 }
 
-/// `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`.
+/// Returns `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`.
 fn signature(key: &[u8], id: &str, stamp: &str, body: &str) -> String {
     // HMAC takes keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
@@ -66,7 +66,7 @@ fn signature(key: &[u8], id: &str, stamp: &str, body: &str) -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// The secret in a file that nobody else can read. Looked at each time: it may have been changed.
+/// Reads the secret from a file that other users cannot read. Read at each send: it may have been changed.
 fn key(path: &Path) -> Result<Vec<u8>, String> {
     let name = path.display();
     let file = std::fs::File::open(path).map_err(|e| format!("the secret {name}: {e}"))?;

@@ -1,5 +1,5 @@
-//! A step of a flow that is a command: run in a folder, with what must hold afterwards, and again as
-//! often as the phase says.
+//! Executes a flow step that is a shell command: runs it in a folder, verifies its checks, and retries it as often as
+//! the phase allows.
 
 use super::shell::{Ended, Printed, Room, Shell, run};
 use super::step::{StepCheck, tail};
@@ -9,56 +9,54 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How much of what a command printed is told when it fails.
+/// The maximum number of bytes of a failed command's output that go into its error message.
 const TOLD_BYTES_MAX: usize = 4 * 1024;
 
-/// How long what an earlier process left of this step gets to end by itself.
+/// The grace period for processes that an earlier attempt left behind.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A step that is a command.
+/// A flow step that is a shell command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandStep<'a> {
-    /// The command.
     pub command: &'a Shell,
-    /// Whether any code it ends with is a result. If not, all but 0 are failures.
+    /// True if each exit code is a result. If not, all but 0 are failures.
     pub any_code: bool,
-    /// Where it runs.
     pub folder: &'a Path,
-    /// What must hold before it counts.
+    /// The checks that must hold before the step counts.
     pub checks: &'a [StepCheck],
-    /// How often it may be run again.
+    /// The number of retries after the first attempt.
     pub retries: u32,
-    /// What it may change, where that is watched; none if it may change anything.
+    /// The paths that it may change and how they are watched. None if it may change anything.
     pub writes: Option<Watch<'a>>,
-    /// Everything it starts carries it, and is ended by it. The same for the same step, so that
-    /// whoever goes on with it ends what is left of it first.
+    /// The mark of all processes that it starts; they are found and ended by it. It is the same for the same step, so
+    /// that a worker that resumes the step ends the remains of an earlier attempt first.
     pub mark: &'a str,
-    /// How long it may take, each time.
+    /// The timeout of one attempt.
     pub time_max: Duration,
-    /// Set when it is to stop.
+    /// The stop flag: set when the command has to stop.
     pub stop: &'a AtomicBool,
 }
 
-/// What came of a command.
+/// The outcome of a command step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandCame {
-    /// It ended, and everything holds.
+    /// The command ended, and all checks hold.
     Completed {
-        /// What it printed on its standard output; the end of it, if that is long.
+        /// Its standard output; only the end of it if it is long.
         text: String,
-        /// The code it ended with.
+        /// Its exit code.
         code: i32,
-        /// How many bytes were left out at its beginning.
+        /// The number of bytes that were cut at the beginning of `text`.
         left_out: u64,
     },
-    /// It failed, and may not be run again.
+    /// The command failed, and no retry is left.
     Failed(String),
-    /// It was stopped; nothing of it is left.
+    /// The command was stopped; none of its processes is left.
     Stopped,
 }
 
 impl CommandStep<'_> {
-    /// Runs it.
+    /// Runs the command, with its retries.
     pub fn run(&self) -> CommandCame {
         process::end_marked(self.mark, GRACE);
         let mut why = String::new();
@@ -71,10 +69,10 @@ impl CommandStep<'_> {
         CommandCame::Failed(why)
     }
 
-    /// Runs it once, and looks at what was changed, however it ended.
+    /// Runs the command once and compares the changed paths afterwards, however it ended.
     fn watched(&self) -> Result<CommandCame, String> {
         let Some(watch) = self.writes else { return self.once() };
-        // What cannot be watched is not let happen.
+        // If the changes cannot be watched, the command does not run.
         watch.begin(self.mark)?;
         let came = self.once();
         let objection = watch.end(self.mark)?;
@@ -86,7 +84,7 @@ impl CommandStep<'_> {
         }
     }
 
-    /// Runs it once; an error is a failure that another try may mend.
+    /// Runs the command once; an error is a failure that a retry may fix.
     fn once(&self) -> Result<CommandCame, String> {
         let Self { folder, mark, time_max, stop, .. } = *self;
         let room = Room { folder, mark, time_max, stop };
@@ -113,7 +111,7 @@ impl CommandStep<'_> {
     }
 }
 
-/// Ends what is left of a command on this machine: whoever led its flow may be gone.
+/// Ends the processes of a command on this machine: the process that ran its flow may be gone.
 pub fn end_command(mark: &str) -> usize {
     process::end_marked(mark, GRACE)
 }

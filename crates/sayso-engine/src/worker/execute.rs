@@ -1,4 +1,5 @@
-//! Looking after an agent while it works: its lease, its clock, and whether it is still wanted.
+//! Supervises an agent process during a turn: renews the lease, enforces the time limit, and stops the agent when the
+//! task is no longer wanted.
 
 use super::hooks::HOOK_NOTES;
 use super::take::Taken;
@@ -11,34 +12,34 @@ use sayso_core::run::Spent;
 use sayso_core::task::Status;
 use std::time::{Duration, Instant};
 
-/// How long the worker listens before it looks after other things.
+/// The time for which the worker waits for agent output before it checks the lease and the task.
 const LISTEN: Duration = Duration::from_millis(200);
 
-/// How often the worker looks whether the task is still wanted.
+/// The interval at which the worker checks that the task is still wanted.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long the worker sleeps while something else than an agent is at work.
+/// The poll interval while a job other than an agent runs.
 const BREATH: Duration = Duration::from_millis(5);
 
-/// How long an agent gets to end by itself.
+/// The grace period of an agent that is being stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Tells the hook of an agent that whoever started it resumes it at a call it ends at.
+/// Tells the hook of an agent that the worker resumes the agent at the call at which the hook ends it.
 pub const DEFER: &str = "SAYSO_DEFER";
 
-/// What is left of an agent's turn.
+/// The result of an agent's execution in a turn.
 pub(super) struct Executed {
     pub(super) finished: Finished,
     pub(super) stopped: Option<Stopped>,
-    /// Whether it had begun: what it was told has reached it.
+    /// True if the agent had begun: it has received its prompt.
     pub(super) began: bool,
     pub(super) spent: Spent,
-    /// It called tools, and the hook that rules on calls was not asked.
+    /// True if it called tools and the hook that rules on calls was not asked.
     pub(super) is_unheld: bool,
 }
 
 impl Executed {
-    /// Whether it ended by itself before it began, for another reason than that it is not known any more.
+    /// True if it ended by itself before it began, and neither a rate limit nor a lost session is the reason.
     pub(super) fn is_nothing(&self) -> bool {
         let Executed { finished, stopped, began, .. } = self;
         let is_limited = finished.limited.is_some() || finished.session_gone;
@@ -46,20 +47,20 @@ impl Executed {
     }
 }
 
-/// Why an agent was stopped.
+/// The reason for which an agent was stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stopped {
-    /// The run is no longer ours.
+    /// The lease was lost: the run is no longer ours.
     Fenced,
     /// A person closed, deleted or took the task.
     Unwanted,
     /// The worker was told to stop.
     Interrupted,
-    /// It took too long.
+    /// The turn exceeded its time limit.
     TooLong,
 }
 
-/// What the worker keeps an eye on while an agent works.
+/// The supervision state of one agent execution: progress, timers and call count.
 struct Eye {
     began: bool,
     began_at: Instant,
@@ -71,8 +72,8 @@ struct Eye {
 }
 
 impl Worker<'_> {
-    /// Lets an agent work until it ends or has to be stopped. `news` are the answers in the prompt:
-    /// they count as delivered when the agent has begun.
+    /// Runs an agent until it ends or has to be stopped. `news` are the answers in the prompt: they count as
+    /// delivered when the agent has begun.
     pub(super) fn execute(
         &self,
         taken: &Taken<'_>,
@@ -91,14 +92,14 @@ impl Worker<'_> {
             }
         };
         let notes = self.hook_notes(taken.run.started.id);
-        // Those of an earlier turn say nothing of this one.
+        // Notes of an earlier turn say nothing about this one.
         let _ = std::fs::remove_file(&notes);
         let mut variables = self.variables(taken);
         variables.extend(kit.variables.iter().cloned());
         variables.push((HOOK_NOTES.to_owned(), notes.display().to_string()));
         let args = taken.agent.args.iter().chain(&kit.args).cloned().collect();
         let agent = Agent { args, ..taken.agent.clone() };
-        // An agent that asks while it works writes to the store.
+        // An agent that asks during a turn writes to the store.
         let store = self.desk.local().and_then(|desk| desk.place().folder());
         let turn = Turn {
             folder: &tree.folder,
@@ -113,8 +114,8 @@ impl Worker<'_> {
             Ok(live) => live,
             Err(error) => return Ok(Err(error)),
         };
-        // Whoever takes the run from us finds the process by its mark. So if the run is ours now, when
-        // the process is there, no other agent can begin before this one has ended.
+        // A worker that takes over the run finds the process by its mark. So if the run is ours now, when the process
+        // exists, no other agent can begin before this one has ended.
         let mut stopped = (!self.is_ours(taken)?).then_some(Stopped::Fenced);
         if stopped.is_none() {
             live.tell(prompt);
@@ -166,7 +167,7 @@ impl Worker<'_> {
                 eye.began = true;
                 for gate in news {
                     match gate.opened.held {
-                        // A yes to a call is used up by the call.
+                        // An approval of a call is used up by the call.
                         Some(Held::Call { .. }) => {
                             self.desk.deliver(&self.setup.actor, gate.opened.id)?
                         }
@@ -186,7 +187,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Keeps the lease, and sees whether the agent has to be stopped.
+    /// Renews the lease, and returns the reason if the agent has to be stopped.
     fn look(&self, taken: &Taken<'_>, eye: &mut Eye) -> Result<Option<Stopped>> {
         if self.stop.load(std::sync::atomic::Ordering::SeqCst) {
             return Ok(Some(Stopped::Interrupted));
@@ -197,7 +198,7 @@ impl Worker<'_> {
         if eye.looked.elapsed() < LOOK_EVERY {
             return Ok(None);
         }
-        // Agents may work for hours, and there may be nobody else who looks at the clock.
+        // Agents may work for hours, and there may be no other process that fires due timers.
         self.desk.fire_due()?;
         let task = self.desk.task(taken.task.id)?.task;
         if eye.waits {
@@ -220,7 +221,7 @@ impl Worker<'_> {
         Ok((worked > self.setup.turn_max).then_some(Stopped::TooLong))
     }
 
-    /// Whether the run is ours, from now on for another lease.
+    /// True if the run is still ours; its lease is renewed with this call.
     pub(super) fn is_ours(&self, taken: &Taken<'_>) -> Result<bool> {
         let run = &taken.run.started;
         match self.desk.renew_run(&self.setup.actor, run.id, run.fence, self.lease_from_now()) {
@@ -230,14 +231,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Renews the lease when it is time. Whether the run is still ours: one that cannot be renewed is
-    /// given up before somebody else takes it.
+    /// Renews the lease when it is due, and returns true if the run is still ours. A run that cannot be renewed is
+    /// given up before another worker takes it.
     fn keeps_the_lease(&self, taken: &Taken<'_>, renewed: &mut Instant) -> Result<bool> {
         if renewed.elapsed() < self.setup.lease / 3 {
             return Ok(true);
         }
         match self.is_ours(taken) {
-            // The store may come back; until the lease is nearly over there is time.
+            // The store may come back; there is time until the lease is nearly over.
             Err(Error::Store(_)) => Ok(renewed.elapsed() < self.setup.lease * 5 / 6),
             outcome => {
                 *renewed = Instant::now();
@@ -246,7 +247,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Does something that takes its time while the lease is kept. None if the run was lost meanwhile.
+    /// Runs a slow job and renews the lease meanwhile. Returns none if the run was lost.
     pub(super) fn keeping_the_lease<T: Send>(
         &self,
         taken: &Taken<'_>,
@@ -266,13 +267,13 @@ impl Worker<'_> {
         })
     }
 
-    /// The environment of an agent: what it may have of ours, and its own credential.
+    /// The environment of an agent: the variables of ours that it may have, and its own credential.
     fn variables(&self, taken: &Taken<'_>) -> Vec<(String, String)> {
         let may = |name: &str| allowed(name, taken.agent.adapter, &self.setup.lets_through);
         let ours = self.setup.environment.iter().filter(|(name, _)| may(name)).cloned();
         let own = [("SAYSO_TOKEN", &taken.secret), ("SAYSO_TASK", &taken.task.handle)];
         let own = own.map(|(name, value)| (name.to_owned(), value.clone()));
-        // Its hook may end it at a call that waits: we resume it there.
+        // Its hook may end it at a call that waits for approval: we resume it there.
         let defers = taken.agent.adapter == Adapter::ClaudeCode && taken.agent.can_resume();
         let defers = defers.then(|| (DEFER.to_owned(), "1".to_owned()));
         ours.chain(self.setup.variables.iter().cloned()).chain(own).chain(defers).collect()

@@ -1,10 +1,10 @@
-//! Where a worker is, and whether another one is still there.
+//! Identifies the process that holds a run, and detects holders whose process is gone.
 
 use sayso_agents::processes;
 use sayso_core::run::Holder;
 use std::path::Path;
 
-/// Names this process as the holder of runs in a repository.
+/// Returns the holder that stands for this process in a repository.
 pub fn holder(repository: &Path) -> Holder {
     let pid = std::process::id();
     Holder {
@@ -14,21 +14,20 @@ pub fn holder(repository: &Path) -> Holder {
     }
 }
 
-/// Whether the process behind a holder is known to be gone. A stranger's machine cannot be asked.
+/// True if the process of a holder is known to be gone. Processes on another machine cannot be checked.
 pub fn is_gone(holder: &Holder, ours: &Holder) -> bool {
     let Some((pid, began_at)) = holder.process.split_once(':') else { return false };
     let (Ok(pid), false) = (pid.parse::<u32>(), began_at.is_empty()) else { return false };
     holder.host == ours.host && began(pid).as_deref() != Some(began_at)
 }
 
-/// The machine's name, and which of its views of processes this is: in a container the same number
-/// is another process.
+/// Returns the host name with the PID namespace: in a container the same number is another process.
 fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{name} {}", processes::namespace())
 }
 
-/// When a process began, in the system's own count; none if it is gone or only a name is left.
+/// Returns the start time of a process, in the system's own count; none if it is gone or a zombie.
 fn began(pid: u32) -> Option<String> {
     let process = processes::of(pid).ok().filter(|process| process.is_alive)?;
     Some(process.started.to_string())

@@ -1,5 +1,5 @@
-//! Holding agents to the policy's tool rules: a client is started with the hook that asks before each call, and
-//! work of a turn in which the hook was not asked is not brought home.
+//! Enforcement of the policy's tool rules on agents: a client is started with the hook that asks before each call,
+//! and work of a turn in which the hook was not asked is not merged.
 
 use super::Worker;
 use super::take::Taken;
@@ -18,21 +18,21 @@ use std::sync::Arc;
 /// The variable that names the file in which a hook notes that it was asked about a call.
 pub const HOOK_NOTES: &str = "SAYSO_HOOK_NOTES";
 
-/// The way a client is given its hook for a run.
+/// The arguments and variables that give a client its hook for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookKit {
-    /// More arguments for the client.
+    /// Additional arguments for the client.
     pub args: Vec<String>,
-    /// More variables for it.
+    /// Additional environment variables for the client.
     pub variables: Vec<(String, String)>,
-    /// The hook is one of ours, so that it notes each call it is asked about.
+    /// True if the hook is one of ours, so that it notes each call it is asked about.
     pub is_checked: bool,
 }
 
-/// Makes a kit for an agent, or says why its client cannot be held.
+/// Makes a kit for an agent, or returns the reason for which its client cannot be given a hook.
 type MakeKit = dyn Fn(&Agent) -> std::result::Result<HookKit, String> + Send + Sync;
 
-/// Where kits come from.
+/// The source of hook kits.
 #[derive(Clone)]
 pub struct HookSource(pub Arc<MakeKit>);
 
@@ -43,7 +43,7 @@ impl fmt::Debug for HookSource {
 }
 
 impl Worker<'_> {
-    /// The kit for an agent while the policy speaks of tool calls; none while it does not.
+    /// Returns the kit for an agent if the policy has tool rules, an empty one if not.
     pub(super) fn hook_kit(&self, agent: &Agent) -> Result<std::result::Result<HookKit, String>> {
         let Some(HookSource(make)) = &self.setup.hooks else { return Ok(Ok(HookKit::default())) };
         match self.desk.policies()?.governs(On::Tool) {
@@ -57,7 +57,7 @@ impl Worker<'_> {
         self.setup.logs.join(format!("{run}.hooks"))
     }
 
-    /// Ends a turn whose agent called tools past its hook: a person looks at what it did.
+    /// Ends a turn whose agent called tools past its hook, and asks a person to look at the work.
     pub(super) fn not_held(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent) -> Result<()> {
         let (title, agent) = (&taken.task.title, &taken.agent.name);
         let card = Card {

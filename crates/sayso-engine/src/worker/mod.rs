@@ -1,8 +1,8 @@
-//! The worker: takes tasks that are ready, lets agents work on them, each in a tree of its own, and
-//! never waits for a person while another task is ready.
+//! The worker: claims ready tasks, runs an agent on each in a worktree of its own, and never waits for a person
+//! while another task is ready.
 //!
-//! Whatever it is in the middle of is in the log: a worker that dies is found by the next one, which
-//! ends what is left of its agents and goes on.
+//! All of its state is in the log: a worker that dies is found by the next one, which ends the remains of its agents
+//! and continues.
 
 mod command;
 mod execute;
@@ -36,229 +36,200 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A worker with nothing to do looks again after this long even if nothing woke it.
+/// The poll interval of an idle worker that no commit woke.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How a worker is to work.
+/// The configuration of a worker.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Whose worker it is.
+    /// The actor under whose name the worker acts.
     pub actor: Actor,
-    /// Where it is.
+    /// The identity of this process as a holder of runs.
     pub holder: Holder,
-    /// Where tasks are worked on.
+    /// The Git repository in which tasks are worked on.
     pub repository: Repository,
-    /// The agents there are, by name.
+    /// The configured agents by name.
     pub agents: BTreeMap<String, Agent>,
-    /// The one that works where a task names none.
+    /// The name of the default agent, for tasks that name none.
     pub agent: String,
-    /// The worker's environment, of which agents get what they may have.
+    /// The worker's environment, of which agents get the variables they may have.
     pub environment: Vec<(String, String)>,
-    /// Patterns of names of variables that agents may have, too.
+    /// Patterns of additional variable names that agents may have.
     pub lets_through: Vec<String>,
-    /// Variables all agents get.
+    /// Variables that all agents get.
     pub variables: Vec<(String, String)>,
-    /// What each role is told.
+    /// The instructions of each role.
     pub roles: BTreeMap<String, String>,
-    /// What every agent is told.
+    /// The instructions that every agent gets.
     pub preamble: String,
-    /// How much agents are to ask, where a task does not ask for more.
+    /// The threshold for asking, where a task does not ask for more.
     pub threshold: Threshold,
-    /// What must pass before work counts as complete.
+    /// The check that must pass before work counts as complete.
     pub check: Option<Check>,
-    /// Work whose agent is less sure than this, in percent, is shown to a person before it counts.
+    /// The least confidence in percent: work whose agent is less sure is shown to a person before it counts.
     pub sure_min: u8,
-    /// What becomes of completed work.
+    /// The treatment of completed work.
     pub land: Land,
-    /// Where what agents print is kept.
+    /// The folder for the agents' output.
     pub logs: PathBuf,
-    /// For how long a run is held without being renewed.
+    /// The duration of a lease on a run.
     pub lease: Duration,
-    /// How long one turn may take, without the time a person thinks.
+    /// The time limit of a turn, without the time spent waiting for a person.
     pub turn_max: Duration,
-    /// How many turns without a result there may be before a person is asked.
+    /// The number of turns without progress after which a person is asked.
     pub fruitless_max: u32,
-    /// How many turns a task may take before a person is asked.
+    /// The number of turns on a task after which a person is asked.
     pub turns_max: u32,
-    /// How long to wait before an agent that could not be started is started again; doubled each time.
+    /// The initial back-off before an agent that could not be started is started again; doubled each time.
     pub retry: Duration,
-    /// How many agents may work at one time.
+    /// The number of agents that may run in parallel.
     pub jobs: usize,
-    /// When to stop.
+    /// The limits after which the worker stops.
     pub budget: Budget,
-    /// What to work on.
+    /// The selection of tasks to work on.
     pub scope: Scope,
-    /// How it keeps agents on its machine, if it does.
+    /// The supervisor of managed agents on this machine, if the worker has one.
     pub keeper: Option<Keeper>,
-    /// Where its agents' hooks come from; without them nobody is held to rules for tool calls.
+    /// The source of the agents' hooks; without it, tool rules are not enforced.
     pub hooks: Option<HookSource>,
-    /// The step of a flow it is there for, if it is: see [`Worker::step`].
+    /// The flow step that the worker is there for, if it is: see [`Worker::step`].
     pub step: Option<Step>,
 }
 
-/// What must pass before work counts as complete.
+/// The command that must pass before work counts as complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// A command for the shell.
     pub command: String,
-    /// How often the agent is told to mend it.
+    /// The number of times the agent is told to fix a failure.
     pub retries: u32,
 }
 
-/// What becomes of completed work.
+/// The treatment of completed work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Land {
     /// It stays on its branch.
     Leave,
     /// Its branch is merged into the base.
     Merge,
-    /// A command of the user's takes care of it, such as one that opens a pull request.
+    /// A command of the user takes care of it, such as one that opens a pull request.
     Command(String),
 }
 
-/// When to stop. What a person takes to think counts for nothing.
+/// Limits after which the worker stops. Time spent waiting for a person does not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// After so many turns.
+    /// The maximum number of turns.
     pub turns: Option<u64>,
-    /// After agents have worked for so long.
+    /// The maximum working time of agents.
     pub time: Option<Duration>,
-    /// After so many tokens, read and written.
+    /// The maximum number of tokens, read and written.
     pub tokens: Option<u64>,
-    /// After so many millionths of a dollar.
+    /// The maximum cost in millionths of a dollar.
     pub cost_micros: Option<u64>,
 }
 
-/// What to work on.
+/// The selection of tasks that a worker takes, and the time for which it continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Only these tasks; none means all.
+    /// The only tasks to take; empty means all.
     pub tasks: BTreeSet<TaskId>,
-    /// Only what is part of this one.
+    /// The epic whose subtasks alone are taken.
     pub epic: Option<TaskId>,
-    /// One turn, then stop.
+    /// True to stop after one turn.
     pub once: bool,
-    /// Take over what was begun on another machine, with a new conversation.
+    /// True to take over work that was begun on another machine, with a new conversation.
     pub adopt: bool,
-    /// Go on waiting for work when there is none: for ever, or until the given tasks are over.
+    /// True to continue waiting for work when there is none: for ever, or until the given tasks are closed.
     pub watch: bool,
 }
 
-/// What a worker has done.
+/// The totals of a worker's session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Turns taken.
     pub turns: u64,
-    /// Tasks completed, those that wait for a sign-off included.
+    /// The number of tasks completed, those that wait for a sign-off included.
     pub completed: u64,
-    /// Turns that ended with a question.
+    /// The number of turns that ended with a question.
     pub asked: u64,
-    /// Tasks that failed or got stuck.
+    /// The number of tasks that failed or got stuck.
     pub failed: u64,
-    /// Tasks that were ready and left alone, since they were begun on another machine.
+    /// The number of ready tasks that were skipped, since they were begun on another machine.
     pub elsewhere: u64,
-    /// Turns that were ended since the worker was stopped.
+    /// The number of turns that ended early, since the worker was stopped.
     pub interrupted: u64,
-    /// Whether tasks were left, since the budget was used up.
+    /// True if tasks were left, since the budget was used up.
     pub is_spent: bool,
-    /// What it took.
     pub spent: Spent,
 }
 
-/// What goes on, for whoever wants to watch.
+/// A progress event of a worker, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// An agent was started.
     Started {
-        /// On which task.
         task: Box<Task>,
-        /// Which agent.
         agent: String,
-        /// Whether it goes on with an earlier conversation.
+        /// True if it continues an earlier conversation.
         resumed: bool,
     },
-    /// The agent said or did something.
-    Heard {
-        /// On which task.
-        task: TaskId,
-        /// What.
-        heard: Heard,
-    },
-    /// The agent waits for a person, or no longer does.
-    Waits {
-        /// On which task.
-        task: TaskId,
-        /// Whether it does.
-        waits: bool,
-    },
+    /// The agent sent output or called a tool.
+    Heard { task: TaskId, heard: Heard },
+    /// The agent began or ended waiting for a person.
+    Waits { task: TaskId, waits: bool },
     /// The work is being checked.
-    Checking {
-        /// On which task.
-        task: TaskId,
-        /// By which command.
-        command: String,
-    },
-    /// The turn is over.
+    Checking { task: TaskId, command: String },
     Ended {
-        /// On which task, as it is now.
+        /// The task in its present state.
         task: Box<Task>,
-        /// What came of it.
+        /// The outcome of the turn.
         what: Came,
-        /// In words.
         note: String,
-        /// What it took.
         spent: Spent,
     },
-    /// Work that a person signed off was brought home.
+    /// Work that a person signed off was merged or otherwise landed.
     Landed {
-        /// What people call the task.
+        /// The handle of the task.
         task: String,
-        /// What became of it.
+        /// The result of landing, in words.
         what: String,
     },
-    /// An agent may do no more until then.
-    Resting {
-        /// Which.
-        agent: String,
-        /// Until when.
-        until: Timestamp,
-    },
-    /// A run nobody looked after was given up.
+    /// An agent is rate limited until a time.
+    Resting { agent: String, until: Timestamp },
+    /// An abandoned run was given up.
     Recovered {
-        /// What people call the task.
+        /// The handle of the task.
         task: String,
-        /// How many processes were left of it.
+        /// The number of processes that were left of the run.
         processes: usize,
     },
     /// The budget is used up.
     Spent {
-        /// What of it.
+        /// The exhausted part of the budget, in words.
         what: String,
     },
 }
 
-/// What came of a turn.
+/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
     /// The task is closed.
     Completed,
-    /// A step of it is done; the task goes on with the next.
+    /// A step of the task is done; the task continues with the next.
     Stepped,
-    /// It waits for a person.
+    /// The task waits for a person.
     Waits,
-    /// It will be tried again.
+    /// The task will be tried again.
     Again,
-    /// It will be tried again after some time.
+    /// The task will be tried again after a back-off.
     Later,
-    /// It failed.
     Failed,
-    /// It is stuck on something.
+    /// The task is blocked by a problem that a person has to solve.
     Blocked,
-    /// Somebody else has it, or ended it.
+    /// The lease was lost: another worker has the task, or a person ended it.
     Gone,
 }
 
-/// A worker.
+/// A worker: threads that claim tasks and run agents on them.
 pub struct Worker<'a> {
     desk: Desk,
     setup: Setup,
@@ -268,30 +239,30 @@ pub struct Worker<'a> {
     shared: Mutex<Shared>,
 }
 
-/// What the jobs of a worker share.
+/// The state that the threads of a worker share.
 #[derive(Default)]
 struct Shared {
     tally: Tally,
-    /// Turns that are under way, for a budget of turns.
+    /// The number of turns begun, for a budget of turns.
     begun: u64,
-    /// Agents that may do no more for now.
+    /// Agents that are rate limited, and until when.
     resting: BTreeMap<String, Timestamp>,
     /// Tasks whose work is on another machine.
     elsewhere: BTreeSet<TaskId>,
-    /// Tasks that were put off here, and until when.
+    /// Tasks that this worker deferred, and until when.
     later: BTreeMap<TaskId, Timestamp>,
     recovered: Option<Instant>,
     landed: Option<Instant>,
     is_over: bool,
-    /// What came of the last turn, and the step it completed.
+    /// The outcome of the last turn with its note, and the step it completed.
     last: Option<(Came, String)>,
     stepped: Option<Stepped>,
-    /// How many attempts at the step came to nothing.
+    /// The number of failed attempts at the step.
     attempts: u32,
 }
 
 impl<'a> Worker<'a> {
-    /// A worker. It stops when `stop` is set; `watch` hears what goes on.
+    /// Creates a worker. It stops when `stop` is set; `watch` receives its progress.
     pub fn new(
         desk: Desk,
         setup: Setup,
@@ -301,7 +272,7 @@ impl<'a> Worker<'a> {
         Self { desk, setup, watch, stop, busy: AtomicUsize::new(0), shared: Mutex::default() }
     }
 
-    /// Works until there is nothing left to do, or until it is told to stop.
+    /// Works until no task is left, or until it is told to stop.
     pub fn work(&self) -> Result<Tally> {
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let jobs: Vec<_> =
@@ -318,7 +289,7 @@ impl<'a> Worker<'a> {
         Ok(Tally { elsewhere: shared.elsewhere.len() as u64, ..shared.tally })
     }
 
-    /// One of the threads that take tasks. When one fails the others stop, too.
+    /// Runs one of the threads that claim tasks. When one fails the others stop, too.
     fn job(&self) -> Result<()> {
         let outcome = self.take_and_turn();
         if outcome.is_err() {
@@ -328,7 +299,7 @@ impl<'a> Worker<'a> {
     }
 
     fn take_and_turn(&self) -> Result<()> {
-        // Watch first, look second: a commit in between wakes us.
+        // Subscribe first, look second: a commit in between wakes us.
         let mut wake = self.desk.follow()?;
         loop {
             if self.is_over() {
@@ -336,7 +307,7 @@ impl<'a> Worker<'a> {
             }
             let was_busy = self.busy.load(Ordering::SeqCst) > 0;
             let has_worked = match self.take_one() {
-                // Whoever is to watch is there when it is back.
+                // A worker that watches outlives an outage of the server.
                 Err(error) if error.is_unreachable() && self.setup.scope.watch => {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
@@ -351,12 +322,12 @@ impl<'a> Worker<'a> {
             } else if !was_busy {
                 return self.land_what_was_approved(true);
             }
-            // What was under way has ended since we looked, and may have made tasks ready.
+            // Turns that were in progress have ended since we looked, and may have made tasks ready.
         }
     }
 
-    /// Whether more is to come: what others are doing may make tasks ready, what was put off will be,
-    /// and a worker that watches is there for what people do.
+    /// True if more work can come: a running turn may make tasks ready, a deferred task will become ready, and a
+    /// worker that watches serves later changes by people.
     fn is_awaited(&self) -> Result<bool> {
         let is_busy = self.busy.load(Ordering::SeqCst) > 0;
         if is_busy || !self.shared().later.is_empty() {
@@ -365,7 +336,7 @@ impl<'a> Worker<'a> {
         Ok(self.setup.scope.watch && !self.is_finished()?)
     }
 
-    /// Takes a task and gives it a turn. Whether there was one.
+    /// Claims a task and runs one turn on it. Returns false if there was no task.
     fn take_one(&self) -> Result<bool> {
         self.desk.fire_due()?;
         self.setup.keeper.iter().try_for_each(|keeper| self.desk.carry_out(keeper).map(drop))?;
@@ -381,7 +352,7 @@ impl<'a> Worker<'a> {
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // It holds counts and times, each set as a whole.
+        // It holds counts and times, each set as a whole, so a poisoned lock is safe to use.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -389,7 +360,7 @@ impl<'a> Worker<'a> {
         (self.watch)(progress);
     }
 
-    /// Whether another turn fits the budget; one that does counts from now on.
+    /// Returns true if another turn fits the budget, and counts that turn from now on.
     fn begin_turn(&self) -> bool {
         let mut shared = self.shared();
         if shared.is_over {
@@ -412,13 +383,13 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// A turn that was counted did not come about.
+    /// Uncounts a turn that did not take place.
     fn take_back_turn(&self) {
         self.shared().begun -= 1;
     }
 }
 
-/// What of a budget is used up.
+/// Returns the exhausted part of a budget in words, or none.
 fn used_up(budget: &Budget, shared: &Shared) -> Option<String> {
     let Tally { spent, .. } = &shared.tally;
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);

@@ -1,7 +1,7 @@
-//! What an agent is told. Pure: the same brief makes the same prompt.
+//! The prompt of an agent. Pure: the same brief makes the same prompt.
 //!
-//! What people wrote stands between marks that hold a code made for this one prompt. No text that was
-//! written before can hold it, so no agent's text can pass for a person's.
+//! Text that people wrote stands between marks that hold a code made for this one prompt. No text that was written
+//! before can hold it, so no agent's text can pass for a person's (prompt injection).
 
 use super::step::{Step, StepCheck};
 use sayso_core::gate::{Ending, Gate};
@@ -11,59 +11,56 @@ use sayso_core::text::harmless_line;
 use sayso_core::{AtEnd, Kind, Role, Threshold, Verdict};
 use std::fmt::Write;
 
-/// Everything a prompt is made of.
+/// All inputs of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Brief<'a> {
-    /// What the task is.
     pub task: &'a Task,
-    /// The task it is part of.
+    /// The title of the epic that the task belongs to.
     pub epic: Option<&'a str>,
-    /// What the agent is to be.
+    /// The instructions of the agent's role.
     pub role: &'a str,
-    /// What every agent of this space is told.
+    /// The instructions that every agent of this space gets.
     pub preamble: &'a str,
-    /// How much it is to ask.
+    /// The threshold for asking.
     pub threshold: Threshold,
-    /// What was noted on the task, oldest first.
+    /// The notes on the task, oldest first.
     pub notes: &'a [Note],
-    /// What was asked on the task, oldest first.
+    /// The gates of the task, oldest first.
     pub gates: &'a [Gate],
-    /// How the last turn ended, if there was one.
+    /// The end of the last turn, if there was one.
     pub last: Option<(How, &'a str)>,
     /// The command that must pass before the work counts as complete.
     pub check: Option<&'a str>,
-    /// The step of a flow that is to be done, if it is one.
+    /// The flow step to do, if the task belongs to a flow.
     pub step: Option<StepBrief<'a>>,
-    /// Whether the agent is to say how sure it is.
+    /// True if the agent has to state its confidence.
     pub asks_how_sure: bool,
-    /// The code that marks what people wrote.
+    /// The one-time code that marks text of people.
     pub code: &'a str,
-    /// Whether the agent still knows what it was told before.
+    /// True if the agent still has the earlier conversation.
     pub is_resumed: bool,
 }
 
-/// What is told of a step.
+/// The part of a flow step that goes into the prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct StepBrief<'a> {
-    /// What it is called.
     pub name: &'a str,
-    /// What is to be done.
     pub instructions: &'a str,
-    /// What must hold before it counts.
+    /// The checks that must hold before the step counts.
     pub checks: &'a [StepCheck],
     /// The only paths that may be changed.
     pub writes: Option<&'a [String]>,
 }
 
 impl<'a> StepBrief<'a> {
-    /// What is told of this step.
+    /// Borrows the prompt's part of a step.
     pub fn of(step: &'a Step) -> Self {
         let Step { name, instructions, checks, writes, .. } = step;
         Self { name, instructions, checks, writes: writes.as_deref() }
     }
 }
 
-/// The prompt.
+/// Writes the prompt for a brief.
 pub fn prompt(brief: &Brief<'_>) -> String {
     let mut text = String::new();
     // The next step may be for another role in the same conversation.
@@ -84,7 +81,7 @@ pub fn prompt(brief: &Brief<'_>) -> String {
     text
 }
 
-/// What an agent is told when its work did not pass the check: it is still in the same turn.
+/// Writes the message for an agent whose work did not pass the check: it is still in the same turn.
 pub(super) fn check_failed(command: &str, output: &str, code: &str) -> String {
     let mut text = format!(
         "You said COMPLETE, but the check did not pass. Mend it, and say COMPLETE again.\n\n\
@@ -94,7 +91,7 @@ pub(super) fn check_failed(command: &str, output: &str, code: &str) -> String {
     text
 }
 
-/// What an agent is told when something that must hold does not: it is still in the same turn.
+/// Writes the message for an agent whose step fails one of its checks: it is still in the same turn.
 pub(super) fn step_check_failed(why: &str, printed: &str, code: &str) -> String {
     let mut text = format!(
         "You said COMPLETE, but a check did not pass. Mend it, and say COMPLETE again.\n\n\
@@ -107,7 +104,7 @@ pub(super) fn step_check_failed(why: &str, printed: &str, code: &str) -> String 
     text
 }
 
-/// What an agent is told that changed what it may not.
+/// Writes the message for an agent that changed paths outside the allowed ones.
 pub(super) fn changed_outside(
     paths: &[String],
     paths_max: usize,
@@ -250,7 +247,7 @@ fn answered(text: &mut String, code: &str, kind: Kind, ending: &Ending) {
     }
 }
 
-/// What a verdict means for the agent that gets it.
+/// Returns the meaning of a verdict for the agent that receives it.
 fn meaning(kind: Kind, verdict: Verdict) -> &'static str {
     match (kind, verdict) {
         (Kind::Checkpoint, Verdict::Approved) => ": the phase is accepted, go on with the next",
@@ -278,7 +275,7 @@ fn notes(brief: &Brief<'_>, of_people: bool) -> String {
     text
 }
 
-/// A text between marks. What could be read as one of our marks is broken up.
+/// Writes a text between marks. Text in it that could be read as one of our marks is broken up.
 fn quoted(text: &mut String, head: &str, code: &str, body: &str) {
     let head = if head.contains(code) { head.to_owned() } else { format!("{head} {code}") };
     let body = body.replace(code, "(code)");
@@ -421,7 +418,7 @@ mod tests {
         }
     }
 
-    /// The texts that stand there as a person's.
+    /// Returns the texts that the prompt presents as a person's.
     fn of_people(prompt: &str) -> Vec<&str> {
         let parts = prompt.split("[[person c0de ann]]\n").skip(1);
         parts.filter_map(|part| part.split("\n[[end c0de]]").next()).collect()

@@ -1,5 +1,5 @@
-//! Running a command of the shell to its end: with everything it starts, for a bounded time, keeping a
-//! bounded end of what it prints.
+//! Runs a shell command to its end: with a timeout, with all the processes it starts, and keeping a bounded tail of
+//! its output.
 
 use sayso_agents::process::{self, MARK};
 use sayso_core::text::shorten;
@@ -11,43 +11,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much is kept of what a command prints on each of its two ways out: the end of it.
+/// The maximum number of bytes kept of each output stream: the end of it.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
 
-/// How much of a value is shown to people.
+/// The maximum number of characters of a value in messages.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// How long what is to be ended gets to end by itself.
+/// The grace period of processes that are being ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long we read on when everything we could find has ended.
+/// The time for which we continue to read after all the processes we could find have ended.
 const READ_ON: Duration = Duration::from_secs(2);
 
-/// How often we look whether it has ended.
+/// The poll interval for the end of the command.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// The variable by which a process is known to be no person's.
+/// The variable that tells a process it runs for an agent and not for a person.
 pub(super) const AGENT: &str = "AI_AGENT";
 
-/// The variables that bring a credential of ours.
+/// The variables that hold a credential of ours.
 const CREDENTIALS: [&str; 2] = ["SAYSO_TOKEN", "SAYSO_TOKEN_FILE"];
 
-/// A command of the shell. Values stand beside it as variables, so that no value becomes a part of it.
+/// A shell command. Values are passed as environment variables beside it, so that no value becomes a part of it (no
+/// shell injection).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shell {
-    /// The command.
     pub line: String,
-    /// Variables it gets.
+    /// The environment variables that carry the values.
     pub variables: Vec<(String, String)>,
 }
 
 impl Shell {
-    /// A command without values.
+    /// Creates a command without values.
     pub fn new(line: impl Into<String>) -> Self {
         Self { line: line.into(), variables: vec![] }
     }
 
-    /// The command as people read it: with the values in it, and not the names of their variables.
+    /// Returns the command for people to read: with the values in it instead of the names of their variables.
     pub fn in_words(&self) -> String {
         let mut line = self.line.clone();
         for (name, value) in &self.variables {
@@ -60,37 +60,37 @@ impl Shell {
     }
 }
 
-/// Where and under what a command runs.
+/// The folder, process mark and limits under which a command runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room<'a> {
     pub(super) folder: &'a Path,
-    /// Everything it starts carries it, and is ended by it.
+    /// The mark of all processes that it starts; they are ended by it.
     pub(super) mark: &'a str,
     pub(super) time_max: Duration,
     pub(super) stop: &'a AtomicBool,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// By itself.
+    /// The command exited or a signal ended it.
     Itself(Printed),
-    /// It took too long.
+    /// The command exceeded its time limit.
     TooLong(Printed),
-    /// We were told to stop.
+    /// The worker was told to stop.
     Stopped,
-    /// It could not be started.
+    /// The command could not be started.
     NotStarted(String),
 }
 
-/// What a command left.
+/// The exit code and the output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Printed {
-    /// None if a signal ended it.
+    /// The exit code; none if a signal ended the command.
     pub(super) code: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
-    /// How many bytes were left out at the beginning of `out`.
+    /// The number of bytes that were cut at the beginning of `out`.
     pub(super) left_out: u64,
 }
 
@@ -99,26 +99,26 @@ impl Printed {
         self.code == Some(0)
     }
 
-    /// Both, for whoever is to find out what went wrong.
+    /// Returns both output streams, for error messages.
     pub(super) fn all(&self) -> String {
         let parts = [self.out.trim_end(), self.err.trim_end()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Runs a command. Nothing it started is left when this returns.
+/// Runs a command. No process that it started is left when this returns.
 pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
     let mut command = Command::new("sh");
     // A line that fails ends it: what stands below must not make up for it.
     command.args(["-e", "-c"]).arg(&shell.line).current_dir(room.folder).stdin(Stdio::null());
-    // Whoever started us may have a credential at hand; what runs here gets none of ours.
+    // Our own process may hold a credential; the command gets none of ours.
     for name in CREDENTIALS {
         command.env_remove(name);
     }
     command.envs(shell.variables.iter().map(|(name, value)| (name, value)));
-    // A group of its own, and a mark: whoever takes over from us ends it by that.
+    // A process group of its own, and a mark by which a worker that takes over from us ends it.
     command.env(MARK, room.mark).process_group(0);
-    // It may run what an agent wrote, and nothing of that is a person.
+    // The command may run code that an agent wrote, and that must not pass for a person.
     command.env(AGENT, "sayso-step");
     let mut child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
         Ok(child) => child,
@@ -127,7 +127,7 @@ pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
     let (out, err) = (child.stdout.take().map(Kept::read), child.stderr.take().map(Kept::read));
     let waited = wait(&mut child, room);
     process::end_marked(room.mark, GRACE);
-    // What hid from us may still hold our pipes; that must not hold us.
+    // A process that hid from us may still hold our pipes; that must not block us.
     let ended_at = Instant::now();
     let is_read = |kept: &Option<Arc<Kept>>| kept.as_ref().is_none_or(|kept| kept.is_over());
     while !(is_read(&out) && is_read(&err)) && ended_at.elapsed() < READ_ON {
@@ -156,7 +156,7 @@ enum Waited {
     Failed(String),
 }
 
-/// Waits for its end, or ends it.
+/// Waits for the end of the child, or ends it.
 fn wait(child: &mut Child, room: &Room<'_>) -> Waited {
     let began = Instant::now();
     let early = loop {
@@ -179,7 +179,7 @@ fn wait(child: &mut Child, room: &Room<'_>) -> Waited {
     early
 }
 
-/// The end of what somebody prints, while it is read.
+/// A bounded tail of an output stream, filled by a reader thread.
 #[derive(Default)]
 struct Kept {
     state: Mutex<Reading>,
@@ -213,7 +213,7 @@ impl Kept {
     fn add(&self, bytes: &[u8]) {
         let mut state = self.state();
         state.bytes.extend_from_slice(bytes);
-        // Seldom, so that not every piece moves all of it.
+        // Cut rarely, so that not every piece moves the whole buffer.
         if state.bytes.len() > 2 * KEPT_BYTES_MAX {
             let extra = state.bytes.len() - KEPT_BYTES_MAX;
             state.bytes.drain(..extra);

@@ -1,6 +1,6 @@
-//! One step of a flow: turns on the flow's own task, in its own worktree and conversation, until the
-//! step is complete, waits for a person, or cannot go on. What is complete is kept on the branch and
-//! not brought home; the task stays open for the next step.
+//! One step of a flow: runs turns on the flow's own task, in its own worktree and conversation, until the step is
+//! complete, waits for a person, or cannot continue. Completed work is kept on the branch and not merged; the task
+//! stays open for the next step.
 
 use super::shell::{Ended, Printed, Room, Shell, run};
 use super::take::{LOOK_BACK, Landing, Taken};
@@ -16,55 +16,53 @@ use sayso_core::{Code, Kind, Refusal, TaskId, Timestamp, Verdict};
 use sayso_policy::{Effect, Paths};
 use std::path::{Component, Path};
 
-/// The label of a task that belongs to a flow. Workers that take what is ready leave it alone.
+/// The label of a task that belongs to a flow. Workers that claim ready tasks leave it alone.
 pub const FLOW: &str = "flow:";
 
-/// The fact that names the step a yes is for.
+/// The fact that names the step an approval is for.
 const STEP: &str = "step";
 
-/// How many paths are named in an objection.
+/// The maximum number of paths named in an objection.
 const PATHS_MAX: usize = 20;
 
-/// How much of what a failed check printed the agent is shown.
+/// The maximum number of bytes of a failed check's output that the agent is shown.
 const CHECK_BYTES_MAX: usize = 16 * 1024;
 
 /// One step of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Names this doing of it: the same as long as it goes on, another one when the flow comes to the
-    /// phase again. What was changed is counted from where it began.
+    /// The identity of this execution of the step: it stays the same while the execution lasts, and is another when
+    /// the flow reaches the phase again. Changes are counted from its beginning.
     pub id: String,
-    /// What it is called.
     pub name: String,
-    /// What the agent is told to do.
     pub instructions: String,
-    /// The agent that does it; none is the task's, or the usual one.
+    /// The agent that does it; none means the task's or the default one.
     pub agent: Option<String>,
-    /// What the agent is to be; none is the task's, or the usual one.
+    /// The role of the agent; none means the task's or the default one.
     pub role: Option<String>,
-    /// The model it is to use; none is the agent's own.
+    /// The model to use; none means the agent's own.
     pub model: Option<String>,
-    /// What must hold before it counts.
+    /// The checks that must hold before the step counts.
     pub checks: Vec<StepCheck>,
-    /// How often the agent may try again, whether in the same turn or in another.
+    /// The number of retries, in the same turn or in another.
     pub retries: u32,
     /// Patterns of the only paths that may be changed; none if any may.
     pub writes: Option<Vec<String>>,
 }
 
-/// What must hold before a step counts.
+/// A condition that must hold before a step counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepCheck {
-    /// A file is there, and inside the folder.
+    /// A file exists, inside the folder.
     File(String),
-    /// A command ends with 0.
+    /// A command exits with 0.
     Passes(Shell),
-    /// A command ends with something else.
+    /// A command exits with another code.
     Fails(Shell),
 }
 
 impl StepCheck {
-    /// What is asked for, in a line.
+    /// Returns the condition in one line.
     pub fn in_words(&self) -> String {
         match self {
             StepCheck::File(path) => format!("the file {path} is there"),
@@ -73,7 +71,7 @@ impl StepCheck {
         }
     }
 
-    /// What stands against it, if anything: what to say, and what was printed.
+    /// Returns the objection if the check does not hold: the message and the printed output.
     pub(super) fn objection(&self, room: &Room<'_>) -> Option<(String, String)> {
         let (shell, is_to_pass) = match self {
             StepCheck::File(path) => {
@@ -87,12 +85,12 @@ impl StepCheck {
             Some((format!("{line}: {why}"), tail(&printed.all(), CHECK_BYTES_MAX).to_owned()))
         };
         match run(shell, room) {
-            // One that was ended by a signal has neither passed nor failed.
+            // A command that was ended by a signal has neither passed nor failed.
             Ended::Itself(printed) => match (printed.code, is_to_pass) {
                 (Some(0), true) => None,
                 (Some(0), false) => failed("it passes, and is to fail", &printed),
                 (Some(126 | 127), false) => failed("it could not be run", &printed),
-                // So the shell tells of what it ran.
+                // The codes by which the shell reports that a signal ended the command it ran.
                 (Some(129..=192), false) => failed("a signal ended it", &printed),
                 (Some(_), false) => None,
                 (Some(code), true) => failed(&format!("it ended with {code}"), &printed),
@@ -105,13 +103,13 @@ impl StepCheck {
     }
 }
 
-/// Why a file is not there, if it is not.
+/// Returns the reason for which a path is not an existing file inside the folder, or none.
 fn file_objection(folder: &Path, path: &str) -> Option<String> {
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if !Path::new(path).components().all(is_inside) {
         return Some(format!("{path} is not inside this folder"));
     }
-    // What is left of a path where a value was empty.
+    // The remains of a path in which a value was empty.
     if path.trim().is_empty() || path.ends_with('/') {
         return Some(format!("{path:?} names no file"));
     }
@@ -126,41 +124,40 @@ fn file_objection(folder: &Path, path: &str) -> Option<String> {
     }
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepCame {
-    /// It is done, and what was done is on the branch.
+    /// The step is done, and its work is on the branch.
     Completed(Stepped),
-    /// It waits for a person.
+    /// The step waits for a person.
     Waits,
-    /// A person said no to what its agent asked, and the task is closed with that.
+    /// A person rejected a request of its agent, and the task is closed with that.
     Rejected(String),
-    /// It failed.
     Failed(String),
-    /// It can go on, but not before then.
+    /// The step can continue, but not before this time.
     Later(Timestamp),
-    /// The task is over, or in somebody else's hands.
+    /// The task is closed, or held by another worker.
     Gone(String),
     /// The worker was told to stop, or its budget is used up.
     Stopped,
 }
 
-/// A step that is done.
+/// The result of a completed step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stepped {
-    /// What was done, in the agent's words.
+    /// The summary in the agent's words.
     pub summary: String,
-    /// How sure the agent is, in percent, where it said.
+    /// The agent's confidence in percent, where it stated it.
     pub confidence: Option<u8>,
-    /// Its whole final message.
+    /// The agent's whole final message.
     pub text: String,
-    /// The commit it ended with.
+    /// The commit with which the step ended.
     pub commit: String,
 }
 
 impl Worker<'_> {
-    /// Works on the step of the setup, on the one task of its scope, until it is complete, waits for a
-    /// person, or cannot go on.
+    /// Works on the step of the setup, on the one task of its scope, until the step is complete, waits for a person,
+    /// or cannot continue.
     pub fn step(&self) -> Result<StepCame> {
         let scope = &self.setup.scope.tasks;
         let (Some(id), Some(step)) = (scope.first().filter(|_| scope.len() == 1), &self.setup.step)
@@ -206,12 +203,12 @@ impl Worker<'_> {
         }
     }
 
-    /// How many attempts at the step came to nothing since somebody last went on with it.
+    /// Returns the number of failed attempts at the step in this worker's session.
     pub(super) fn attempts(&self) -> u32 {
         self.shared().attempts
     }
 
-    /// An attempt at the step came to nothing.
+    /// Counts a failed attempt at the step.
     pub(super) fn count_attempt(&self) {
         self.shared().attempts += 1;
     }
@@ -223,7 +220,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What came of a step whose task cannot be worked on.
+    /// Returns the outcome of a step whose task cannot be worked on, or none if it can.
     fn stands_still(&self, task: &Task) -> Result<Option<StepCame>> {
         let handle = &task.handle;
         Ok(match task.status {
@@ -242,7 +239,7 @@ impl Worker<'_> {
         })
     }
 
-    /// Who said no on a task, and why.
+    /// Describes the rejection on a task: the person and the comment.
     fn no_in_words(&self, task: &Task) -> Result<String> {
         let gates = self.gates_of(task.id)?;
         let no = gates.iter().rev().filter(|gate| gate.verdict() == Some(Verdict::Rejected));
@@ -257,7 +254,7 @@ impl Worker<'_> {
         })
     }
 
-    /// The step, if it is done already and whoever led the flow died before they heard of it.
+    /// Returns the step if it was already done: the process that ran the flow may have died before it recorded that.
     fn was_done(&self, task: TaskId) -> Result<Option<Stepped>> {
         let Some(step) = &self.setup.step else { return Ok(None) };
         let mark = mark_of(step);
@@ -271,8 +268,8 @@ impl Worker<'_> {
         Ok(found.map(|summary| Stepped { text: summary.clone(), summary, ..Stepped::default() }))
     }
 
-    /// Brings home what the steps of a flow left on the branch of its task, and closes the task. Says what
-    /// became of it.
+    /// Lands the work that the steps of a flow left on the branch of its task, closes the task, and describes the
+    /// result.
     pub fn finish(&self) -> Result<String> {
         let Some(id) = self.setup.scope.tasks.first().copied() else {
             return Ok("there was no task".into());
@@ -309,7 +306,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Why a task could not be taken.
+    /// Returns the outcome of a step whose task could not be claimed.
     fn not_taken(&self, before: &Task) -> Result<StepCame> {
         if self.is_over() {
             return Ok(StepCame::Stopped);
@@ -338,7 +335,7 @@ impl Worker<'_> {
         StepCame::Later(task.deferred_until.unwrap_or_else(|| self.desk.now()))
     }
 
-    /// Notes where the branch stands when a step begins; a later turn of the same step finds it again.
+    /// Records the branch's commit when a step begins; a later turn of the same step finds it again.
     pub(super) fn begin_step(
         &self,
         taken: &Taken<'_>,
@@ -349,7 +346,7 @@ impl Worker<'_> {
             Paths::new(writes)?;
         }
         let begun = self.setup.repository.step_began(&taken.task.handle, &step.id, || {
-            // What is left of something else is not this step's doing, and not lost either.
+            // Changes that an earlier step left are not this step's doing, and must not be lost either.
             let message =
                 format!("Left before the step {}\n\nTask: {}", step.name, taken.task.handle);
             tree.commit(&message, &taken.agent.name)
@@ -357,8 +354,8 @@ impl Worker<'_> {
         begun.map(drop).map_err(|error| format!("{error}; {}", error.hint()))
     }
 
-    /// What stands against completing a step, in words for the agent: what it may not change, then what
-    /// must hold.
+    /// Returns the objection to completing a step, as a message for the agent: first forbidden changes, then the
+    /// checks.
     pub(super) fn step_objection(
         &self,
         taken: &Taken<'_>,
@@ -382,11 +379,11 @@ impl Worker<'_> {
                 return Some(prompt::step_check_failed(&why, &printed, &self.code()));
             }
         }
-        // A check can change things, too.
+        // A check can change files, too.
         if step.checks.is_empty() { None } else { self.outside(taken, tree, step, None) }
     }
 
-    /// What was changed since the step began and may not be: in the folder, or in a commit.
+    /// Returns an objection if forbidden paths were changed since the step began: in the folder, or in a commit.
     fn outside(
         &self,
         taken: &Taken<'_>,
@@ -405,12 +402,12 @@ impl Worker<'_> {
         match find() {
             Ok(paths) if Vec::<String>::is_empty(&paths) => None,
             Ok(paths) => Some(prompt::changed_outside(&paths, PATHS_MAX, writes, &self.code())),
-            // What cannot be told is not taken for granted.
+            // If the changes cannot be determined, the step does not count.
             Err(why) => Some(format!("It cannot be told what you changed: {why}")),
         }
     }
 
-    /// The step is checked and committed: whether it counts is for the policy to say, and for people.
+    /// Asks the policy, and people if it says so, if a checked and committed step counts.
     pub(super) fn complete_step(
         &self,
         taken: &Taken<'_>,
@@ -419,14 +416,14 @@ impl Worker<'_> {
         step: &Step,
         (commit, done): (&str, Done),
     ) -> Result<()> {
-        // What counts is what was committed, however it came there.
+        // The committed changes count, however they came there.
         if let Some(why) = self.outside(taken, tree, step, Some(commit)) {
             return self.fruitless(taken, tree, spent, &why);
         }
         let Done { summary, confidence, text } = done;
         let agent = self.desk.agent_of(&taken.run);
         let ruling = self.desk.rule_on_completion(&agent, &taken.run, confidence)?;
-        // What a yes to it is known by: agents put no facts of ours on their own questions.
+        // The facts that identify the approval: agents cannot put verified facts on their own questions.
         let mut shown =
             vec![fact(COMMIT, commit), fact(STEP, &format!("{} {}", step.name, step.id))];
         match ruling.effect {
@@ -457,7 +454,7 @@ impl Worker<'_> {
         self.settle(taken, spent, Settlement::Stepped { summary: marked })
     }
 
-    /// Whether a person has said yes to exactly this: the commit, the step, and the rules that ask.
+    /// True if a person has approved exactly this: the commit, the step, and the rules that ask.
     fn is_accepted(&self, taken: &Taken<'_>, shown: &[Fact]) -> Result<bool> {
         let is_yes =
             |gate: &Gate| gate.verdict() == Some(Verdict::Approved) && gate.answer().is_some();
@@ -467,7 +464,7 @@ impl Worker<'_> {
         Ok(last.is_some_and(is_yes))
     }
 
-    /// What sort of gate a sign-off is. A yes to a part of a flow does not end its task.
+    /// Returns the kind of gate for a sign-off. Approval of a part of a flow does not end its task.
     pub(super) fn sign_off(&self, kind: Kind) -> Kind {
         match kind {
             Kind::Approval | Kind::Review | Kind::Content | Kind::Work
@@ -480,12 +477,12 @@ impl Worker<'_> {
     }
 }
 
-/// How a run that did a step is found again.
+/// Returns the suffix of a run's note by which the run of a step is found again.
 fn mark_of(step: &Step) -> String {
     format!(" [step {}]", step.id)
 }
 
-/// The end of a text, where a failing check says what failed.
+/// Returns the end of a text, where a failing check says what failed.
 pub(super) fn tail(text: &str, bytes_max: usize) -> &str {
     let from = text.len().saturating_sub(bytes_max);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());

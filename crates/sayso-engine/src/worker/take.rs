@@ -1,4 +1,5 @@
-//! Taking a task: what is left of dead workers first, then what was signed off, then what is ready.
+//! Claims tasks for a worker: recovers the runs of dead workers, lands work that was signed off, then claims the
+//! first ready task.
 
 use super::holder::is_gone;
 use super::turn::COMMIT;
@@ -15,43 +16,43 @@ use sayso_store::{GateFilter, TaskFilter, TaskRow};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a worker looks for runs nobody looks after.
+/// The interval at which a worker looks for abandoned runs.
 const RECOVER_EVERY: Duration = Duration::from_secs(2);
 
-/// How often a worker looks for work that was signed off.
+/// The interval at which a worker looks for work that was signed off.
 const LAND_EVERY: Duration = Duration::from_millis(500);
 
-/// How long what is left of a lost run gets to end by itself.
+/// The grace period for the remaining processes of a lost run.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How many ready tasks are looked at at a time.
+/// The page size for reading ready tasks.
 const READY_AT_A_TIME: usize = 50;
 
-/// How many of a task's runs and gates are looked at.
+/// The maximum number of a task's runs and gates that are read.
 pub(super) const LOOK_BACK: usize = 500;
 
-/// A task that is ours now.
+/// A claimed task with its run.
 pub(super) struct Taken<'a> {
     pub(super) task: Task,
     pub(super) run: Run,
     pub(super) secret: String,
     pub(super) agent: Agent,
-    /// The runs before this one, newest first.
+    /// The earlier runs of the task, newest first.
     pub(super) before: Vec<Run>,
     _busy: Busy<'a>,
 }
 
-/// How bringing work home went.
+/// The outcome of landing work: merging it or otherwise handing it over.
 pub(super) enum Landing {
-    /// It is where it is to be.
+    /// The work has landed.
     Home(String),
-    /// The same places were changed on both sides.
+    /// A merge conflict: both sides changed the same places.
     Conflict(String),
-    /// Something is in the way that is not the agent's.
+    /// An obstacle that is not the agent's, such as a failed command.
     InTheWay(String),
 }
 
-/// Counts as long as it is held.
+/// Increments a counter for as long as it is held.
 struct Busy<'a>(&'a AtomicUsize);
 
 impl<'a> Busy<'a> {
@@ -68,8 +69,8 @@ impl Drop for Busy<'_> {
 }
 
 impl Worker<'_> {
-    /// Gives up runs nobody looks after. What is left of their agents on this machine is ended first:
-    /// two runs of one task must never be alive together.
+    /// Gives up abandoned runs. The remaining processes of their agents on this machine are ended first: two runs of
+    /// one task must never be alive together.
     pub(super) fn recover(&self) -> Result<()> {
         {
             let mut shared = self.shared();
@@ -83,7 +84,7 @@ impl Worker<'_> {
             if !is_dead && self.desk.now() < run.lease_until {
                 continue;
             }
-            // What cannot be ended keeps its run: we look again.
+            // A run whose processes cannot be ended is kept: we look again later.
             let Some(processes) = self.end_what_is_left_of(&run) else { continue };
             if self.desk.lose_run(&self.setup.actor, run.started.id, is_dead)?.is_some() {
                 let task = self.desk.task(run.started.task)?.task.handle;
@@ -93,8 +94,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Ends what is left of a run on this machine, and says how many processes there were; none if some
-    /// would not end.
+    /// Ends the remaining processes of a run on this machine and returns their number; none if some would not end.
     fn end_what_is_left_of(&self, run: &Run) -> Option<usize> {
         if run.started.holder.host != self.setup.holder.host {
             return Some(0);
@@ -104,7 +104,7 @@ impl Worker<'_> {
         process::marked(&mark).is_empty().then_some(ended)
     }
 
-    /// Takes the first task that is ready and ours to take.
+    /// Claims the first ready task that this worker may take.
     pub(super) fn take(&self) -> Result<Option<Taken<'_>>> {
         let now = self.desk.now();
         {
@@ -146,7 +146,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether all the tasks that were given are over, or stuck until somebody does something.
+    /// True if all the given tasks are closed, or stuck until a person acts.
     pub(super) fn is_finished(&self) -> Result<bool> {
         for id in &self.setup.scope.tasks {
             let task = self.desk.task(*id)?.task;
@@ -159,9 +159,9 @@ impl Worker<'_> {
         Ok(!self.setup.scope.tasks.is_empty())
     }
 
-    /// Takes a task unless it is somebody else's.
+    /// Claims a task unless another worker holds it.
     fn try_task(&self, task: Task) -> Result<Option<Taken<'_>>> {
-        // What belongs to a flow goes on with its next step and not by itself.
+        // A task of a flow continues with the flow's next step and not by itself.
         if self.setup.step.is_none() && label(&task, FLOW).is_some() {
             return Ok(None);
         }
@@ -178,7 +178,8 @@ impl Worker<'_> {
         };
         let before = self.desk.runs_of(task.id, LOOK_BACK)?;
         let is_resting = self.shared().resting.contains_key(&agent.name);
-        // What was begun in a tree on another machine goes on there, unless somebody gave that up.
+        // Work that was begun in a worktree on another machine continues there, unless the user gave that up with
+        // `adopt`.
         let is_elsewhere = before
             .first()
             .is_some_and(|run| !run.started.holder.is_at_the_place_of(&self.setup.holder));
@@ -217,8 +218,8 @@ impl Worker<'_> {
         self.desk.now().plus_micros(micros)
     }
 
-    /// The agent a task asks for with a label, or the usual one. What a task asks for and nobody has is
-    /// not replaced by something else.
+    /// Returns the agent that a task asks for with a label, or the default one. An agent that is asked for and not
+    /// configured is not replaced by another.
     fn agent_for(&self, task: &Task) -> std::result::Result<&Agent, String> {
         let Setup { agents, roles, .. } = &self.setup;
         if let Some(role) = self.role_for(task).filter(|role| !roles.contains_key(*role)) {
@@ -233,7 +234,7 @@ impl Worker<'_> {
         agents.get(name).ok_or_else(|| format!("there is no agent {name:?}: there are {}", known()))
     }
 
-    /// The role that is asked for, by the step or by a label of the task.
+    /// Returns the role that the step or a label of the task asks for.
     pub(super) fn role_for<'t>(&'t self, task: &'t Task) -> Option<&'t str> {
         let of_step = self.setup.step.as_ref().and_then(|step| step.role.as_deref());
         of_step.or(label(task, "role:"))
@@ -244,8 +245,8 @@ impl Worker<'_> {
         Agent { model: model.or_else(|| agent.model.clone()), ..agent.clone() }
     }
 
-    /// Brings home what people signed off. Their answer is acknowledged when that is done, so a worker
-    /// that dies in between does it again.
+    /// Lands the work that people signed off. Their answer is acknowledged when that is done, so if a worker dies in
+    /// between, the next one does it again.
     pub(super) fn land_what_was_approved(&self, at_once: bool) -> Result<()> {
         {
             let mut shared = self.shared();
@@ -254,13 +255,13 @@ impl Worker<'_> {
             }
             shared.landed = Some(Instant::now());
         }
-        // One at a time, in all processes: what one takes away the other must not take for the work.
+        // One process at a time: otherwise one would remove the worktree that the other is landing.
         let Ok(Some(_alone)) = self.setup.repository.try_turn("landing.lock") else {
             return Ok(());
         };
         for name in self.setup.agents.keys() {
             for (id, task) in self.desk.to_be_landed(name, &self.setup.holder)? {
-                // An agent that is just being stopped still writes.
+                // An agent that is being stopped at this moment still writes.
                 if !self.is_still_worked_on(task.id)? {
                     self.land_after_answer(&self.desk.gate(id)?, &task)?;
                 }
@@ -272,7 +273,7 @@ impl Worker<'_> {
     fn land_after_answer(&self, gate: &Gate, task: &Task) -> Result<()> {
         let is_yes = gate.verdict() == Some(Verdict::Approved);
         let is_wanted = is_yes && task.verdict == Some(Verdict::Approved);
-        // A yes is for what was shown, not for what is in the tree by now.
+        // The approval is for the commit that was shown, not for the present state of the tree.
         let shown = gate.card.facts.iter().find(|f| f.verified && f.name == COMMIT);
         let shown = shown.and_then(|fact| fact.value.as_str()).filter(|_| is_wanted);
         let tree = self.setup.repository.existing(&task.handle);
@@ -282,7 +283,7 @@ impl Worker<'_> {
             Err(error) => Some(format!("its worktree cannot be read: {error}")),
         };
         match (is_wanted, &gate.delivery) {
-            // The agent was not started again, so it never heard of it.
+            // The agent was not started again, so the answer never reached it.
             (false, Delivery::Pending { .. } | Delivery::Failed { .. }) => {
                 let why = task.end_in_words();
                 self.desk.give_up_delivery(&self.setup.actor, gate.opened.id, &why)?
@@ -295,8 +296,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Keeps what is in a tree on its branch, brings home what was approved of it, and takes the tree
-    /// away.
+    /// Commits the worktree to its branch, lands the approved commit, and removes the worktree.
     fn put_away(&self, task: &Task, tree: &Worktree, approved: Option<&str>) -> Result<String> {
         let head = match tree.commit(&super::turn::commit_message(task), &self.setup.agent) {
             Ok(head) => head,
@@ -329,8 +329,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes away a tree whose work is safe; `what` says where. We may have slept since it was ours, and
-    /// somebody else works in it.
+    /// Removes a worktree whose work is safe; `what` says where. This process may have slept since it held the run,
+    /// and another worker may use the worktree.
     pub(super) fn and_remove(&self, task: TaskId, tree: &Worktree, what: String) -> String {
         let is_needed = || self.is_still_worked_on(task).unwrap_or(true);
         match self.setup.repository.remove(tree, is_needed) {
@@ -345,7 +345,7 @@ impl Worker<'_> {
         Ok(!is_over || live.iter().any(|run| run.started.task == task))
     }
 
-    /// Does with a commit what the settings say.
+    /// Lands a commit as the settings say.
     pub(super) fn land(&self, task: &Task, tree: &Worktree, commit: &str) -> Landing {
         let repository = &self.setup.repository;
         let branch = &tree.branch;
@@ -392,7 +392,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What people answered on a task and the agent has not heard yet, oldest first.
+    /// Returns the ended gates of a task whose answers the agent has not acknowledged, oldest first.
     pub(super) fn unheard(&self, gates: &[Gate]) -> Vec<Gate> {
         let is_news = |gate: &&Gate| {
             !gate.is_open() && !matches!(gate.delivery, Delivery::Acknowledged { .. })
@@ -400,16 +400,16 @@ impl Worker<'_> {
         gates.iter().filter(is_news).cloned().collect()
     }
 
-    /// Everything that was asked on a task, oldest first.
+    /// Returns all gates of a task, oldest first.
     pub(super) fn gates_of(&self, task: TaskId) -> Result<Vec<Gate>> {
         let filter = GateFilter { task: Some(task), limit: LOOK_BACK, ..GateFilter::default() };
         let listed = self.desk.all_gates(&self.setup.actor, filter)?;
-        // What goes into a prompt as a person's word is checked against the audit.
+        // A gate that goes into a prompt as a person's word is checked against the audit.
         listed.iter().map(|gate| self.desk.gate(gate.opened.id)).collect()
     }
 }
 
-/// What a task says with a label such as `role:test`.
+/// Returns the value of a task's label such as `role:test`.
 pub(super) fn label<'t>(task: &'t Task, prefix: &str) -> Option<&'t str> {
     task.labels.iter().find_map(|label| label.strip_prefix(prefix))
 }

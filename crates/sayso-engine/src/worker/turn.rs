@@ -1,4 +1,5 @@
-//! One turn: prompt, work, and what comes of it.
+//! One turn of an agent: prepares the worktree and the prompt, runs the agent, and settles the run by its final
+//! message.
 
 use super::execute::{Executed, Stopped};
 use super::shell::AGENT;
@@ -19,36 +20,36 @@ use sayso_core::{Choice, Kind, Shape, TaskId, Threshold, Timestamp};
 use sayso_policy::{Effect, Ruling};
 use std::time::Duration;
 
-/// How much of a change a person is shown on the card.
+/// The maximum number of bytes of a diff on a card.
 const DIFF_BYTES_MAX: usize = 64 * 1024;
 
-/// How much of what a failed check printed the agent is shown.
+/// The maximum number of bytes of a failed check's output that the agent is shown.
 const CHECK_BYTES_MAX: usize = 16 * 1024;
 
-/// How long an agent rests that did not say for how long its limit holds.
+/// The back-off after a rate limit that does not say for how long it holds.
 const REST: Duration = Duration::from_secs(15 * 60);
 
-/// What comes of a turn whose run is somebody else's by now.
+/// The reason when the lease was lost during a turn.
 const NOT_OURS: &str = "the run is no longer ours";
 
-/// The fact that names what a yes brings home.
+/// The fact that names the commit which an approval lands.
 pub(super) const COMMIT: &str = "commit";
 
 /// The role of an agent whose task names none.
 const USUAL_ROLE: &str = "code";
 
-/// What an agent says of work that is done.
+/// The agent's report on completed work.
 pub(super) struct Done {
     pub(super) summary: String,
-    /// How sure it is, in percent.
+    /// The agent's confidence in percent.
     pub(super) confidence: Option<u8>,
-    /// All of its final message.
+    /// The whole final message.
     pub(super) text: String,
 }
 
 impl Worker<'_> {
-    /// Gives a task that was taken its turn. Whatever happens, the run is settled or left to be
-    /// recovered; nothing of the work is thrown away.
+    /// Runs one turn on a claimed task. In each case the run is settled or left to be recovered, and no work is
+    /// thrown away.
     pub(super) fn turn(&self, taken: Taken<'_>) -> Result<()> {
         let repository = self.setup.repository.for_run(taken.run.started.id);
         let prepare = || repository.prepare(&taken.task.handle, &taken.task.title);
@@ -71,18 +72,18 @@ impl Worker<'_> {
         self.tell(Progress::Started { task, agent, resumed });
         let is_put_off = resumed && taken.before.first().is_some_and(is_put_off);
         let mut text = match is_put_off {
-            // It goes on with its call, and hears from its hook what came of it.
+            // The agent continues its call, and its hook tells it the answer.
             true => String::new(),
             false => self.prompt(&taken, &gates, resumed)?,
         };
         let mut executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
         if is_put_off && executed.as_ref().is_ok_and(Executed::is_nothing) {
-            // There is no such call any more: it is told what there is to tell.
+            // The call does not exist any more: the agent gets a full prompt.
             text = self.prompt(&taken, &gates, resumed)?;
             executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
         }
         if session.is_some() && executed.as_ref().is_ok_and(|e| e.finished.session_gone) {
-            // The client forgot the conversation: it begins a new one and is told everything.
+            // The client forgot the conversation: a new one begins with the full prompt.
             session = None;
             text = self.prompt(&taken, &gates, false)?;
             executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
@@ -127,7 +128,7 @@ impl Worker<'_> {
         }))
     }
 
-    /// A code nobody could know before this prompt.
+    /// Returns a code that could not be known before this prompt.
     pub(super) fn code(&self) -> String {
         format!("{:08x}", self.desk.chance() as u32)
     }
@@ -137,7 +138,7 @@ impl Worker<'_> {
         self.setup.threshold.raised_by(asked)
     }
 
-    /// What comes of a turn that ended.
+    /// Settles a turn by the way it ended.
     fn conclude(
         &self,
         taken: &Taken<'_>,
@@ -175,7 +176,7 @@ impl Worker<'_> {
         let said = finished.message.as_deref().map(signal::read);
         let failure = (finished.code != Some(0)).then(|| how_it_ended(&finished));
         match (said, failure) {
-            // A question counts however the process ended.
+            // A question counts, with each exit code of the process.
             (Some(Said::Asks(requests)), _) => self.asks(taken, tree, spent, &requests),
             (Some(Said::Failed { reason }), None) => self.fails(taken, tree, spent, &reason),
             (Some(Said::Completed { summary, confidence }), None) => {
@@ -190,7 +191,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The work is checked, kept on its branch, brought home, and only then complete.
+    /// Checks the work, keeps it on its branch, lands it, and only then completes the task.
     fn completes(
         &self,
         taken: &Taken<'_>,
@@ -239,7 +240,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// What stands against completing, in words for the agent: a check that fails, or a conflict.
+    /// Returns the objection to completing, as a message for the agent: the failed check, or the objection of the
+    /// step.
     fn objection(&self, taken: &Taken<'_>, tree: &Worktree) -> Option<String> {
         if let Some(step) = &self.setup.step {
             return self.step_objection(taken, tree, step);
@@ -250,9 +252,9 @@ impl Worker<'_> {
         let mut shell = std::process::Command::new("sh");
         // A line that fails ends it: what stands below must not make up for it.
         shell.args(["-e", "-c"]).arg(format!("{{ {command}\n}} 2>&1")).current_dir(&tree.folder);
-        // Marked like the agent: whoever takes the run from us ends it.
+        // Marked like the agent: a worker that takes over the run ends it.
         shell.stdin(std::process::Stdio::null()).env(MARK, taken.run.started.id.to_string());
-        // It runs what the agent wrote, and nothing of that is a person.
+        // The check runs code that the agent wrote, and that must not pass for a person.
         shell.env(AGENT, "sayso-check");
         match shell.output() {
             Ok(output) if output.status.success() => None,
@@ -306,7 +308,7 @@ impl Worker<'_> {
         if task.requires.is_some() {
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
         }
-        // What it asked on the way and did not wait for: nothing comes home before the answer.
+        // The agent asked during the turn and did not wait for the answer: nothing is landed before the answer.
         if self.desk.task(task.id)?.task.is_waiting() {
             let summary = "it said COMPLETE, but a question of its own is open".into();
             return self.settle(taken, spent, Settlement::Completed { summary, facts });
@@ -339,7 +341,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Commits what is in the tree, if the tree is still ours to touch.
+    /// Commits the worktree if the lease still holds.
     fn commit(
         &self,
         taken: &Taken<'_>,
@@ -353,7 +355,7 @@ impl Worker<'_> {
         self.keeping_the_lease(taken, commit)
     }
 
-    /// The agent is done, but the policy wants a person to look before it counts.
+    /// Builds the gate for completed work that must be approved because of the policy.
     pub(super) fn ask_as_ruled(
         &self,
         taken: &Taken<'_>,
@@ -374,7 +376,7 @@ impl Worker<'_> {
         Ask::ruled(self.desk.new_gate_id(), kind, Some(taken.task.id), card, ruling)
     }
 
-    /// The agent is done, but not sure enough: a person looks before it counts.
+    /// Asks a person about completed work because the agent's confidence is too low.
     pub(super) fn is_unsure(
         &self,
         taken: &Taken<'_>,
@@ -409,7 +411,7 @@ impl Worker<'_> {
         spent: Spent,
         requests: &[Request],
     ) -> Result<()> {
-        // What is to be signed off is what a yes is for, and nothing that comes after it.
+        // An approval is for exactly the commit that is to be signed off, and for nothing that comes after it.
         let is_sign_off =
             |r: &Request| matches!(r.kind, Kind::Approval | Kind::Review | Kind::Content);
         let commit = match requests.iter().any(is_sign_off) {
@@ -427,7 +429,7 @@ impl Worker<'_> {
         self.settle(taken, spent, Settlement::Asked(asks))
     }
 
-    /// A job for hands: what is done could not be brought home.
+    /// Builds a manual task for a person: completed work that could not be landed.
     pub(super) fn by_hand(
         &self,
         task: &Task,
@@ -475,7 +477,7 @@ impl Worker<'_> {
         Ask::new(self.desk.new_gate_id(), kind, Some(taken.task.id), card)
     }
 
-    /// Failed work stays where it is, on its branch.
+    /// Settles a failed turn; the failed work stays on its branch.
     fn fails(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent, reason: &str) -> Result<()> {
         let message = format!("Work that failed: {}", taken.task.title);
         let kept = match self.commit(taken, tree, &message)? {
@@ -487,8 +489,8 @@ impl Worker<'_> {
         self.settle(taken, spent, Settlement::Failed { reason })
     }
 
-    /// Nothing came of the turn. After some of those in a row a person is asked; what people rejected
-    /// is none of them, since their word starts the count anew.
+    /// Settles a turn without progress. After several of those in a row a person is asked; turns whose result people
+    /// rejected do not count, since their answer resets the count.
     pub(super) fn fruitless(
         &self,
         taken: &Taken<'_>,
@@ -498,13 +500,13 @@ impl Worker<'_> {
     ) -> Result<()> {
         let gates = self.gates_of(taken.task.id)?;
         let since = gates.iter().filter(|g| g.answer().is_some()).filter_map(Gate::ended_at).max();
-        // The turns of earlier steps are not this one's.
+        // Turns of earlier steps do not count for this step.
         let is_earlier = |run: &Run| self.setup.step.is_some() && is_completed(run);
         let is_recent = |run: &&Run| is_after(run, since) && !is_earlier(run);
         let recent: Vec<_> = taken.before.iter().take_while(is_recent).collect();
         let fruitless = recent.iter().take_while(|run| is_fruitless(run)).count() + 1;
         let turns = recent.len() + 1;
-        // How often a step is tried is the workflow's to say, and then the flow says what is wrong.
+        // The workflow decides how often a step is retried, and the flow then reports the failure.
         let is_step = self.setup.step.is_some();
         if is_step {
             self.count_attempt();
@@ -539,8 +541,8 @@ impl Worker<'_> {
         self.not_begun(taken, Spent::default(), &error.to_string(), news)
     }
 
-    /// The agent did not even begin. An answer it was to hear is kept, and it is tried again, later and
-    /// later; then it is for a person to see what is wrong.
+    /// Settles a turn in which the agent did not begin. Undelivered answers are kept, and the task is retried with an
+    /// increasing back-off; after several attempts it is blocked for a person to look at.
     fn not_begun(&self, taken: &Taken<'_>, spent: Spent, why: &str, news: &[Gate]) -> Result<()> {
         for gate in news {
             self.desk.fail_delivery(&self.setup.actor, gate.opened.id, why)?;
@@ -581,7 +583,7 @@ impl Worker<'_> {
         self.desk.now().plus_micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX / 4))
     }
 
-    /// Ends the run with what came of it. If it is no longer ours, nothing is changed.
+    /// Settles the run with its outcome. If the lease was lost, nothing is changed.
     pub(super) fn settle(
         &self,
         taken: &Taken<'_>,
@@ -609,14 +611,14 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Counts and tells what came of a task.
+    /// Counts and reports the outcome of a turn.
     fn ended(&self, task: Task, what: Came, note: String, spent: Spent) {
         self.count(what, spent);
         self.shared().last = Some((what, note.clone()));
         self.tell(Progress::Ended { task: Box::new(task), what, note, spent });
     }
 
-    /// The desk did not take it: the run is over, or what the agent said cannot be.
+    /// Handles a refusal by the desk: the run has ended, or the agent's statement is not possible.
     fn refused(
         &self,
         taken: &Taken<'_>,
@@ -672,7 +674,7 @@ fn came(settlement: &Settlement) -> (Came, String) {
     }
 }
 
-/// What the trusted side saw of the work. The commit is what a yes brings home.
+/// Returns the verified facts about the work: branch, commit and diff. The commit is the one that an approval lands.
 pub(super) fn facts(tree: &Worktree, with_diff: bool, commit: Option<&str>) -> Vec<Fact> {
     let fact =
         |name: &str, value: String| Fact { name: name.into(), value: value.into(), verified: true };

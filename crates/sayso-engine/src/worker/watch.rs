@@ -1,8 +1,8 @@
-//! What a command changed that it may not, over all its attempts.
+//! Detects changes by a command outside its allowed paths, over all its attempts.
 //!
-//! Each attempt answers for what was changed while it ran, by whomever: nobody can tell that apart. What
-//! it left that it may not stays an offence until that is taken back, however often it is tried again. What
-//! a person changes between two attempts is theirs.
+//! Each attempt answers for all that was changed while it ran: changes by other processes cannot be told apart. A
+//! forbidden change stays an offence until it is undone, through all further attempts. A change by a person between
+//! two attempts is not one.
 
 use crate::worktree::{Change, Worktree};
 use sayso_policy::Paths;
@@ -10,43 +10,43 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How many paths are named in an objection.
+/// The maximum number of paths named in an objection.
 const PATHS_MAX: usize = 20;
 
-/// What a command may change, and where it is noted what it did.
+/// The paths that a command may change, and the file in which its attempts are recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch<'a> {
     /// Patterns of the only paths it may change.
     pub writes: &'a [String],
-    /// The tree to look at.
+    /// The worktree to compare.
     pub tree: &'a Worktree,
-    /// The file that keeps what its attempts did: whoever goes on with it after a crash finds it there.
+    /// The file that records its attempts: a process that resumes the step after a crash finds it there.
     pub note: &'a Path,
 }
 
-/// What is known of the attempts at a step.
+/// The record of the attempts at a step.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Note {
     step: String,
-    /// What was there when the attempt began that has not ended.
+    /// The snapshot at the beginning of an attempt that has not ended.
     since: Option<String>,
     offences: Vec<Change>,
 }
 
 impl Watch<'_> {
-    /// An attempt begins: what is changed from here on is its doing.
+    /// Records the beginning of an attempt: changes from here on count as its own.
     pub(super) fn begin(&self, step: &str) -> Result<(), String> {
         let mut note = self.note_of(step);
         let now = self.tree.snapshot().map_err(|error| error.to_string())?;
         if let Some(since) = note.since.take() {
-            // Whoever ran it died. Nobody knows what was changed since by somebody else.
+            // The process that ran it died. Changes since then by other processes cannot be told apart.
             note.offences = self.offences(note.offences, &since, &now)?;
         }
         note.since = Some(now);
         self.keep(&note)
     }
 
-    /// The attempt is over. What it, or one before it, changed and may not, in words.
+    /// Records the end of an attempt, and describes the forbidden changes that it or an earlier one left.
     pub(super) fn end(&self, step: &str) -> Result<Option<String>, String> {
         let mut note = self.note_of(step);
         let Some(since) = note.since.take() else {
@@ -58,7 +58,7 @@ impl Watch<'_> {
         Ok((!note.offences.is_empty()).then(|| self.in_words(&note.offences)))
     }
 
-    /// Those of earlier attempts that nobody took back or changed since, and those of this one.
+    /// Returns the offences of earlier attempts that were not undone or changed since, and those of this one.
     fn offences(
         &self,
         earlier: Vec<Change>,
@@ -77,7 +77,7 @@ impl Watch<'_> {
             }
         }
         for change in changes.into_iter().filter(|change| !paths.fit(&change.path)) {
-            // Taken back is what was there before the first attempt that touched it.
+            // Undone means: restored to the state before the first attempt that touched the path.
             let before = found.remove(&change.path).map_or(change.before, |old| old.before);
             if before != change.after {
                 found.insert(change.path.clone(), Change { before, ..change });
@@ -107,7 +107,7 @@ impl Watch<'_> {
         note.unwrap_or_else(|| Note { step: step.to_owned(), ..Note::default() })
     }
 
-    /// Whole or not at all: half a note would be none, and what was done against the rule forgotten.
+    /// Writes the record atomically: half a record would be unreadable, and the offences forgotten.
     fn keep(&self, note: &Note) -> Result<(), String> {
         let half = self.note.with_extension("half");
         let text = serde_json::to_string(note).map_err(|error| error.to_string())?;

@@ -1,14 +1,14 @@
-//! `$((…))`, as far as it is plain: numbers, names and signs. A name stands for what its variable holds, and
-//! shells evaluate that again, so the caller is told of names.
+//! Arithmetic expansion `$((…))`, for plain numbers, names and operators. A name stands for the value of its
+//! variable, which shells evaluate again, so the caller is told of names.
 
-/// An expression that was read.
+/// A parsed arithmetic expression.
 pub(super) struct Computed {
     /// The bytes from the first bracket to the last.
     pub(super) length: usize,
     pub(super) has_names: bool,
 }
 
-/// Reads `((…))` at the beginning of these bytes, or nothing if it is not plain.
+/// Parses `((…))` at the start of these bytes; none if it is not plain.
 pub(super) fn read(bytes: &[u8]) -> Option<Computed> {
     let inside = bytes.strip_prefix(b"((")?;
     let (mut at, mut depth, mut has_names) = (0, 0usize, false);

@@ -1,15 +1,15 @@
-//! Builtins of shells: which of them evaluate nothing, and with which options.
+//! Shell builtins: those that evaluate nothing, with their harmless options.
 
 use super::{Line, Shape, Word, environment};
 
-/// Builtins that run and evaluate nothing, whatever they are given.
+/// Builtins that run and evaluate nothing, with any arguments.
 const PLAIN: &[&str] = &[
     ":", "bg", "break", "cd", "chdir", "continue", "dirs", "disown", "exit", "fg", "help",
     "logout", "popd", "pushd", "return", "shift", "suspend", "times", "type", "ulimit", "umask",
     "print",
 ];
 
-/// Builtins after which the same words may mean something else, and those that evaluate what they are given.
+/// Builtins that change the meaning of later words, and those that evaluate their arguments.
 const UNCLEAR: &[&str] = &[
     "eval",
     "source",
@@ -59,7 +59,7 @@ const UNCLEAR: &[&str] = &[
 
 const DECLARES: &[&str] = &["export", "declare", "typeset", "readonly", "local", "unset"];
 
-/// True if this is a builtin; if so, what is odd about it is noted.
+/// Returns true if this is a builtin, and records its doubts.
 pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
     let arguments = &words[1..];
     match program {
@@ -67,7 +67,7 @@ pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
             if ["break", "continue", "exit", "logout", "return", "shift"].contains(&program) {
                 computes(line, program, arguments);
             }
-            // zsh evaluates, or puts on its own command line, by an option.
+            // With an option zsh evaluates the words, or puts them on its own command line.
             if program == "print" && arguments.iter().any(|word| word.text.starts_with('-')) {
                 line.is_unclear("it has a `print` with options");
             }
@@ -101,7 +101,7 @@ pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
     true
 }
 
-/// `export NAME=value`: plain names, options that change no meaning.
+/// Checks `export NAME=value`: plain names, options that change no meaning.
 fn declares(line: &mut Line, program: &str, arguments: &[Word]) {
     for word in arguments {
         let text = word.text.as_str();
@@ -120,7 +120,7 @@ fn declares(line: &mut Line, program: &str, arguments: &[Word]) {
     }
 }
 
-/// Names of variables behind options, as `read` has them.
+/// Checks names of variables after options, as for `read`.
 fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &[Word]) {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
@@ -137,7 +137,7 @@ fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &
         match taken.and_then(|place| options.get(place..)) {
             None => {}
             Some(rest) if rest.starts_with(|c| valued.contains(c)) => {
-                // The name of an array is looked at like any other.
+                // The name of an array is checked like any other.
                 let is_array = rest.starts_with('a');
                 let attached = (rest.len() > 1).then(|| Word::of(&rest[1..]));
                 let value = attached.or_else(|| arguments.get(at).cloned());
@@ -255,7 +255,7 @@ fn shopt(line: &mut Line, arguments: &[Word]) {
     }
 }
 
-/// `test` computes where it compares numbers and where it asks for a variable.
+/// Checks `test`, which evaluates arithmetic when it compares numbers or queries a variable.
 fn test(line: &mut Line, arguments: &[Word]) {
     const NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"];
     let is = |word: &Word, list: &[&str]| word.fixed().is_some_and(|text| list.contains(&text));

@@ -1,4 +1,4 @@
-//! Variables that a command line sets, by what looks at them.
+//! Environment variables that a command line sets, and the programs that read them.
 
 use super::{Line, Shape, Word, mentions};
 
@@ -42,7 +42,7 @@ const HARMLESS: &[&str] = &[
     "TZ",
 ];
 
-/// Parts of names that shells and programs look at to find what they run.
+/// Parts of names that shells and programs read to find programs to run.
 const TELLING: &[&str] = &[
     "PATH", "OPT", "FLAG", "PAGER", "EDITOR", "VISUAL", "BROWSER", "SHELL", "COMMAND", "CMD",
     "PROXY", "CONFIG", "WRAPPER", "EXEC", "ASKPASS", "SSH", "INIT", "PRELOAD", "LIBRARY", "PROMPT",
@@ -50,19 +50,19 @@ const TELLING: &[&str] = &[
     "RUSTDOC", "JAVA", "DOCKER", "KUBE", "HELPER", "SUDO", "DRIVER", "INPUTRC", "NULLCMD",
 ];
 
-/// The beginnings of such names.
+/// Prefixes of such names.
 const TELLING_STARTS: &[&str] = &[
     "GIT_", "LD_", "DYLD_", "BASH", "PS0", "PS1", "PS2", "PS3", "PS4", "MAKE", "TAR_", "RSYNC_",
     "GREP_", "ZDOT", "FPATH", "VIM", "RPS", "READNULL", "GCONV", "LESS", "MAN", "SAYSO", "XDG_",
 ];
 
-/// Such names.
+/// Full names of that kind.
 const TELLING_NAMES: &[&str] = &[
     "CC", "CXX", "CPP", "AR", "AS", "LD", "FC", "EXINIT", "FCEDIT", "ENV", "HOME", "IFS", "TERM",
     "DISPLAY", "DEBUGGER",
 ];
 
-/// Small names that shells look at.
+/// Lower-case names that shells read.
 const SMALL: &[&str] = &[
     "aliases",
     "argv",
@@ -81,7 +81,7 @@ const SMALL: &[&str] = &[
     "status",
 ];
 
-/// Looks at `NAME=value`. It is exported where a program is going to see it.
+/// Checks `NAME=value`. It is exported if a program will see it.
 pub(super) fn look(line: &mut Line, word: &Word, is_exported: bool) {
     let Some((name, value)) = word.text.split_once('=') else {
         return look_at_name(line, &word.text);
@@ -117,7 +117,7 @@ pub(super) fn look(line: &mut Line, word: &Word, is_exported: bool) {
         line.is_unclear(format!("programs may look at the variable `{name}`"));
         return;
     }
-    // No program is known to look at it. One that does finds what it names.
+    // No program is known to read it. One that does may run the program it names.
     let at = line.commands.len();
     line.commands.push(super::Simple { assigns: true, ..super::Simple::default() });
     let mut found = vec![];
@@ -125,7 +125,7 @@ pub(super) fn look(line: &mut Line, word: &Word, is_exported: bool) {
     mentions::add(line, at, found);
 }
 
-/// Looks at the name of a variable whose value is not in sight.
+/// Checks the name of a variable whose value is unknown.
 pub(super) fn look_at_name(line: &mut Line, name: &str) {
     line.sets_odd_values = true;
     if !is_plain_name(name) {
@@ -140,8 +140,8 @@ pub(super) fn is_plain_name(name: &str) -> bool {
     starts_well && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// True if a variable of this name is the script's own business: programs look at capital letters, and zsh at
-/// some others.
+/// True if a variable of this name is only used by the script itself: programs read upper-case names, and zsh some
+/// others.
 pub(super) fn is_small(name: &str) -> bool {
     let is_small = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     let is_told = ["path", "proxy", "config"].iter().any(|part| name.contains(part));
@@ -155,7 +155,7 @@ fn tells_programs(name: &str) -> bool {
         || TELLING.iter().any(|part| upper.contains(part))
 }
 
-/// A byte of a value that no arithmetic evaluates.
+/// True for a byte of a value that no arithmetic evaluates.
 fn is_plain_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_./-,:%+@ ".contains(&byte) || byte >= 0x80
 }

@@ -4,7 +4,7 @@ use super::{Line, Shape, Word};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Subcommands that run nothing but git and what the repository's own settings name.
+/// Subcommands that run only git and programs named in the repository's own settings.
 const SUBCOMMANDS: &[&str] = &[
     "add",
     "am",
@@ -84,7 +84,7 @@ const SUBCOMMANDS: &[&str] = &[
     "write-tree",
 ];
 
-/// Options before the subcommand: alone, then with a value.
+/// Options before the subcommand: without a value, then with one.
 const ALONE: &[&str] = &[
     "--no-pager",
     "-P",
@@ -110,7 +110,7 @@ const ALONE: &[&str] = &[
 ];
 const VALUED: &[&str] = &["-C", "--git-dir", "--work-tree", "--namespace"];
 
-/// Settings that name no program, in small letters.
+/// Settings that name no program, in lower case.
 const SETTINGS: &[&str] = &[
     "user.name",
     "user.email",
@@ -166,11 +166,11 @@ const SETTINGS: &[&str] = &[
     "feature.manyfiles",
 ];
 
-/// Subcommands that speak to other repositories, whose addresses may name a program.
+/// Subcommands that contact other repositories, whose addresses may name a program.
 const TRANSPORTS: &[&str] =
     &["archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule", "bundle"];
 
-/// Subcommands with options that run a program, so that a word which is not known may be one.
+/// Subcommands with options that run a program, so that an unknown word may be one.
 const RUNNING: &[&str] = &[
     "archive",
     "bisect",
@@ -198,7 +198,7 @@ const SHORT: &[(&str, &str)] = &[
     ("config", "e"),
 ];
 
-/// Words of subcommands that run a program.
+/// Arguments of subcommands that run a program.
 const WORDS: &[(&str, &[&str])] =
     &[("bisect", &["run", "visualize", "view"]), ("submodule", &["foreach"]), ("stash", &[])];
 
@@ -206,7 +206,7 @@ static OPTIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     include_str!("../../tables/git-options.txt").lines().filter(|l| !l.starts_with('#')).collect()
 });
 
-/// Notes that git may run another program with these words, if so.
+/// Records a doubt if git may run another program with these words.
 pub(super) fn look(line: &mut Line, words: &[Word]) {
     if let Some(why) = why_unclear(&words[1..]) {
         line.is_unclear(format!("it may let `git` run another program: {why}"));

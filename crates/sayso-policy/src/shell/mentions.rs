@@ -1,18 +1,18 @@
-//! Programs that a text may name. Where a program evaluates its arguments in ways that are not read, the
-//! words of them are kept, and a rule that speaks of one of them may be meant.
+//! Words of arguments that may name a program. If a program evaluates its arguments in ways that are not parsed,
+//! their words are kept, and a rule that names one of them may be meant.
 
 use super::{Line, Shape, Word};
 
 /// The most words that are kept of one command.
 const MENTIONS_MAX: usize = 4_096;
 
-/// The signs between an option and its value, and between values.
+/// The characters between an option and its value, and between values.
 const JOINTS: [char; 4] = ['=', ':', ',', '%'];
 
-/// So many options of options are looked into (`--checkpoint-action=exec=command`).
+/// The most nested options that are searched (`--checkpoint-action=exec=command`).
 const NESTED_MAX: usize = 8;
 
-/// True if a text has signs that a shell would expand or unquote, so that its words are not what they seem.
+/// True if a text has characters that a shell would expand or unquote, so that its words are not what they seem.
 pub(super) fn holds_shell_signs(text: &str) -> bool {
     text.contains(['\'', '"', '\\', '$', '`', '*', '?', '[', '{'])
 }
@@ -23,7 +23,7 @@ pub(super) fn holds_signs(text: &str) -> bool {
     text.contains(['\\', '$', '`']) || text.matches(['\'', '"']).count() > 1
 }
 
-/// The words of an argument. One that is not known stands for any.
+/// Collects the words of an argument. An unknown one stands for any words.
 pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
     of_text(&word.text, found);
     if matches!(word.shape, Shape::One | Shape::Many) {
@@ -31,11 +31,11 @@ pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
     }
 }
 
-/// The words of a text: names, options and paths, whatever stands between them. Where there are slashes, they
-/// may stand between words as well (`s/x/command/e`).
+/// Collects the words of a text: names, options and paths, with any separators. Slashes may be separators, too
+/// (`s/x/command/e`).
 pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
     let is_part = |c: char| c.is_alphanumeric() || "_-./+~@".contains(c);
-    // As a shell has them (`of=/dev/sda`), and then apart (`--run=command`).
+    // First as a shell splits words (`of=/dev/sda`), then split at the joints (`--run=command`).
     if text.contains(JOINTS) {
         of_values(text, |c| is_part(c) || JOINTS.contains(&c), found);
     }
@@ -45,7 +45,7 @@ pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
     }
 }
 
-/// The words of a text as a shell has them, and of the value that it gives to an option: a command in it has values
+/// Collects the words of a text as a shell splits them, and those of option values: a command in a value has values
 /// of its own (`--run=dd of=/dev/sda`).
 fn of_values(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
     of_parts(text, &is_part, found);
@@ -77,7 +77,7 @@ fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
         if bare.len() < part.len() && !bare.is_empty() && !part.starts_with("--") {
             found.push(Word::of(bare));
         }
-        // The end of a sentence.
+        // The full stop of a sentence.
         let trimmed = part.trim_end_matches('.');
         if trimmed.len() < part.len() && !trimmed.is_empty() {
             found.push(Word::of(trimmed));
@@ -85,7 +85,7 @@ fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
     }
 }
 
-/// Notes the words with a command.
+/// Adds the words to a command.
 pub(super) fn add(line: &mut Line, at: usize, found: Vec<Word>) {
     let Some(command) = line.commands.get_mut(at) else { return };
     if command.mentions.len() + found.len() > MENTIONS_MAX {

@@ -1,16 +1,16 @@
-//! What a command line would run: split into its simple commands, never matched as text.
+//! Shell parsing: splits a command line into the simple commands it would run; it is never matched as text.
 //!
-//! The reader knows the grammar that POSIX shells and bash share, as far as it decides *which
-//! programs run*. Where that is only known when the line runs, or where the reader is not sure, it
-//! says so: the line is unclear, and nobody may allow it without looking. What it did find is kept,
-//! so that a rule against `rm` still sees the `rm` in a line that is unclear elsewhere.
+//! The parser knows the grammar that POSIX shells and bash share, as far as it decides *which programs run*. If
+//! that is only known at run time, or the parser is not sure, the line is marked as unclear, and no rule may allow
+//! it unseen. The commands found so far are kept, so that a rule against `rm` still sees the `rm` in a line with
+//! another unclear part.
 //!
-//! It errs on one side only: it may report a command that would never run, and may call a line
-//! unclear that is not. It reads a line in one pass and never looks back.
+//! It errs on one side only: it may report a command that would never run, and may call a line unclear that is not.
+//! It reads a line in one pass without backtracking.
 //!
-//! Understood is what a table names: grammar, builtins and their options (`builtins`), wrappers and shells
-//! (`peel`), variables (`environment`), git (`git`), programs (`programs`). All else is unclear, or, for a
-//! program that nothing is known of, searched for words that may name a command (`mentions`).
+//! Only input listed in a table is understood: grammar, builtins and their options (`builtins`), wrappers and
+//! shells (`peel`), variables (`environment`), git (`git`), programs (`programs`). Other input is unclear, or, for
+//! an unknown program, searched for words that may name a command (`mentions`).
 
 mod arithmetic;
 mod builtins;
@@ -27,30 +27,30 @@ mod tests;
 
 use std::collections::HashSet;
 
-/// The longest line that is read at all.
+/// The longest line that is parsed at all.
 pub(crate) const BYTES_MAX: usize = 1024 * 1024;
-/// The most commands that are looked at in one line.
+/// The most commands of one line.
 pub(crate) const COMMANDS_MAX: usize = 1_000;
 /// The most words, and the most words of codes, that are looked at in one line.
 const WORDS_MAX: usize = 20_000;
 const MENTIONS_MAX: usize = 50_000;
-/// How deep `$(…)`, brackets, `sh -c` and wrappers may nest.
+/// The deepest nesting of `$(…)`, brackets, `sh -c` and wrappers.
 const DEPTH_MAX: usize = 16;
 
-/// A command line, read.
+/// A parsed command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Every command it may run, wrappers and what they wrap, in the order they are met.
+    /// Every command it may run, wrappers and the commands they run, in order of discovery.
     pub(crate) commands: Vec<Simple>,
-    /// Files it redirects to or from.
+    /// The files of its redirections.
     pub(crate) files: Vec<FileUse>,
-    /// Why it cannot be told what it does, if so, apart from doubts about single commands.
+    /// The reason why it cannot be determined what it does, if any, apart from doubts about single commands.
     unclear: Option<String>,
-    /// Whether it changes directory, so that relative paths mean something else.
+    /// True if it changes directory, so that relative paths mean something else.
     pub(crate) moves: bool,
-    /// Whether a variable may hold a text that arithmetic would evaluate.
+    /// True if a variable may hold a text that arithmetic would evaluate.
     sets_odd_values: bool,
-    /// Whether arithmetic evaluates what a variable holds.
+    /// True if arithmetic evaluates the value of a variable.
     computes_with_names: bool,
     has_unknown_program: bool,
     has_group: bool,
@@ -81,29 +81,30 @@ struct Awaited {
     class: programs::Class,
 }
 
-/// One program with its arguments.
+/// A simple command: one program with its arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Simple {
-    /// The program first. Empty for an assignment that stands alone.
+    /// The words, program first. Empty for an assignment that stands alone.
     pub(crate) words: Vec<Word>,
-    /// Whether it only runs another command that is listed too, and changes nothing about it.
+    /// True if it only runs another command that is listed too, and changes nothing about it.
     pub(crate) transparent: bool,
-    /// Whether variables are set for it or by it. `PATH=… git status` is not `git status`.
+    /// True if variables are set for it or by it. `PATH=… git status` is not `git status`.
     pub(crate) assigns: bool,
-    /// Words that it may take for a command, where its arguments are not understood.
+    /// Words that it may treat as a command, if its arguments are not understood.
     pub(crate) mentions: Vec<Word>,
-    /// Why it cannot be told what it runs, if so. A rule that allows this very program settles it.
+    /// The reason why it cannot be determined what it runs, if any. A rule that allows exactly this program settles
+    /// it.
     doubt: Option<String>,
 }
 
-/// What a command reads on standard input.
+/// The standard input of a command.
 #[derive(Debug, Clone, Default)]
 struct Feed {
-    /// Something that is not in sight: a pipe, a file.
+    /// True if the input is not visible: a pipe, a file.
     is_piped: bool,
-    /// Texts in sight.
+    /// The visible input.
     texts: Vec<String>,
-    /// Here-documents, by their number.
+    /// The numbers of here-documents.
     heredocs: Vec<usize>,
 }
 
@@ -113,12 +114,12 @@ impl Feed {
     }
 }
 
-/// A word of a command, after quotes.
+/// A word of a command, unquoted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// What is known of it: all of it, or what comes before the first unknown part.
+    /// The known text: all of it, or the part before the first unknown one.
     pub(crate) text: String,
-    /// How much that is.
+    /// The extent to which it is known.
     pub(crate) shape: Shape,
     /// All of a word that is not known to its end, with a `*` for each part that only shows when it runs.
     pub(crate) outline: Option<String>,
@@ -136,7 +137,7 @@ pub(crate) enum Shape {
     One,
     /// Any number of words; the first begins with the text.
     Many,
-    /// A pattern for file names: any number of words, or the text itself where nothing fits.
+    /// A glob for file names: any number of words, or the text itself if no file matches.
     Glob,
 }
 
@@ -148,7 +149,7 @@ pub(crate) struct FileUse {
 }
 
 impl Line {
-    /// Reads a command line. Never fails: what cannot be read is unclear.
+    /// Parses a command line. Never fails: unreadable input is unclear.
     pub(crate) fn read(text: &str) -> Self {
         let mut line = Self::default();
         if text.len() > BYTES_MAX {
@@ -160,7 +161,7 @@ impl Line {
         line
     }
 
-    /// Reads a command line that may be for a shell with a grammar of its own.
+    /// Parses a command line that may be for a shell with another grammar.
     pub(crate) fn read_for(text: &str, is_foreign: bool) -> Self {
         let mut line = Self::read(text);
         if is_foreign {
@@ -169,7 +170,7 @@ impl Line {
         line
     }
 
-    /// What only shows when all of a line is known.
+    /// Adds the doubts that only show when the whole line is known.
     fn look_back(&mut self) {
         if self.computes_with_names && self.sets_odd_values {
             self.is_unclear("it computes with a variable that may hold a command");
@@ -214,7 +215,7 @@ impl Line {
         }
     }
 
-    /// Why it cannot be told what it does. Commands that a rule vouches for are not doubted.
+    /// Returns the reason why the line is unclear. Doubts about commands for which a rule vouches do not count.
     pub(crate) fn unclear_but_for(&self, vouched: &[usize]) -> Option<&str> {
         let doubted = || {
             let commands = self.commands.iter().enumerate();
@@ -224,29 +225,29 @@ impl Line {
         self.unclear.as_deref().or_else(doubted)
     }
 
-    /// Why it cannot be told what it does.
+    /// Returns the reason why the line is unclear.
     pub(crate) fn unclear(&self) -> Option<&str> {
         self.unclear_but_for(&[])
     }
 
-    /// Whether a rule may have to vouch for one of its commands.
+    /// True if a rule has to vouch for one of its commands.
     pub(crate) fn has_doubt(&self) -> bool {
         self.commands.iter().any(|command| command.doubt.is_some())
     }
 
-    /// Keeps the first reason.
+    /// Marks the line as unclear. The first reason is kept.
     fn is_unclear(&mut self, why: impl Into<String>) {
         self.unclear.get_or_insert_with(|| why.into());
     }
 }
 
 impl Simple {
-    /// The program, when its name is known.
+    /// Returns the program, if its name is known.
     pub(crate) fn program(&self) -> Option<&str> {
         self.words.first().and_then(Word::fixed)
     }
 
-    /// As people would write it, with `…` where a part is not known.
+    /// Formats the command for people, with `…` for unknown parts.
     pub(crate) fn in_words(&self) -> String {
         let words: Vec<_> = self
             .words
@@ -290,7 +291,7 @@ impl Word {
     }
 }
 
-/// The last part of a program's path.
+/// Returns the last part of a program's path.
 pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }

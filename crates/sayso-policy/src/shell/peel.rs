@@ -1,4 +1,4 @@
-//! Commands that run commands: what `sudo`, `env`, `xargs`, `timeout` or `sh -c` would run is listed too.
+//! Wrappers: also lists the commands that `sudo`, `env`, `xargs`, `timeout` or `sh -c` would run.
 
 use super::programs::{Class, class};
 use super::read::{NOT_READ, PASSED_OVER, Reader};
@@ -7,7 +7,7 @@ use super::{
     git, programs,
 };
 
-/// How a command is run.
+/// The context in which a command runs.
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) assigns: bool,
@@ -21,11 +21,11 @@ struct Wrapper {
     plain: (&'static str, &'static [&'static str]),
     /// Options with a value.
     valued: (&'static str, &'static [&'static str]),
-    /// What stands between the options and the command.
+    /// The number of operands between the options and the command.
     operands: usize,
     takes_assignments: bool,
     appends_arguments: bool,
-    /// Whether it joins its arguments to a line for a shell.
+    /// True if it joins its arguments to a line for a shell.
     joins: bool,
     is_transparent: bool,
 }
@@ -101,7 +101,7 @@ const WRAPPERS: &[Wrapper] = &[
         operands: 1,
         ..PLAIN
     },
-    // Options of these are many: with any, it cannot be told what they run.
+    // These have many options: with any of them, the command they run cannot be determined.
     Wrapper { names: &["unshare", "nsenter", "systemd-run", "ssh-agent", "unbuffer"], ..PLAIN },
     Wrapper {
         names: &["watch"],
@@ -125,7 +125,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper { names: &["exec"], plain: ("cl", &[]), valued: ("a", &[]), ..PLAIN },
     Wrapper { names: &["command", "builtin", "noglob", "nocorrect"], plain: ("p", &[]), ..PLAIN },
-    // Of fish.
+    // From fish.
     Wrapper { names: &["and", "or", "not", "begin"], ..PLAIN },
     Wrapper { names: &["busybox", "toybox"], ..PLAIN },
     Wrapper {
@@ -148,14 +148,14 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// Shells of the family that is read here.
+/// Shells with the grammar that is parsed here.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash"];
 
-/// Shells with a grammar of their own. What they are given is read all the same, for rules that say no.
+/// Shells with another grammar. Their input is parsed all the same, for rules that deny.
 const FOREIGN_SHELLS: &[&str] =
     &["csh", "tcsh", "fish", "nu", "elvish", "xonsh", "pwsh", "powershell", "rc", "es"];
 
-/// Programs that run a shell with a line.
+/// Programs that run a shell with a given line.
 const SHELL_RUNNERS: &[&str] = &["su", "runuser", "script"];
 
 /// Programs whose arguments are files that they write.
@@ -185,7 +185,7 @@ const ASSIGNING: &[&str] = &[
     "let",
 ];
 
-/// Lists a command and whatever it runs.
+/// Adds a command and all commands that it runs.
 pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: usize) {
     if line.commands.len() >= COMMANDS_MAX {
         line.is_unclear("it runs more commands than anybody would read");
@@ -224,7 +224,7 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
         line.is_unclear("it is nested too deeply");
         return;
     }
-    // Only the system's own is known to do nothing else: `./sh -c ls` may be anything.
+    // Only the system's own program is known to do nothing else: `./sh -c ls` may do anything.
     let directory = words[0].text.get(..words[0].text.len() - program.len()).unwrap_or_default();
     let is_of_the_system = SYSTEM.contains(&directory);
     let is_known = is_of_the_system && words[0].text.ends_with(program);
@@ -234,7 +234,7 @@ pub(super) fn push(line: &mut Line, words: Vec<Word>, setting: Setting, depth: u
     notes_writes(line, program, &words[1..]);
     let inner = Inner { setting: Setting { assigns, ..setting }, depth: depth + 1 };
     let is_transparent = inner.look(line, index, program, &words, is_of_the_system);
-    // A variable set before it reaches what it runs, which carries the mark already.
+    // A variable set before it is passed on to the inner command, which is marked already.
     let is_there = matches!(directory, "" | "/bin/" | "/usr/bin/");
     line.commands[index].transparent = is_transparent && is_known && is_there && !assigns;
 }
@@ -266,7 +266,7 @@ fn notes_writes(line: &mut Line, program: &str, words: &[Word]) {
     }
 }
 
-/// Where programs of the system are.
+/// The directories of system programs.
 const SYSTEM: &[&str] = &[
     "",
     "/bin/",
@@ -278,7 +278,7 @@ const SYSTEM: &[&str] = &[
     "/opt/local/bin/",
 ];
 
-/// Whether what follows this word may be a command of its own.
+/// True if the words after this one may be a command of their own.
 fn runs_commands(word: &Word, has_more: bool) -> bool {
     let name = base_name(&word.text).to_ascii_lowercase();
     let name = name.as_str();
@@ -288,14 +288,14 @@ fn runs_commands(word: &Word, has_more: bool) -> bool {
     is_shell || (has_more && (is_wrapper || is_another || SHELL_RUNNERS.contains(&name)))
 }
 
-/// Lists what a command runs.
+/// The scan of the commands that a command runs.
 struct Inner {
     setting: Setting,
     depth: usize,
 }
 
 impl Inner {
-    /// Looks at a command by its program. Whether it changes nothing about what it runs.
+    /// Scans a command by its program. Returns true if it changes nothing about the command it runs.
     fn look(
         &self,
         line: &mut Line,
@@ -371,7 +371,7 @@ impl Inner {
         }
     }
 
-    /// Whether the wrapper changes nothing about what it runs.
+    /// Scans a wrapper. Returns true if it changes nothing about the command it runs.
     fn wrapped(&self, line: &mut Line, wrapper: &Wrapper, words: &[Word]) -> bool {
         let mut at = 1;
         let mut setting = self.setting.clone();
@@ -446,7 +446,7 @@ impl Inner {
         wrapper.is_transparent && !(wrapper.names.contains(&"time") && has_option)
     }
 
-    /// `sh -c 'line'` is that line; a shell that reads its commands elsewhere is unclear.
+    /// Scans `sh -c 'line'` as that line; a shell that reads its commands from another source is unclear.
     fn shell(&self, line: &mut Line, words: &[Word]) -> bool {
         const ALONE: &[&str] =
             &["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"];
@@ -497,7 +497,7 @@ impl Inner {
         if ["/dev/", "/proc/"].iter().any(|place| word.text.starts_with(place)) {
             line.is_unclear("a shell reads its commands from elsewhere");
         }
-        // A script, which is a program of its own: a rule that allows `sh script` allows the script.
+        // A script is a program of its own: a rule that allows `sh script` allows the script.
         line.run.push(word.text.clone());
         let index = line.commands.len();
         push(line, words[at..].to_vec(), self.setting.clone(), self.depth);
@@ -507,7 +507,7 @@ impl Inner {
         false
     }
 
-    /// A line that a shell is given.
+    /// Parses a line that is passed to a shell.
     fn line_of_shell(&self, line: &mut Line, word: &Word) {
         let Some(script) = word.fixed() else {
             line.is_unclear("what the shell runs is only known when it runs");
@@ -520,7 +520,7 @@ impl Inner {
         }
     }
 
-    /// Reads the lines behind each `-c`, wherever it stands. Whether there is one, among options that are known.
+    /// Parses the line after each `-c`, at any position. Returns true if there is one, among known options.
     fn lines_behind_c(&self, line: &mut Line, words: &[Word]) -> bool {
         const LONG: &[&str] = &[
             "--quiet",
@@ -563,7 +563,7 @@ impl Inner {
         has_line
     }
 
-    /// `find … -exec command ;`
+    /// Scans `find … -exec command ;`.
     fn found(&self, line: &mut Line, words: &[Word]) {
         const RUNS: &[&str] =
             &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
@@ -603,7 +603,7 @@ impl Inner {
         }
     }
 
-    /// `ssh [options] host [options] command…`: it takes options on both sides of the host.
+    /// Scans `ssh [options] host [options] command…`: it accepts options on both sides of the host.
     fn ssh(&self, line: &mut Line, words: &[Word]) {
         const PLAIN: &str = "46AaCfGgKkMNnqsTtVvXxYy";
         const VALUED: &str = "BbcDeEiJLlmOopQRSWw";
@@ -659,7 +659,7 @@ impl Inner {
         self.joined(line, "ssh", words.get(at..).unwrap_or_default());
     }
 
-    /// Words that are joined to a line for a shell.
+    /// Parses words that are joined to a line for a shell.
     fn joined(&self, line: &mut Line, program: &str, words: &[Word]) {
         if words.is_empty() {
             return;
@@ -674,7 +674,7 @@ impl Inner {
     }
 }
 
-/// Settings of shells that change nothing about what runs.
+/// Settings of shells that do not change which commands run.
 const SHELL_SETTINGS: &[&str] = &[
     "errexit",
     "nounset",
@@ -701,12 +701,12 @@ pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || FOREIGN_SHELLS.contains(&name) || SHELL_RUNNERS.contains(&name)
 }
 
-/// `env` and `sudo` take anything with a `=` in it for a variable.
+/// True for a variable of `env` and `sudo`: any word with a `=` in it.
 fn is_setting(text: &str) -> bool {
     text.contains('=') && !text.starts_with('-')
 }
 
-/// What `xargs` puts its input in the place of, if this option says so.
+/// Returns the placeholder that `xargs` replaces by its input, if this option sets one.
 fn replaced_by_xargs(option: &str, next: Option<&Word>) -> Option<String> {
     if let Some(value) = option.strip_prefix("--replace") {
         return Some(value.strip_prefix('=').unwrap_or("{}").to_owned());

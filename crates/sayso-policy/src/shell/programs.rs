@@ -1,9 +1,9 @@
-//! Programs by what they do with their arguments. A program that is not named here is read as one that may
-//! run what it is given.
+//! The classes of programs, by what they do with their arguments. A program without a class is treated as one that
+//! may run its arguments.
 
 use super::{Awaited, Line, Shape, Simple, Word, base_name, evaluating, mentions};
 
-/// The ways in which programs treat their arguments.
+/// The class of a program, by its treatment of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// It runs none of them and evaluates none of them.
@@ -14,7 +14,6 @@ pub(super) enum Class {
     Runner,
     /// It evaluates code in a language of its own.
     Interpreter,
-    /// Nothing is known of it.
     Unknown,
 }
 
@@ -476,7 +475,7 @@ fn before_a_language(words: &[Word]) -> impl Iterator<Item = &Word> {
     })
 }
 
-/// The class of a program, by its name in small letters and the place it is in.
+/// Returns the class of a program, by its lower-case name and its directory.
 pub(super) fn class(program: &str, is_of_the_system: bool) -> Class {
     let is_in = |list: &[&str]| list.contains(&program);
     if is_in(PLAIN) {
@@ -497,8 +496,8 @@ pub(super) fn class(program: &str, is_of_the_system: bool) -> Class {
     Class::Unknown
 }
 
-/// Looks at the arguments of a program that is no shell, wrapper or builtin: what of them it may run is noted
-/// with the command at this place.
+/// Checks the arguments of a program that is no shell, wrapper or builtin: the commands it may run are recorded with
+/// the command at this index.
 pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed) {
     let words = line.commands[at].words.clone();
     let program = words[0].text.clone();
@@ -581,7 +580,7 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
     }));
 }
 
-/// True if this option, cut short as one likes, may be given.
+/// True if this option, abbreviated to any length, may be given.
 fn may_be_option(word: &Word, option: &str) -> bool {
     let name = word.text.split('=').next().unwrap_or_default();
     let is_it = name.len() > 2 && name.starts_with("--") && option.starts_with(name);
@@ -592,7 +591,7 @@ fn reads_standard_input(words: &[Word]) -> bool {
     words.iter().any(|word| evaluating::is_standard_input(&word.text))
 }
 
-/// An option that gives an interpreter no code: `-u`, `--version`.
+/// True for an option that gives an interpreter no code, such as `-u`.
 fn is_lone_option(text: &str) -> bool {
     text.starts_with('-')
         && text != "--version"
@@ -606,7 +605,7 @@ fn is_lone_option(text: &str) -> bool {
 }
 
 impl Simple {
-    /// Keeps the first reason.
+    /// Records a doubt. The first reason is kept.
     pub(super) fn doubt(&mut self, why: impl Into<String>) {
         self.doubt.get_or_insert_with(|| why.into());
     }

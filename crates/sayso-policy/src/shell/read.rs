@@ -1,4 +1,4 @@
-//! The reader: from bytes to simple commands, in one pass.
+//! The shell parser: from bytes to simple commands, in one pass.
 
 use super::peel::{Setting, push};
 use super::programs::Class;
@@ -6,15 +6,15 @@ use super::{
     Awaited, DEPTH_MAX, Feed, FileUse, Line, Shape, Word, arithmetic, environment, mentions,
 };
 
-/// Files that are no files, or lead nowhere.
+/// Special files that hold no data.
 const HARMLESS_FILES: &[&str] =
     &["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
-/// Words that open or close a construct; a command follows them, or nothing.
+/// Words that open or close a construct; a command may follow them.
 pub(super) const PASSED_OVER: &[&str] =
     &["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"];
 
-/// Constructs whose insides follow other rules than a command does.
+/// Constructs whose inner grammar is not that of commands.
 pub(super) const NOT_READ: &[&str] =
     &["case", "esac", "select", "function", "coproc", "[[", "repeat", "foreach", "always", "end"];
 
@@ -29,15 +29,15 @@ pub(super) struct Reader<'a> {
     is_awaited: bool,
 }
 
-/// The command being read.
+/// The command being parsed.
 #[derive(Default)]
 struct Building {
     words: Vec<Word>,
-    /// Whether the first word was written without any quote, so that it may be a keyword.
+    /// True if the first word was written without any quote, so that it may be a keyword.
     first_is_bare: bool,
     /// `NAME=value` before the program.
     assignments: Vec<Word>,
-    /// Whether an expansion sets a variable.
+    /// True if an expansion sets a variable.
     assigns: bool,
     feed: Feed,
 }
@@ -49,11 +49,11 @@ struct Heredoc {
     is_literal: bool,
 }
 
-/// A word being read.
+/// A word being parsed.
 #[derive(Default)]
 struct Draft {
     text: Vec<u8>,
-    /// How much of the text comes before the first unknown part.
+    /// The length of the text before the first unknown part.
     known: Option<usize>,
     /// Where parts that are only known when it runs stand in the text.
     gaps: Vec<usize>,
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         self.bytes[self.at..].starts_with(text.as_bytes())
     }
 
-    /// Commands up to the end, or up to the bracket that closes them.
+    /// Parses commands up to the end, or up to the closing bracket.
     fn list(&mut self, closes: bool) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Digits right before `<` or `>` name a descriptor.
+    /// True if digits right before `<` or `>` name a descriptor.
     fn is_descriptor(&self) -> bool {
         let rest = &self.bytes[self.at..];
         let digits = rest.iter().take(4).take_while(|b| b.is_ascii_digit()).count();
@@ -227,8 +227,8 @@ impl<'a> Reader<'a> {
         self.bracketed();
     }
 
-    /// A comment, left out. Some shells do not know comments in some modes, so one that would be a
-    /// command there is not trusted.
+    /// Skips a comment. Some shells do not know comments in some modes, so a comment that would be a command there
+    /// makes the line unclear.
     fn comment(&mut self) {
         while let Some(byte) = self.peek().filter(|byte| *byte != b'\n') {
             if matches!(byte, b';' | b'&' | b'|' | b'`' | b'$' | b'<' | b'>' | b'(' | b')') {
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let (word, is_quoted, is_assignment) = self.word();
         if self.at == start {
-            // Unreachable by the grammar; moving on keeps the promise to end.
+            // Unreachable by the grammar; moving on guarantees that the parser ends.
             self.at += 1;
         }
         if is_assignment && self.current.words.is_empty() {
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         draft.finish()
     }
 
-    /// A character outside of quotes, which may still mean more than itself.
+    /// Adds an unquoted character, which may have a special meaning.
     fn plain(&mut self, byte: u8, draft: &mut Draft) {
         match byte {
             b'*' | b'?' => draft.unknown(Shape::Glob),
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
         self.at += taken + usize::from(length.is_some());
     }
 
-    /// Up to the closing `"`; the opening one is behind us.
+    /// Parses up to the closing `"`; the opening one is consumed.
     fn double_quoted(&mut self, draft: &mut Draft) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -343,7 +343,7 @@ impl<'a> Reader<'a> {
         self.line.is_unclear("a quote is not closed");
     }
 
-    /// In double quotes a backslash means something before a few characters only.
+    /// Parses a backslash in double quotes, where it escapes a few characters only.
     fn quoted_backslash(&mut self, draft: &mut Draft) {
         match self.bytes.get(self.at + 1) {
             Some(b'\n') => {}
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
             }
             Some(b'\'') if !quoted => self.escaped_quote(draft),
             Some(b'"') if !quoted => {
-                // A translated text is whatever the translation says.
+                // The text of a translation is not known.
                 self.at += 1;
                 draft.gap(Shape::One);
                 self.double_quoted(draft);
@@ -393,7 +393,7 @@ impl<'a> Reader<'a> {
                 while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
                     self.at += 1;
                 }
-                // zsh takes what follows for the place in a list, and computes it.
+                // zsh takes the following bracket as an index into a list, and evaluates it.
                 if self.peek() == Some(b'[') {
                     self.line.is_unclear("it computes what is not plain");
                 }
@@ -407,12 +407,12 @@ impl<'a> Reader<'a> {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>' | b'"') => {
                 draft.push(b'$');
             }
-            // Other shells expand more than this one knows.
+            // Other shells expand more than this parser knows.
             Some(_) => draft.gap(alone),
         }
     }
 
-    /// `$'…'`, whose escapes are not worked out: one word that is not known.
+    /// Parses `$'…'`, whose escapes are not decoded: one unknown word.
     fn escaped_quote(&mut self, draft: &mut Draft) {
         draft.is_quoted = true;
         draft.gap(Shape::One);
@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
         self.line.is_unclear("a quote is not closed");
     }
 
-    /// The inside of `${…}`, which may hold commands of its own.
+    /// Parses the inside of `${…}`, which may hold commands.
     fn parameter(&mut self, quoted: bool) -> Shape {
         if !self.may_go_deeper() {
             return Shape::Many;
@@ -461,7 +461,7 @@ impl<'a> Reader<'a> {
         if is_one { Shape::One } else { Shape::Many }
     }
 
-    /// Only the forms that evaluate nothing but what was read are understood.
+    /// Checks a parameter expansion. Only forms that evaluate nothing but the parsed parts are understood.
     fn judge_parameter(&mut self, body: &[u8]) {
         let body = body.strip_prefix(b"#").filter(|rest| !rest.is_empty()).unwrap_or(body);
         let is_special = body.first().is_some_and(|b| b"@*#?-$".contains(b));
@@ -501,7 +501,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `…`: unescaped, then read as a line of its own.
+    /// Parses `…`: unescaped, then parsed as a line of its own.
     fn backtick(&mut self, draft: &mut Draft, quoted: bool) {
         self.at += 1;
         let mut inside = vec![];
@@ -546,7 +546,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Commands in brackets; the opening one is behind us.
+    /// Parses commands in brackets; the opening one is consumed.
     fn bracketed(&mut self) {
         if self.may_go_deeper() {
             let outer = std::mem::take(&mut self.current);
@@ -556,7 +556,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Past the limit nothing more is read: the rest of the line counts as unknown.
+    /// Enters a level of nesting. Past the limit parsing stops, and the rest of the line counts as unknown.
     fn may_go_deeper(&mut self) -> bool {
         if self.depth >= DEPTH_MAX {
             self.line.is_unclear("it is nested too deeply");
@@ -615,7 +615,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The word after a redirection.
+    /// Parses the word after a redirection.
     fn target(&mut self) -> Option<(Word, bool)> {
         while matches!(self.peek(), Some(b' ' | b'\t')) || self.next_is("\\\n") {
             self.at += if self.peek() == Some(b'\\') { 2 } else { 1 };
@@ -623,7 +623,7 @@ impl<'a> Reader<'a> {
         if self.next_is("<(") || self.next_is(">(") {
             self.at += 2;
             self.substitution();
-            // What is written there goes to a command that is listed, not to a file.
+            // The data goes to a command that is listed, not to a file.
             return Some((Word::of("/dev/null"), true));
         }
         let start = self.at;
@@ -631,7 +631,7 @@ impl<'a> Reader<'a> {
         (self.at > start).then_some((word, is_quoted))
     }
 
-    /// The bodies of the here-documents whose line has just ended.
+    /// Parses the bodies of the here-documents whose line has just ended.
     fn here_documents(&mut self) {
         for heredoc in std::mem::take(&mut self.heredocs) {
             let start = self.at;
@@ -659,7 +659,7 @@ impl<'a> Reader<'a> {
             self.hand_over(heredoc.number, &String::from_utf8_lossy(body), is_whole);
             if !heredoc.is_literal && self.may_go_deeper() {
                 if body.windows(2).any(|pair| pair == b"\\\n") {
-                    // Where such a document ends depends on the shell.
+                    // The end of such a document depends on the shell.
                     self.line.is_unclear("a here-document has joined lines");
                 }
                 Reader::new(body, self.depth, self.line).expansions();
@@ -686,7 +686,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The commands in a text that is expanded like a quoted one.
+    /// Parses the commands in a text that is expanded like a quoted one.
     fn expansions(mut self) {
         let mut scratch = Draft::default();
         while let Some(byte) = self.peek() {
@@ -702,7 +702,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The command read so far is complete.
+    /// Adds the completed command.
     fn finish(&mut self) {
         let Building { mut words, mut first_is_bare, mut assignments, mut assigns, feed } =
             std::mem::take(&mut self.current);
@@ -711,7 +711,7 @@ impl<'a> Reader<'a> {
             if PASSED_OVER.contains(&first) {
                 self.line.has_group = true;
                 words.remove(0);
-                // After a keyword an assignment is one again.
+                // After a keyword an assignment is possible again.
                 while words.first().is_some_and(|w| is_assignment(&w.text)) {
                     assignments.push(words.remove(0));
                     first_is_bare = false;
@@ -743,8 +743,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `for x in a b`: nothing runs here, and what the words hold was read already. Whether the name of the
-    /// variable is more than the script's own business.
+    /// Checks `for x in a b`: no command runs here, and the words were parsed already. Returns true if the variable
+    /// matters beyond the script itself.
     fn looks_at_loop(&mut self, words: &[Word]) -> bool {
         self.line.has_group = true;
         self.line.values.extend(words.iter().skip(3).cloned());
@@ -762,7 +762,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `name`, `name+` or `name[…]`, to be followed by `=`.
+/// True for `name`, `name+` or `name[…]`, to be followed by `=`.
 fn is_variable(text: &[u8]) -> bool {
     let text = text.strip_suffix(b"+").unwrap_or(text);
     let name = match text.iter().position(|b| *b == b'[') {

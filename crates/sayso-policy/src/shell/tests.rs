@@ -1,8 +1,8 @@
-//! What is found in command lines, by table.
+//! Tests of the commands found in command lines, as tables.
 
 use super::*;
 
-/// The commands a line runs, wrappers left out if transparent, and whether it is unclear.
+/// Returns the commands of a line without transparent wrappers, and true if it is unclear.
 fn found(text: &str) -> (Vec<String>, bool) {
     let line = Line::read(text);
     let commands = line.commands.iter().filter(|c| !c.transparent).map(Simple::in_words).collect();
@@ -235,10 +235,10 @@ mod properties {
     use super::*;
     use proptest::prelude::*;
 
-    /// Programs nobody wraps, so that what goes in must come out.
+    /// Programs that are no wrappers, so that they must come out unchanged.
     const PROGRAMS: &[&str] = &["ls", "git push", "rm -rf x", "make all", "cargo test -p a"];
 
-    /// Ways to put a command into a line. None of them makes it unclear.
+    /// Wraps a command into a line. None of the ways makes it unclear.
     fn wrap(way: usize, inner: &str) -> String {
         match way {
             0 => format!("{inner}; true"),
@@ -303,7 +303,7 @@ mod properties {
 
     #[test]
     fn long_lines_take_time_in_proportion() {
-        // No clock in assertions: what is not linear would not end in this test's lifetime.
+        // No clock in assertions: a quadratic parser would not end in this test's lifetime.
         for part in [
             "a b;",
             "'x' ",

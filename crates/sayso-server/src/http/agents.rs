@@ -1,4 +1,4 @@
-//! Agents that live long: how they stand, and what somebody wants done to them.
+//! HTTP API for managed agents: their state, and actions on them (start, restart, stop).
 
 use super::gates::Reason;
 use super::paging::{limit, page, part};
@@ -32,11 +32,10 @@ const SPAWN: Says = (
 const RESTART: Says = ("restartAgent", "Wants an agent ended and started anew. As spawning.");
 const STOP: Says = ("stopAgent", "Wants an agent ended, with everything it started. As spawning.");
 
-/// Which part of the list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListAgents {
-    /// Go on behind this agent, as `next` of the last page said.
+    /// Continue after this agent, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -76,7 +75,7 @@ fn want(
     Ok(wire::AgentOutcome { agent, action: action.to_string(), done: false, what, gate })
 }
 
-/// Whether it is alive cannot be seen from here: it runs on a machine of its own.
+/// Converts an agent to its wire form. Its liveness cannot be seen from here: it runs on a machine of its own.
 fn on_the_wire(member: &Member) -> wire::Agent {
     wire::Agent::of(member, |_| None, &rfc3339)
 }

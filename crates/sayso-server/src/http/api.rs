@@ -1,4 +1,4 @@
-//! The API: all operations, the router they make and the document that tells of them.
+//! The HTTP API: all operations, their router, and the OpenAPI document of them.
 
 use super::hall::Hall;
 use super::openapi::{self, Described, Shapes};
@@ -14,7 +14,7 @@ use axum::routing::get;
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 
-/// The document, as it is handed out.
+/// The OpenAPI document, as it is served.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
 fn table() -> Table {
@@ -51,12 +51,12 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
     router.method_not_allowed_fallback(problem::no_such_method)
 }
 
-/// The OpenAPI document.
+/// Returns the OpenAPI document of all operations.
 pub fn document() -> Value {
     openapi::document(&operations())
 }
 
-/// What the document tells of.
+/// Returns the operations that the document describes.
 pub(super) fn operations() -> Vec<Described> {
     table().into_parts().1
 }

@@ -1,4 +1,4 @@
-//! The audit: what happened, and that it is still what happened.
+//! HTTP API for the audit log: its entries, and the verification of its hash chain.
 
 use super::gates::bad;
 use super::paging::{limit, try_page};
@@ -26,14 +26,13 @@ const VERIFY: Says = (
 /// The largest number of an entry.
 pub(super) const SEQ_MAX: u64 = 1 << 53;
 
-/// Which entries.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListAudit {
-    /// The newest first.
+    /// List the newest entries first.
     #[serde(default)]
     newest: bool,
-    /// Go on behind the entry of this number, as `next` of the last page said.
+    /// Continue after the entry of this number, as `next` of the last page said.
     #[schemars(range(max = 9_007_199_254_740_992_u64))]
     after: Option<u64>,
     /// At most this many.

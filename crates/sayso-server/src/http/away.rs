@@ -1,4 +1,4 @@
-//! People who let others answer: one gate, or all of them while they are away.
+//! HTTP API for delegation and absence: people who let others answer one gate, or all of them while they are away.
 
 use super::gates::on_the_wire;
 use super::route::{Asked, Nothing, Table, Verb};
@@ -29,13 +29,13 @@ const GO: Says = (
 );
 const BACK: Says = ("comeBack", "Says that the caller is back.");
 
-/// Who is to answer.
+/// The person who is to answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Delegate {
-    /// Their name.
+    /// The name of that person.
     to: String,
-    /// Why.
+    /// The reason for the delegation.
     #[serde(default)]
     reason: String,
 }
@@ -46,10 +46,10 @@ fn delegate(at: &Visitor, asked: Asked<1, Nothing, Delegate>) -> Result<wire::Ga
     Ok(on_the_wire(&at.desk.delegate(&at.actor, id, &to, &reason)?))
 }
 
-/// Everybody who is away.
+/// All people who are away.
 #[derive(Serialize, JsonSchema)]
 struct EverybodyAway {
-    /// By name.
+    /// The absences, by name.
     items: Vec<wire::Away>,
 }
 
@@ -60,13 +60,13 @@ fn list(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<EverybodyAway> {
     Ok(EverybodyAway { items })
 }
 
-/// How somebody is away.
+/// The absence of the caller.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GoAway {
     /// A moment such as 2026-12-24T18:00:00Z, or a span from now such as 3d. Within a year.
     until: String,
-    /// Who stands in for them; without anybody nobody does.
+    /// The deputy who answers meanwhile; none, unless given.
     to: Option<String>,
 }
 
@@ -76,10 +76,10 @@ fn go(at: &Visitor, asked: Asked<0, Nothing, GoAway>) -> Result<wire::Away> {
     Ok(wire::Away::of(&at.actor.name, &away, &rfc3339))
 }
 
-/// What came of it.
+/// The outcome of coming back.
 #[derive(Serialize, JsonSchema)]
 struct Back {
-    /// Whether the caller was away.
+    /// True if the caller was away.
     was_away: bool,
 }
 

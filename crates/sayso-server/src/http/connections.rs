@@ -1,5 +1,6 @@
-//! The connections of a server: how many there may be, and which one goes when one more comes. Who has sent no whole
-//! request with a good credential is a newcomer. Newcomers are few, and the oldest goes first, so that half requests keep nobody out.
+//! Connection limit of the server, and the choice of the connection that is evicted when one more comes. A connection
+//! without a whole request and a good credential so far is a newcomer. Newcomers are few, and the oldest is evicted
+//! first, so that half-sent requests (slowloris) keep no client out.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -10,16 +11,16 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// How many newcomers there may be. Whoever means it has sent a whole request long before so many others came.
+/// The most newcomers there may be. An honest client has sent a whole request long before so many others came.
 const NEWCOMERS_MAX: usize = 512;
 
-/// How often the log says that connections were lost for the same reason.
+/// The interval at which the log reports connections that were lost for the same reason.
 const SAID_EVERY: Duration = Duration::from_secs(10);
 
-/// How long nothing is accepted after the system could not give us a connection.
+/// The pause before the next accept after the system could not provide a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// The connections there are.
+/// The open connections of a server.
 pub(super) struct Connections {
     most: usize,
     open: AtomicUsize,
@@ -30,27 +31,27 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct Newcomers {
     next: u64,
-    /// By the order in which they came.
+    /// The newcomers, by the order in which they came.
     seats: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// The place of one connection, for as long as it is there.
+/// The slot of one connection, held for as long as it is open.
 pub(super) struct Seat {
     connections: Arc<Connections>,
     id: Mutex<Option<u64>>,
     evicted: Arc<Notify>,
 }
 
-/// Why a connection was lost, or one that came was not taken.
+/// The reason why a connection was closed, or an incoming one was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
     /// It did not send a whole request in time.
     Slow,
     /// It had sent no whole request when many others came.
     Evicted,
-    /// It did not take its answer in time.
+    /// It did not read its response in time.
     Unread,
-    /// There were as many as there may be.
+    /// The limit of connections was reached.
     Full,
     /// The system had no file handle for it.
     NoHandle,
@@ -68,12 +69,12 @@ impl Loss {
     }
 }
 
-/// What was lost, and when the log last said so.
+/// The number of lost connections by reason, and the time of the last report in the log.
 #[derive(Default)]
 pub(super) struct Losses(Mutex<BTreeMap<Loss, (u64, Option<Instant>)>>);
 
 impl Losses {
-    /// Notes one, and says at times how many there were since.
+    /// Counts a loss; if a report in the log is due, returns the number of losses since the last one.
     fn note(&self, loss: Loss, now: Instant) -> Option<u64> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (count, said) = all.entry(loss).or_default();
@@ -87,13 +88,13 @@ impl Losses {
 }
 
 impl Connections {
-    /// At most so many connections, and room for the newcomers among them.
+    /// Allows at most so many connections, with room for newcomers among them.
     pub(super) fn new(most: usize) -> Arc<Self> {
         let (open, newcomers, losses) = Default::default();
         Arc::new(Self { most: most.max(2), open, newcomers, losses })
     }
 
-    /// Takes a connection in. None where there is no room for it, not even that of a newcomer.
+    /// Takes a connection in. Returns None if there is no slot for it and no newcomer to evict.
     pub(super) fn take(self: &Arc<Self>) -> Option<Seat> {
         let has_room = self.open.load(Ordering::Relaxed) < self.most;
         if !has_room && !self.evict_beyond(0) {
@@ -108,7 +109,7 @@ impl Connections {
         Some(seat)
     }
 
-    /// Ends the oldest newcomer, if there are more than so many.
+    /// Evicts the oldest newcomer, if there are more than so many.
     fn evict_beyond(&self, most: usize) -> bool {
         let mut newcomers = self.newcomers();
         if newcomers.seats.len() <= most {
@@ -121,7 +122,7 @@ impl Connections {
         true
     }
 
-    /// Whether so many are there that the rest is kept for people.
+    /// True if so many connections are open that the rest is kept for people.
     pub(super) fn is_crowded(&self) -> bool {
         self.open.load(Ordering::Relaxed) > self.most / 4 * 3
     }
@@ -139,7 +140,7 @@ impl Connections {
 }
 
 impl Seat {
-    /// It is a newcomer, from now on.
+    /// Registers the connection as a newcomer.
     fn come(&self) {
         let mut id = self.id();
         let mut newcomers = self.connections.newcomers();
@@ -149,14 +150,14 @@ impl Seat {
         *id = Some(next);
     }
 
-    /// It has sent a whole request with a credential that is good: no newcomer any more.
+    /// Ends its state as a newcomer: it has sent a whole request with a good credential.
     pub(super) fn settle(&self) {
         if let Some(id) = self.id().take() {
             self.connections.newcomers().seats.remove(&id);
         }
     }
 
-    /// Ends when it has to go.
+    /// Waits until the connection is evicted.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
@@ -177,8 +178,8 @@ impl Drop for Seat {
     }
 }
 
-/// Accepts the next connection. When the system has no file handle left, newcomers go, the log says so, and it is tried
-/// again after a pause.
+/// Accepts the next connection. When the system has no file handle left, newcomers are evicted, the log says so, and
+/// it is tried again after a pause.
 pub(super) async fn accept(
     socket: &TcpListener,
     connections: &Connections,

@@ -1,5 +1,6 @@
-//! The doorway: what every request passes before anything is done for it. The credential is judged before the body is
-//! read, the body is read as a whole and within a time, and only a whole request takes room from others.
+//! Admission of requests: what every request passes before its handler runs. The credential is checked before the
+//! body is read, the body is read as a whole and within a time limit, and only a whole request takes room from
+//! others.
 
 use super::connections::Loss;
 use super::hall::{Credential, Hall, no_credential};
@@ -20,28 +21,29 @@ use sayso_core::{Code, Refusal};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a body may take to arrive.
+/// The time limit for a body to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(20);
 
-/// The same for whoever has shown no credential.
+/// The same limit for a client that has shown no credential.
 const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest body, by what it is for.
+/// The longest body, by the kind of route.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const MCP_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The longest body of whoever has shown no credential: a name and a passphrase, or the touch of a passkey.
+/// The longest body from a client that has shown no credential: a name and a passphrase, or the assertion of a
+/// passkey.
 const STRANGERS_BYTES_MAX: usize = 64 * 1024;
 
-/// A request that may go in.
+/// A request that was admitted.
 struct Entry {
     request: Request<Body>,
     lane: Lane,
-    /// Whether the same may be asked again without doing it twice.
+    /// True if the request can be sent again without a second effect.
     may_repeat: bool,
     arrival: Option<Arrival>,
-    /// For its body, until it is answered.
+    /// The memory of its body, held until it is answered.
     _memory: Option<Memory>,
     /// Of one who logs in.
     _turn: Option<LoginTurn>,
@@ -58,7 +60,7 @@ pub(super) async fn look(
             within_memory(response, lane, may_repeat, arrival.as_ref())
         }
         Err(failed) => {
-            // Whatever is left of the request is not read.
+            // The rest of the request is not read.
             let mut response = failed.into_response();
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             response
@@ -74,7 +76,7 @@ async fn enter(hall: &Arc<Hall>, request: Request<Body>) -> Result<Entry, Failed
         Lane::Logins => Some(turnstile::enter(&parts.extensions)?),
         Lane::People | Lane::Agents | Lane::Programs | Lane::Strangers | Lane::Streams => None,
     };
-    // One that was parked came in before; it goes on waiting, or has its answer.
+    // A parked request was admitted before; it continues to wait, or has its answer.
     let is_back = arrival.as_ref().and_then(Arrival::came).is_some();
     if !is_back {
         check_load(&parts, lane, arrival.as_ref())?;
@@ -86,17 +88,17 @@ async fn enter(hall: &Arc<Hall>, request: Request<Body>) -> Result<Entry, Failed
         }
         false => (body, None),
     };
-    // Whoever has shown nothing makes room for others, also while an answer is kept back from them.
+    // A client that has shown no credential stays a newcomer, also while its response is delayed.
     if let Some(arrival) = arrival.as_ref().filter(|_| lane.is_known()) {
         arrival.is_whole();
     }
-    // What a program of sayso asks for over its line has a name, and is done once.
+    // A remote call has an idempotency key, and is executed once.
     let may_repeat = parts.method.is_safe() || template(&parts).starts_with("/line/");
     let request = Request::from_parts(parts, body);
     Ok(Entry { request, lane, may_repeat, arrival, _memory, _turn })
 }
 
-/// Which lane a request takes. Where it has a body, its credential is judged here, and refused if it is wrong.
+/// Returns the lane of a request. If it has a body, its credential is checked here, and refused if it is wrong.
 async fn lane(hall: &Arc<Hall>, parts: &mut Parts) -> Result<Lane, Failed> {
     if is_login(parts) {
         return Ok(Lane::Logins);
@@ -107,7 +109,7 @@ async fn lane(hall: &Arc<Hall>, parts: &mut Parts) -> Result<Lane, Failed> {
         Some(credential) => match judge(hall, space, credential).await {
             Ok(lane) => Ok(lane),
             Err(failed) if needs_one => Err(failed),
-            // It is refused where it is used, in the words for that.
+            // The handler that uses it refuses it, in the words for that.
             Err(_) => Ok(Lane::Strangers),
         },
         None if needs_one => Err(no_credential().into()),
@@ -115,7 +117,8 @@ async fn lane(hall: &Arc<Hall>, parts: &mut Parts) -> Result<Lane, Failed> {
     }
 }
 
-/// Whose a credential is: from memory where it was good before, and it is checked again with what it is used for.
+/// Returns the lane of a credential: from the cache if it was good before, and then it is checked again by the call
+/// that uses it.
 async fn judge(hall: &Arc<Hall>, space: String, credential: Credential) -> Result<Lane, Failed> {
     if let Some(role) = hall.recall(&space, &credential) {
         return Ok(Lane::of(role));
@@ -125,14 +128,14 @@ async fn judge(hall: &Arc<Hall>, space: String, credential: Credential) -> Resul
     Ok(Lane::of(Lane::Strangers.scope(judged).await?))
 }
 
-/// The space a path names.
+/// Returns the space that a path names.
 async fn space(parts: &mut Parts) -> Option<String> {
     let names = RawPathParams::from_request_parts(parts, &()).await.ok()?;
     let (_, space) = names.iter().find(|(name, _)| *name == "space")?;
     Some(space.to_owned())
 }
 
-/// Whether there is anything at this path.
+/// True if a route matches the path.
 fn is_known(parts: &Parts) -> bool {
     parts.extensions.get::<MatchedPath>().is_some()
 }
@@ -141,7 +144,7 @@ fn template(parts: &Parts) -> &str {
     parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str)
 }
 
-/// Whether somebody is to be let in who has no credential yet.
+/// True if the request is a login, from a client without a credential.
 fn is_login(parts: &Parts) -> bool {
     let path = parts.uri.path();
     let is_of_browser = is_public(parts) && !path.ends_with("/unlock") && parts.method == "POST";
@@ -150,7 +153,7 @@ fn is_login(parts: &Parts) -> bool {
     is_of_browser || is_of_program
 }
 
-/// Whether a body may come from whoever has no credential, or an old one.
+/// True if a client with no credential, or an old one, may send a body.
 fn is_public(parts: &Parts) -> bool {
     template(parts).starts_with("/session/")
 }
@@ -160,7 +163,8 @@ fn has_body(headers: &HeaderMap) -> bool {
     !is_empty || headers.contains_key(TRANSFER_ENCODING)
 }
 
-/// Sheds what would only wait. Whoever looks, or waits for an answer, is let in as long as there is room.
+/// Sheds requests that would only queue (load shedding). Reads and held requests are admitted as long as there is
+/// room.
 fn check_load(parts: &Parts, lane: Lane, arrival: Option<&Arrival>) -> Result<(), Refusal> {
     let path = parts.uri.path();
     let is_wait = path.ends_with("/wait") || path.ends_with("/changes");
@@ -181,7 +185,7 @@ fn check_load(parts: &Parts, lane: Lane, arrival: Option<&Arrival>) -> Result<()
     }
 }
 
-/// Reads a body as a whole, and what memory it takes.
+/// Reads a whole body, and reserves the memory it takes.
 async fn whole(
     parts: &Parts,
     body: Body,
@@ -194,7 +198,7 @@ async fn whole(
         path if path.starts_with("/mcp/") => (MCP_BYTES_MAX, BODY_PATIENCE),
         _ => (BODY_BYTES_MAX, BODY_PATIENCE),
     };
-    // One that does not say how long it is may be as long as any.
+    // A body without a declared length may be as long as any.
     let said = body.size_hint().exact().and_then(|len| usize::try_from(len).ok());
     let bytes = said.unwrap_or(most);
     if bytes > most {
@@ -217,7 +221,7 @@ async fn whole(
     }
 }
 
-/// An answer that is long stays in memory until it is taken. There is so much for each lane and no more.
+/// Reserves memory for a long response, which stays in memory until it is read. Each lane has a limit of its own.
 fn within_memory(
     response: Response,
     lane: Lane,
@@ -225,7 +229,7 @@ fn within_memory(
     arrival: Option<&Arrival>,
 ) -> Response {
     let bytes = response.body().size_hint().exact().and_then(|len| usize::try_from(len).ok());
-    // Strangers get what is the same for all, which takes no memory.
+    // Strangers get responses that are the same for all, which take no memory.
     let Some(arrival) = arrival.filter(|_| lane.is_known()) else { return response };
     match lane.memory(bytes.unwrap_or_default()) {
         Ok(None) => response,

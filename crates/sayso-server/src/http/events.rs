@@ -1,8 +1,8 @@
-//! What happens, as it happens: one event for each entry of the audit that the caller may know of.
+//! Event stream (server-sent events): one event for each audit entry that is visible to the caller.
 //!
-//! The number of the entry is the event's id. Whoever was cut off goes on behind the last one they have, at
-//! this server or at another one, without a gap and without hearing anything twice: what is sent is read
-//! from the audit, and what wakes us only shortens the wait.
+//! The id of an event is the number of its entry. A client that was cut off resumes after the last event it has,
+//! at this server or at another one, without a gap and without a duplicate: events are read from the audit log,
+//! and a wake-up only shortens the wait.
 
 use super::audit::SEQ_MAX;
 use super::gates::bad;
@@ -30,10 +30,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many entries are in memory for one listener: what is not sent yet stays where it is.
+/// The number of entries in memory for one client: those that are not sent yet stay in the log.
 const ENTRIES_AT_ONCE: usize = 16;
 
-/// How often a silent stream says that it is there, unless the request says otherwise.
+/// The interval of heartbeats on a silent stream, unless the request sets another one.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
 const HEARTBEAT_MAX: Duration = Duration::from_secs(60);
@@ -62,14 +62,13 @@ fn shapes(schemas: &mut Schemas) -> Shapes {
     }
 }
 
-/// From where on.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StreamEvents {
-    /// Go on behind the entry of this number; from now on, unless given.
+    /// Continue after the entry of this number; from now on, unless given.
     #[schemars(range(max = 9_007_199_254_740_992_u64))]
     after: Option<u64>,
-    /// How often a silent stream says that it is there: 1s to 60s.
+    /// The interval of heartbeats on a silent stream: 1s to 60s.
     heartbeat: Option<String>,
 }
 
@@ -82,7 +81,7 @@ async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Respo
     }
     let heartbeat = asked.query.heartbeat.as_deref().map_or(Ok(HEARTBEAT), span)?;
     let heartbeat = heartbeat.clamp(HEARTBEAT_MIN, HEARTBEAT_MAX);
-    // Whoever may not come in is told so as by any other page.
+    // A caller without access gets an ordinary refusal instead of a stream.
     let (room, end) = begin(knock.clone()).await?;
     let seen = after.unwrap_or(end);
     let listener = Listener { knock, room, seen, heartbeat, has_begun: false };
@@ -91,14 +90,14 @@ async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Respo
     Ok((headers, body).into_response())
 }
 
-/// The last event somebody has, as browsers say it.
+/// Parses `Last-Event-ID`: the last event a client has.
 pub(super) fn last_seen(said: Option<&HeaderValue>) -> Result<Option<u64>, Refusal> {
     let Some(value) = said else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| bad("Last-Event-ID is no number of an entry".into()))
 }
 
-/// The space, and where its audit ends now.
+/// Returns the space, and the present end of its audit log.
 async fn begin(knock: Knock) -> Result<(Arc<Room>, u64), Failed> {
     blocking(move || {
         let at = knock.enter()?;
@@ -108,7 +107,7 @@ async fn begin(knock: Knock) -> Result<(Arc<Room>, u64), Failed> {
     .await
 }
 
-/// What happened behind an entry, for whoever still has a credential that is good.
+/// Returns the activity after an entry, if the caller's credential is still good.
 async fn look(knock: Knock, seen: u64) -> Result<sayso_engine::Happened, Failed> {
     blocking(move || {
         let at = knock.enter()?;
@@ -117,22 +116,22 @@ async fn look(knock: Knock, seen: u64) -> Result<sayso_engine::Happened, Failed>
     .await
 }
 
-/// Somebody who listens.
+/// The state of one client's event stream.
 struct Listener {
     knock: Knock,
     room: Arc<Room>,
-    /// The last entry that was looked at for them.
+    /// The last entry that was read for this client.
     seen: u64,
     heartbeat: Duration,
     has_begun: bool,
 }
 
 impl Listener {
-    /// The next piece of the stream; none when it is over.
+    /// Returns the next chunk of the stream; None when it is over.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         if !self.has_begun {
             self.has_begun = true;
-            // How soon somebody who is cut off should come again.
+            // The delay after which a client that is cut off should reconnect.
             return Some((Ok(Bytes::from_static(b"retry: 1000\n\n")), self));
         }
         loop {
@@ -140,8 +139,8 @@ impl Listener {
             let _listening = self.room.waits.listen_to_all(move || {
                 let _ = wake.send(());
             });
-            // Listening now: what happened before that is seen here. Whatever stands in the way, the
-            // credential or the store, ends the stream; who comes again is told, or goes on.
+            // Subscribed first, so earlier events are seen here. Any error, of the credential or the store, ends the
+            // stream; a client that reconnects gets the refusal, or continues.
             let happened = look(self.knock.clone(), self.seen).await.ok()?;
             let is_further = happened.seen > self.seen;
             let was = std::mem::replace(&mut self.seen, happened.seen);
@@ -166,7 +165,7 @@ impl Listener {
     }
 }
 
-/// What a listener hears who has seen more than there is, before they hear what happens from now on.
+/// Returns the event for a client that has seen more than there is; the events from now on follow it.
 fn reset(after: u64, end: u64) -> String {
     let data = json!({"after": after, "end": end});
     format!("id: {end}\nevent: reset\ndata: {data}\n\n")

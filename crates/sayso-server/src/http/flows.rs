@@ -1,4 +1,4 @@
-//! Flows: walks through workflows, how they stand, and what happens to one as it happens.
+//! HTTP API for flows (executions of workflows): their state, their history, and their events as a stream.
 
 use super::events::last_seen;
 use super::gates::Reason;
@@ -27,7 +27,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a silent stream says that it is there.
+/// The interval of heartbeats on a silent stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(super) fn operations(table: Table) -> Table {
@@ -62,16 +62,15 @@ fn shapes(schemas: &mut Schemas) -> Shapes {
     }
 }
 
-/// Which flows.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListFlows {
-    /// Those that are over, too.
+    /// Flows that are over, too.
     #[serde(default)]
     all: bool,
-    /// Only walks through this workflow.
+    /// Only flows of this workflow.
     workflow: Option<String>,
-    /// Go on behind this flow, as `next` of the last page said.
+    /// Continue after this flow, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -108,7 +107,7 @@ fn cancel(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Flow> 
     told_of(at, &flow)
 }
 
-/// What others do is not an agent's to see.
+/// Checks that the caller may read flows. The work of others is not visible to an agent.
 fn check_may_look(at: &Visitor) -> Result<()> {
     at.check("flows")
 }
@@ -139,7 +138,7 @@ async fn begin(knock: Knock, name: String) -> std::result::Result<(Arc<Room>, Fl
     .await
 }
 
-/// What happened to a flow behind the events somebody has, and whether it is over.
+/// Returns the events of a flow after those that a client has, and whether the flow is over.
 async fn look(
     knock: Knock,
     flow: FlowId,
@@ -156,18 +155,18 @@ async fn look(
     .await
 }
 
-/// Somebody who listens to a flow.
+/// The state of one client's stream of a flow.
 struct Listener {
     knock: Knock,
     room: Arc<Room>,
     flow: FlowId,
-    /// How many events they have.
+    /// The number of events the client has.
     seen: usize,
     is_over: bool,
 }
 
 impl Listener {
-    /// The next piece of the stream; none when it is over.
+    /// Returns the next chunk of the stream; None when it is over.
     async fn next(mut self) -> Option<(std::result::Result<Bytes, Infallible>, Self)> {
         if self.is_over {
             return None;
@@ -177,7 +176,7 @@ impl Listener {
             let _listening = self.room.waits.listen_to_all(move || {
                 let _ = wake.send(());
             });
-            // Listening now: what happened before that is seen here.
+            // Subscribed first, so earlier events are seen here.
             let (events, is_over) = look(self.knock.clone(), self.flow, self.seen).await.ok()?;
             self.is_over = is_over;
             if !events.is_empty() || is_over {

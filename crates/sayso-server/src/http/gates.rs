@@ -1,4 +1,4 @@
-//! Gates: asking, looking, waiting, answering, and where the answer is on its way.
+//! HTTP API for gates: asking, reading, waiting, answering, and the delivery of the answer.
 
 use super::health::blocking;
 use super::paging::{limit, page};
@@ -23,19 +23,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The longest a request is held.
+/// The longest time a request is held (long polling).
 const HOLD_MAX: Duration = Duration::from_secs(60);
 
-/// The most answers that are taken together.
+/// The most answers in one request.
 const ANSWERS_MAX: usize = 100;
 
 /// The most names in a list of a request.
 const LIST_MAX: usize = 100;
 
-/// The most people whose yes a question may need.
+/// The largest quorum a question may need.
 const QUORUM_MAX: usize = 100;
 
-/// How much of what hangs is told with an inbox.
+/// The most alerts that come with an inbox.
 const ALERTS_MAX: usize = 20;
 
 pub(super) fn operations(table: Table) -> Table {
@@ -119,23 +119,22 @@ const ACKNOWLEDGED: Says = (
     "Notes that the asker went on with it. Until then it is handed over again.",
 );
 
-/// Which gates.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListGates {
-    /// Those that ended, newest first, instead of those that wait.
+    /// Gates that ended, newest first, instead of those that wait.
     #[serde(default)]
     ended: bool,
     /// Only these kinds, separated by commas.
     kind: Option<String>,
     /// Only what this asker asked.
     asker: Option<String>,
-    /// Only those of this task, whatever their state.
+    /// Only gates of this task, in any state.
     task: Option<String>,
-    /// Also those that were put off.
+    /// Also cards that are snoozed.
     #[serde(default)]
     snoozed: bool,
-    /// Go on behind this gate, as `next` of the last page said.
+    /// Continue after this gate, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -157,7 +156,7 @@ fn list(at: &Visitor, asked: Asked<0, ListGates, Nothing>) -> Result<wire::Page<
     Ok(page(&found, |gate| on_the_wire(gate).short(), |gate| gate.opened.id.to_string()))
 }
 
-/// Kinds, separated by commas.
+/// Parses kinds, separated by commas.
 pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
     let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty());
     let kind = |word: &str| {
@@ -166,7 +165,6 @@ pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
     words.map(kind).collect()
 }
 
-/// How long to wait.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShowGate {
@@ -174,7 +172,8 @@ struct ShowGate {
     wait: Option<String>,
 }
 
-/// Waits without a thread: the row is the truth, what wakes us only shortens the wait.
+/// Returns a gate, held until it has ended (long polling). The wait takes no thread: the row is the truth, a wake-up
+/// only shortens the wait.
 async fn show(
     knock: Knock,
     asked: Asked<1, ShowGate, Nothing>,
@@ -188,24 +187,24 @@ async fn show(
         let Some(id) = at_first.parking.gate() else {
             return at.with_gate(&name, |id| look(at, id));
         };
-        // What the name meant when it came: a task that has its answer waits for nothing any more.
+        // The gate that the name meant when the request came: a task that has its answer waits for no gate any more.
         visit::note_gate(id);
         look(at, id)
     };
     let (mut gate, mut woken) = blocking(move || first.quickly(find)).await?;
     while gate.is_open() && Instant::now() < until && !knock.hall.is_ending() {
         let id = gate.opened.id;
-        // Nobody needs it while nothing happens, and many may wait.
+        // The gate is not needed while the request waits, and many may wait.
         drop(gate);
         knock.parking.wait(&knock.hall, &woken, Some(id), until).await;
-        // Whoever lost their credential while they waited hears nothing any more.
+        // A caller that lost its credential during the wait is refused.
         let again = knock.clone();
         (gate, woken) = blocking(move || again.quickly(|at| look(at, id))).await?;
     }
     Ok(on_the_wire(&gate))
 }
 
-/// Listens first and looks second: what happens in between wakes, too.
+/// Subscribes first and reads second: a change in between wakes, too.
 fn look(at: &Visitor, id: GateId) -> Result<(Box<Gate>, Arc<Woken>)> {
     let woken = Woken::by(&at.room.waits, id);
     let gate = at.desk.gate_for(&at.actor, id)?;
@@ -218,21 +217,21 @@ fn look(at: &Visitor, id: GateId) -> Result<(Box<Gate>, Arc<Woken>)> {
 struct OpenGate {
     /// A ULID of your own: asking again with it is the same question.
     id: Option<String>,
-    /// What sort of gate. Input for a task and decision otherwise, unless given.
+    /// The kind of gate. Input for a task and decision otherwise, unless given.
     kind: Option<words::Kind>,
     /// The task that waits for it; the one an agent's credential is bound to, unless given.
     task: Option<String>,
-    /// The question.
+    /// The question to a person.
     question: String,
-    /// What else the person should know. They cannot see your log.
+    /// Context for the person. They cannot see your log.
     #[serde(default)]
     context: String,
-    /// What to show beside it; marked as the asker's word.
+    /// Facts to show beside it; marked as the asker's word.
     #[serde(default)]
     facts: Vec<NewFact>,
     /// The form of the answer; what fits the rest, unless given.
     form: Option<words::Shape>,
-    /// What can be picked.
+    /// The options of a choice.
     #[serde(default)]
     options: Vec<NewOption>,
     /// Several options may be picked.
@@ -243,18 +242,18 @@ struct OpenGate {
     other: bool,
     /// The JSON Schema of a form.
     schema: Option<Value>,
-    /// Who may answer: any of these people, or of a group by its name behind an @; anybody, unless given.
+    /// The people who may answer: any of these, or of a group by its name behind an @; any person, unless given.
     #[serde(default)]
     #[schemars(length(max = 100))]
     to: Vec<String>,
-    /// How many of them have to agree; one, unless given.
+    /// The number of them that have to agree; one, unless given.
     #[schemars(range(min = 1, max = 100))]
     quorum: Option<usize>,
     /// The least proof an answer needs; a token, unless given.
     least_proof: Option<words::Proof>,
-    /// How long people have: 30m, 2h.
+    /// The time people have to answer: 30m, 2h.
     deadline: Option<String>,
-    /// What silence means then; deny, unless given.
+    /// The timeout action then; deny, unless given.
     at_end: Option<words::AtEnd>,
     /// Remind people after this long, each.
     #[serde(default)]
@@ -266,17 +265,17 @@ struct OpenGate {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReviseGate {
-    /// The question.
+    /// The question to a person.
     question: String,
-    /// What else the person should know.
+    /// Context for the person.
     #[serde(default)]
     context: String,
-    /// What to show beside it; marked as the asker's word.
+    /// Facts to show beside it; marked as the asker's word.
     #[serde(default)]
     facts: Vec<NewFact>,
     /// The form of the answer; what fits the rest, unless given.
     form: Option<words::Shape>,
-    /// What can be picked.
+    /// The options of a choice.
     #[serde(default)]
     options: Vec<NewOption>,
     /// Several options may be picked.
@@ -289,26 +288,26 @@ struct ReviseGate {
     schema: Option<Value>,
 }
 
-/// Something to show beside a question.
+/// A fact to show beside a question.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewFact {
-    /// What it is.
+    /// The name of the fact.
     name: String,
-    /// Its value.
+    /// The value of the fact.
     value: Value,
 }
 
-/// What can be picked.
+/// An option of a choice.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewOption {
-    /// What is picked.
+    /// The name of the option.
     name: String,
-    /// What picking it leads to.
+    /// The consequence of picking it.
     #[serde(default)]
     consequence: String,
-    /// Whether picking it is a no. Options that read as yes and no need not say so.
+    /// True if picking it is a no. Options that read as yes and no need not say so.
     #[serde(default)]
     declines: bool,
 }
@@ -349,7 +348,7 @@ fn demands(new: &OpenGate) -> Result<Demands> {
     })
 }
 
-/// Who has to agree; without anybody named, so many of whoever is here.
+/// Returns the approvers; with no names given, so many of all people.
 fn approvers(to: &[String], quorum: Option<usize>) -> Result<Approvers> {
     let least = quorum.unwrap_or(1);
     if !(1..=QUORUM_MAX).contains(&least) {
@@ -409,31 +408,31 @@ fn revise(at: &Visitor, asked: Asked<1, Nothing, ReviseGate>) -> Result<wire::Ga
     Ok(on_the_wire(&at.desk.revise(&at.actor, id, asked.body.card(kind)?)?))
 }
 
-/// What a person says.
+/// The answer of a person.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswerGate {
-    /// approved is a yes, answered goes with a text, a choice or a form, rejected is a no. The content decides: whoever
-    /// picks an option that means no has rejected, and with another content an approval is an answer.
+    /// approved is a yes, answered goes with a text, a choice or a form, rejected is a no. The content decides: an
+    /// answer with an option that means no is a rejection, and with another content an approval is an answer.
     verdict: words::Verdict,
     /// The digest of the card that was shown; refused when the card has changed since.
     digest: String,
-    /// What is asked, as `same` of the card names it: then everybody who asks just that hears the answer.
-    /// Without it, this gate alone is answered.
+    /// The question, as `same` of the card names it: then every asker of just that question gets the answer. Without
+    /// it, this gate alone is answered.
     same: Option<String>,
-    /// A text.
+    /// The answer as text.
     text: Option<String>,
-    /// The options picked.
+    /// The options that are picked.
     picked: Option<Vec<String>>,
     /// Words of one's own, where they are an answer to a choice.
     other: Option<String>,
-    /// The filled form.
+    /// The values of the form.
     form: Option<Value>,
     /// The arguments a tool call shall run with instead.
     arguments: Option<Value>,
-    /// Why.
+    /// The reason for the answer.
     reason: Option<String>,
-    /// Whether the agent is to stop here and now; only with a no to a tool call.
+    /// True if the agent is to stop here and now; only with a no to a tool call.
     #[serde(default)]
     interrupts: bool,
     /// The touch of a passkey, where the gate needs presence. It is for this gate alone.
@@ -441,7 +440,7 @@ pub(super) struct AnswerGate {
 }
 
 impl AnswerGate {
-    /// What is said to a gate, for the card that was shown.
+    /// Builds the answer to a gate, for the card that was shown.
     pub(super) fn say(self, gate: GateId) -> Result<Say> {
         if self.presence.is_some() {
             return Err(one_touch_one_gate().into());
@@ -496,7 +495,7 @@ fn one_touch_one_gate() -> Refusal {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnswerGates {
-    /// The answers.
+    /// The answers, each with its gate.
     #[schemars(length(min = 1, max = 100))]
     answers: Vec<AnswerOf>,
 }
@@ -505,9 +504,9 @@ struct AnswerGates {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnswerOf {
-    /// The gate.
+    /// The gate to be answered.
     gate: String,
-    /// The answer.
+    /// The answer to this gate.
     answer: AnswerGate,
 }
 
@@ -516,7 +515,7 @@ fn answer_all(at: &Visitor, asked: Asked<0, Nothing, AnswerGates>) -> Result<wir
     if answers.is_empty() || answers.len() > ANSWERS_MAX {
         return Err(bad(format!("from 1 to {ANSWERS_MAX} answers are taken together")).into());
     }
-    // What cannot be put to the desk is refused beside the others, in its place.
+    // An answer that cannot be put to the desk is refused beside the others, in its place.
     let (mut names, mut says) = (vec![], vec![]);
     for AnswerOf { gate, answer } in answers {
         let refused = match at.gate(&gate).and_then(|id| answer.say(id)) {
@@ -536,18 +535,17 @@ fn answer_all(at: &Visitor, asked: Asked<0, Nothing, AnswerGates>) -> Result<wir
     Ok(wire::Answers { items: items.collect() })
 }
 
-/// Which cards.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListCards {
     /// Only these kinds, separated by commas.
     kind: Option<String>,
-    /// Only what waits for these, as the caller sees it; for anybody, unless given.
+    /// Only cards that wait for these, as the caller sees it; for any person, unless given.
     whose: Option<words::Whose>,
-    /// Also those that were put off.
+    /// Also cards that are snoozed.
     #[serde(default)]
     snoozed: bool,
-    /// Go on behind this card, as `next` of the last page said.
+    /// Continue after this card, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -577,7 +575,7 @@ fn card(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::GateDet
     Ok(wire::GateDetail::of(&card, &receipt, &rfc3339))
 }
 
-/// What was shown.
+/// The card that a person was shown.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SeeGate {
@@ -588,18 +586,18 @@ struct SeeGate {
 fn see(at: &Visitor, asked: Asked<1, Nothing, SeeGate>) -> Result<wire::Card> {
     let id = at.gate(&asked.names[0])?;
     let card = at.desk.card(&at.actor, id)?;
-    // What has changed since was not shown to anybody yet.
+    // A card that has changed since was not shown to a person yet.
     if card.gate.digest.is_named_by(&asked.body.digest) {
         at.desk.see_card(&at.actor, &card)?;
     }
     Ok(wire::Card::of(&card, &rfc3339))
 }
 
-/// Why something is done.
+/// The reason for an action.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reason {
-    /// Why.
+    /// The reason, in words.
     #[serde(default)]
     pub(super) reason: String,
 }
@@ -609,7 +607,7 @@ fn withdraw(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Gate
     Ok(on_the_wire(&at.desk.withdraw(&at.actor, id, &asked.body.reason)?))
 }
 
-/// Until when something holds.
+/// The time until which something holds.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Until {
@@ -638,7 +636,7 @@ pub(super) fn on_the_wire(gate: &Gate) -> wire::Gate {
     wire::Gate::of(gate, &rfc3339)
 }
 
-/// An id that the client made.
+/// Parses an id that the client made.
 pub(super) fn ulid<I: std::str::FromStr>(typed: &str) -> Result<I> {
     let shown = || shorten(&harmless_line(typed), 60);
     let wrong =
@@ -646,7 +644,7 @@ pub(super) fn ulid<I: std::str::FromStr>(typed: &str) -> Result<I> {
     Ok(typed.parse().map_err(wrong)?)
 }
 
-/// Lists in a request are short.
+/// Checks that a list in a request is short.
 pub(super) fn check_count<T>(list: &[T], what: &str) -> Result<()> {
     match list.len() <= LIST_MAX {
         true => Ok(()),

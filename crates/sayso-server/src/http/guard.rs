@@ -1,4 +1,5 @@
-//! What every request has to pass before anybody looks at what it wants.
+//! Origin guard: checks `Host`, `Origin` and the content type of every request (against CSRF and DNS rebinding), and
+//! adds security headers to every response.
 
 use super::problem::Failed;
 use axum::body::Body;
@@ -10,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use sayso_core::{Code, Refusal};
 use std::sync::Arc;
 
-/// What is said of every response: it runs nothing, is framed by nobody, and is not kept.
+/// The headers of every response: it runs no scripts, cannot be framed, and is not cached.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -19,7 +20,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// Which names the server answers to.
+/// The host names the server answers to.
 pub(super) struct Guard {
     hosts: Vec<String>,
 }
@@ -29,8 +30,8 @@ impl Guard {
         Self { hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect() }
     }
 
-    /// Whether this is a name of ours. Any other may be one that a page of somebody else's made up for our
-    /// address.
+    /// True if this is a name of the server. Any other may be a name that a foreign page made up for the server's
+    /// address (DNS rebinding).
     fn knows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let name = without_port(&host);
@@ -48,7 +49,7 @@ impl Guard {
             return Err(refused("this server is not known by that name")
                 .hint("name it with: sayso serve --host NAME"));
         }
-        // Not a browser, or a page that only looks.
+        // No browser, or a page that only reads.
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(());
         }
@@ -66,7 +67,7 @@ impl Guard {
     }
 }
 
-/// A form that a page of another site sends is never JSON.
+/// Checks that the content is JSON: a form that a page of another site sends never is.
 fn check_is_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = text(headers, &header::CONTENT_TYPE);
     let is_json =
@@ -138,7 +139,7 @@ mod tests {
             (Method::GET, vec![("host", "[::1]:7411")], true),
             (Method::GET, vec![("host", "SAYSO.example")], true),
             (Method::GET, vec![("host", "sayso.example:443")], true),
-            // A name somebody made up for our address.
+            // A name that an attacker made up for the server's address.
             (Method::GET, vec![("host", "evil.example")], false),
             (Method::GET, vec![("host", "127.0.0.1.evil.example")], false),
             (Method::GET, vec![], false),

@@ -1,4 +1,4 @@
-//! The spaces of a store, as a server has them open.
+//! Application state: the spaces of a store that a server has open, and how a caller is authenticated in one.
 
 use super::health::Readiness;
 use super::meter::Meter;
@@ -16,15 +16,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::watch;
 use webauthn_rs::prelude::Webauthn;
 
-/// How many bytes of rows a page of a list is made from. A list leaves long texts out, so most pages are far
+/// The most bytes of rows that a page of a list is made from. A list leaves long texts out, so most pages are far
 /// below it.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Everything a server has open.
+/// The state of a server, shared by all requests.
 pub struct Hall {
     first: LocalDesk,
     rooms: Mutex<HashMap<String, Arc<Room>>>,
-    /// Spaces are opened one at a time; whoever comes to one that is open does not wait for that.
+    /// Spaces are opened one at a time; a request for an open space does not wait for that.
     opening: Mutex<()>,
     readiness: Readiness,
     version: &'static str,
@@ -34,22 +34,22 @@ pub struct Hall {
     meter: Meter,
     ending: watch::Receiver<bool>,
     relying: Webauthn,
-    /// Whether browsers reach it by TLS, its own or that of something in front.
+    /// True if browsers reach the server by TLS, its own or that of a proxy in front.
     is_secure: bool,
 }
 
-/// A space that is open.
+/// The state of an open space.
 pub(super) struct Room {
     pub(super) desk: LocalDesk,
     pub(super) waits: Waits,
-    /// What became of its gates, as far as somebody asked.
+    /// The counters of its gates, up to the last request for metrics.
     pub(super) tally: Mutex<Tally>,
-    /// Made for the first agent that comes.
+    /// Created for the first agent that connects.
     mcp: OnceLock<Router>,
 }
 
 impl Room {
-    /// The door of agents that speak MCP.
+    /// Returns the router for agents that speak MCP.
     pub(super) fn mcp(&self, hall: &Arc<Hall>) -> Router {
         self.mcp.get_or_init(|| mcp::of(hall, &self.desk, &self.waits)).clone()
     }
@@ -84,14 +84,14 @@ impl Hall {
             relying,
             is_secure,
         };
-        // The clock of the space it was started for goes on even if nobody ever comes.
+        // The timers of the space it was started for run even if no request ever comes.
         hall.room(hall.first.space_name())?;
         Ok(Arc::new(hall))
     }
 
-    /// A space, opened when somebody comes for it for the first time. Blocks.
+    /// Returns a space, opened on the first request for it. Blocks.
     pub(super) fn room(&self, name: &str) -> Result<Arc<Room>> {
-        // What cannot be a name is none; the store need not be asked.
+        // An invalid name names no space; the store need not be asked.
         if check_space_name(name).is_err() {
             return Err(Refusal::new(Code::NoSpace, "there is no such space").into());
         }
@@ -112,39 +112,40 @@ impl Hall {
         Ok(room)
     }
 
-    /// A space, if it is open.
+    /// Returns a space, if it is open.
     fn open_room(&self, name: &str) -> Option<Arc<Room>> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Whose a credential was when it was looked at last. It grants nothing, and asks no store.
+    /// Returns the role of a credential at its last check. It grants nothing, and asks no store.
     pub(super) fn recall(&self, space: &str, credential: &Credential) -> Option<Role> {
         self.open_room(space)?.desk.recall(&credential.secret, credential.door)
     }
 
-    /// Whose a credential is. Blocks.
+    /// Returns the role of a credential. Blocks.
     pub(super) fn judge(&self, space: &str, credential: &Credential) -> Result<Role> {
         let (room, Credential { secret, door, .. }) = self.at_the_door(space, Some(credential))?;
         Ok(Caller::again(&room.desk, secret, *door, self.version)?.actor.role)
     }
 
-    /// Whether the store takes writes.
+    /// Returns the result of the readiness checks: whether the store takes writes.
     pub(super) fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
-    /// Tells people what waits for them in a space, for as long as the server runs.
+    /// Starts the sender of notifications for a space, for as long as the server runs.
     fn tell(&self, desk: &LocalDesk) {
         let Telling { channels, pages } = &self.telling;
         if channels.is_empty() {
             return;
         }
         let courier = Courier::new(desk.clone().into(), channels.clone(), pages.clone());
-        // What is being sent when the process ends comes again, under the same id.
+        // A notification in flight when the process ends is sent again, under the same id.
         std::thread::spawn(move || courier.run(&AtomicBool::new(false)));
     }
 
-    /// A space and who comes to it. Nobody without a credential learns whether there is such a space.
+    /// Authenticates a caller in a space. Without a credential, a caller does not learn whether there is such a
+    /// space.
     pub(super) fn enter(
         &self,
         space: &str,
@@ -161,8 +162,8 @@ impl Hall {
         Ok((room, caller))
     }
 
-    /// The same for somebody whose credential is checked together with what they ask, where it was good before: see
-    /// [`Caller::again`]. A browser says a word beside it, and that is looked at first.
+    /// Authenticates a caller from the credential cache: a credential that was good before is checked together with
+    /// the call that uses it, see [`Caller::again`]. If a browser sent a CSRF token, both are checked first.
     pub(super) fn enter_again(
         &self,
         space: &str,
@@ -191,60 +192,59 @@ impl Hall {
         Ok((room, credential))
     }
 
-    /// Whom browsers let touch a passkey for.
+    /// Returns the WebAuthn relying party: the site for which browsers use a passkey.
     pub(super) fn relying(&self) -> &Webauthn {
         &self.relying
     }
 
-    /// The last lines an agent printed in a turn, where they are kept here.
+    /// Returns the last lines an agent printed in a turn, where they are kept here.
     pub(super) fn output_of(&self, run: &Run) -> Vec<String> {
         (self.machine.output)(run)
     }
 
-    /// Whether a long-lived agent runs; nothing where that cannot be seen from here.
+    /// True if a managed agent runs; None where that cannot be seen from here.
     pub(super) fn is_alive(&self, agent: &Stationed) -> Option<bool> {
         (self.machine.is_alive)(agent)
     }
 
-    /// Whether browsers reach it by TLS.
+    /// True if browsers reach the server by TLS.
     pub(super) fn is_secure(&self) -> bool {
         self.is_secure
     }
 
-    /// The store, for whoever asks how it is.
+    /// Returns the desk of the first space, for questions about the store itself.
     pub(super) fn desk(&self) -> &LocalDesk {
         &self.first
     }
 
-    /// What this process has served.
+    /// Returns the process metrics: the requests that were served.
     pub(super) fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Who follows traces, if anybody.
+    /// Returns the exporter of traces, if one is configured.
     pub(super) fn traces(&self) -> Option<&Traces> {
         self.traces.as_ref()
     }
 
-    /// Which sayso this is.
     pub(super) fn version(&self) -> &'static str {
         self.version
     }
 
-    /// Whether the server was told to end.
+    /// True if the server was told to end.
     pub(super) fn is_ending(&self) -> bool {
-        // Who would tell is gone: then it is over, too.
+        // Without the sender of the signal, it is over, too.
         *self.ending.borrow() || self.ending.has_changed().is_err()
     }
 
-    /// Ends when the server is told to.
+    /// Waits until the server is told to end.
     pub(super) async fn ending(&self) {
         let mut ending = self.ending.clone();
         let _ = ending.wait_for(|is_ending| *is_ending).await;
     }
 }
 
-/// What says who somebody is, and the way they came.
+/// The credential of a request, and the interface it came by.
 #[derive(Clone)]
 pub(super) struct Credential {
     pub(super) secret: String,
@@ -252,7 +252,7 @@ pub(super) struct Credential {
     pub(super) word: Word,
 }
 
-/// Whether it takes a word beside the credential, and which was said.
+/// The CSRF token beside a credential: not needed for a program, or the one that a browser sent.
 #[derive(Clone)]
 pub(super) enum Word {
     NotNeeded,
@@ -260,7 +260,7 @@ pub(super) enum Word {
 }
 
 impl Credential {
-    /// What a program brings along.
+    /// Reads the bearer token of a program.
     pub(super) fn of_program(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, secret) = value.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! Whether a server is alive, and whether it can do its work.
+//! Health checks: liveness of the process, and readiness of the server and its store.
 
 use super::hall::Hall;
 use super::lanes;
@@ -13,27 +13,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// How long the store has to take a write. Whoever asks is a machine that asks again.
+/// The time the store has to take a write. The client is a machine that asks again.
 const PROBE_MAX: Duration = Duration::from_secs(4);
 
-/// For so long the last write counts. Nobody shows a credential here, so it costs one write a second at most.
+/// The time for which the last write counts. Clients show no credential here, so it costs one write a second at most.
 const FRESH: Duration = Duration::from_secs(1);
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
     Router::new().route("/health/live", get(live)).route("/health/ready", get(ready))
 }
 
-/// The process answers.
 async fn live() -> &'static str {
     "ok\n"
 }
 
-/// What came of the last write that was made to see whether the store takes one.
+/// The outcome of the last write that was made to see whether the store takes one.
 #[derive(Default)]
 pub(super) struct Readiness(Mutex<Option<(Instant, std::result::Result<(), Code>)>>);
 
 impl Readiness {
-    /// What comes of one more write, unless the last one is fresh. One at a time.
+    /// Returns the outcome of one more write, unless the last one is fresh. One at a time.
     async fn outcome(&self, hall: &Arc<Hall>) -> std::result::Result<(), Code> {
         let mut last = self.0.lock().await;
         let fresh = last.filter(|(at, _)| at.elapsed() < FRESH);
@@ -41,7 +40,7 @@ impl Readiness {
             return Err(code);
         }
         let (desk, is_written) = (hall.desk().clone(), fresh.is_some());
-        // A newer program may have taken the store further than this one knows. To read that costs little.
+        // A newer program may have migrated the store further than this one knows. To read that costs little.
         let probe = tokio::task::spawn_blocking(move || match desk.check_schema() {
             Ok(()) if !is_written => (desk.probe(), true),
             read => (read, false),
@@ -62,21 +61,22 @@ impl Readiness {
     }
 }
 
-/// Why the store takes no write is for the log: whoever asks has shown nothing of themselves.
+/// Logs the reason why the store takes no write; the response has none, since the client has shown no credential.
 fn said(error: &Error) -> Code {
     tracing::error!(%error, "not ready");
     error.code()
 }
 
-/// The store takes a write. That it can be read says little: a full disk, a file that became read-only and a lock that
-/// is never given back leave reading as it was.
+/// Checks that the store takes a write. That it can be read says little: a full disk, a file that became read-only
+/// and a lock that is never given back leave reading as it was.
 async fn ready(State(hall): State<Arc<Hall>>) -> std::result::Result<&'static str, Failed> {
     hall.readiness().outcome(&hall).await.map(|()| "ok\n").map_err(|code| {
         Refusal::new(code, "the store takes no write").hint("the log of the server says why").into()
     })
 }
 
-/// Does something that may wait for the store, where it keeps nobody else waiting: in the lane of whoever asks.
+/// Runs work that may wait for the store on a thread of its own, in the lane of the caller, so it delays no other
+/// request.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> std::result::Result<T, Failed> {

@@ -1,5 +1,5 @@
-//! Wrong credentials, counted by where they come from. Whoever tries many is answered later each time; whoever has
-//! a right one is never kept waiting, so nobody keeps others out from the same address.
+//! Throttle for wrong credentials (brute force), counted by client address. Each further wrong one is answered later;
+//! a right one is never delayed, so no client keeps others out from the same address.
 
 use super::problem::KnownToken;
 use axum::body::Body;
@@ -14,21 +14,21 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// After so long without a wrong one nothing is held against an address.
+/// The time without a wrong credential after which an address is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(10 * 60);
 
-/// So long an answer is kept back at most: whoever waits costs us a connection.
+/// The longest delay of a response: a client that waits costs a connection.
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
-/// So many addresses are known at one time.
+/// The most addresses that are counted at one time.
 const ADDRESSES_MAX: usize = 4_096;
 
-/// The address somebody comes from.
+/// The address of a client.
 #[derive(Clone, Copy)]
 pub(super) struct Peer(pub(super) IpAddr);
 
 impl Peer {
-    /// The name of the place a request comes from, for counting wrong passphrases. A network of IPv6 is one place: its
+    /// Returns the key under which wrong passphrases of a client are counted. A network of IPv6 is one key: its
     /// addresses cost nothing.
     pub(super) fn place_of(extensions: &Extensions) -> String {
         match extensions.get::<ConnectInfo<Peer>>().map(|peer| peer.0.0.to_canonical()) {
@@ -42,26 +42,26 @@ impl Peer {
     }
 }
 
-/// Wrong credentials, by address.
+/// The wrong credentials, by address.
 #[derive(Default)]
 pub(super) struct Knocks {
     wrong: Mutex<HashMap<IpAddr, Wrong>>,
 }
 
-/// Wrong ones of an address, one after the other.
+/// Consecutive wrong credentials from an address.
 struct Wrong {
     count: u32,
     last: Instant,
 }
 
 impl Knocks {
-    /// Counts a wrong one; says how long its answer is kept back.
+    /// Counts a wrong credential; returns the delay of its response.
     fn count(&self, from: IpAddr, now: Instant) -> Duration {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         if wrong.len() >= ADDRESSES_MAX {
             wrong.retain(|_, it| now.duration_since(it.last) < FORGOTTEN);
         }
-        // More addresses at once than anybody has are one to us.
+        // More addresses at once than honest clients have are counted as one.
         let from = match wrong.len() >= ADDRESSES_MAX && !wrong.contains_key(&from) {
             true => IpAddr::from([0, 0, 0, 0]),
             false => from,
@@ -86,7 +86,7 @@ pub(super) async fn look(
     let brings_one = headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE);
     let from = request.extensions().get::<ConnectInfo<Peer>>().map(|peer| peer.0.0);
     let response = next.run(request).await;
-    // One that was revoked or has ended is no guess.
+    // A token that was revoked or has expired is no guess.
     let was_ours = response.extensions().get::<KnownToken>().is_some();
     let is_wrong = brings_one && response.status() == StatusCode::UNAUTHORIZED && !was_ours;
     let Some(from) = from.filter(|_| is_wrong) else { return response };

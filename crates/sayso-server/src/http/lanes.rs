@@ -1,5 +1,6 @@
-//! Lanes: what people ask for has threads and memory of its own, which agents cannot fill. Who takes which lane is what
-//! the credential says. A lane that is too long sheds what comes next, before it costs anything.
+//! Lanes (bulkheads) and load shedding: requests of people have threads and memory of their own, which agents cannot
+//! fill. The credential selects the lane. A lane whose queue is too long sheds the next request before it costs
+//! anything.
 
 use super::problem::Failed;
 use sayso_core::{Code, Refusal, Role};
@@ -8,38 +9,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How long a request waits for room at most.
+/// The longest time a request waits for a permit.
 const ROOM_MAX: Duration = Duration::from_secs(10);
 
-/// How many requests of agents may wait for room before another write is shed. They take a fraction of a second.
+/// The number of queued requests of a lane at which another write is shed. They take a fraction of a second.
 const DEPTH_MAX: usize = 256;
 
-/// After how many seconds a request that was shed may come again.
+/// The seconds after which a request that was shed may be sent again.
 const AGAIN_SECS: u32 = 1;
 
 /// Texts shorter than this are not counted.
 const COUNTED_BYTES_MIN: usize = 16 * 1024;
 
-/// Which lane a request takes.
+/// The lane of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// People, and who looks after the space for them.
+    /// People, with the admins and auditors of the space.
     People,
-    /// Agents: what they ask, and what they look at.
+    /// Agents: their questions and reads.
     Agents,
     /// Workers and other programs that people run.
     Programs,
-    /// Who has shown no credential that is known. Only this is found out for them.
+    /// Clients that have shown no credential that is known. Only the check of one is done for them.
     Strangers,
     /// Logging in, which takes a passphrase and much work.
     Logins,
-    /// What happens, as it happens, for all who follow it.
+    /// Event streams, for all clients that follow them.
     Streams,
 }
 
-/// What a lane has.
+/// The capacity of a lane.
 struct Width {
-    /// How many may be at work.
+    /// The permits for requests that run at the same time.
     room: Semaphore,
     waiting: AtomicUsize,
     /// The memory for long texts on their way in or out, in KiB.
@@ -60,19 +61,19 @@ static STRANGERS: Width = Width::new(8, 16);
 static LOGINS: Width = Width::new(2, 4);
 static STREAMS: Width = Width::new(8, 16);
 
-/// How many threads all lanes need together, and some for what takes none of them.
+/// The number of threads of all lanes together, and some for work outside of them.
 pub(super) const THREADS: usize = 32 + 24 + 24 + 8 + 2 + 8 + 30;
 
 tokio::task_local! {
     static LANE: Lane;
 }
 
-/// Room to work, in a lane.
+/// A permit to run, in a lane.
 pub(super) struct Room {
     _permit: SemaphorePermit<'static>,
 }
 
-/// Memory for a long text.
+/// Memory reserved for a long text.
 pub(super) struct Memory {
     _permit: SemaphorePermit<'static>,
 }
@@ -86,7 +87,7 @@ impl Lane {
         }
     }
 
-    /// Whether it is for those whose credential is known.
+    /// True if the lane is for clients with a known credential.
     pub(super) fn is_known(self) -> bool {
         match self {
             Lane::People | Lane::Agents | Lane::Programs | Lane::Streams => true,
@@ -105,17 +106,17 @@ impl Lane {
         }
     }
 
-    /// Does something in this lane.
+    /// Runs work in this lane.
     pub(super) async fn scope<T>(self, work: impl Future<Output = T>) -> T {
         LANE.scope(self, work).await
     }
 
-    /// The lane of whoever asks. What goes on behind a request, such as a stream, has one of its own.
+    /// Returns the lane of the caller. Work that outlives a request, such as a stream, has a lane of its own.
     fn current() -> Self {
         LANE.try_with(|lane| *lane).unwrap_or(Lane::Streams)
     }
 
-    /// Refuses what would wait behind too many others. People are never shed here.
+    /// Refuses a request that would queue behind too many others. People are never shed here.
     pub(super) fn check_depth(self) -> Result<(), Refusal> {
         let is_shed = match self {
             Lane::People | Lane::Streams => false,
@@ -126,7 +127,7 @@ impl Lane {
         if is_shed { Err(overloaded()) } else { Ok(()) }
     }
 
-    /// Memory for a text of this length. A short one needs none.
+    /// Reserves memory for a text of this length. A short one needs none.
     pub(super) fn memory(self, bytes: usize) -> Result<Option<Memory>, Refusal> {
         if bytes < COUNTED_BYTES_MIN {
             return Ok(None);
@@ -152,7 +153,7 @@ impl Lane {
     }
 }
 
-/// One who waits, counted also when they give up.
+/// A request in the queue, counted until it runs or gives up.
 struct Waiting(&'static AtomicUsize);
 
 impl Drop for Waiting {
@@ -161,12 +162,13 @@ impl Drop for Waiting {
     }
 }
 
-/// Waits for room in the lane of whoever asks. It is kept until the work is done, whoever has hung up meanwhile.
+/// Waits for a permit in the lane of the caller. It is kept until the work is done, even if the client hangs up
+/// meanwhile.
 pub(super) async fn room() -> Result<Room, Failed> {
     Ok(Lane::current().room().await?)
 }
 
-/// What is shed: it was not begun, and may come again.
+/// Returns the refusal of a request that is shed: it was not begun, and may be sent again.
 pub(super) fn overloaded() -> Refusal {
     let message = format!(
         "the server has more to do than it can; nothing was done, and the same may be sent again in {AGAIN_SECS} s"
@@ -176,7 +178,7 @@ pub(super) fn overloaded() -> Refusal {
         .hint("wait and send it again; programs of sayso do that by themselves for a while")
 }
 
-/// An answer for which there is no memory, since too many others were not taken yet.
+/// Returns the refusal for a response that finds no memory, since too many others were not read yet.
 pub(super) fn unkept() -> Refusal {
     let message =
         "the server has no memory left for this answer: others of the same sort were not read yet";

@@ -1,5 +1,5 @@
-//! The line: what programs of sayso itself use to work with a desk that is here. The calls are the desk's
-//! own; they are no promise to others, who have the API.
+//! Remote calls (RPC): the protocol between sayso's own programs and a desk that is here. The calls are the desk's
+//! own; they are no stable interface for others, who have the API.
 
 use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
@@ -24,13 +24,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Says which line this is, so that nobody takes another server's answer for ours.
+/// The header with the version of the protocol, so that another server's response is not taken for ours.
 pub(crate) const LINE_HEADER: &str = "sayso-line";
 
 /// The most a call may carry: what a command line may read from a file.
 const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The longest a call is held.
+/// The longest time a call is held.
 const HOLD_MAX: Duration = Duration::from_secs(60);
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
@@ -80,8 +80,8 @@ fn take(
     take_call(&room.desk, &caller, claim, request, call, handed.with.get())
 }
 
-/// Lets in whoever has no credential yet, by a passphrase or a code. The one answer there is to a wrong one
-/// does not tell whether there is such a space or person.
+/// Logs in a caller without a credential, by a passphrase or an invitation code. All wrong ones get the same
+/// response, which does not tell whether there is such a space or person.
 fn let_in(hall: &Hall, space: &str, call: &str, from: &str, body: &[u8]) -> Result<String> {
     let room = hall.room(space);
     let minted = match call {
@@ -97,7 +97,7 @@ fn let_in(hall: &Hall, space: &str, call: &str, from: &str, body: &[u8]) -> Resu
     written(&minted)
 }
 
-/// Waits for a gate without a thread: the row is the truth, what wakes us only shortens the wait.
+/// Waits for a gate without a thread: the row is the truth, a wake-up only shortens the wait.
 async fn wait(
     hall: Arc<Hall>,
     space: String,
@@ -111,10 +111,10 @@ async fn wait(
     let until = parking.until(hold.min(HOLD_MAX));
     loop {
         let (hall_here, space, secret) = (hall.clone(), space.clone(), secret.clone());
-        // Whoever lost their credential while they waited hears nothing any more.
+        // A caller that lost its credential during the wait is refused.
         let look = move || {
             let (room, caller) = hall_here.enter(&space, secret.as_ref())?;
-            // Listens first and looks second: what happens in between wakes, too.
+            // Subscribes first and reads second: a change in between wakes, too.
             let woken = Woken::by(&room.waits, id);
             Ok((room.desk.gate_for(&caller.actor, id)?, woken))
         };
@@ -125,13 +125,13 @@ async fn wait(
         if Instant::now() >= until || hall.is_ending() {
             return Ok(written(&Waited::TimedOut(Box::new(gate)))?);
         }
-        // Nobody needs it while nothing happens, and many may wait.
+        // The gate is not needed while the request waits, and many may wait.
         drop(gate);
         parking.wait(&hall, &woken, None, until).await;
     }
 }
 
-/// What happened in the space since, as soon as something has.
+/// Returns the changes of the space after an audit entry, as soon as there are any.
 async fn changes(
     hall: Arc<Hall>,
     space: String,

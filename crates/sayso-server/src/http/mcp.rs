@@ -1,5 +1,5 @@
-//! Agents that speak MCP, at the server itself: a door for each space. Who is let in there is that door's
-//! business; that there is no such space nobody learns who has no token for it.
+//! MCP over HTTP: an endpoint at the server for each space. The endpoint authenticates the agent; a client without a
+//! token for a space does not learn whether it exists.
 
 use super::hall::{Hall, unknown_credential};
 use super::health::blocking;
@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower::ServiceExt;
 
-/// How long a question waits for a person before the call comes back without an answer: shorter than most
-/// clients wait for one.
+/// The time a question waits for a person before the call returns without an answer: shorter than the timeout of most
+/// clients.
 const HOLD: Duration = Duration::from_secs(4 * 60);
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
     Router::new().route("/mcp/{space}", any(knock))
 }
 
-/// The door of a space, closed when the server ends.
+/// Builds the endpoint of a space, closed when the server ends.
 pub(super) fn of(hall: &Arc<Hall>, desk: &LocalDesk, waits: &Waits) -> Router {
     let desk = desk.clone().into();
     let (door, close) = door(Setup { desk, hold: HOLD, root: None, time: rfc3339 }, waits.clone());

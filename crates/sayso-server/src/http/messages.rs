@@ -1,4 +1,4 @@
-//! Messages to agents.
+//! HTTP API for messages to agents: listing, sending, and marking as read.
 
 use super::gates::ulid;
 use super::paging::{limit, page};
@@ -29,7 +29,6 @@ const SEND: Says = (
 );
 const READ: Says = ("readMessage", "Notes that the agent read a message.");
 
-/// Which messages.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListMessages {
@@ -38,7 +37,7 @@ struct ListMessages {
     /// Only those that were not read yet.
     #[serde(default)]
     unread: bool,
-    /// Go on behind this message, as `next` of the last page said.
+    /// Continue after this message, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -58,9 +57,9 @@ fn list(at: &Visitor, asked: Asked<0, ListMessages, Nothing>) -> Result<wire::Pa
 struct SendMessage {
     /// A ULID of your own: sending again with it is the same message.
     id: Option<String>,
-    /// For which agent.
+    /// The name of the agent.
     to: String,
-    /// What it shall know.
+    /// The text for the agent.
     text: String,
 }
 

@@ -1,11 +1,12 @@
-//! What this one process has served since it was started. What the store knows is read from there.
+//! Process metrics: requests and their latency since this process was started. Figures of the store are read from
+//! there.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Until how many milliseconds requests took, for each step.
+/// The upper bounds of the latency buckets, in milliseconds.
 pub(super) const STEPS_MS: [u64; 10] = [1, 5, 25, 100, 250, 500, 1_000, 2_500, 10_000, 60_000];
 
 pub(super) struct Meter {
@@ -14,7 +15,7 @@ pub(super) struct Meter {
     parked: AtomicUsize,
 }
 
-/// A request that is parked, counted for as long as this is kept.
+/// Counts a parked request for as long as it is kept.
 pub(super) struct Parked<'m>(&'m AtomicUsize);
 
 impl Drop for Parked<'_> {
@@ -23,15 +24,15 @@ impl Drop for Parked<'_> {
     }
 }
 
-/// By method and template, of which there is a fixed number.
+/// Requests by method and route template, of which there is a fixed number.
 pub(super) type Routes = BTreeMap<(&'static str, String), Served>;
 
-/// What was served at one of them.
+/// The requests of one route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Served {
-    /// How many, by status.
+    /// The number of requests, by status.
     pub(super) by_status: BTreeMap<u16, u64>,
-    /// How many took until each of [`STEPS_MS`], those of the steps before not counted.
+    /// The number of requests in each bucket of [`STEPS_MS`], those of the buckets before not counted.
     pub(super) steps: [u64; STEPS_MS.len()],
     pub(super) count: u64,
     pub(super) took: Duration,
@@ -67,17 +68,17 @@ impl Meter {
         Parked(&self.parked)
     }
 
-    /// How many are.
+    /// Returns the number of parked requests.
     pub(super) fn parked(&self) -> usize {
         self.parked.load(Ordering::Relaxed)
     }
 
-    /// All of it, as it is now.
+    /// Returns a copy of all counters.
     pub(super) fn read(&self) -> Routes {
         self.routes().clone()
     }
 
-    /// When the process was started, in seconds of the epoch.
+    /// Returns the time at which the process was started, in seconds of the epoch.
     pub(super) fn started_at(&self) -> f64 {
         self.started_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
     }

@@ -1,4 +1,4 @@
-//! Metrics: how asking and answering went.
+//! HTTP API for metrics: response times, questions and approvals.
 
 use super::gates::bad;
 use super::route::{Asked, Nothing, Table, Verb};
@@ -20,7 +20,6 @@ const SHOW: (&str, &str) = (
     "How asking and answering went. How long people took, how much was asked, how much of it was approved, and what waits.",
 );
 
-/// Over which time.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShowMetrics {

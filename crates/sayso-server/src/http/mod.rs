@@ -1,5 +1,5 @@
-//! The server: one process that any number of people, programs and agents reach over HTTP. It keeps nothing
-//! that another one on the same store does not know, so there may be several.
+//! The HTTP server: one process for any number of people, programs and agents. It has no state that another one on
+//! the same store does not know, so there may be several.
 
 mod agents;
 mod api;
@@ -70,60 +70,59 @@ use tls::TlsListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-/// What a server has at hand.
+/// The configuration of a server.
 pub struct Setup {
     /// A desk in the store it serves.
     pub desk: LocalDesk,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// The names it may be called by, beside those of loopback.
+    /// The host names it answers to, beside those of loopback.
     pub hosts: Vec<String>,
-    /// The certificate it shows; without one it speaks plain HTTP.
+    /// The certificate it presents; without one it speaks plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Which sayso this is.
     pub version: &'static str,
-    /// How it tells people what waits for them.
+    /// The settings of notifications to people.
     pub telling: Telling,
-    /// Where traces go, if anywhere.
+    /// The collector that traces are exported to, if any.
     pub traces: Option<TracesTo>,
-    /// What can be seen of agents on this machine.
+    /// Access to the agents on this machine.
     pub machine: Machine,
-    /// How many connections there may be at one time: what the system allows, less what the store needs.
+    /// The most connections at one time: what the system allows, less what the store needs.
     pub connections_max: usize,
 }
 
-/// What can be seen of agents on the machine a server runs on.
+/// Access to the agents on the machine a server runs on.
 #[derive(Clone)]
 pub struct Machine {
-    /// Finds the last lines an agent printed in a turn.
+    /// Returns the last lines an agent printed in a turn.
     pub output: Output,
-    /// Whether a long-lived agent runs; nothing where it was started on another machine.
+    /// True if a managed agent runs; None where it was started on another machine.
     pub is_alive: IsAlive,
 }
 
-/// Finds the last lines an agent printed in a turn.
+/// A function that returns the last lines an agent printed in a turn.
 pub type Output = Arc<dyn Fn(&sayso_core::run::Run) -> Vec<String> + Send + Sync>;
 
-/// Tells whether an agent runs, where that can be seen.
+/// A function that tells whether an agent runs, where that can be seen.
 pub type IsAlive = Arc<dyn Fn(&sayso_engine::Stationed) -> Option<bool> + Send + Sync>;
 
-/// How a server tells people what waits for them.
+/// The settings of notifications to people.
 #[derive(Default)]
 pub struct Telling {
     /// The channels of this machine.
     pub channels: Vec<Channel>,
-    /// Where people reach the pages.
+    /// The address at which people reach the pages.
     pub pages: Option<String>,
 }
 
-/// A server that has its address and serves nobody yet.
+/// A server that is bound to its address and accepts no connections yet.
 pub struct Listening {
     setup: Setup,
     socket: TcpListener,
     acceptor: Option<TlsAcceptor>,
 }
 
-/// Takes an address.
+/// Binds the address of a server.
 pub fn listen(setup: Setup) -> Result<Listening> {
     let acceptor = setup.tls.clone().map(tls::acceptor).transpose()?;
     let socket = TcpListener::bind(setup.address).map_err(|e| cannot_listen(setup.address, &e))?;
@@ -146,7 +145,7 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Error {
 }
 
 impl Listening {
-    /// Where it is reached. A certificate is for a name, so there the name is told.
+    /// Returns the URL of the server. A certificate is for a name, so there the URL has the name.
     pub fn url(&self) -> String {
         let address = self.socket.local_addr().unwrap_or(self.setup.address);
         match (&self.acceptor, self.setup.hosts.first()) {

@@ -1,4 +1,4 @@
-//! The document that tells the API: OpenAPI 3.1, made from the table of operations and the types they take.
+//! The OpenAPI 3.1 document of the API, generated from the table of operations and the types they take.
 
 use super::problem::{PROBLEM_JSON, Problem};
 use super::route::{Input, Output, Verb};
@@ -8,26 +8,25 @@ use serde_json::{Map, Value, json};
 
 const DEFINITIONS: &str = "/components/schemas";
 
-/// What the document says of an operation.
+/// The description of an operation.
 pub(super) struct Described {
     pub(super) verb: Verb,
     pub(super) path: String,
-    /// Its name for programs.
+    /// Its name for programs (`operationId`).
     pub(super) name: &'static str,
-    /// What it does, for people. The first sentence stands alone.
+    /// Its description, for people. The first sentence stands alone.
     pub(super) says: &'static str,
     pub(super) shapes: fn(&mut Schemas) -> Shapes,
 }
 
-/// What goes in and what comes out.
+/// The schemas of an operation's request and response.
 pub(super) struct Shapes {
     pub(super) query: Vec<Value>,
     pub(super) body: Option<Value>,
     pub(super) answer: Value,
 }
 
-/// Gathers the schemas that operations share. What goes in is described as it is read, what comes out as it
-/// is written.
+/// Gathers the schemas that operations share. Requests are described as they are read, responses as they are written.
 pub(super) struct Schemas {
     incoming: SchemaGenerator,
     outgoing: SchemaGenerator,
@@ -43,7 +42,7 @@ impl Schemas {
         }
     }
 
-    /// The parameters of a query.
+    /// Returns the parameters of a query.
     pub(super) fn parameters<Q: Input>(&mut self) -> Vec<Value> {
         let inline = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
         let mut schema =
@@ -65,7 +64,7 @@ impl Schemas {
         fields.map(parameter).collect()
     }
 
-    /// The body, unless it is none.
+    /// Returns the schema of a body, unless there is none.
     pub(super) fn body<B: Input>(&mut self) -> Option<Value> {
         let schema = schemars::schema_for!(B).to_value();
         let is_nothing = schema["properties"].as_object().is_none_or(Map::is_empty)
@@ -81,7 +80,7 @@ impl Schemas {
         }))
     }
 
-    /// What is answered when it went well.
+    /// Returns the schema of a successful response.
     pub(super) fn answer<T: Output>(&mut self) -> Value {
         json!({"application/json": {"schema": self.outgoing.subschema_for::<T>()}})
     }
@@ -97,7 +96,6 @@ impl Schemas {
     }
 }
 
-/// The whole document.
 pub(super) fn document(operations: &[Described]) -> Value {
     let mut schemas = Schemas::new();
     let problem = schemas.of::<Problem>();
@@ -125,7 +123,7 @@ pub(super) fn document(operations: &[Described]) -> Value {
             "schemas": schemas.into_all(),
         },
     });
-    // Where a type stands in the code is no news to whoever compares two documents.
+    // The order of types in the code must not show in a diff of two documents.
     document.sort_all_objects();
     document
 }
@@ -161,7 +159,7 @@ fn operation(described: &Described, schemas: &mut Schemas, problem: &Schema) -> 
     operation
 }
 
-/// The names in a path.
+/// Returns the names of the parameters in a path.
 fn in_path(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
@@ -199,7 +197,7 @@ fn path_parameter(name: &str) -> Value {
     })
 }
 
-/// The resource a path is about: the first word behind the space.
+/// Returns the resource of a path: the first word behind the space.
 fn tag(path: &str) -> &str {
     path.split('/')
         .skip(1)
@@ -211,7 +209,7 @@ fn is_required(schema: &Value, name: &str) -> bool {
     schema["required"].as_array().is_some_and(|names| names.iter().any(|it| it == name))
 }
 
-/// A parameter of a query is there or it is not; it is never null.
+/// Removes null: a parameter of a query is there or it is not; it is never null.
 fn without_null(mut schema: Value) -> Value {
     if let Some(kinds) = schema["type"].as_array() {
         let kinds: Vec<_> = kinds.iter().filter(|kind| *kind != "null").cloned().collect();
@@ -231,7 +229,7 @@ mod tests {
     use crate::http::api::operations;
     use std::collections::BTreeSet;
 
-    /// What goes in and what comes out share one list of names: one name must not mean two things.
+    /// Requests and responses share one list of names: one name must not mean two things.
     #[test]
     fn a_name_means_one_thing() {
         let mut schemas = Schemas::new();
@@ -243,14 +241,14 @@ mod tests {
         let both: Vec<_> =
             incoming.iter().filter(|(name, _)| outgoing.contains_key(*name)).collect();
         assert!(both.iter().all(|(name, schema)| outgoing[*name] == **schema), "{both:?}");
-        // Nor is a name one of several that only a number tells apart.
+        // Nor are two names told apart by a number only.
         let numbered = |name: &&String| name.ends_with(|c: char| c.is_ascii_digit());
         assert_eq!(incoming.keys().chain(outgoing.keys()).find(numbered), None);
         let names: BTreeSet<_> = all.iter().map(|described| described.name).collect();
         assert_eq!(names.len(), all.len());
     }
 
-    /// Whoever reads the document finds what it refers to, and every name of a path among the parameters.
+    /// The document defines all it refers to, and every name of a path is among the parameters.
     #[test]
     fn the_document_is_whole() {
         let document = document(&operations());

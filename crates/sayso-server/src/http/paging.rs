@@ -1,4 +1,4 @@
-//! Pages: every list has a limit, in items and in bytes, and goes on where the last page ended.
+//! Pagination: every list has a limit, in items and in bytes, and continues where the last page ended.
 
 use super::gates::bad;
 use crate::wire;
@@ -6,14 +6,14 @@ use sayso_engine::{Page, Result};
 use serde::Serialize;
 use std::convert::Infallible;
 
-/// How many are listed unless the request says otherwise, and at most.
+/// The number of items on a page, unless the request says otherwise, and the most.
 const LIMIT: u16 = 50;
 pub(super) const LIMIT_MAX: u16 = 200;
 
-/// How many bytes of JSON a page has at most, unless one item alone has more.
+/// The most bytes of JSON on a page, unless one item alone has more.
 const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
-/// How many to list.
+/// Checks the requested limit; returns the number of items to list.
 pub(super) fn limit(asked: Option<u16>) -> Result<usize> {
     match asked.unwrap_or(LIMIT) {
         limit @ 1..=LIMIT_MAX => Ok(limit.into()),
@@ -21,7 +21,7 @@ pub(super) fn limit(asked: Option<u16>) -> Result<usize> {
     }
 }
 
-/// A page on the wire; `name` is what the next one goes on behind.
+/// Builds a page in its wire form; `name` is the cursor after which the next one continues.
 pub(super) fn page<T, W: Serialize>(
     found: &Page<T>,
     on_the_wire: impl Fn(&T) -> W,
@@ -33,7 +33,7 @@ pub(super) fn page<T, W: Serialize>(
     }
 }
 
-/// The same where an item may not be had.
+/// Builds a page of items whose conversion may fail.
 pub(super) fn try_page<T, W: Serialize, E>(
     found: &Page<T>,
     on_the_wire: impl Fn(&T) -> std::result::Result<W, E>,
@@ -42,7 +42,7 @@ pub(super) fn try_page<T, W: Serialize, E>(
     let (mut items, mut bytes, mut last) = (vec![], Count(0), None);
     for (at, item) in found.items.iter().enumerate() {
         let made = on_the_wire(item)?;
-        // What cannot be written fails where it is written.
+        // An item that cannot be serialized fails where it is written.
         let _ = serde_json::to_writer(&mut bytes, &made);
         if bytes.0 > PAGE_BYTES_MAX && at > 0 {
             return Ok(wire::Page { items, next: last.map(name) });
@@ -53,7 +53,7 @@ pub(super) fn try_page<T, W: Serialize, E>(
     Ok(wire::Page { items, next: last.filter(|_| found.more).map(name) })
 }
 
-/// Counts bytes, and keeps none.
+/// A writer that counts bytes, and keeps none.
 struct Count(usize);
 
 impl std::io::Write for Count {
@@ -67,7 +67,7 @@ impl std::io::Write for Count {
     }
 }
 
-/// A page of a list that is short enough to be read as a whole.
+/// Returns a page of a list that is short enough to be read as a whole.
 pub(super) fn part<T>(
     all: Vec<T>,
     after: Option<&str>,

@@ -1,9 +1,9 @@
-//! Parking: a request that waits keeps its socket, its own bytes and what it waits for, and nothing else.
+//! Parking: a held request (long polling) keeps its socket, its own bytes and its subscription, and nothing else.
 //!
-//! What HTTP keeps for a connection is most of what somebody who waits would cost. So a request that is held
-//! offers to be parked, and its connection is taken apart. When something happens it is served anew from its
-//! own bytes: read, let in by its credential, and looked at like any other. So nothing that was true when it
-//! came is believed later. An offer that is not taken changes nothing: then the request waits where it is.
+//! Most of the cost of a waiting client is what HTTP keeps for its connection. So a request that is held offers to be
+//! parked, and its connection is taken apart. When there is a change it is served anew from its own bytes: parsed,
+//! authenticated by its credential, and executed like any other. So nothing that was true when it came is believed
+//! later. An offer that is not taken changes nothing: then the request waits where it is.
 
 use super::connections::{Connections, Seat};
 use super::hall::Hall;
@@ -23,10 +23,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
-/// The longest request that is kept. A longer one is not parked: it would cost what parking saves.
+/// The longest request that is parked. A longer one would cost what parking saves.
 const REQUEST_BYTES_MAX: usize = 4 * 1024;
 
-/// When a request came, for the first time if it was parked since.
+/// The time at which a request was received, for the first time if it was parked since.
 #[derive(Clone, Copy)]
 pub(super) struct Came {
     pub(super) began: Instant,
@@ -39,28 +39,28 @@ impl Came {
     }
 }
 
-/// What a request waited for while it was parked. It says what to look at, and not what may be seen.
+/// The state of a request that was parked. It says what to read, and not what is visible to the caller.
 #[derive(Clone, Copy)]
 pub(super) struct Ticket {
     came: Came,
-    /// What its name meant when it came. None where the request says it by itself.
+    /// The gate that its name meant when it came. None where the request says it by itself.
     gate: Option<GateId>,
     until: Instant,
 }
 
-/// Says when something has happened, for as long as it is kept.
+/// A subscription to changes, for as long as it is kept.
 pub(super) struct Woken {
     bell: Arc<Notify>,
     _listening: Listening,
 }
 
 impl Woken {
-    /// When something has happened to a gate.
+    /// Subscribes to the changes of a gate.
     pub(super) fn by(waits: &Waits, gate: GateId) -> Arc<Self> {
         Self::new(|bell| waits.listen(gate, move || bell.notify_one()))
     }
 
-    /// When something has happened in the space.
+    /// Subscribes to the changes of the space.
     pub(super) fn by_all(waits: &Waits) -> Arc<Self> {
         Self::new(|bell| waits.listen_to_all(move || bell.notify_one()))
     }
@@ -70,7 +70,7 @@ impl Woken {
         Arc::new(Self { _listening: listen(bell.clone()), bell })
     }
 
-    /// Ends when it has. Whoever stops waiting leaves it to the next who does.
+    /// Waits for a change. If the wait is cancelled, the wake-up is left to the next one.
     pub(super) async fn heard(&self) {
         self.bell.notified().await;
     }
@@ -84,7 +84,7 @@ pub(super) struct Parked {
 }
 
 impl Parked {
-    /// Ends when it is to be served again, as far as it is up to what it waits for.
+    /// Waits for a change or the end of the hold, after which it is to be served again.
     pub(super) async fn is_due(&self) {
         tokio::select! {
             () = self.woken.heard() => {}
@@ -93,24 +93,25 @@ impl Parked {
     }
 }
 
-/// Where a connection and the request it serves meet: one of them offers, the other one takes.
+/// The slot of a connection, shared with the request it serves: the request offers to be parked, the connection takes
+/// the offer.
 pub(super) struct Spot {
     is_flushed: AtomicBool,
-    /// Whether a request has begun to arrive that is not there yet.
+    /// True if a request has begun to arrive that is not complete yet.
     is_partial: AtomicBool,
     seat: Arc<Seat>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Whether the next request may be parked.
+    /// True if the next request may be parked.
     may_park: bool,
-    /// Of the first request, which was parked before.
+    /// The ticket of the first request, which was parked before.
     ticket: Option<Ticket>,
-    /// Room at work, for the first request until it is answered or waits.
+    /// The permit of the first request, until it is answered or waits.
     room: Option<OwnedSemaphorePermit>,
     is_at_work: bool,
-    /// Of an answer that is not taken yet.
+    /// The memory of a response that is not read yet.
     memory: Option<Memory>,
     offered: Option<Parked>,
 }
@@ -128,12 +129,12 @@ impl Spot {
         Arc::new(Self { is_flushed, is_partial, seat, state })
     }
 
-    /// Notes whether all that was written is gone.
+    /// Notes whether all that was written is flushed.
     pub(super) fn note_flushed(&self, is_flushed: bool) {
         let was_flushed = self.is_flushed.swap(is_flushed, Ordering::Relaxed);
         if is_flushed && !was_flushed {
             let mut state = self.state();
-            // A stream goes on; an answer that is on its way as a whole is not kept any more.
+            // A stream continues; a response that is on its way as a whole is not kept any more.
             if !state.is_at_work {
                 state.memory = None;
             }
@@ -145,12 +146,12 @@ impl Spot {
         self.is_partial.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a part of a request was read, and the rest is missing.
+    /// True if a part of a request was read, and the rest is missing.
     pub(super) fn is_partial(&self) -> bool {
         self.is_partial.load(Ordering::Relaxed)
     }
 
-    /// The offer there is. None is taken while an earlier answer is still on its way out.
+    /// Takes the offer, if there is one. None is taken while an earlier response is still being written.
     pub(super) fn take(&self) -> Option<Parked> {
         match self.is_flushed.load(Ordering::Relaxed) {
             true => self.state().offered.take(),
@@ -158,7 +159,7 @@ impl Spot {
         }
     }
 
-    /// A request is there: what it is told of itself.
+    /// Notes that a request has arrived; returns its link to the connection.
     pub(super) fn begin(self: &Arc<Self>) -> Arrival {
         self.is_partial.store(false, Ordering::Relaxed);
         let mut state = self.state();
@@ -167,19 +168,19 @@ impl Spot {
         Arrival { spot: self.clone(), may_park, ticket: state.ticket.take() }
     }
 
-    /// It is answered.
+    /// Notes that the request is answered.
     pub(super) fn end(&self) {
         let mut state = self.state();
         (state.is_at_work, state.room) = (false, None);
     }
 
-    /// It waits, and whoever waits is not at work.
+    /// Offers the request for parking. It waits, so it gives its permit back.
     fn offer(&self, parked: Option<Parked>) {
         let mut state = self.state();
         (state.offered, state.room) = (parked, None);
     }
 
-    /// Whoever has not said all of what they want keeps no room from those who have.
+    /// Gives the permit back if no whole request is there, for those that have sent one.
     pub(super) fn leave_unless_at_work(&self) {
         let mut state = self.state();
         if !state.is_at_work {
@@ -192,7 +193,7 @@ impl Spot {
     }
 }
 
-/// What goes along with a request from the connection it came by.
+/// The link from a request to the connection it came by.
 #[derive(Clone)]
 pub(super) struct Arrival {
     spot: Arc<Spot>,
@@ -201,17 +202,17 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// When the request came.
+    /// Returns the time at which the request was received, if it was parked since.
     pub(super) fn came(&self) -> Option<Came> {
         self.ticket.map(|ticket| ticket.came)
     }
 
-    /// All of the request is there, from somebody whose credential is good.
+    /// Notes that the whole request is there, from a caller with a good credential.
     pub(super) fn is_whole(&self) {
         self.spot.seat.settle();
     }
 
-    /// Keeps memory for the answer until it is taken.
+    /// Keeps memory for the response until it is read.
     pub(super) fn keep(&self, memory: Memory) {
         self.spot.state().memory = Some(memory);
     }
@@ -221,7 +222,7 @@ impl Arrival {
     }
 }
 
-/// How a request waits: where it is, or parked if its connection can.
+/// The wait of a request: where it is, or parked if its connection can.
 #[derive(Clone)]
 pub(super) struct Parking {
     came: Came,
@@ -240,7 +241,7 @@ impl<S: Sync> FromRequestParts<S> for Parking {
 }
 
 impl Parking {
-    /// Of a request without its body.
+    /// Prepares the wait of a request without its body.
     pub(super) fn of(parts: &Parts) -> Self {
         let came = parts.extensions.get().copied().unwrap_or_else(Came::now);
         let Some(Arrival { spot, may_park, ticket }) = parts.extensions.get() else {
@@ -251,7 +252,7 @@ impl Parking {
         Self { came, ticket, spot, request: request.map(Bytes::from) }
     }
 
-    /// The same with the body that came with it.
+    /// Adds the body that came with the request.
     pub(super) fn with(mut self, body: &[u8]) -> Self {
         let is_short = |head: &Bytes| head.len() + body.len() <= REQUEST_BYTES_MAX;
         if !body.is_empty() {
@@ -261,18 +262,18 @@ impl Parking {
         self
     }
 
-    /// Until when it waits. Whoever was parked waits no longer than they said when they came.
+    /// Returns the end of the wait. A request that was parked waits no longer than it said when it came.
     pub(super) fn until(&self, hold: Duration) -> Instant {
         self.ticket.map_or_else(|| Instant::now() + hold, |ticket| ticket.until)
     }
 
-    /// What it waited for.
+    /// Returns the gate it waited for.
     pub(super) fn gate(&self) -> Option<GateId> {
         self.ticket.and_then(|ticket| ticket.gate)
     }
 
-    /// Waits until something has happened, the time is over or the server ends. Its connection may be taken
-    /// apart meanwhile: then this never returns, and the request is served again.
+    /// Waits until there is a change, the time is over or the server ends. Its connection may be taken apart
+    /// meanwhile: then this never returns, and the request is served again.
     pub(super) async fn wait(
         &self,
         hall: &Hall,
@@ -288,7 +289,7 @@ impl Parking {
             () = tokio::time::sleep_until(until) => {}
             () = hall.ending() => {}
         }
-        // What was not taken is not there any more: the bell has rung.
+        // An offer that was not taken is withdrawn: the wait is over.
         self.offer(None);
     }
 
@@ -299,7 +300,7 @@ impl Parking {
     }
 }
 
-/// A request as it came, up to its body. None of one that could not be read again the same way.
+/// Serializes a request as it came, up to its body. None for one that could not be read again the same way.
 fn written(parts: &Parts) -> Option<Vec<u8>> {
     let Parts { method, uri, version, headers, .. } = parts;
     let is_known = matches!(*version, Version::HTTP_10 | Version::HTTP_11);

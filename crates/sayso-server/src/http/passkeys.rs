@@ -1,7 +1,7 @@
-//! Passkeys: a person adds one, and touches it for an answer that needs to be surely theirs.
+//! HTTP API for passkeys (WebAuthn): a person adds one, and uses it to prove their presence for an answer.
 //!
-//! A touch is asked for first: what it is for is kept with the challenge, out of the caller's reach. So the
-//! signature that comes back says yes to this card of this gate, and to nothing else.
+//! A challenge is issued first: its purpose is kept with the challenge, out of the caller's reach. So the signature
+//! that comes back is good for this card of this gate, and for nothing else.
 
 use super::gates::bad;
 use super::route::{Asked, Nothing, Table, Verb};
@@ -42,8 +42,8 @@ const PRESENCE: Says = (
     "Asks for a touch of a passkey to answer this gate, as it was shown. The touch goes along with the answer, and counts for this card only, once, within minutes.",
 );
 
-/// Whom browsers let touch a key for this server. Without an address that people reach it at, it is theirs
-/// on this machine alone.
+/// Returns the WebAuthn relying party of this server. Without an address that people reach it at, passkeys are for
+/// browsers on this machine alone.
 pub(super) fn relying_party(pages: Option<&str>) -> Result<Webauthn> {
     let wrong = |why: String| {
         Refusal::new(Code::BadConfig, format!("passkeys need a good address in `pages`: {why}"))
@@ -52,7 +52,7 @@ pub(super) fn relying_party(pages: Option<&str>) -> Result<Webauthn> {
     let address =
         Url::parse(pages.unwrap_or("http://localhost")).map_err(|e| wrong(e.to_string()))?;
     let host = address.domain().unwrap_or("localhost").to_owned();
-    // Digits are no name: then only browsers on this machine have passkeys here.
+    // An IP address is no name: then only browsers on this machine have passkeys here.
     let origin = match address.domain() {
         Some(_) => address,
         None => Url::parse("http://localhost").map_err(|e| wrong(e.to_string()))?,
@@ -62,10 +62,10 @@ pub(super) fn relying_party(pages: Option<&str>) -> Result<Webauthn> {
     Ok(builder.build().map_err(|e| wrong(e.to_string()))?)
 }
 
-/// The caller's passkeys.
+/// The passkeys of the caller.
 #[derive(Serialize, JsonSchema)]
 struct Passkeys {
-    /// Oldest first.
+    /// The passkeys, oldest first.
     items: Vec<wire::Passkey>,
 }
 
@@ -74,14 +74,14 @@ fn list(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<Passkeys> {
     Ok(Passkeys { items: kept.iter().map(|one| wire::Passkey::of(one, &rfc3339)).collect() })
 }
 
-/// A touch that is asked for.
+/// A challenge for a passkey.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AskedTouch {
-    /// What to hand back together with what the browser says.
+    /// The id of the challenge, to be sent back together with the browser's response.
     touch: String,
-    /// What the browser needs, for `navigator.credentials`.
+    /// The options for the browser's `navigator.credentials`.
     options: Value,
-    /// When it is too late.
+    /// The time at which the challenge expires.
     expires_at: String,
 }
 
@@ -95,7 +95,7 @@ impl AskedTouch {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BeginPasskey {
-    /// What to call it, such as "phone".
+    /// The label of the passkey, such as "phone".
     label: String,
 }
 
@@ -110,18 +110,18 @@ fn begin(at: &Visitor, asked: Asked<0, Nothing, BeginPasskey>) -> Result<AskedTo
     let about = TouchFor::Adding { label: asked.body.label };
     let touch = desk.ask_for_touch(&at.actor, &about, write(&state)?)?;
     let mut options = value(&options)?;
-    // A key that finds itself logs its owner in without their name; one that cannot does the rest.
+    // A discoverable key logs its owner in without their name; another one does the rest.
     options["publicKey"]["authenticatorSelection"]["residentKey"] = "preferred".into();
     Ok(AskedTouch::of(touch, options))
 }
 
-/// What a browser said to a touch.
+/// The response of a browser to a challenge.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Touched {
-    /// The touch that was asked for.
+    /// The id of the challenge.
     touch: String,
-    /// What the browser says, as JSON.
+    /// The credential from the browser, as JSON.
     credential: Value,
 }
 
@@ -135,26 +135,26 @@ fn add(at: &Visitor, asked: Asked<0, Nothing, Touched>) -> Result<wire::Passkey>
     let state: PasskeyRegistration = kept(&state)?;
     let finished = at.relying().finish_passkey_registration(&credential, &state);
     let passkey = finished.map_err(|e| refused(at, &e))?;
-    // The id the caller names is not looked at by anybody; the one that was signed is.
+    // The id that the caller names is not looked at; the one that was signed is.
     let id = Digest::of_bytes(passkey.cred_id());
     let added = desk.add_passkey(&at.actor, id.as_str(), &label, &write(&passkey)?)?;
     Ok(wire::Passkey::of(&added, &rfc3339))
 }
 
-/// Asks for a touch of whoever comes in.
+/// Issues a challenge for a login.
 pub(super) fn begin_entry(desk: &LocalDesk, relying: &Webauthn, from: &str) -> Result<AskedTouch> {
     let started = relying.start_discoverable_authentication();
     let (options, state) = started.map_err(|e| not_right(&e))?;
     let touch = desk.ask_for_entry(from, write(&state)?)?;
     let mut options = value(&options)?;
-    // Asked for by a button, not offered while somebody types.
+    // The login is started by a button, and not offered while a person types.
     if let Some(options) = options.as_object_mut() {
         options.remove("mediation");
     }
     Ok(AskedTouch::of(touch, options))
 }
 
-/// Lets in whoever touched a passkey that is known here.
+/// Logs in the owner of a passkey that is known here.
 pub(super) fn enter(desk: &LocalDesk, relying: &Webauthn, touched: Touched) -> Result<Minted> {
     let Touched { touch, credential } = touched;
     let credential: PublicKeyCredential = read(credential)?;
@@ -170,10 +170,10 @@ pub(super) fn enter(desk: &LocalDesk, relying: &Webauthn, touched: Touched) -> R
     desk.log_in_by_touch(&known)
 }
 
-/// What came of it.
+/// The passkey that was removed.
 #[derive(Serialize, JsonSchema)]
 struct Removed {
-    /// What is gone.
+    /// The id of the passkey.
     id: String,
 }
 
@@ -183,7 +183,7 @@ fn remove(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<Removed> {
     Ok(Removed { id })
 }
 
-/// What is to be answered.
+/// The card that is to be answered.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AskForPresence {
@@ -207,7 +207,8 @@ fn presence(at: &Visitor, asked: Asked<1, Nothing, AskForPresence>) -> Result<As
     Ok(AskedTouch::of(touch, value(&options)?))
 }
 
-/// Who answers, with the touch they bring along, and the digest that was touched for.
+/// Verifies the response to a challenge. Returns the actor with the proof of presence, and the digest that was signed
+/// for.
 pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(Actor, String)> {
     let Touched { touch, credential } = touched;
     let credential: PublicKeyCredential = read(credential)?;
@@ -229,11 +230,11 @@ pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(A
             return Ok((Actor { proof: Proof::Presence, ..at.actor.clone() }, digest));
         }
     }
-    // It was taken away while it was touched.
+    // It was removed while it was used.
     Err(refused(at, &WebauthnError::CredentialNotFound).into())
 }
 
-/// The same for one person of one space, always, and nothing to read in it.
+/// Returns the WebAuthn user id: the same for one person of one space, always, and it reveals nothing.
 fn person(at: &Visitor) -> Uuid {
     let text = format!("{}/{}", at.local.space(), at.actor.name);
     let digest = Digest::of_bytes(text.as_bytes());
@@ -246,13 +247,13 @@ fn read_all(kept_ones: &[Kept]) -> Result<Vec<Passkey>> {
     kept_ones.iter().map(|one| kept(&one.body)).collect()
 }
 
-/// What the browser said.
+/// Parses the credential from a browser.
 fn read<T: DeserializeOwned>(said: Value) -> Result<T> {
     serde_json::from_value(said)
         .map_err(|e| bad(format!("the credential cannot be read: {e}")).into())
 }
 
-/// What we wrote ourselves.
+/// Parses a state that this server stored itself.
 fn kept<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|e| {
         let message = format!("what was kept of a passkey cannot be read: {e}");

@@ -1,4 +1,4 @@
-//! Policies: what is in force, and what it would say.
+//! HTTP API for policies: the layers in force, and the ruling on a request that is only tried.
 
 use super::route::{Asked, Nothing, Table, Verb};
 use super::visitor::Visitor;
@@ -26,7 +26,7 @@ fn show(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<wire::InForce> {
     wire::InForce::at(&at.desk, &rfc3339)
 }
 
-/// A request as policies see it. Its words are the policy's own.
+/// A request to a policy. Its words are the policy's own.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct ExplainPolicy(Request);
@@ -52,7 +52,7 @@ impl JsonSchema for ExplainPolicy {
 fn explain(at: &Visitor, asked: Asked<0, Nothing, ExplainPolicy>) -> Result<wire::Explained> {
     at.check("explain")?;
     let (explained, remembered) = at.desk.explain(asked.body.0)?;
-    // What was said to others is not for those who may not read it.
+    // An approval that was given to another agent is only for callers who may read it.
     let may_know = |agent: &str| at.actor.may(Deed::Read) || at.actor.name == agent;
     let remembered = remembered.filter(|it| may_know(&it.agent));
     Ok(wire::Explained { remembered: remembered.map(|r| r.by), ..wire::Explained::of(explained) })

@@ -1,4 +1,4 @@
-//! How a server says no: problem details (RFC 9457), with the codes the command line has.
+//! Error responses: problem details (RFC 9457), with the codes that the command line has.
 
 use super::pages;
 use axum::extract::Path;
@@ -13,35 +13,35 @@ use serde::{Deserialize, Serialize};
 /// The media type of a problem.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
-/// Why a request was not carried out.
+/// The reason why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// The page about this sort of problem, on this server.
+    /// The page about this kind of problem, on this server.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What sort of problem, in a few words.
+    /// The kind of problem, in a few words.
     pub title: String,
     /// The status of the response.
     pub status: u16,
-    /// What happened, naming the thing.
+    /// The problem in detail, naming the thing.
     pub detail: String,
-    /// The stable number.
+    /// The stable error code.
     #[schemars(with = "String", regex(pattern = "^SAY[0-9]{3}$"))]
     pub code: Code,
-    /// What to do now.
+    /// The next step to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What of a form does not fit, by the place it stands at.
+    /// The errors of a form, by the place of the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misfits: Vec<Misfit>,
 }
 
-/// Something in a form that does not fit what was asked.
+/// A value in a form that does not fit the question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Misfit {
-    /// Where it stands, as a JSON pointer; empty for the form as a whole.
+    /// The place of the value, as a JSON pointer; empty for the form as a whole.
     pub at: String,
-    /// What is wrong with it.
+    /// The error, in words.
     pub words: String,
 }
 
@@ -59,7 +59,7 @@ impl Problem {
         }
     }
 
-    /// The refusal it stands for.
+    /// Converts it back to the refusal it stands for.
     pub fn into_refusal(self) -> Refusal {
         let misfits = self.misfits.into_iter();
         let misfits = misfits.map(|it| sayso_core::Misfit { at: it.at, words: it.words });
@@ -78,7 +78,7 @@ fn misfits(error: &Error) -> Vec<Misfit> {
     }
 }
 
-/// What a response says of a code.
+/// Returns the HTTP status of a code.
 pub(super) fn status(code: Code) -> StatusCode {
     match (code, code.exit()) {
         (Code::TooLarge, _) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -113,7 +113,7 @@ pub(super) fn status(code: Code) -> StatusCode {
     }
 }
 
-/// An error on its way out.
+/// An error as a response.
 pub(crate) struct Failed(pub(crate) Error);
 
 impl From<Error> for Failed {
@@ -143,7 +143,7 @@ impl IntoResponse for Failed {
     }
 }
 
-/// Says of a response that the credential was one of ours once: whoever brings it guesses nothing.
+/// Marks a response: the token is known but revoked or expired, so the throttle does not count it as a guess.
 #[derive(Clone, Copy)]
 pub(super) struct KnownToken;
 
@@ -160,7 +160,7 @@ impl Problem {
     }
 }
 
-/// A page that is not there. Whoever looks with a browser is told as people are.
+/// Answers a request to an unknown path: with a page for a browser, with a problem for a program.
 pub(super) async fn no_such_page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
     let refusal = Refusal::new(Code::NotFound, format!("there is nothing at {shown}"));
@@ -174,7 +174,7 @@ pub(super) async fn no_such_page(method: Method, uri: Uri, headers: HeaderMap) -
     }
 }
 
-/// The page a problem names as its type. Nobody needs a credential to read what an error means.
+/// Serves the page that a problem names as its type. No credential is needed to read what an error means.
 pub(super) async fn page(Path(code): Path<String>) -> Result<Response, Failed> {
     let found = Code::ALL.iter().find(|known| known.as_str() == code);
     let Some(found) = found else {
@@ -184,7 +184,7 @@ pub(super) async fn page(Path(code): Path<String>) -> Result<Response, Failed> {
     Ok(([(CONTENT_TYPE, kind)], found.page()).into_response())
 }
 
-/// A page that is there, and takes something else.
+/// Answers a request whose method the path does not take.
 pub(super) async fn no_such_method(method: Method, uri: Uri) -> Response {
     let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
     let refusal = Refusal::new(Code::BadValue, format!("{shown} does not take {method}"))

@@ -1,5 +1,5 @@
-//! `GET /metrics`: the figures of a space and of this process, in the text format of Prometheus. Only for
-//! whoever may read the space, on loopback, too: how much is asked and how fast people answer is not for all.
+//! `GET /metrics`: the figures of a space and of this process, in the text format of Prometheus. Only for callers who
+//! may read the space, on loopback, too: the number of questions and the response times are not for all.
 
 use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
@@ -17,10 +17,10 @@ use serde::Deserialize;
 use std::fmt::{Display, Write};
 use std::sync::{Arc, PoisonError};
 
-/// The format, as it is asked for.
+/// The content type of the format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How a gate may end.
+/// The outcomes of a gate.
 const OUTCOMES: [&str; 6] =
     ["approved", "answered", "rejected", "expired", "withdrawn", "superseded"];
 
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
     Router::new().route("/metrics", get(scrape))
 }
 
-/// Which space; the one the server was started for, unless given.
+/// The space to read; the one the server was started for, unless given.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scrape {
@@ -70,7 +70,7 @@ fn figures(hall: &Hall, room: &Room, space: &str, actor: &Actor) -> Result<Strin
     Ok(page.0)
 }
 
-/// A page that grows by the line.
+/// The text of the response, which grows by the line.
 struct Page(String);
 
 impl Page {
@@ -87,7 +87,7 @@ impl Page {
         };
     }
 
-    /// `steps` are the bounds in seconds, and how many are in each of them alone.
+    /// Writes a histogram. `steps` are the bounds in seconds, and the count in each of them alone.
     fn histogram(
         &mut self,
         name: &str,

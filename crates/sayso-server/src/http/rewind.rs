@@ -1,4 +1,4 @@
-//! A connection that is read once more: first the bytes that are put in front of it, then what comes.
+//! Replayed I/O: a connection that is read once more, first the bytes that are put in front of it, then what comes.
 
 use super::parking::Spot;
 use axum::body::Bytes;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How long nothing of an answer may be taken.
+/// The longest time in which a client may read nothing of a response.
 const STALL_MAX: Duration = Duration::from_secs(20);
 
-/// How long a whole answer may take, and how fast it has to be taken from then on.
+/// The time limit for a whole response, and the least rate at which it has to be read from then on.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 const BYTES_A_SECOND_MIN: u64 = 64 * 1024;
 
-/// A socket, and what is read before it.
+/// A socket, and the bytes that are read before it.
 pub(super) struct Rewind<S> {
     before: Bytes,
     socket: S,
@@ -26,11 +26,11 @@ pub(super) struct Rewind<S> {
     unwritten: Option<Unwritten>,
 }
 
-/// An answer that is on its way.
+/// A response that is being written.
 struct Unwritten {
     began: Instant,
     bytes: u64,
-    /// Rings when it takes too long. Only while nothing is taken.
+    /// The timer of a write that takes too long. Set only while the client reads nothing.
     limit: Option<Pin<Box<Sleep>>>,
 }
 
@@ -39,13 +39,13 @@ impl Unwritten {
         Self { began: Instant::now(), bytes: 0, limit: None }
     }
 
-    /// Until when more of it has to be taken.
+    /// Returns the deadline for the next bytes to be read.
     fn deadline(&self) -> Instant {
         let whole = ANSWER_MAX + Duration::from_secs(self.bytes / BYTES_A_SECOND_MIN);
         (Instant::now() + STALL_MAX).min(self.began + whole)
     }
 
-    /// Some of it was taken, or nothing was.
+    /// Notes the result of a write; fails it if the client has stalled for too long.
     fn wrote(
         &mut self,
         cx: &mut Context<'_>,
@@ -75,7 +75,7 @@ impl<S> Rewind<S> {
         Self { before, socket, spot, unwritten: None }
     }
 
-    /// The socket, and what was not read again yet.
+    /// Returns the socket, and the bytes that were not read again yet.
     pub(super) fn into_parts(self) -> (S, Bytes) {
         (self.socket, self.before)
     }
@@ -101,7 +101,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Rewind<S> {
     }
 }
 
-/// What is written passes through; the spot hears whether all of it is gone.
+/// Writes pass through; the spot is told whether all of it is flushed.
 impl<S: AsyncWrite + Unpin> AsyncWrite for Rewind<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,

@@ -1,4 +1,4 @@
-//! The table of operations. One line of it makes both the route and what the document says of it, from the
+//! Table of API operations. One line of it makes both the route and its description in the OpenAPI document, from the
 //! same types: so the two cannot differ.
 
 use super::doorway::too_large;
@@ -25,19 +25,19 @@ use serde::de::DeserializeOwned;
 use std::future::Future;
 use std::sync::Arc;
 
-/// What names a request, so that it is carried out once.
+/// The header with the idempotency key: a request under the same key is carried out once.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// The most a request may carry.
+/// The longest body of a request.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// The longest name in a path.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Where everything about a space is.
+/// The path of a space, below which everything about it is.
 pub(super) const SPACE: &str = "/v1/spaces/{space}";
 
-/// What is asked for: the names in the path behind the space, the query and the body.
+/// The input of an operation: the names in the path behind the space, the query and the body.
 #[derive(Clone)]
 pub(super) struct Asked<const N: usize, Q, B> {
     pub(super) names: [String; N],
@@ -45,25 +45,25 @@ pub(super) struct Asked<const N: usize, Q, B> {
     pub(super) body: B,
 }
 
-/// No query, or no body.
+/// An empty query, or an empty body.
 #[derive(Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// What can be read from a request and told in the document.
+/// A type that can be read from a request and described in the document.
 pub(super) trait Input: DeserializeOwned + JsonSchema + Send + 'static {}
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Input for T {}
 
-/// What can be answered.
+/// A type that can be sent in a response.
 pub(super) trait Output: Serialize + JsonSchema + Send + 'static {}
 impl<T: Serialize + JsonSchema + Send + 'static> Output for T {}
 
-/// How an operation is done: with which method, and what says that it went well.
+/// The verb of an operation: its method, and its status on success.
 #[derive(Clone, Copy)]
 pub(super) enum Verb {
     Get,
     Post,
-    /// Something new comes of it.
+    /// A new resource is created.
     Create,
     Put,
     Patch,
@@ -81,7 +81,7 @@ impl Verb {
         }
     }
 
-    /// Whether it only looks.
+    /// True if it only reads.
     pub(super) fn is_safe(self) -> bool {
         match self {
             Verb::Get => true,
@@ -89,7 +89,7 @@ impl Verb {
         }
     }
 
-    /// The method, as the document writes it.
+    /// Returns the method, as the document writes it.
     pub(super) fn method(self) -> &'static str {
         match self {
             Verb::Get => "get",
@@ -108,7 +108,7 @@ impl Verb {
     }
 }
 
-/// All operations, in the order in which the document tells them.
+/// All operations, in the order of the document.
 #[derive(Default)]
 pub(super) struct Table {
     router: Router<Arc<Hall>>,
@@ -116,7 +116,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Adds an operation that asks the desk and says what came of it. `path` goes on behind the space.
+    /// Adds an operation that calls the desk and returns its result. `path` is the part behind the space.
     pub(super) fn add<const N: usize, Q: Input, B: Input, T: Output>(
         self,
         verb: Verb,
@@ -133,7 +133,7 @@ impl Table {
         })
     }
 
-    /// The same for what is done all the time: see [`Knock::quickly`].
+    /// Adds an operation that is called all the time, authenticated from the cache: see [`Knock::quickly`].
     pub(super) fn quick<const N: usize, Q: Input + Clone, B: Input + Clone, T: Output>(
         self,
         verb: Verb,
@@ -150,7 +150,7 @@ impl Table {
         })
     }
 
-    /// Adds an operation that may take a while, for which no thread is kept.
+    /// Adds an operation that may be held, for which no thread is kept.
     pub(super) fn held<const N: usize, Q: Input, B: Input, T: Output, F>(
         self,
         verb: Verb,
@@ -188,7 +188,7 @@ impl Table {
     }
 }
 
-/// Reads what is asked for. What cannot be read is refused with what is wrong.
+/// Reads the input of a request. Invalid input is refused, with the reason.
 pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     hall: Arc<Hall>,
     request: Request<Body>,
@@ -205,7 +205,7 @@ pub(super) async fn take<const N: usize, Q: Input, B: Input>(
     Ok((Knock { hall, space, credential, errand, parking }, asked))
 }
 
-/// The name somebody gave to what they want done. Looking needs none.
+/// Reads the idempotency key of a request. A read needs none.
 fn errand(parts: &Parts, body: &Bytes) -> Result<Option<Errand>, Refusal> {
     let Some(key) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     if parts.method.is_safe() {
@@ -248,7 +248,7 @@ fn query<Q: Input>(parts: &Parts) -> Result<Q, Refusal> {
     })
 }
 
-/// The innermost reason: what is wrong, not that something is.
+/// Returns the innermost cause of an error: what is wrong, not that something is.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
@@ -259,7 +259,7 @@ fn cause(error: &dyn std::error::Error) -> String {
 
 fn read<B: Input>(bytes: &Bytes) -> Result<B, Refusal> {
     let text: &[u8] = if bytes.is_empty() { b"{}" } else { bytes };
-    // An array in its place would be taken field by field.
+    // An array would be deserialized field by field.
     if text.trim_ascii_start().first() != Some(&b'{') {
         return Err(bad("the body is a JSON object".into()));
     }
@@ -273,7 +273,7 @@ fn read<B: Input>(bytes: &Bytes) -> Result<B, Refusal> {
     })
 }
 
-/// Whether a text in it holds a NUL, which not every database takes.
+/// True if a text in it holds a NUL, which not every database takes.
 fn has_nul(json: &[u8]) -> bool {
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {

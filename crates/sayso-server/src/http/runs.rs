@@ -1,4 +1,4 @@
-//! Runs: the turns agents took.
+//! HTTP API for runs: the executions of agents on tasks.
 
 use super::paging::{limit, page, part};
 use super::route::{Asked, Nothing, Table, Verb};
@@ -10,7 +10,7 @@ use sayso_engine::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How many runs of a task are kept in reach.
+/// The most runs of a task that can be listed.
 const RUNS_MAX: usize = 1_000;
 
 pub(super) fn operations(table: Table) -> Table {
@@ -22,13 +22,12 @@ const LIST: (&str, &str) = (
     "The turns agents took, a page at a time. Those of a task, newest first, or those under way.",
 );
 
-/// Which runs.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListRuns {
     /// Those of this task; those under way, unless given.
     task: Option<String>,
-    /// Go on behind this run, as `next` of the last page said.
+    /// Continue after this run, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]

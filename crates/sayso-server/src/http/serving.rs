@@ -1,5 +1,5 @@
-//! Connections: taken in, served, parked while their request waits, and let go when the server ends. Each has a time for
-//! its next request, and for taking its answer.
+//! Connections: accepted, served, parked while their request waits, and closed when the server ends. Each has a time
+//! limit for its next request, and for reading its response.
 
 use super::connections::{Connections, Loss, Seat, accept};
 use super::hall::Hall;
@@ -29,16 +29,16 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::server::TlsStream;
 use tower::Service;
 
-/// How long whoever is being served gets to be served to the end.
+/// The time that requests being served have to finish when the server ends (drain).
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// How long the head of the next request may take to arrive, from when it could.
+/// The time limit for the head of the next request to arrive, from when it could.
 const HEAD_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many who were woken together are at work at one time. A few more than can go to the store.
+/// The most requests that were woken together and are served at one time. A few more than can go to the store.
 const AT_WORK_MAX: usize = 128;
 
-/// How long the next one waits for room at most. So those who are slow do not keep out the others.
+/// The longest time the next one waits for a permit. So slow ones do not keep out the others.
 const ROOM_PATIENCE: Duration = Duration::from_millis(5);
 
 /// Serves until the process is told to end.
@@ -58,12 +58,12 @@ pub(super) async fn until_told<L: Listener<Addr = SocketAddr>>(
         () = told_to_end() => {}
     }
     tracing::info!("told to end");
-    // Whoever waits is let go; what they wait for stays.
+    // Held requests are released; what they wait for stays.
     let _ = ending.send(true);
     let _ = tokio::time::timeout(DRAIN, all.closed()).await;
 }
 
-/// Takes in whoever comes. Each of them keeps `one` until they go.
+/// Accepts connections. Each of them keeps `one` until it is closed.
 async fn take_in<L: Listener<Addr = SocketAddr>>(
     mut listener: L,
     connections: &Arc<Connections>,
@@ -87,7 +87,7 @@ async fn take_in<L: Listener<Addr = SocketAddr>>(
     }
 }
 
-/// Takes connections without TLS.
+/// A listener for connections without TLS.
 pub(super) struct PlainListener(TcpListener, Arc<Connections>);
 
 impl PlainListener {
@@ -111,14 +111,14 @@ impl Listener for PlainListener {
     }
 }
 
-/// An answer is sent when it is there, and not when the one before it has arrived.
+/// Sets `TCP_NODELAY`: a response is sent when it is there, and not when the one before it has arrived.
 pub(super) fn at_once(connection: &TcpStream) {
     let _ = connection.set_nodelay(true);
 }
 
-/// A connection by TCP, perhaps with something in between.
+/// A TCP connection, perhaps with a layer such as TLS in between.
 pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Whether what is in between may have read more than it was asked for.
+    /// True if the layer in between may have read more than it was asked for.
     const READS_AHEAD: bool;
 
     fn tcp(&self) -> &TcpStream;
@@ -140,15 +140,15 @@ impl Socket for TlsStream<TcpStream> {
     }
 }
 
-/// What all connections are served with.
+/// The state that all connections are served with.
 struct Serving {
     hall: Arc<Hall>,
     app: Router,
-    /// For those who were parked and are woken together.
+    /// Admits requests that were parked and are woken together.
     woken: Turnstile,
 }
 
-/// A connection that is to be served: what is read first, and the rest.
+/// A connection that is to be served: the bytes that are read first, and the rest.
 struct Turn<S> {
     before: Bytes,
     socket: S,
@@ -158,11 +158,11 @@ struct Turn<S> {
 }
 
 impl Serving {
-    /// Serves a connection for as long as it is there.
+    /// Serves a connection for as long as it is open.
     async fn attend<S: Socket>(&self, socket: S, from: IpAddr, seat: &Arc<Seat>) {
         let mut next = self.first(socket).await;
         while let Some(turn) = next {
-            // In a box, which whoever is parked does not keep.
+            // In a box, which a parked connection does not keep.
             next = match Box::pin(self.serve(turn, from, seat)).await {
                 Some((parked, socket, behind)) => self.park(parked, socket, behind).await,
                 None => None,
@@ -170,7 +170,7 @@ impl Serving {
         }
     }
 
-    /// A connection that is new. It costs little until something is said.
+    /// Waits for the first bytes of a new connection. It costs little until then.
     async fn first<S: Socket>(&self, socket: S) -> Option<Turn<S>> {
         if !S::READS_AHEAD {
             tokio::select! {
@@ -182,8 +182,8 @@ impl Serving {
         Some(Turn { before: Bytes::new(), socket, may_park: true, ticket: None, room: None })
     }
 
-    /// Serves until the connection is over, or its request is parked: then there is that, the socket, and what
-    /// was read behind the request.
+    /// Serves until the connection is over, or its request is parked: then returns that, the socket, and the bytes
+    /// that were read behind the request.
     async fn serve<S: Socket>(
         &self,
         turn: Turn<S>,
@@ -209,7 +209,8 @@ impl Serving {
         let mut is_closing = false;
         let parked = loop {
             let step = poll_fn(|cx| {
-                // How a connection ended badly is nobody's business but the client's.
+                // An error that ended a connection concerns its client only; the connections that were lost are
+                // counted.
                 if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
                     if let Some(loss) = ended.err().and_then(|error| lost(&error, &spot)) {
                         seat.connections().note(loss);
@@ -234,19 +235,18 @@ impl Serving {
         Some((parked, socket, [parts.read_buf, unread].concat().into()))
     }
 
-    /// Keeps a request until there is something to tell, and gives it back to be served. Nobody is there any
-    /// more if the client has gone.
+    /// Keeps a request until there is a change, and returns it to be served. None if the client has gone.
     async fn park<S: Socket>(&self, parked: Parked, socket: S, behind: Bytes) -> Option<Turn<S>> {
-        // Whoever sends more behind a request that is held waits with their connection as it is: what they
-        // sent has to be kept, and their end would come unseen behind it.
+        // A client that sends more behind a held request waits with its connection as it is: the bytes it sent have
+        // to be kept, and its end would come unseen behind them.
         let stays = behind.is_empty() && self.is_left(&parked, socket.tcp()).await?;
         let room = if stays { self.woken.pass().await } else { None };
         let before = [&parked.request, &behind[..]].concat().into();
         Some(Turn { before, socket, may_park: stays, ticket: Some(parked.ticket), room })
     }
 
-    /// Waits until a parked request is to be served. Says whether nothing else came meanwhile; none if the
-    /// client has gone.
+    /// Waits until a parked request is to be served. True if nothing else came meanwhile; None if the client has
+    /// gone.
     async fn is_left(&self, parked: &Parked, socket: &TcpStream) -> Option<bool> {
         let _parked = self.hall.meter().park();
         let mut byte = [0];
@@ -261,8 +261,8 @@ impl Serving {
     }
 }
 
-/// Why a connection was lost, if it was for what its client did not do in time. One that sends no further request
-/// just ends.
+/// Returns the reason why a connection was lost, if its client did not do something in time. One that sends no
+/// further request just ends.
 fn lost(error: &hyper::Error, spot: &Spot) -> Option<Loss> {
     if error.is_timeout() {
         return spot.is_partial().then_some(Loss::Slow);
@@ -271,7 +271,8 @@ fn lost(error: &hyper::Error, spot: &Spot) -> Option<Loss> {
     (cause.kind() == ErrorKind::TimedOut).then_some(Loss::Unread)
 }
 
-/// Lets in one after the other, so that many who come together do not need their memory together.
+/// Admits requests one after the other, so that many that are woken together do not need their memory together
+/// (thundering herd).
 struct Turnstile {
     turn: Mutex<()>,
     room: Arc<Semaphore>,
@@ -284,7 +285,7 @@ impl Default for Turnstile {
 }
 
 impl Turnstile {
-    /// Lets somebody in, with room to work if there was some in time.
+    /// Admits one request, with a permit if there was one in time.
     async fn pass(&self) -> Option<OwnedSemaphorePermit> {
         let _turn = self.turn.lock().await;
         let room = self.room.clone().acquire_owned();

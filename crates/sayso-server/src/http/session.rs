@@ -1,7 +1,7 @@
-//! Sessions of browsers. The credential is in a cookie that no script reads and no other site sends. But a
-//! browser sends it to every port of the host, and what listens there may be an agent's: so a cookie alone only
-//! looks. Whoever wants something done also says a word that was handed out at the login and is kept where pages
-//! of this very origin find it, and nobody else.
+//! Sessions of browsers. The credential is in a cookie that no script reads and no other site sends. But cookies are
+//! not scoped to a port, and another port of the host may be an agent's: so a cookie alone grants read access. A
+//! write also needs the CSRF token that was issued at the login and is kept where only pages of this very origin find
+//! it.
 
 use super::hall::{Credential, Hall, Room, Word};
 use super::health::blocking;
@@ -25,10 +25,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Brings the word that our own pages know.
+/// The header with the CSRF token.
 const WORD: &str = "sayso-word";
 
-/// How long a browser keeps the cookie; the login behind it ends by itself.
+/// The time for which a browser keeps the cookie; the login behind it expires by itself.
 const KEPT_SECONDS: u32 = 30 * 24 * 3_600;
 
 pub(super) fn routes() -> Router<Arc<Hall>> {
@@ -41,8 +41,8 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
         .route("/session/{space}/unlock", post(unlock).delete(lock))
 }
 
-/// Who sends a request: a program by its token, or a browser by its cookie. A browser that wants something
-/// done must know the word.
+/// Reads the credential of a request: a program's token, or a browser's cookie. A write from a browser needs the CSRF
+/// token.
 pub(super) fn credential(hall: &Hall, parts: &Parts, space: &str) -> Option<Credential> {
     if parts.headers.contains_key(AUTHORIZATION) {
         return Credential::of_program(&parts.headers);
@@ -56,7 +56,7 @@ pub(super) fn credential(hall: &Hall, parts: &Parts, space: &str) -> Option<Cred
     Some(Credential { word, ..credential })
 }
 
-/// What a browser brings along.
+/// Reads the cookie of a browser.
 pub(super) fn of_browser(hall: &Hall, headers: &HeaderMap, space: &str) -> Option<Credential> {
     let name = cookie_name(hall, space);
     let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -66,8 +66,8 @@ pub(super) fn of_browser(hall: &Hall, headers: &HeaderMap, space: &str) -> Optio
     Some(Credential { secret, door: Door::Web, word: Word::NotNeeded })
 }
 
-/// A name that starts like this is taken by browsers only from this very host, and only by TLS. Without TLS
-/// they would not take it at all, so on this machine it is a plain one.
+/// Returns the name of the cookie. A name with this prefix is accepted by browsers only from this very host, and only
+/// by TLS. Without TLS they would not accept it at all, so on this machine it is a plain one.
 fn cookie_name(hall: &Hall, space: &str) -> String {
     let prefix = if hall.is_secure() { "__Host-sayso-" } else { "sayso-" };
     // The name of a space may have letters that a cookie's must not have.
@@ -100,7 +100,7 @@ async fn log_in(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer
     .await
 }
 
-/// An invitation, and what they will be known by.
+/// An invitation code, and the name and passphrase of the new person.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Join {
@@ -116,7 +116,7 @@ async fn join(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
     .await
 }
 
-/// A code that their own terminal gave them.
+/// A login code from the person's own terminal.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ByCode {
@@ -148,8 +148,8 @@ async fn by_touch(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answ
     .await
 }
 
-/// Lets in whoever has no credential yet. What is said to a wrong one does not tell whether there is such a
-/// space or person.
+/// Logs in a caller without a credential. The response to a wrong one does not tell whether there is such a space or
+/// person.
 async fn let_in<B: Input>(
     hall: Arc<Hall>,
     request: Request<Body>,
@@ -163,7 +163,7 @@ async fn let_in<B: Input>(
     Ok(response)
 }
 
-/// Whoever logs in may have an old cookie, and then cannot know the word for it.
+/// Reads a login request without its cookie: an old one has a CSRF token that the page cannot know.
 async fn take_from_anybody<B: Input>(
     hall: Arc<Hall>,
     mut request: Request<Body>,
@@ -172,14 +172,13 @@ async fn take_from_anybody<B: Input>(
     take(hall, request).await
 }
 
-/// A passphrase.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Unlock {
     passphrase: String,
 }
 
-/// Shows the passphrase again, for what needs more than a cookie.
+/// Checks the passphrase again, for actions that need more than a cookie.
 async fn unlock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
     let (knock, asked): (Knock, Asked<0, Nothing, Unlock>) = take(hall, request).await?;
     let until = blocking(move || {
@@ -190,7 +189,7 @@ async fn unlock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer
     said(&json!({"until": until}))
 }
 
-/// Shows it no more: whoever leaves their desk.
+/// Ends that proof, for a person who leaves their desk.
 async fn lock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
     let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
     let locked = blocking(move || {
@@ -210,14 +209,14 @@ async fn log_out(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answe
     });
     let mut response = match ended.await {
         Ok(()) => said(&json!({}))?,
-        // A cookie that counts for nothing any more goes all the same.
+        // A cookie that is not valid any more is removed all the same.
         Err(failed) => failed.into_response(),
     };
     keep(&mut response, &gone)?;
     Ok(response)
 }
 
-/// The space, for somebody who may not learn whether there is one.
+/// Returns the space, or the other refusal: the caller may not learn whether there is one.
 pub(super) fn known(room: Result<Arc<Room>>, otherwise: fn() -> Refusal) -> Result<Arc<Room>> {
     room.map_err(|error| match error.code() {
         Code::NoSpace => otherwise().into(),

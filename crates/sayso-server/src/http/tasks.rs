@@ -1,4 +1,4 @@
-//! Tasks: making and changing them, and what became of them.
+//! HTTP API for tasks: creating and changing them, their dependencies, notes and history.
 
 use super::gates::{Reason, bad, check_count, kinds, ulid};
 use super::paging::{limit, page, part, try_page};
@@ -14,10 +14,10 @@ use sayso_engine::{GateFilter, NewTask, Result, TaskFilter, TaskRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-/// How many gates of a task are shown with it.
+/// The most gates that are shown with a task.
 const GATES_MAX: usize = 500;
 
-/// How many runs of a task are shown with it.
+/// The most runs that are shown with a task.
 const RUNS_MAX: usize = 1_000;
 
 pub(super) fn operations(table: Table) -> Table {
@@ -65,13 +65,12 @@ const DEFER: Says = ("deferTask", "Puts a task off.");
 const DEPEND: Says = ("addDependency", "Lets a task wait for another.");
 const DEPEND_NO_MORE: Says = ("removeDependency", "Lets a task wait no more for another.");
 
-/// Which tasks.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListTasks {
     /// Only those with one of these statuses, separated by commas.
     status: Option<String>,
-    /// Closed ones, too.
+    /// Also tasks that are closed.
     #[serde(default)]
     all: bool,
     /// Only those a worker may take now.
@@ -92,7 +91,7 @@ struct ListTasks {
     priority: Option<u8>,
     /// Only the parts of this epic.
     parent: Option<String>,
-    /// Go on behind this task, as `next` of the last page said.
+    /// Continue after this task, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -129,7 +128,7 @@ fn statuses(typed: &str) -> Result<Vec<Status>> {
     words.map(|word| word.parse().map_err(|e: String| bad(e).into())).collect()
 }
 
-/// A task on the wire, with what it waits for, as far as the visitor may see that.
+/// Converts a task to its wire form, with the gates it waits for, as far as they are visible to the caller.
 fn of(at: &Visitor, row: &TaskRow) -> Result<wire::Task> {
     let (gates, is_whole) = match row.task.is_waiting() {
         true => gates_of(at, row.task.id)?,
@@ -140,14 +139,14 @@ fn of(at: &Visitor, row: &TaskRow) -> Result<wire::Task> {
     Ok(task)
 }
 
-/// The gates of a task, and whether these are all of them.
+/// Returns the gates of a task, and whether these are all of them.
 fn gates_of(at: &Visitor, task: TaskId) -> Result<(Vec<Gate>, bool)> {
     let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
     let found = at.desk.gates(&at.actor, filter)?;
     Ok((found.items, !found.more))
 }
 
-/// The task as it is now.
+/// Returns the task as it is now.
 fn now(at: &Visitor, id: TaskId) -> Result<wire::Task> {
     of(at, &at.desk.task(id)?)
 }
@@ -164,11 +163,10 @@ fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::TaskDet
     Ok(detail)
 }
 
-/// Which part of a history.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TaskHistory {
-    /// Go on behind this one, as `next` of the last page said.
+    /// Continue after this one, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -187,37 +185,37 @@ fn history(
     Ok(page(&found, |(_, happening)| happening.clone(), |(number, _)| number.to_string()))
 }
 
-/// A task to be made.
+/// A task to be created.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateTask {
     /// A ULID of your own: creating again with it is the same task.
     id: Option<String>,
-    /// What is to be done, in a line.
+    /// The work to be done, in a line.
     title: String,
-    /// What is to be done, at length.
+    /// The work to be done, at length.
     #[serde(default)]
     description: String,
-    /// What sort of work; task, unless given.
+    /// The type of work; task, unless given.
     #[serde(rename = "type")]
     sort: Option<String>,
     /// From 0, at once, to 4, some day; 2, unless given.
     #[schemars(range(max = 4))]
     priority: Option<u8>,
-    /// How big it is.
+    /// The size of the work.
     size: Option<String>,
     /// Words to find it by.
     #[serde(default)]
     labels: Vec<String>,
     /// The epic it is part of.
     parent: Option<String>,
-    /// What must be closed before it.
+    /// The tasks that must be closed before it.
     #[serde(default)]
     #[schemars(length(max = 100))]
     blocked_by: Vec<String>,
     /// The gate that opens when an agent says it is complete: approval, review or content.
     requires: Option<words::Kind>,
-    /// What waits for a person from the start.
+    /// The kind of gate that waits for a person from the start.
     awaiting: Option<words::Kind>,
 }
 
@@ -256,17 +254,17 @@ fn priority(typed: Option<u8>) -> Result<Option<u8>> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EditTask {
-    /// The title.
+    /// The title, in a line.
     title: Option<String>,
-    /// The description.
+    /// The description, at length.
     description: Option<String>,
-    /// What sort of work.
+    /// The type of work.
     #[serde(rename = "type")]
     sort: Option<String>,
     /// From 0, at once, to 4, some day.
     #[schemars(range(max = 4))]
     priority: Option<u8>,
-    /// How big it is; null for nothing.
+    /// The size of the work; null for none.
     #[serde(default, deserialize_with = "present")]
     size: Option<Option<String>>,
     /// The epic it is part of; null for none.
@@ -275,15 +273,15 @@ struct EditTask {
     /// The gate at completion; null for none.
     #[serde(default, deserialize_with = "present")]
     requires: Option<Option<words::Kind>>,
-    /// Labels to add.
+    /// The labels to add.
     #[serde(default)]
     add_labels: Vec<String>,
-    /// Labels to take away.
+    /// The labels to remove.
     #[serde(default)]
     remove_labels: Vec<String>,
 }
 
-/// A null that is there says something; one that is not there does not.
+/// Tells null from an absent field: null clears the value, an absent field leaves it.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> std::result::Result<Option<Option<T>>, D::Error> {
@@ -312,11 +310,11 @@ fn edit(at: &Visitor, asked: Asked<1, Nothing, EditTask>) -> Result<wire::Task> 
     now(at, at.desk.edit_task(&at.actor, id, edit)?.id)
 }
 
-/// How a task ends.
+/// The end of a task.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Ending {
-    /// Why.
+    /// The reason for ending it.
     #[serde(default)]
     reason: String,
     /// End what is under it, too.
@@ -342,7 +340,7 @@ fn reopen(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Task> 
     now(at, at.desk.reopen_task(&at.actor, id, &asked.body.reason)?.id)
 }
 
-/// Until when a task is put off.
+/// The time until which a task is deferred.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeferTask {
@@ -356,11 +354,11 @@ fn defer(at: &Visitor, asked: Asked<1, Nothing, DeferTask>) -> Result<wire::Task
     now(at, at.desk.defer_task(&at.actor, id, until)?.id)
 }
 
-/// A note.
+/// A note on a task.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoteTask {
-    /// What to write down.
+    /// The text of the note.
     text: String,
     /// A person writes down what an agent said; never the other way round.
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! TLS of our own: connections come out of their handshake one by one, and none that dawdles holds up another.
-//! A certificate that was renewed counts without a restart.
+//! TLS of the server itself: handshakes run side by side, and a slow one holds up no other. A certificate that was
+//! renewed is used without a restart.
 
 use super::connections::{Connections, accept};
 use super::serving::at_once;
@@ -25,13 +25,13 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-/// How long a handshake may take.
+/// The time limit for a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How many handshakes go on at one time. One more ends the oldest: whoever means it is done long before.
+/// The most handshakes at one time. One more ends the oldest: an honest client is done long before.
 const HANDSHAKES_MAX: usize = 512;
 
-/// How often it is looked whether the certificate was renewed, at most.
+/// The least time between two checks whether the certificate was renewed.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// The most that is read of a file with a certificate or a key.
@@ -42,11 +42,11 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 pub struct TlsFiles {
     /// The certificate, and those between it and the authority.
     pub certificate: PathBuf,
-    /// Its key, which nobody else can read.
+    /// Its key, which no other account can read.
     pub key: PathBuf,
 }
 
-/// What a handshake needs. Whatever is wrong with the files is told now, not to the first who comes.
+/// Builds the TLS acceptor. An error in the files is reported now, not to the first client.
 pub(super) fn acceptor(files: TlsFiles) -> Result<TlsAcceptor> {
     let provider = Arc::new(default_provider());
     let resolver = Arc::new(Renewing::open(files, LOOK_EVERY)?);
@@ -60,7 +60,7 @@ pub(super) fn acceptor(files: TlsFiles) -> Result<TlsAcceptor> {
 
 type Shaken = (TlsStream<TcpStream>, SocketAddr);
 
-/// A socket whose connections have done their handshake when they are handed out.
+/// A listener whose connections have done their handshake when they are handed out.
 pub(super) struct TlsListener {
     socket: TcpListener,
     acceptor: TlsAcceptor,
@@ -90,7 +90,7 @@ impl TlsListener {
         }
         let accept = self.acceptor.accept(stream);
         self.oldest_first.push_back(self.handshakes.spawn(async move {
-            // Whoever cannot do it, or takes too long, is nobody we know anything of.
+            // A client that cannot do it, or takes too long, is one that we know nothing of.
             let shaken = tokio::time::timeout(HANDSHAKE, accept).await.ok()?.ok()?;
             Some((shaken, from))
         }));
@@ -122,7 +122,7 @@ impl Listener for TlsListener {
     }
 }
 
-/// The certificate as it is in its files, looked at again now and then.
+/// The certificate as it is in its files, checked again now and then.
 #[derive(Debug)]
 struct Renewing {
     files: TlsFiles,
@@ -137,7 +137,7 @@ struct Kept {
     stamp: Stamp,
 }
 
-/// What tells that a file is another one than before.
+/// The metadata that tells whether the files were replaced.
 type Stamp = [Option<(u64, i64, i64, u64)>; 2];
 
 impl Renewing {
@@ -161,7 +161,7 @@ impl Renewing {
                     (kept.key, kept.stamp) = (Arc::new(key), found);
                     tracing::info!("the certificate was renewed");
                 }
-                // Perhaps only one of the two files is there yet: it is looked at again.
+                // Perhaps only one of the two files is there yet: they are checked again.
                 Err(error) => {
                     tracing::error!(%error, "the new certificate cannot be used; the old one stays");
                 }
@@ -212,7 +212,7 @@ fn read(what: &str, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whoever has the key can pass for this server.
+/// Checks that no other account can read the key: its holder can pass for this server.
 fn check_is_private(key: &Path) -> Result<()> {
     let about = std::fs::metadata(key).map_err(|error| wrong("key", key, &error))?;
     match about.mode() & 0o077 {

@@ -1,4 +1,4 @@
-//! Tokens: the credentials of a space. Who looks after it makes them and takes them back.
+//! HTTP API for tokens: the credentials of a space, which an admin creates and revokes.
 
 use super::gates::bad;
 use super::paging::{limit, page};
@@ -28,11 +28,10 @@ const CREATE: Says =
 const REVOKE: Says =
     ("revokeToken", "Takes a credential back. It stops working at once, everywhere.");
 
-/// Which part of the list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListTokens {
-    /// Go on behind this token, as `next` of the last page said.
+    /// Continue after this token, as `next` of the last page said.
     after: Option<String>,
     /// At most this many.
     #[schemars(range(min = 1, max = 200))]
@@ -46,19 +45,19 @@ fn list(at: &Visitor, asked: Asked<0, ListTokens, Nothing>) -> Result<wire::Page
     Ok(page(&found, |token| on_the_wire(token, None), |token| token.handle.clone()))
 }
 
-/// A credential to be made.
+/// A credential to be created.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateToken {
-    /// The part its holder plays.
+    /// The role of its holder.
     role: words::Role,
-    /// Who holds it.
+    /// The name of its holder.
     name: String,
     /// The task an agent's token is bound to.
     task: Option<String>,
-    /// When it ends by itself: a moment, or a span from now such as 30d.
+    /// The time at which it expires by itself: a moment, or a span from now such as 30d.
     expires: Option<String>,
-    /// What it is limited to, of what its role may do: answer, ask, track, read, audit, govern, mint, operate.
+    /// The scopes it is limited to, of what its role may do: answer, ask, track, read, audit, govern, mint, operate.
     scopes: Option<Vec<String>>,
 }
 

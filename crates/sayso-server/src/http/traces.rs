@@ -1,7 +1,8 @@
-//! Traces: one span for each request, sent to a collector as OTLP over HTTP, in its JSON form.
+//! Trace exporter: one span for each request, sent to a collector as OTLP over HTTP, in its JSON form.
 //!
-//! Sending is never waited for and never matters: what a collector does not take is dropped, and said once in a
-//! while; what is not sent when the process ends is lost. Written by hand because it is one message; the libraries for it weigh more than the server.
+//! No request waits for the sending, and no failure of it matters: spans that a collector does not accept are
+//! dropped, and the log says so once in a while; spans that are not sent when the process ends are lost. Written by
+//! hand because it is one message; the libraries for it weigh more than the server.
 
 use axum::http::HeaderMap;
 use sayso_engine::World;
@@ -9,43 +10,43 @@ use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How many spans wait to be sent; more are dropped.
+/// The most spans in the queue; more are dropped.
 const QUEUE_MAX: usize = 2_048;
 
-/// How many are sent at once.
+/// The most spans that are sent at once.
 const BATCH_MAX: usize = 256;
 
-/// How long the first of a batch waits for others.
+/// The time for which the first span of a batch waits for others.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// How long a collector may take.
+/// The time limit for a request to the collector.
 const SEND: Duration = Duration::from_secs(5);
 
-/// How often it is said that spans get lost, at most.
+/// The least time between two log lines about lost spans.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
-/// Where spans go.
+/// The collector that spans are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracesTo {
     /// The whole address, such as `http://127.0.0.1:4318/v1/traces`.
     pub url: String,
-    /// What else the collector wants to be told, such as a key.
+    /// Further headers for the collector, such as a key.
     pub headers: Vec<(String, String)>,
-    /// What this service is called there.
+    /// The name of this service there.
     pub service: String,
 }
 
-/// Whose request caused this one, by the `traceparent` of W3C Trace Context.
+/// The parent of a request's span, from the `traceparent` of W3C Trace Context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parent {
-    /// 32 hexadecimal digits.
+    /// The trace id: 32 hexadecimal digits.
     pub(super) trace: String,
     span: String,
     is_sampled: bool,
 }
 
 impl Parent {
-    /// What cannot be read is as good as nothing: then this is where a trace begins.
+    /// Reads the parent from the headers. An unreadable one is as good as none: then the trace begins here.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         Self::read(headers.get("traceparent")?.to_str().ok()?)
     }
@@ -74,7 +75,7 @@ impl Parent {
     }
 }
 
-/// One request, as it is told.
+/// One request, as it is exported.
 pub(super) struct Span {
     pub(super) id: u64,
     pub(super) parent: Option<Parent>,
@@ -87,7 +88,7 @@ pub(super) struct Span {
     pub(super) took: Duration,
 }
 
-/// Takes spans, and sends them when it may.
+/// The exporter: queues spans, and sends them in the background.
 pub(super) struct Traces {
     queue: SyncSender<Span>,
 }
@@ -99,7 +100,7 @@ impl Traces {
         Self { queue }
     }
 
-    /// Whoever began the trace says whether it is to be kept.
+    /// Queues a span. The caller who began the trace decides whether it is sampled.
     pub(super) fn send(&self, span: Span) {
         if span.parent.as_ref().is_none_or(|parent| parent.is_sampled) {
             let _ = self.queue.try_send(span);
@@ -167,7 +168,7 @@ fn attribute(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": value}})
 }
 
-/// A span, in the names of the semantic conventions for HTTP.
+/// Converts a span, in the names of the semantic conventions for HTTP.
 fn told(span: &Span) -> Value {
     let Span { id, parent, method, route, status, actor, gate, began_at, took } = span;
     let since = began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -187,12 +188,12 @@ fn told(span: &Span) -> Value {
         "spanId": format!("{id:016x}"),
         "parentSpanId": parent.as_ref().map_or("", |parent| parent.span.as_str()),
         "name": format!("{method} {route}"),
-        // A server's.
+        // The kind of a server's span.
         "kind": 2,
         "startTimeUnixNano": since.as_nanos().to_string(),
         "endTimeUnixNano": (since + *took).as_nanos().to_string(),
         "attributes": attributes,
-        // An error is ours; what a caller did wrong is theirs.
+        // An error is the server's own; a mistake of the caller is none.
         "status": {"code": if *status >= 500 { 2 } else { 0 }},
     })
 }

@@ -1,4 +1,4 @@
-//! One request from its beginning to its end: counted, written to the log, and told to whoever follows traces.
+//! Access log: each request, from its beginning to its end, is counted, written to the log, and exported as a span.
 //!
 //! A line of the log has the template of a path and never the path: what people and agents typed is in there,
 //! and so may be a secret.
@@ -17,20 +17,20 @@ use sayso_engine::{CallDeadline, World};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Names a request, in the response and in the log.
+/// The header that names a request, in the response and in the log.
 const REQUEST_ID: &str = "x-request-id";
 
-/// Says how long the caller waits, in milliseconds.
+/// The header with the time the caller waits, in milliseconds.
 pub(crate) const TIMEOUT_HEADER: &str = "sayso-timeout-ms";
 
-/// How much of a name is told.
+/// The most of a name that is logged.
 const NAME_CHARS_MAX: usize = 80;
 
 tokio::task_local! {
     static VISIT: Arc<Visit>;
 }
 
-/// What becomes known of a request while it is served.
+/// The facts that become known of a request while it is served.
 #[derive(Default)]
 struct Visit {
     actor: OnceLock<String>,
@@ -48,7 +48,7 @@ impl Drop for Leaving {
     }
 }
 
-/// How long the caller of this request waits.
+/// Returns the deadline of this request: the time its caller waits.
 pub(super) fn deadline() -> Option<CallDeadline> {
     VISIT.try_with(|visit| visit.deadline.clone()).ok()
 }
@@ -58,7 +58,7 @@ fn deadline_of(request: &Request<Body>) -> CallDeadline {
     CallDeadline::after(limit.and_then(|ms| ms.trim().parse().ok()).map(Duration::from_millis))
 }
 
-/// Does something elsewhere, for the same request.
+/// Wraps work for another thread, where it belongs to the same request.
 pub(super) fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let visit = VISIT.try_with(Arc::clone).ok();
     move || match visit {
@@ -67,33 +67,33 @@ pub(super) fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Who it is.
+/// Notes the actor of the request.
 pub(super) fn note_actor(actor: &Actor) {
     let name = || {
         let name = format!("{} {}", actor.role.as_str(), actor.name);
         shorten(&harmless_line(&name), NAME_CHARS_MAX)
     };
-    // The first time it is looked at counts; whoever is held is looked at again.
+    // The first authentication counts; a held request is authenticated again.
     let _ = VISIT.try_with(|visit| visit.actor.set(name()));
 }
 
-/// Which gate it is about.
+/// Notes the gate of the request.
 pub(super) fn note_gate(gate: GateId) {
     let _ = VISIT.try_with(|visit| visit.gate.set(gate));
 }
 
-/// Which call of the line it was. Only of one that went well: there are as many names as somebody can make up.
+/// Notes the name of the remote call. Only of one that succeeded: a client can make up any number of names.
 pub(super) fn note_call(call: String) {
     let _ = VISIT.try_with(|visit| visit.call.set(call));
 }
 
-/// Serves a request and notes what came of it.
+/// Serves a request and records its outcome.
 pub(super) async fn watch(
     State(hall): State<Arc<Hall>>,
     mut request: Request<Body>,
     next: Next,
 ) -> Response {
-    // One that was parked is served a second time, and is still the one that came.
+    // A parked request is served a second time, and is still the one that came.
     let came = request.extensions().get().and_then(Arrival::came).unwrap_or_else(Came::now);
     request.extensions_mut().insert(came);
     let method = name_of(request.method());
@@ -131,7 +131,7 @@ pub(super) async fn watch(
 }
 
 impl Visit {
-    /// What is told of a request, with all that became known while it was served.
+    /// Completes the span of a request, with all that became known while it was served.
     fn ended(&self, mut span: Span) -> Span {
         if let Some(call) = self.call.get() {
             span.route = span.route.replace("{call}", call);
@@ -144,7 +144,7 @@ impl Visit {
     }
 }
 
-/// One line of the log.
+/// Writes one line of the log.
 fn write_down(span: &Span, request: &str) {
     let Span { method, route, status, actor, parent, took, .. } = span;
     let trace = parent.as_ref().map_or("none", |parent| parent.trace.as_str());
@@ -157,12 +157,12 @@ fn write_down(span: &Span, request: &str) {
     }
 }
 
-/// What machines ask every few seconds.
+/// True if machines ask for it every few seconds.
 fn is_quiet(route: &str) -> bool {
     route.starts_with("/health/") || route == "/metrics"
 }
 
-/// A method by its name. There are as many as a caller can make up, and these count.
+/// Returns the name of a method. A caller can make up any number of others, so only these have one.
 fn name_of(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

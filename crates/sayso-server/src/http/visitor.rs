@@ -1,5 +1,5 @@
-//! Who comes in, and to which space. Every request of the API passes here, and nowhere else is it decided
-//! who somebody is: the credential says so.
+//! Authentication of API requests: the caller, and the space. Every request of the API passes here, and only here it
+//! is decided who the caller is: the credential says so.
 
 use super::hall::{Credential, Hall, Room};
 use super::parking::Parking;
@@ -10,30 +10,30 @@ use sayso_engine::{Caller, Desk, LocalDesk, Result, Stationed, check_space_name}
 use std::sync::Arc;
 use webauthn_rs::prelude::Webauthn;
 
-/// Somebody at the door of a space, with what they bring.
+/// A request at a space with its credential, not authenticated yet.
 #[derive(Clone)]
 pub(super) struct Knock {
     pub(super) hall: Arc<Hall>,
     pub(super) space: String,
     pub(super) credential: Option<Credential>,
     pub(super) errand: Option<Errand>,
-    /// How they wait, if they have to.
+    /// The way it waits, if it has to.
     pub(super) parking: Parking,
 }
 
-/// What somebody wants done once, however often they ask for it.
+/// An idempotency key with its request: it is carried out once, however often it is sent.
 #[derive(Clone)]
 pub(super) struct Errand {
-    /// Their name for it.
+    /// The caller's name for it.
     pub(super) key: String,
-    /// What it is: the method, the path, the query and the body.
+    /// The request itself: the method, the path with the query, and the body.
     pub(super) what: [String; 3],
 }
 
-/// Somebody who came in.
+/// The context of an authenticated request.
 pub(super) struct Visitor {
     pub(super) desk: Desk,
-    /// The same with its store at hand, and without a name for what they want done.
+    /// The same desk with its store at hand, and without the idempotency key.
     pub(super) local: LocalDesk,
     pub(super) actor: Actor,
     pub(super) room: Arc<Room>,
@@ -42,16 +42,16 @@ pub(super) struct Visitor {
 }
 
 impl Knock {
-    /// Lets them in, if their credential is good at this moment. Blocks.
+    /// Authenticates the request, if its credential is good at this moment. Blocks.
     pub(super) fn enter(&self) -> Result<Visitor> {
         check_space_name(&self.space)?;
         let (room, caller) = self.hall.enter(&self.space, self.credential.as_ref())?;
         self.visitor(room, caller)
     }
 
-    /// Does something for them. Where their credential was good before, it is checked together with it, and not
-    /// by a look of its own. If it turns out to be another by now, nothing was done, and they come in as
-    /// everybody does. Blocks.
+    /// Runs work with cached authentication. A credential that was good before is checked together with the work, and
+    /// not by a query of its own. If it has changed by now, nothing was done, and the request is authenticated like
+    /// any other. Blocks.
     pub(super) fn quickly<T>(&self, work: impl Fn(&Visitor) -> Result<T>) -> Result<T> {
         check_space_name(&self.space)?;
         let (room, caller) = self.hall.enter_again(&self.space, self.credential.as_ref())?;
@@ -77,17 +77,17 @@ impl Knock {
 }
 
 impl Visitor {
-    /// Whether they may ask this of the desk from elsewhere: the same as over a line.
+    /// Checks that the caller may make this call to the desk: the same as for remote calls.
     pub(super) fn check(&self, call: &str) -> Result<()> {
         self.caller.check_call(&self.local, call)
     }
 
-    /// Whom browsers let touch a passkey for.
+    /// Returns the WebAuthn relying party.
     pub(super) fn relying(&self) -> &Webauthn {
         self.hall.relying()
     }
 
-    /// The last lines an agent printed in a turn, where they are kept here. It is for those who may read.
+    /// Returns the last lines an agent printed in a turn, where they are kept here. It is for callers who may read.
     pub(super) fn output_of(&self, run: &Run) -> Vec<String> {
         match self.actor.may(Deed::Read) {
             true => self.hall.output_of(run),
@@ -95,20 +95,20 @@ impl Visitor {
         }
     }
 
-    /// Whether a long-lived agent runs; nothing where that cannot be seen from here.
+    /// True if a managed agent runs; None where that cannot be seen from here.
     pub(super) fn is_alive(&self, agent: &Stationed) -> Option<bool> {
         self.hall.is_alive(agent)
     }
 
-    /// The gate this means: an id, a handle, the beginning of one, or a task that waits for one gate.
+    /// Finds a gate by its name: an id, a handle, the beginning of one, or a task that waits for one gate.
     pub(super) fn gate(&self, name: &str) -> Result<GateId> {
         let gate = self.desk.find_gate(name)?;
         visit::note_gate(gate);
         Ok(gate)
     }
 
-    /// Does something with the gate this means. An id is taken for a gate's right away, which saves looking
-    /// for it; where there is none, nothing was done, and it may be a task's.
+    /// Runs work on the gate of this name. An id is taken for a gate's right away, which saves the search; where
+    /// there is none, nothing was done, and it may be a task's.
     pub(super) fn with_gate<T>(&self, name: &str, work: impl Fn(GateId) -> Result<T>) -> Result<T> {
         let Ok(id) = name.parse() else { return work(self.gate(name)?) };
         match work(id) {
@@ -122,19 +122,19 @@ impl Visitor {
         }
     }
 
-    /// Whether an id is one of a task.
+    /// True if an id is one of a task.
     fn is_of_task(&self, id: &str) -> bool {
         let id = id.parse().ok();
         let named = id.map(|id: TaskId| self.desk.task_names(&[id]));
         named.is_some_and(|found| found.is_ok_and(|found| !found.is_empty()))
     }
 
-    /// The task this means.
+    /// Finds a task by its name.
     pub(super) fn task(&self, name: &str) -> Result<TaskId> {
         self.desk.find_task(name)
     }
 
-    /// A moment to come.
+    /// Parses a moment to come.
     pub(super) fn moment(&self, typed: &str) -> std::result::Result<Timestamp, Refusal> {
         when::moment(typed, self.desk.now())
     }

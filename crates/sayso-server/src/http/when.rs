@@ -1,4 +1,4 @@
-//! Moments and spans, as they are written in requests and responses.
+//! Time formats of requests and responses: moments and spans.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span};
@@ -9,12 +9,12 @@ use std::time::Duration;
 /// The longest span that is taken: ten years.
 const SPAN_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3_600);
 
-/// A moment as RFC 3339, in UTC.
+/// Formats a moment as RFC 3339, in UTC.
 pub(super) fn rfc3339(at: Timestamp) -> String {
     jiff::Timestamp::from_microsecond(at.as_micros()).map_or_else(|_| "?".into(), |t| t.to_string())
 }
 
-/// A moment to come: RFC 3339 with a zone, a span from now such as `30m`, `2h`, `3d`, or `now`.
+/// Parses a moment to come: RFC 3339 with a zone, a span from now such as `30m`, `2h`, `3d`, or `now`.
 pub(super) fn moment(typed: &str, now: Timestamp) -> Result<Timestamp, Refusal> {
     let wrong = || {
         bad(typed, "is no moment").hint("write 2026-12-24T18:00:00Z, or a span from now such as 2h")
@@ -31,7 +31,7 @@ pub(super) fn moment(typed: &str, now: Timestamp) -> Result<Timestamp, Refusal> 
     Ok(Timestamp::from_micros(at.timestamp().as_microsecond()))
 }
 
-/// A span such as `30s`, `10m`, `1h30m`, or a bare number of seconds.
+/// Parses a span such as `30s`, `10m`, `1h30m`, or a bare number of seconds.
 pub(super) fn span(typed: &str) -> Result<Duration, Refusal> {
     let wrong = || bad(typed, "is no span of time").hint("write 30s, 10m, 2h or 1h30m");
     let span = match typed.parse::<u64>() {

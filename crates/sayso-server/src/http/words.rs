@@ -1,4 +1,4 @@
-//! The words that requests choose from. Each is one of the core's; an unknown one is refused.
+//! Enumerated parameters of requests. Each value is one of the core's; an unknown one is refused.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,16 +25,16 @@ macro_rules! words {
 words! {
     /// Yes, an answer with a content, or no.
     Verdict for sayso_core::Verdict: Approved Answered Rejected;
-    /// What sort of gate can be asked for; the others are asked by what they hold back.
+    /// The kinds of gates that can be asked for; the others are asked by the action they hold back.
     Kind for sayso_core::Kind:
         Work Approval Input Review Content Escalation Checkpoint Decision;
     /// The least proof an answer needs.
     Proof for sayso_core::Proof: Token Tty Passphrase Presence;
-    /// What silence means to an asker: anything but a yes.
+    /// The timeout action of a gate: anything but a yes.
     AtEnd for sayso_core::AtEnd: Deny Fail Defer Keep;
-    /// Whom a gate waits for: the caller, a group they are in, or others.
+    /// The people a gate waits for: the caller, a group they are in, or others.
     Whose for sayso_core::gate::Whose: Yours Groups Others;
-    /// The part a credential's holder plays.
+    /// The role of a credential's holder.
     Role for sayso_core::Role: Agent Human Operator Admin Auditor Service;
 }
 
@@ -42,9 +42,9 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Shape {
-    /// Yes or no.
+    /// A yes or a no.
     Verdict,
-    /// A text.
+    /// A text of the person.
     Text,
     /// One of the options, or several.
     Choice,

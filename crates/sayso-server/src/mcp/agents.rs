@@ -1,4 +1,4 @@
-//! Having other agents started and stopped, as far as the policy allows.
+//! MCP tools that start, restart and stop other agents, as far as the policy allows.
 
 use super::said::Said;
 use super::{Sitting, gates, tools};
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
-    /// The agent's name.
+    /// The name of the agent.
     agent: String,
-    /// Why; people read it.
+    /// The reason; people read it.
     #[serde(default)]
     reason: String,
 }

@@ -1,4 +1,4 @@
-//! Asking, and what became of it.
+//! MCP tools for gates: asking a person, checking for the answer, listing and withdrawing.
 
 use super::said::Said;
 use super::{Agents, Sitting, tools, wait};
@@ -13,24 +13,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How many gates a list has, unless said otherwise, and at most.
+/// The number of gates in a list, unless said otherwise, and the most.
 const LIST_LIMIT: usize = 20;
 const LIST_LIMIT_MAX: usize = 100;
 
 /// The longest time people can be given.
 const DEADLINE_SEC_MAX: u64 = 10 * 366 * 24 * 3_600;
 
-/// What can be picked.
+/// An option of a choice.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Opt {
     Name(String),
     Full {
         name: String,
-        /// What picking it leads to.
+        /// The consequence of picking it.
         #[serde(default)]
         consequence: String,
-        /// Whether picking it is a no. Options that read as yes and no need not say so.
+        /// True if picking it is a no. Options that read as yes and no need not say so.
         #[serde(default)]
         declines: bool,
     },
@@ -41,10 +41,10 @@ enum Opt {
 pub(super) struct Question {
     /// The question, complete in itself: the person cannot see your screen.
     question: String,
-    /// What they need to know to answer it.
+    /// The context they need to answer it.
     #[serde(default)]
     context: String,
-    /// What can be picked, if it is a choice.
+    /// The options, if it is a choice.
     #[serde(default)]
     options: Vec<Opt>,
     /// A JSON Schema, if the answer is a form.
@@ -73,9 +73,9 @@ pub(super) struct Request {
     /// decision, input, approval, review, content, checkpoint, escalation or work.
     kind: Option<String>,
     task: Option<String>,
-    /// Seconds people have.
+    /// The seconds that people have.
     deadline_sec: Option<u64>,
-    /// What silence means then: deny, fail, defer or keep.
+    /// The timeout action then: deny, fail, defer or keep.
     at_end: Option<String>,
     /// A ULID of your own: the same id again is the same gate.
     id: Option<String>,
@@ -84,19 +84,19 @@ pub(super) struct Request {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Named {
-    /// The gate's id.
+    /// The id of the gate.
     gate: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {
-    /// Those that ended, newest first, instead of those that wait.
+    /// Gates that ended, newest first, instead of those that wait.
     #[serde(default)]
     ended: bool,
     /// At most this many.
     limit: Option<usize>,
-    /// Go on behind this gate.
+    /// Continue after this gate.
     after: Option<String>,
 }
 
@@ -104,11 +104,11 @@ pub(super) struct List {
 #[serde(deny_unknown_fields)]
 pub(super) struct Withdraw {
     gate: String,
-    /// Why it is no longer needed.
+    /// The reason why it is no longer needed.
     reason: String,
 }
 
-/// What makes up a question.
+/// The parts of a question.
 struct Words {
     question: String,
     context: String,
@@ -140,7 +140,7 @@ fn choice(option: Opt) -> Choice {
     }
 }
 
-/// The task that waits: the one named, or the one the credential is bound to.
+/// Returns the task that waits: the one named, or the one the credential is bound to.
 fn task(at: &Sitting, named: Option<&str>) -> Result<Option<TaskId>> {
     named.map_or(Ok(at.actor.task), |name| at.setup.desk.find_task(name).map(Some))
 }
@@ -149,7 +149,7 @@ fn of_task(task: Option<TaskId>) -> Kind {
     if task.is_some() { Kind::Input } else { Kind::Decision }
 }
 
-/// Asks, or finds the gate at which the same was asked.
+/// Asks, or finds the gate at which the same was asked (dedup).
 fn ask(at: &Sitting, question: Question) -> Result<Gate> {
     at.goes_on();
     let Question { question, context, options, schema, verdict, task: named, .. } = question;
@@ -223,7 +223,7 @@ pub(super) fn request(at: &Sitting, arguments: JsonObject) -> Result<Value> {
 pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let Named { gate } = tools::read(arguments)?;
     let gate = own(at, &gate)?;
-    // A yes to a call is for that call to take.
+    // An approval of a tool call is for that call to take.
     let is_answer = !gate.is_open() && gate.opened.held.is_none();
     if is_answer && at.actor.is_asker(&gate.opened.lineage) {
         at.hand_over(gate.opened.id)?;
@@ -266,7 +266,7 @@ pub(super) fn json_of(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// A question has one form of answer.
+/// Checks that a question has one form of answer.
 fn check_is_one(verdict: bool, options: bool, schema: bool) -> Result<()> {
     match [verdict, options, schema].into_iter().filter(|form| *form).count() {
         0 | 1 => Ok(()),
@@ -279,7 +279,7 @@ fn kind(typed: &str) -> Result<Kind> {
         .parse()
         .map_err(|e: sayso_core::kind::UnknownKind| Refusal::new(Code::BadValue, e.to_string()))?;
     match kind {
-        // Those are asked by what they hold back.
+        // These are asked by the action they hold back.
         Kind::Tool | Kind::Transition | Kind::Lifecycle => Err(bad(
             format!("a gate about a {kind} is asked for by doing it"),
             "take decision or approval",
@@ -288,7 +288,7 @@ fn kind(typed: &str) -> Result<Kind> {
     }
 }
 
-/// What silence may mean to the asker: anything but a yes.
+/// Parses a timeout action: anything but a yes.
 fn at_end(typed: &str) -> Result<AtEnd> {
     let known = [AtEnd::Deny, AtEnd::Fail, AtEnd::Defer, AtEnd::Keep];
     let found = known.into_iter().find(|end| end.as_str() == typed);

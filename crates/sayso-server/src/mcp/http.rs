@@ -19,20 +19,20 @@ use sayso_engine::{Desk, Result, Waits};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The header that names a conversation.
+/// The header that names an MCP session.
 const SESSION: &str = "mcp-session-id";
 
-/// Where it is.
+/// The path of the endpoint.
 pub(crate) const PATH: &str = "/mcp";
 
-/// A server that has its address and serves nobody yet.
+/// A server that is bound to its address and accepts no connections yet.
 pub struct Listening {
     setup: Setup,
     socket: TcpListener,
     hosts: Vec<String>,
 }
 
-/// Takes an address. `hosts` are the names clients may call this machine by, beside those of loopback.
+/// Binds the address of a server. `hosts` are the names clients may call this machine by, beside those of loopback.
 pub fn listen(setup: Setup, address: SocketAddr, hosts: Vec<String>) -> Result<Listening> {
     let socket = TcpListener::bind(address).map_err(|e| cannot_start(&e))?;
     socket.set_nonblocking(true).map_err(|e| cannot_start(&e))?;
@@ -40,7 +40,7 @@ pub fn listen(setup: Setup, address: SocketAddr, hosts: Vec<String>) -> Result<L
 }
 
 impl Listening {
-    /// Where agents reach it.
+    /// Returns the URL at which agents reach it.
     pub fn url(&self) -> String {
         let address = self.socket.local_addr().map_or_else(|_| "?".into(), |a| a.to_string());
         format!("http://{address}{PATH}")
@@ -63,7 +63,7 @@ impl Listening {
             tokio::select! {
                 served = serve => served.map_err(|e| cannot_start(&e)),
                 () = told_to_end() => {
-                    // Whoever waits is let go; their questions stay.
+                    // Held calls are released; their questions stay.
                     stop.cancel();
                     Ok(())
                 }
@@ -72,7 +72,8 @@ impl Listening {
     }
 }
 
-/// The door of one space at a server, which has looked at hosts and origins itself; and what closes it.
+/// Builds the endpoint of one space at a server, which has checked hosts and origins itself; also returns the
+/// function that closes it.
 pub(crate) fn door(setup: Setup, waits: Waits) -> (Router, impl FnOnce() + Send + 'static) {
     let config = StreamableHttpServerConfig::default();
     let stop = config.cancellation_token.clone();
@@ -89,7 +90,7 @@ fn app(setup: Setup, waits: Waits, config: StreamableHttpServerConfig) -> Router
     Router::new().nest_service(PATH, service).layer(middleware::from_fn_with_state(porter, let_in))
 }
 
-/// Who lets agents in, and knows whose the conversations are that older revisions have.
+/// Authenticates agents, and knows the owners of the sessions that older revisions of the protocol have.
 #[derive(Clone)]
 struct Porter {
     desk: Desk,
@@ -102,7 +103,7 @@ impl Porter {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a request may be part of the conversation it names: only of one's own.
+    /// True if a request may be part of the session it names: only of one of its own.
     fn owns(&self, token: &Digest, session: Option<&str>) -> bool {
         session.is_none_or(|session| self.sessions().is_of(session, token))
     }
@@ -140,7 +141,8 @@ impl Porter {
     }
 }
 
-/// Nobody gets as far as the protocol without an agent's token, nor into another's conversation.
+/// Authenticates a request: without an agent's token it gets neither as far as the protocol, nor into the session of
+/// another.
 async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next) -> Response {
     let secret = secret(request.headers().get(AUTHORIZATION)).unwrap_or_default();
     let token = Digest::of_bytes(secret.as_bytes());
@@ -167,7 +169,7 @@ async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next
     response
 }
 
-/// The conversation of a request or an answer.
+/// Returns the session of a request or a response.
 fn named(headers: &HeaderMap) -> Option<String> {
     headers.get(SESSION)?.to_str().ok().map(str::to_owned)
 }
@@ -178,7 +180,7 @@ fn secret(header: Option<&axum::http::HeaderValue>) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().to_owned())
 }
 
-/// The token a request came with.
+/// Returns the token a request came with.
 pub(super) fn bearer(extensions: &Extensions) -> Option<String> {
     secret(extensions.get::<Parts>()?.headers.get(AUTHORIZATION))
 }

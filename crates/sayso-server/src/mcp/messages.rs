@@ -1,4 +1,4 @@
-//! What people and the system wrote to an agent.
+//! MCP tools for messages to an agent, from people and from the system.
 
 use super::gates::json_of;
 use super::said::Said;
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// How many are read at a time.
+/// The number of messages that are read at a time.
 const LIMIT: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     let mut answers = vec![];
     for gate in desk.undelivered(actor, LIMIT)? {
         if actor.is_asker(&gate.opened.lineage) {
-            // A yes to a call is for that call to take.
+            // An approval of a tool call is for that call to take.
             if gate.opened.held.is_none() {
                 at.hand_over(gate.opened.id)?;
             }

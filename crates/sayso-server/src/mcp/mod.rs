@@ -1,6 +1,6 @@
-//! MCP: the door of agents that speak the Model Context Protocol, over standard input and output or
-//! over HTTP. Through it an agent asks, works on tasks and reads its messages. Nothing here answers a
-//! gate, and whoever comes in is an agent, by their credential.
+//! MCP server for agents that speak the Model Context Protocol, over standard input and output or over HTTP. Through
+//! it an agent asks, works on tasks and reads its messages. No tool here answers a gate, and every caller is an
+//! agent, by its credential.
 //!
 //! The newest revision of the protocol and those with a handshake before it are served alike.
 
@@ -38,23 +38,23 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 use tools::Run;
 
-/// What a list is good for, in milliseconds: it changes with the version of the program alone.
+/// The time for which a list can be cached, in milliseconds: it changes with the version of the program alone.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// How the door is set up.
+/// The configuration of the MCP server.
 #[derive(Clone)]
 pub struct Setup {
     /// The desk of the space.
     pub desk: Desk,
-    /// How long a call waits for a person before it comes back without an answer.
+    /// The time a call waits for a person before it returns without an answer.
     pub hold: Duration,
     /// The folder in which the agent works, where that is known.
     pub root: Option<String>,
-    /// How moments are written.
+    /// Formats moments for the agent.
     pub time: fn(Timestamp) -> String,
 }
 
-/// The door, for one agent or for whoever shows a token.
+/// The MCP server, for one agent or for the holders of tokens.
 #[derive(Clone)]
 struct Agents {
     setup: Setup,
@@ -63,8 +63,9 @@ struct Agents {
     handed: Handed,
 }
 
-/// Answers that were handed over, by agent. That it goes on to ask or do something shows that it got them:
-/// the same words are a new question then. A repeated question is a nuisance; a repeated yes is none.
+/// Answers that were delivered and not acknowledged yet, by agent. If the agent asks or does something next, that
+/// shows that it got them: the same words are a new question then. A repeated question is a nuisance; a repeated yes
+/// is none.
 #[derive(Clone, Default)]
 struct Handed(Arc<Mutex<HashMap<String, Vec<GateId>>>>);
 
@@ -82,20 +83,20 @@ impl Handed {
     }
 }
 
-/// Says who the one agent is that a process was started for. Asked anew each time: a token that was revoked
-/// meanwhile counts no more.
+/// A function that returns the one agent that a process was started for. Called anew each time: a token that was
+/// revoked meanwhile counts no more.
 pub type Caller = Arc<dyn Fn() -> Result<Actor> + Send + Sync>;
 
-/// Who calls.
+/// The source of the caller's identity.
 #[derive(Clone)]
 enum Who {
     /// The one agent this process was started for.
     One(Caller),
-    /// Whoever the token of the request belongs to.
+    /// The agent that the token of the request belongs to.
     Bearer,
 }
 
-/// What a tool works with.
+/// The context of a tool call.
 struct Sitting {
     setup: Setup,
     actor: Actor,
@@ -103,26 +104,27 @@ struct Sitting {
 }
 
 impl Sitting {
-    /// Checks a deed; what is refused is written down.
+    /// Checks a permission; a refusal is audited.
     fn check(&self, deed: Deed, what: &str) -> Result<()> {
         Ok(self.actor.check(deed, what).inspect_err(|refusal| {
             self.setup.desk.note_refusal(&self.actor, refusal);
         })?)
     }
 
-    /// A credential that only asks sees no tasks.
+    /// Checks that the caller may read tasks: a credential that only asks sees none.
     fn check_may_track(&self) -> Result<()> {
         self.check(Deed::Track, "read tasks")
     }
 
-    /// Hands an answer to the agent.
+    /// Delivers an answer to the agent.
     fn hand_over(&self, gate: GateId) -> Result<()> {
         self.setup.desk.deliver(&self.actor, gate)?;
         self.handed.add(&self.actor.name, gate);
         Ok(())
     }
 
-    /// The agent goes on: it has its answers. What cannot be noted now is tried another time.
+    /// Acknowledges the answers that were delivered: the agent has continued. A failure here is tried again another
+    /// time.
     fn goes_on(&self) {
         for gate in self.handed.take(&self.actor.name) {
             if self.setup.desk.acknowledge(&self.actor, gate).is_err() {
@@ -141,14 +143,14 @@ pub fn on_stdio(setup: Setup, caller: Caller) -> Result<()> {
     let left = Sitting { setup: setup.clone(), actor: caller()?, handed: handed.clone() };
     let door = Agents { setup, waits, who: Who::One(caller), handed };
     runtime.block_on(async move {
-        // Who hangs up before the first word wanted nothing.
+        // A client that hangs up before the first message wanted nothing.
         if let Ok(service) = door.serve(rmcp::transport::stdio()).await {
             let _ = service.waiting().await;
         }
     });
-    // Whoever hangs up has read what was said.
+    // A client that hangs up has read what was delivered.
     left.goes_on();
-    // A read of standard input that is under way would keep us.
+    // A read of standard input that is under way would delay the end.
     runtime.shutdown_background();
     Ok(())
 }
@@ -166,8 +168,7 @@ pub(crate) fn cannot_start(error: &std::io::Error) -> Error {
     Refusal::new(sayso_core::Code::Failure, format!("the server cannot start: {error}")).into()
 }
 
-/// Whoever comes through this door is an agent. A person's token would let a program do what only a
-/// person may.
+/// Checks that the caller is an agent. A person's token would let a program do what only a person may.
 pub fn check_is_agent(actor: &Actor) -> Result<()> {
     if actor.role == Role::Agent {
         return Ok(());
@@ -180,11 +181,11 @@ pub fn check_is_agent(actor: &Actor) -> Result<()> {
     Err(Refusal::new(sayso_core::Code::NotAllowed, message).hint(hint).into())
 }
 
-/// How many calls of agents may be at work at one time; the others wait. At a server the threads are those of others,
-/// too.
+/// The permits for calls of agents that run at one time; the others wait. At a server the threads are shared with
+/// other requests.
 static AT_WORK: Semaphore = Semaphore::const_new(24);
 
-/// Does something that may wait for the store, where it keeps nobody but other agents waiting.
+/// Runs work that may wait for the store, where it delays only other agents.
 async fn at_work<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> std::result::Result<T, JoinError> {
@@ -198,7 +199,7 @@ async fn at_work<T: Send + 'static>(
 }
 
 impl Agents {
-    /// Runs what reads or writes the store, where it may block.
+    /// Runs work that reads or writes the store, on a thread that may block.
     async fn at_the_desk<T: Send + 'static>(
         &self,
         actor: &Actor,
@@ -213,7 +214,7 @@ impl Agents {
         }
     }
 
-    /// Who calls, by their credential and nothing else.
+    /// Authenticates the caller, by its credential and nothing else.
     async fn caller(
         &self,
         context: &RequestContext<RoleServer>,
@@ -233,7 +234,7 @@ impl Agents {
         }
     }
 
-    /// The same after a wait: whoever was sent away meanwhile gets nothing.
+    /// Authenticates again after a wait: a caller that lost its access meanwhile gets nothing.
     async fn still_there(&self, context: &RequestContext<RoleServer>) -> Result<Actor> {
         self.caller(context).await.map_err(|error| {
             Refusal::new(sayso_core::Code::BadToken, error.message.into_owned()).into()
@@ -253,7 +254,7 @@ impl Agents {
         let arguments = request.arguments.clone().unwrap_or_default();
         match tool.run {
             Run::Now(run) => {
-                // Whoever only looks may be looking for the answer.
+                // A tool that only reads may be looking for the answer.
                 let goes_on = !tool.reads;
                 let work = move |at: &Sitting| {
                     let value = run(at, arguments)?;
@@ -271,7 +272,7 @@ impl Agents {
     }
 }
 
-/// The agent whose token this is.
+/// Returns the agent whose token this is.
 fn known(desk: &Desk, secret: &str) -> Result<Actor> {
     let actor = desk.authenticate(secret, Door::Mcp)?;
     check_is_agent(&actor)?;
@@ -311,7 +312,7 @@ impl ServerHandler for Agents {
                 None,
             ));
         }
-        // A no is for the model to read: a protocol's error is shown to nobody.
+        // A refusal is for the model to read: an error of the protocol is not shown to it.
         match self.run(request, &context, &actor).await {
             Ok(response) => Ok(response),
             Err(error) => Ok(refused(&error).into()),
@@ -371,7 +372,7 @@ impl ServerHandler for Agents {
     }
 }
 
-/// A no, as the command line words it, for a model to read.
+/// Renders a refusal as the command line words it, for a model to read.
 fn refused(error: &Error) -> CallToolResult {
     let code = error.code();
     let mut body =

@@ -1,5 +1,5 @@
-//! For clients that ask a tool of ours in place of their user: may this call run? The words are those
-//! of Claude Code; anything else than its "allow" blocks the call.
+//! MCP permission prompt: clients ask this tool in place of their user whether a tool call may run. The words are
+//! those of Claude Code; anything else than its "allow" blocks the call.
 
 use super::{Agents, tools};
 use rmcp::RoleServer;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 pub(super) struct Prompt {
     /// The tool that is to run.
     tool_name: String,
-    /// What it is to run with.
+    /// The arguments it is to run with.
     input: JsonObject,
 }
 
@@ -49,7 +49,7 @@ impl Agents {
         Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
     }
 
-    /// The ruling; where a person is asked, their answer, if it comes in time.
+    /// Returns the ruling; where a person is asked, their answer, if it comes in time.
     async fn ruling(
         &self,
         call: &ToolCall,

@@ -1,4 +1,4 @@
-//! What an agent can read: how to work with people here, the policy, its task.
+//! MCP resources that an agent can read: how to work with people here, the policy, its task.
 
 use super::Sitting;
 use super::gates::json_of;
@@ -7,7 +7,7 @@ use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTempla
 use sayso_core::{Deed, TaskId};
 use sayso_engine::{ADMIN_POLICY, GateFilter, Result, SPACE_POLICY, SettingKind};
 
-/// How to work with people, in short. Told to every model that connects.
+/// Instructions for working with people, in short. Told to every model that connects.
 pub(super) const INSTRUCTIONS: &str = "\
 People decide here; you do the work. When only a person can answer (a choice that is theirs, something \
 that cannot be undone, a fact you cannot find out), ask with ask_human, or with request_gate if you can go \
@@ -19,7 +19,7 @@ const PROTOCOL: &str = "sayso://protocol";
 const POLICY: &str = "sayso://policy";
 const TASK: &str = "sayso://task";
 
-/// How many gates and runs of a task are shown.
+/// The most gates and runs of a task that are shown.
 const GATES_MAX: usize = 100;
 const RUNS_MAX: usize = 20;
 
@@ -49,7 +49,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![template.with_description("Any task of the space").with_mime_type("application/json")]
 }
 
-/// What is at a place, if anything is.
+/// Returns the resource at a URI, if there is one.
 pub(super) fn read(at: &Sitting, uri: &str) -> Result<Option<ReadResourceResult>> {
     let (text, mime) = match uri {
         PROTOCOL => (protocol(at), "text/markdown"),
@@ -75,7 +75,7 @@ fn protocol(at: &Sitting) -> String {
     )
 }
 
-/// The policies this agent is under, as they are in force.
+/// Returns the policies in force for this agent.
 fn policy(at: &Sitting) -> Result<String> {
     at.check(Deed::Track, "read what is set for the space")?;
     let own = format!("agent/{}", at.actor.name);

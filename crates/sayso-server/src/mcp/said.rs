@@ -1,4 +1,4 @@
-//! How a gate stands, in the few words an agent needs.
+//! Responses of MCP tools: the state of a gate, in the few words an agent needs.
 
 use sayso_core::gate::{Ending, Gate};
 use sayso_core::text::harmless_line;
@@ -6,35 +6,35 @@ use sayso_core::{AtEnd, Content, Shape, Timestamp, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// How often it makes sense to look, where no message comes.
+/// The interval at which polling makes sense, where no message comes.
 const POLL_SEC: u64 = 30;
 
-/// A gate for its asker.
+/// A gate, as its asker sees it.
 #[derive(Serialize)]
 pub(super) struct Said {
-    /// What people call it.
+    /// The handle of the gate.
     gate: String,
     /// open, answered, expired, withdrawn or superseded.
     state: &'static str,
     question: String,
-    /// approved, answered or rejected, by a person or by what the policy makes of silence.
+    /// approved, answered or rejected, by a person or by the policy's timeout action.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
-    /// What the person said.
+    /// The answer of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     answered_by: Option<String>,
-    /// Whose answer it takes.
+    /// The approvers whose answer it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     poll_interval_sec: Option<u64>,
-    /// What to do now.
+    /// The next step to take.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -58,13 +58,14 @@ impl Said {
         }
     }
 
-    /// The same in a list, where advice on each would be too much.
+    /// Returns the short form for a list, where advice on each would be too much.
     pub(super) fn in_short(gate: &Gate, time: fn(Timestamp) -> String) -> Self {
         Self { next: None, poll_interval_sec: None, ..Self::of(gate, time) }
     }
 }
 
-/// What was said amounts to. Where the policy takes silence for a yes, nobody picked or wrote anything.
+/// Returns the verdict; none where the policy takes silence for a yes to a question for a choice or a text: there is
+/// no option and no text then.
 fn verdict(gate: &Gate) -> Option<Verdict> {
     let is_asked = gate.card.shape == Shape::Verdict;
     gate.verdict().filter(|verdict| is_asked || *verdict != Verdict::Approved)

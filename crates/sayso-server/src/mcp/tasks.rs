@@ -1,4 +1,4 @@
-//! Tasks: the next one, and what is done with it.
+//! MCP tools for tasks: the next one, claiming, changing, moving, notes and new ones.
 
 use super::said::Said;
 use super::{Sitting, gates, tools};
@@ -49,7 +49,7 @@ pub(super) struct Move {
     task: String,
     /// open, in_progress, closed, failed, blocked or deferred.
     to: String,
-    /// Why; people read it.
+    /// The reason; people read it.
     #[serde(default)]
     reason: String,
 }
@@ -73,7 +73,7 @@ pub(super) struct Create {
     labels: BTreeSet<String>,
     /// The epic it is part of.
     parent: Option<String>,
-    /// What must be closed before it.
+    /// The tasks that must be closed before it.
     #[serde(default)]
     blocked_by: Vec<String>,
     /// The gate at completion: approval, review or content.
@@ -92,7 +92,7 @@ pub(super) fn next(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     shown(at, id)
 }
 
-/// The task to work on next: the one the credential is bound to, or the first that is ready.
+/// Returns the task to work on next: the one the credential is bound to, or the first that is ready.
 fn ready(at: &Sitting, epic: Option<&str>) -> Result<Option<TaskId>> {
     if let Some(bound) = at.actor.task {
         return Ok(Some(bound));
@@ -113,7 +113,7 @@ pub(super) fn claim(at: &Sitting, arguments: JsonObject) -> Result<Value> {
         desk.claim_task(&at.actor, id)?;
         return shown(at, id);
     }
-    // Somebody else may have been quicker: then it is the one after.
+    // Another agent may have been quicker: then it is the one after.
     while let Some(id) = ready(at, None)? {
         match desk.claim_task(&at.actor, id) {
             Err(error) if error.code() == Code::WrongState && at.actor.task.is_none() => {}
@@ -201,7 +201,7 @@ pub(super) fn create(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     shown(at, desk.create_task(&at.actor, new)?.id)
 }
 
-/// A task as an agent sees it: without what there is nothing to say about.
+/// Returns a task as an agent sees it: without its empty fields.
 fn shown(at: &Sitting, id: TaskId) -> Result<Value> {
     at.check_may_track()?;
     let row = at.setup.desk.task(id)?;

@@ -1,5 +1,5 @@
-//! The tools: what they are called, what they take, and who runs them. Descriptions are short and never
-//! change with the data: every one of them costs every agent room in its head, on every turn.
+//! The table of MCP tools: their names, arguments and handlers. Descriptions are short and never change with the
+//! data: every one of them costs every agent room in its context, on every turn.
 
 use super::{Sitting, agents, gates, messages, permission, tasks};
 use rmcp::handler::server::tool::schema_for_type;
@@ -11,19 +11,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A tool.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     about: &'static str,
-    /// Whether it only looks.
+    /// True if it only reads.
     pub(super) reads: bool,
     schema: fn() -> Arc<JsonObject>,
     pub(super) run: Run,
 }
 
-/// How a tool is run.
+/// The handler of a tool.
 pub(super) enum Run {
-    /// At once.
+    /// It returns at once.
     Now(fn(&Sitting, JsonObject) -> Result<Value>),
     /// It asks a person and waits.
     Ask,
@@ -47,7 +46,7 @@ const fn reads<T: JsonSchema + 'static>(
     Entry { name, about, reads: true, schema: schema_for_type::<T>, run: Run::Now(run) }
 }
 
-/// All of them. None answers a gate.
+/// All tools. None of them answers a gate.
 pub(super) const TOOLS: &[Entry] = &[
     Entry {
         name: "ask_human",
@@ -110,7 +109,7 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// What clients and models see.
+    /// Returns the description that clients and models see.
     pub(super) fn described(&self) -> Tool {
         let hints = ToolAnnotations::new()
             .read_only(self.reads)
@@ -126,7 +125,7 @@ impl Entry {
     }
 }
 
-/// What a tool was called with.
+/// Parses the arguments of a tool.
 pub(super) fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
         Refusal::new(Code::BadValue, format!("the arguments do not fit: {error}"))

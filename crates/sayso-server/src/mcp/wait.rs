@@ -1,8 +1,8 @@
-//! Waiting for a person without a thread, and showing the question where the client has a screen.
+//! Waiting for a person without a thread, and showing the question where the client has a screen (elicitation).
 //!
-//! What a client's user types into such a window comes back with the agent's credential, and could as
-//! well have been made up by a program. So the window says what is asked and where to answer, and that
-//! is all it does: the answer comes through a door of people.
+//! A text that a client's user types into such a window comes back with the agent's credential, and could as well
+//! have been made up by a program. So the window shows the question and where to answer it, and that is all it
+//! does: the answer comes through an interface for people.
 
 use super::{Agents, at_work};
 use rmcp::RoleServer;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often a client that waits hears that we do, too; some give up after a minute of silence.
+/// The interval of progress messages to a client that waits; some give up after a minute of silence.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 impl Agents {
@@ -57,7 +57,7 @@ impl Agents {
         }
     }
 
-    /// Shows the question in the window of a client that takes requests of ours; closed when dropped.
+    /// Shows the question in the window of a client that supports elicitation; closed when dropped.
     fn window(&self, gate: &Gate, context: &RequestContext<RoleServer>) -> Option<Window> {
         let is_shown = gate.is_open() && !is_stateless(context) && takes_windows(context);
         let (peer, params) = (context.peer.clone(), window(gate)?);
@@ -77,8 +77,7 @@ impl Drop for Window {
     }
 }
 
-/// For clients of the newest revision: the question comes back as something to show, and the client
-/// calls again.
+/// Returns the question as an input request, for clients of the newest revision: the client shows it and calls again.
 pub(super) fn shown_by_client(
     context: &RequestContext<RoleServer>,
     gate: &Gate,
@@ -97,7 +96,7 @@ fn takes_windows(context: &RequestContext<RoleServer>) -> bool {
     context.client_capabilities().is_some_and(|able| able.elicitation.is_some())
 }
 
-/// A window without fields.
+/// Builds a window without fields.
 fn window(gate: &Gate) -> Option<ElicitRequestParams> {
     let handle = gate.handle();
     let message = format!(
@@ -109,7 +108,7 @@ fn window(gate: &Gate) -> Option<ElicitRequestParams> {
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// Tells a client that asked for it that we still wait.
+/// Sends progress messages to a client that asked for them.
 struct Progress<'c> {
     context: &'c RequestContext<RoleServer>,
     message: String,

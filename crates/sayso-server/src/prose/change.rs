@@ -1,5 +1,5 @@
-//! What a call would change in files, as a diff. It is read from the captured arguments, and only where all of it is
-//! understood; what a diff does not show is told beside it. The arguments stay what is approved.
+//! Diff of the files that a tool call would change. It is read from the captured arguments, and only where all of it
+//! is understood; what the diff does not show is told beside it. The arguments stay what is approved.
 
 use super::diff::{DiffLine, Part};
 use super::gate::{captured_arguments, captured_call};
@@ -10,44 +10,45 @@ use sayso_core::text::{harmless, harmless_line, shorten};
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
-/// Longer texts are shown as all of the old and all of the new: comparing them would take too long.
+/// The most lines that are compared. Longer texts are shown as all of the old and all of the new: comparing them
+/// would take too long.
 const COMPARED_LINES_MAX: usize = 4_000;
 
-/// So many lines around a change are shown.
+/// The number of lines that are shown around a change.
 const AROUND: usize = 3;
 
-/// So much of another argument is told.
+/// The most of another argument that is shown.
 const WORDS_MAX: usize = 200;
 
-/// What a call would change.
+/// The change a call would make in files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The diff, harmless to look at.
     pub lines: Vec<DiffLine>,
-    /// What the diff does not say.
+    /// The notes on what the diff does not show.
     pub notes: Vec<String>,
 }
 
 impl Change {
-    /// How many lines come and go.
+    /// Returns the number of added and of removed lines.
     pub fn in_numbers(&self) -> String {
         let count = |part| self.lines.iter().filter(|line| line.part == part).count();
         format!("+{} -{}", count(Part::Added), count(Part::Removed))
     }
 }
 
-/// Whether a fact is what a change is read from.
+/// True if a change is read from this fact.
 pub fn is_of_the_call(fact: &Fact) -> bool {
     matches!(fact.name.as_str(), "arguments" | "command")
 }
 
-/// What the call of a gate would change, if it is one that changes files in a way that is understood.
+/// Returns the change that the call of a gate would make in files, if it changes some in a way that is understood.
 pub fn change(gate: &Gate) -> Option<Change> {
     let (tool, arguments) = captured_call(gate)?;
     change_of(tool, &arguments)
 }
 
-/// What an answer changed in the arguments of a call.
+/// Returns the change that an answer made in the arguments of a call.
 pub fn changed(gate: &Gate) -> Option<Change> {
     let (answer, _) = gate.answer()?;
     let Content::Arguments(approved) = &answer.content else { return None };
@@ -56,7 +57,7 @@ pub fn changed(gate: &Gate) -> Option<Change> {
     Some(change)
 }
 
-/// The same for any arguments.
+/// Returns the change that a call with these arguments would make in files.
 pub fn change_of(tool: &str, arguments: &Value) -> Option<Change> {
     let mut rest = arguments.as_object()?.clone();
     let mut change = Change { lines: vec![], notes: vec![] };
@@ -78,7 +79,7 @@ pub fn change_of(tool: &str, arguments: &Value) -> Option<Change> {
     Some(change)
 }
 
-/// Takes the text that has one of these names.
+/// Removes and returns the text that has one of these names.
 fn take(from: &mut Map<String, Value>, names: &[&str]) -> Option<String> {
     let name = names.iter().find(|name| from.get(**name).is_some_and(Value::is_string))?;
     match from.shift_remove(*name)? {
@@ -127,7 +128,7 @@ fn edits(rest: &mut Map<String, Value>, change: &mut Change) -> Option<()> {
         let text = format!("@@ {} of {count} @@", at + 1);
         change.lines.push(DiffLine { part: Part::Place, text });
         one_edit(&mut one, change)?;
-        // What else there is to one of them has no place to be told.
+        // A further argument of one of them has no place to be shown.
         if !one.is_empty() {
             return None;
         }
@@ -146,11 +147,11 @@ fn write(rest: &mut Map<String, Value>, change: &mut Change) -> Option<()> {
     Some(())
 }
 
-/// A patch is a diff by itself; its own words say which file a part of it is for.
+/// Reads a patch, which is a diff by itself; its own words say which file a part of it is for.
 fn patch(rest: &mut Map<String, Value>, change: &mut Change) -> Option<()> {
     let text = take(rest, &["input", "patch", "patchText", "command", "cmd"])?;
     let begin = text.find("*** Begin Patch")?;
-    // What stands around the patch would be told by nobody.
+    // A text around the patch would not be shown.
     let end = text.find("*** End Patch").map(|at| at + "*** End Patch".len())?;
     let is_alone = text[..begin].trim().is_empty() && text.get(end..)?.trim().is_empty();
     if !is_alone {
@@ -183,7 +184,7 @@ fn line(part: Part, text: &str, change: &mut Change) {
     change.lines.push(DiffLine { part, text: format!("{sign}{text}") });
 }
 
-/// The lines of the old and the new text. What is the same and far from any change is counted.
+/// Adds the lines of the old and the new text. Equal lines far from any change are counted.
 fn compare(old: &str, new: &str, change: &mut Change) {
     if old.lines().count() + new.lines().count() > COMPARED_LINES_MAX {
         whole(old, Part::Removed, change);

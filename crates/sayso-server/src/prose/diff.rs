@@ -1,22 +1,21 @@
-//! Diffs: how their lines are told apart.
+//! Diffs: the kinds of their lines.
 
-/// What a line of a diff is.
+/// The kind of a line of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The name of a file.
     File,
     /// A place in it.
     Place,
-    /// A new line.
+    /// A line that is added.
     Added,
-    /// A line that goes.
+    /// A line that is removed.
     Removed,
-    /// A line around them.
+    /// An unchanged line around them.
     Same,
 }
 
 impl Part {
-    /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Part::File => "file",
@@ -31,13 +30,12 @@ impl Part {
 /// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What it is.
     pub part: Part,
-    /// What stands in it.
+    /// The text of the line.
     pub text: String,
 }
 
-/// The lines of a text that is a diff.
+/// Returns the lines of a text, if it is a diff.
 pub fn diff(text: &str) -> Option<Vec<DiffLine>> {
     let is_diff = text.lines().any(|line| line.starts_with("@@ "))
         && text.lines().any(|line| line.starts_with("+++ "));

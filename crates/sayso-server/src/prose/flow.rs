@@ -1,4 +1,4 @@
-//! What is said of a flow.
+//! Texts about flows and their events.
 
 use sayso_core::Verdict;
 use sayso_core::flow::{Event, Heard};
@@ -6,13 +6,14 @@ use sayso_core::gate::Gate;
 use sayso_core::text::{harmless_line, shorten};
 use serde_json::Value;
 
-/// How much of what a step gave is told in a line.
+/// The most of a step's output that stands in a line.
 const OUTPUT_CHARS_MAX: usize = 100;
 
-/// How much of why a flow did not go on is told in a line.
+/// The most of the reason for a stuck flow that stands in a line.
 const WHY_CHARS_MAX: usize = 300;
 
-/// What happened to a flow; none for what only says who goes on with it. `asked` is the gate of a question.
+/// Returns the text of an event of a flow; none for events that only concern the process that runs it. `asked` is the
+/// gate of a question.
 pub fn flow_event(event: &Event, asked: Option<&Gate>) -> Option<String> {
     Some(match event {
         Event::Started(started) => {
@@ -58,12 +59,12 @@ fn said(heard: &Heard) -> String {
     };
     match heard.gate {
         Some(_) => format!("{by} said {text}{reason}"),
-        // Nobody saw who it was.
+        // The person is not known.
         None => format!("{text}{reason}, by way of {by}"),
     }
 }
 
-/// What a step gave, in a line.
+/// Returns the output of a step, in a line.
 fn brief(output: &Value) -> String {
     let text = ["summary", "text"].iter().find_map(|key| output.get(key).and_then(Value::as_str));
     let text = text.map_or_else(|| output.to_string(), str::to_owned);

@@ -1,5 +1,5 @@
-//! A form, as people meet it: the fields that a JSON Schema asks for. One reading of it for every surface. The
-//! schema is an agent's, so reading it is bounded; what is not plain enough for a field is written as JSON.
+//! Forms: the fields that a JSON Schema asks for, read in one way for every surface. The schema is an agent's, so
+//! reading it is bounded; what is not plain enough for a field is written as JSON.
 
 mod written;
 
@@ -8,56 +8,52 @@ pub use written::{filled_in, json_to_edit, to_fill_in, to_mend};
 use sayso_core::text::{harmless_line, shorten};
 use serde_json::{Map, Value};
 
-/// So deep groups are shown as fields; what is deeper is written as JSON.
+/// The depth down to which groups are shown as fields; deeper ones are written as JSON.
 const DEPTH_MAX: usize = 3;
 
-/// So many references in a row are followed.
+/// The most references in a row that are followed.
 const REFERENCES_MAX: usize = 16;
 
-/// So many fields a form has, all groups together; a form with more is written as JSON.
+/// The most fields of a form, all groups together; a form with more is written as JSON.
 const FIELDS_MAX: usize = 200;
 
 /// A text that may be longer than this gets more than a line.
 const LINE_MAX: u64 = 200;
 
-/// So long a pattern, a format or a value is told in words.
+/// The most of a pattern, a format or a value that is shown in words.
 const WORDS_MAX: usize = 120;
 
-/// What a form asks for.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// The name it has in the answer; none where it is the whole answer.
     pub name: String,
-    /// What people call it, harmless to look at.
+    /// The title for people, harmless to look at.
     pub title: String,
-    /// What the asker says about it, harmless to look at.
+    /// The asker's help text, harmless to look at.
     pub help: String,
-    /// Whether there is no answer without it.
+    /// True if there is no answer without it.
     pub is_required: bool,
-    /// Whether "nothing" is an answer, too.
+    /// True if null is an answer, too.
     pub takes_null: bool,
-    /// What is to be given.
+    /// The kind of the value.
     pub kind: FieldKind,
-    /// What the asker suggests. Nobody has said it until a person sends it.
+    /// The suggestion of the asker. It is no answer until a person sends it.
     pub default: Option<Value>,
-    /// What else the value has to be.
+    /// The limits of the value.
     pub bounds: Bounds,
 }
 
-/// What is to be given.
+/// The kind of a field's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
     /// A line of text.
     Text(Format),
     /// A text of many lines.
     Long,
-    /// A whole number.
     Integer,
-    /// A number.
     Number,
-    /// Yes or no.
     Boolean,
-    /// One of these.
     OneOf(Vec<Pick>),
     /// Some of these, or none.
     SeveralOf(Vec<Pick>),
@@ -65,18 +61,17 @@ pub enum FieldKind {
     List(Box<Field>),
     /// Fields that belong together.
     Group(Vec<Field>),
-    /// Anything else.
+    /// Any other value, as JSON.
     Json,
 }
 
-/// What a line of text is to be.
+/// The format of a line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
-    /// Anything.
     Plain,
-    /// A day: 2026-11-18.
+    /// A day, such as 2026-11-18.
     Date,
-    /// A moment: 2026-11-18T09:30:00Z.
+    /// A moment, such as 2026-11-18T09:30:00Z.
     DateTime,
     /// A time of day: 09:30:00Z.
     Time,
@@ -84,45 +79,39 @@ pub enum Format {
     Email,
     /// An address of a page.
     Uri,
-    /// Something else, by the name the asker has for it.
+    /// Another format, by the name the asker has for it.
     Other(String),
 }
 
-/// Something that can be picked.
+/// A value that can be picked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pick {
-    /// What the asker gets.
+    /// The value the asker gets.
     pub value: Value,
-    /// What people read, harmless to look at.
+    /// The text people read, harmless to look at.
     pub label: String,
 }
 
-/// What a value has to be beside its kind.
+/// The limits of a value beside its kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bounds {
-    /// The least.
     pub minimum: Option<Value>,
-    /// The most.
     pub maximum: Option<Value>,
-    /// More than this.
+    /// The exclusive minimum of a number.
     pub above: Option<Value>,
-    /// Less than this.
+    /// The exclusive maximum of a number.
     pub below: Option<Value>,
     /// A multiple of this.
     pub multiple_of: Option<Value>,
-    /// The fewest characters.
     pub min_length: Option<u64>,
-    /// The most characters.
     pub max_length: Option<u64>,
-    /// What a text has to look like, as a regular expression. No browser is given it: it is an agent's.
+    /// The regular expression that a text has to match. No browser is given it: it is an agent's.
     pub pattern: Option<String>,
-    /// The fewest entries.
     pub min_items: Option<u64>,
-    /// The most entries.
     pub max_items: Option<u64>,
 }
 
-/// The fields of a form: of an object, each of its own; of anything else, one for all of it.
+/// Returns the fields of a form: of an object, each of its own; of any other schema, one for all of it.
 pub fn fields(schema: &Value) -> Vec<Field> {
     let mut reading = Reading { root: schema, left: FIELDS_MAX };
     let whole = reading.field("", schema, true, 0);
@@ -135,7 +124,7 @@ pub fn fields(schema: &Value) -> Vec<Field> {
     }
 }
 
-/// Reads a schema, and not for ever.
+/// A bounded reader of a schema.
 struct Reading<'a> {
     root: &'a Value,
     left: usize,
@@ -159,7 +148,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A schema with its references followed and without the word that nothing is an answer, too.
+    /// Returns a schema with its references followed and without null, and whether null is an answer, too.
     fn plain(&self, schema: &Value) -> (Map<String, Value>, bool) {
         let mut plain = schema.as_object().cloned().unwrap_or_default();
         let mut takes_null = false;
@@ -170,7 +159,7 @@ impl Reading<'_> {
             for key in ["$ref", "anyOf", "oneOf", "allOf"] {
                 plain.shift_remove(key);
             }
-            // What stands beside a reference says more than what it leads to.
+            // A keyword beside a reference overrides that of its target.
             merged.extend(plain);
             plain = merged;
         }
@@ -178,7 +167,7 @@ impl Reading<'_> {
         (plain, takes_null)
     }
 
-    /// What a schema stands for that says it elsewhere, and whether nothing is an answer beside it.
+    /// Returns the schema that this one refers to, and whether null is an answer beside it.
     fn inner(&self, schema: &Map<String, Value>) -> Option<(Value, bool)> {
         if let Some(to) = schema.get("$ref").and_then(Value::as_str) {
             let found = to.strip_prefix('#').and_then(|to| self.root.pointer(to));
@@ -256,7 +245,7 @@ impl Reading<'_> {
     }
 }
 
-/// Takes "null" out of the types, and says whether it was there.
+/// Removes "null" from the types; true if it was there.
 fn drop_null(schema: &mut Map<String, Value>) -> bool {
     let Some(Value::Array(types)) = schema.get("type") else { return false };
     let others: Vec<_> = types.iter().filter(|one| *one != "null").cloned().collect();
@@ -293,7 +282,7 @@ fn text(schema: &Map<String, Value>) -> FieldKind {
     }
 }
 
-/// What can be picked, where that is all that can be said.
+/// Returns the values that can be picked, if the schema is a plain list of them.
 fn picks(schema: &Map<String, Value>) -> Option<Vec<Pick>> {
     if let Some(only) = schema.get("const") {
         return Some(vec![Pick { value: only.clone(), label: label(only) }]);
@@ -363,7 +352,7 @@ impl Bounds {
             };
         let number = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
         let count = |count: Option<u64>| count.map(|count| count.to_string());
-        // That something may be nothing goes without saying.
+        // A minimum of zero goes without saying.
         let some = |count: Option<u64>| count.filter(|count| *count > 0);
         let pattern =
             self.pattern.as_ref().map(|pattern| shorten(&harmless_line(pattern), WORDS_MAX));
@@ -420,7 +409,7 @@ impl FieldKind {
 }
 
 impl Pick {
-    /// What is given, and what it is called where that differs.
+    /// Returns the value, with its label where that differs.
     fn in_words(&self) -> String {
         let value = shown(&self.value);
         match &self.value {
@@ -431,23 +420,23 @@ impl Pick {
     }
 }
 
-/// A value in a line of words.
+/// Returns a value in a line of words.
 fn shown(value: &Value) -> String {
     shorten(&harmless_line(&value.to_string()), WORDS_MAX)
 }
 
 impl Field {
-    /// What it takes, in a line: kind, bounds.
+    /// Returns what it takes, in a line: kind, bounds.
     pub fn takes(&self) -> String {
         self.says().join(", ")
     }
 
-    /// The bounds alone, where a surface shows by itself what it takes.
+    /// Returns the bounds alone, for a surface that shows the kind by itself.
     pub fn limits(&self) -> String {
         self.bounds.in_words().join(", ")
     }
 
-    /// What the asker suggests, in words.
+    /// Returns the suggestion of the asker, in words.
     pub fn suggestion(&self) -> Option<String> {
         let default = self.default.as_ref()?;
         let of = |value: &Value| match &self.kind {
@@ -471,7 +460,7 @@ impl Field {
         std::iter::once(self.kind.in_words()).chain(self.bounds.in_words()).collect()
     }
 
-    /// It in a line: what it is called, whether it is needed, what it takes, what is suggested.
+    /// Returns the field in a line: its title, whether it is needed, what it takes, what is suggested.
     pub fn line(&self) -> String {
         let called = match (self.name.is_empty(), harmless_line(&self.name) == self.title) {
             (true, _) => "the answer".to_owned(),
@@ -484,8 +473,8 @@ impl Field {
     }
 }
 
-/// The fields, a line each, with what the asker says about them and what belongs to them further in. How far in
-/// is told beside the line.
+/// Returns the fields, a line each, with the asker's help text, and the fields of groups further in. The depth is
+/// returned beside the line.
 pub fn field_lines(fields: &[Field]) -> Vec<(usize, String)> {
     let mut lines = vec![];
     for field in fields {

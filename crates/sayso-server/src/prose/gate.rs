@@ -1,4 +1,4 @@
-//! What is said of a gate.
+//! Texts about gates: conditions of an answer, deadlines, endings, and steps.
 
 use super::relative;
 use sayso_core::gate::{Card, Ending, Fact, Gate, Receipt, Signature, Step};
@@ -10,20 +10,20 @@ use sayso_engine::Asked;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What those who look at a list should know of an open gate: who is on it, and when its time is over.
+/// Returns the notes on an open gate for a list: its claim, its snooze, and its timeout.
 pub fn hurry(gate: &Gate, now: Timestamp) -> Vec<String> {
     let claim = gate.claim.as_ref().filter(|claim| claim.until > now);
     let claim = claim.map(|claim| format!("{} is on it", harmless_line(&claim.by)));
     [claim, put_off(gate, now), silence(gate, now)].into_iter().flatten().collect()
 }
 
-/// Until when it was put off, where it still is.
+/// Returns the text about a snooze, where it has not ended.
 pub fn put_off(gate: &Gate, now: Timestamp) -> Option<String> {
     let until = gate.snoozed_until.filter(|until| gate.is_open() && *until > now)?;
     Some(format!("put off, back {}", relative(until, now)))
 }
 
-/// What an answer takes beyond a person's word: certain people, more proof, haste.
+/// Returns what an answer takes beyond a person's word: certain people, more proof, haste.
 pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
     if !gate.is_open() {
         return vec![];
@@ -63,7 +63,7 @@ pub fn conditions(gate: &Gate, now: Timestamp) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// What an answer does to the task that was handed over with it: of a no as well as of a yes.
+/// Returns the effect of an answer on the task that was handed over with it: of a no as well as of a yes.
 fn consequences(gate: &Gate) -> Option<String> {
     let opened = &gate.opened;
     if opened.task.is_none() || !opened.kind.parks_the_task() {
@@ -91,7 +91,7 @@ fn consequences(gate: &Gate) -> Option<String> {
     Some(format!("{yes} {}, {no} {}", leads(said), leads(Verdict::Rejected)))
 }
 
-/// Who reads what is written: an answer on a task is a part of the task.
+/// Returns the visibility of a written answer: an answer on a task is a part of the task.
 fn publicity(gate: &Gate) -> Option<String> {
     let is_written = match gate.card.shape {
         Shape::Text | Shape::Form { .. } => true,
@@ -102,7 +102,7 @@ fn publicity(gate: &Gate) -> Option<String> {
     })
 }
 
-/// Who has said yes, and whose yes is missing still.
+/// Returns the votes so far, and the people whose yes is still missing (quorum).
 fn votes(gate: &Gate) -> Option<String> {
     let names: Vec<_> = gate.votes.iter().map(|vote| harmless_line(&vote.by.name)).collect();
     let missing =
@@ -110,11 +110,11 @@ fn votes(gate: &Gate) -> Option<String> {
     (!names.is_empty()).then(missing)
 }
 
-/// Whose yes is missing still. Only yeses that say the same count together.
+/// Returns the people whose yes is still missing. Only yeses with the same content count together.
 pub fn still_needed(gate: &Gate) -> String {
     let content = gate.votes.last().map(|vote| &vote.answer.content);
     let agreed = gate.votes.iter().filter(|vote| Some(&vote.answer.content) == content);
-    // Whoever is asked themselves speaks for themselves first.
+    // An approver speaks for themselves first, then for those in whose place they answer.
     let voices = |by: &Signature| -> Vec<_> {
         [&by.name].into_iter().chain(&by.stands_for).cloned().collect()
     };
@@ -123,21 +123,21 @@ pub fn still_needed(gate: &Gate) -> String {
         let heard =
             agreed.iter().filter_map(|voices| voices.iter().find(|it| approvers.admits(it)));
         let heard = heard.map(String::as_str).collect();
-        // Somebody's voice may count for one of two people; then all of it is told.
+        // A vote may count for one of two people; then all of them are named.
         approvers.without(&heard).unwrap_or_else(|| approvers.clone()).in_words()
     };
     let all: Vec<_> = gate.approvers().map(missing).collect();
     harmless_line(&all.join(", or "))
 }
 
-/// Who is asked next, and when.
+/// Returns the next step of the escalation, and its time.
 fn level(gate: &Gate, now: Timestamp) -> Option<String> {
     let level = gate.opened.schedule.levels.get(gate.escalation as usize)?;
     let who = harmless_line(&level.approvers.in_words());
     Some(format!("{} it goes up to {who}", relative(level.at?, now)))
 }
 
-/// What comes if nobody answers, and when.
+/// Returns the timeout action, and its time.
 pub fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
     let deadline = gate.deadline()?;
     let when = relative(deadline, now);
@@ -155,7 +155,7 @@ pub fn silence(gate: &Gate, now: Timestamp) -> Option<String> {
     })
 }
 
-/// The same in a few letters, for a narrow row.
+/// Returns the timeout action in a few letters, for a narrow row.
 pub fn silence_in_short(gate: &Gate, now: Timestamp) -> Option<String> {
     let when = in_short(gate.deadline()?, now);
     Some(match gate.at_end() {
@@ -169,7 +169,7 @@ pub fn silence_in_short(gate: &Gate, now: Timestamp) -> Option<String> {
     })
 }
 
-/// How far away a moment is that is to come, and never more than it is.
+/// Returns the distance of a moment that is to come, rounded down.
 fn in_short(at: Timestamp, now: Timestamp) -> String {
     let seconds = (at.as_micros() - now.as_micros()) / 1_000_000;
     match seconds {
@@ -181,7 +181,7 @@ fn in_short(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// The commands that answer a gate, ready to be typed.
+/// Returns the commands that answer a gate, ready to be typed.
 pub fn how_to_answer(gate: &Gate) -> Vec<String> {
     let id = gate.handle();
     let reject = format!("sayso reject {id} \"reason\"");
@@ -204,7 +204,7 @@ pub fn how_to_answer(gate: &Gate) -> Vec<String> {
     }
 }
 
-/// What came of an answer, as far as it is known.
+/// Returns the outcome of an answer, as far as it is known.
 pub fn onward(receipt: &Receipt) -> Vec<String> {
     let Some(onward) = &receipt.onward else { return vec![] };
     let note = match onward.note.is_empty() {
@@ -218,7 +218,7 @@ pub fn onward(receipt: &Receipt) -> Vec<String> {
     lines
 }
 
-/// How a gate ended, in words.
+/// Returns the ending of a gate, in words.
 pub fn ending_in_words(gate: &Gate) -> String {
     match &gate.ending {
         None => "open".into(),
@@ -271,7 +271,7 @@ pub fn signed(by: &Signature) -> String {
     format!("{}{place}{}", harmless_line(&by.name), listed("let in since by", &by.let_in_by))
 }
 
-/// Whose words stand beside a question.
+/// Returns the heading of the asker's text beside a question.
 pub fn who_says(gate: &Gate) -> &'static str {
     match gate.opened.lineage.role {
         Role::Agent => "The agent says",
@@ -279,12 +279,12 @@ pub fn who_says(gate: &Gate) -> &'static str {
     }
 }
 
-/// The arguments of a tool call, to be changed. Where a command is all there is, it stands for them.
+/// Returns the arguments of a tool call, for editing. Where a command is all there is, it stands for them.
 pub fn arguments(gate: &Gate) -> Option<String> {
     Some(super::json_to_edit(&captured_arguments(gate)?))
 }
 
-/// How many characters of what others wrote on a card are spelt out: they are invisible, or would do something.
+/// Counts the characters in texts of others on a card that are spelt out: they are invisible, or would do something.
 pub fn spelt_out(card: &Card) -> usize {
     let count = |text: &str| harmless(text).spelt_out;
     let facts = card.facts.iter().map(|fact| count(&fact.name) + spelt_out_of(&fact.value));
@@ -309,12 +309,12 @@ fn spelt_out_of(value: &Value) -> usize {
     }
 }
 
-/// The tool of a call and its arguments, as they were captured.
+/// Returns the tool of a call and its arguments, as they were captured.
 pub(super) fn captured_call(gate: &Gate) -> Option<(&str, Value)> {
     Some((captured(gate, "tool")?.value.as_str()?, captured_arguments(gate)?))
 }
 
-/// What sayso itself saw of a call. What only its asker says about it is none of it.
+/// Returns a fact that sayso itself captured of a call. A claim of its asker is none.
 fn captured<'a>(gate: &'a Gate, name: &str) -> Option<&'a Fact> {
     let is_call = gate.opened.kind == Kind::Tool;
     gate.card.facts.iter().find(|it| is_call && it.verified && it.name == name)
@@ -322,7 +322,7 @@ fn captured<'a>(gate: &'a Gate, name: &str) -> Option<&'a Fact> {
 
 pub(super) fn captured_arguments(gate: &Gate) -> Option<Value> {
     match (captured(gate, "arguments"), captured(gate, "command")) {
-        // What was shown as text is JSON inside of it.
+        // A value that was shown as text is JSON inside of it.
         (Some(Fact { value: Value::String(text), .. }), _) => serde_json::from_str(text).ok(),
         (Some(arguments), _) => Some(arguments.value.clone()),
         (None, Some(command)) => {
@@ -334,10 +334,10 @@ pub(super) fn captured_arguments(gate: &Gate) -> Option<Value> {
     }
 }
 
-/// The one shell among those that clients have whose command is called otherwise.
+/// The one shell among those of clients whose command has another name.
 const CALLS_IT_CMD: &str = "exec_command";
 
-/// A step of a gate's way: what, by whom, and what else there is to say.
+/// Returns the text of a timeline step: what, by whom, and its note.
 pub fn step(step: &Step) -> String {
     let by = harmless_line(&step.by);
     let note = shorten(&harmless_line(&step.note), 200);
@@ -349,7 +349,7 @@ pub fn step(step: &Step) -> String {
     }
 }
 
-/// That the same was asked before and people said no, if they did.
+/// Returns a warning that the same was asked before and people said no, if they did.
 pub fn denied(asked: &Asked) -> Option<String> {
     let denied = asked.denied.as_ref()?;
     let times = match denied.times {
@@ -366,7 +366,7 @@ pub fn denied(asked: &Asked) -> Option<String> {
     ))
 }
 
-/// That a yes came sooner than what it is about can be read, if it did.
+/// Returns a warning that a yes came sooner than the card can be read, if it did.
 pub fn haste(gate: &Gate) -> Option<String> {
     let ms = gate.hasty_ms()?;
     let name = gate.answer().map(|(_, by)| harmless_line(&by.name))?;
@@ -377,7 +377,7 @@ pub fn haste(gate: &Gate) -> Option<String> {
     ))
 }
 
-/// Who else asks the same, if anybody does: everybody hears what is answered.
+/// Returns the other askers of the same question, if there are any: all of them get the answer.
 pub fn askers(asked: &Asked) -> Vec<String> {
     let names: BTreeSet<_> = asked.askers.iter().map(|asker| asker.name.as_str()).collect();
     let each: Vec<_> = asked

@@ -1,5 +1,5 @@
-//! What is said to people, in the same words on every surface: the command line, the terminal inbox, the
-//! pages. How it looks is the surface's own.
+//! Texts for people, the same on every surface: the command line, the terminal inbox, the pages. The layout is the
+//! surface's own.
 
 mod change;
 mod diff;
@@ -23,22 +23,20 @@ pub use unblocks::{unblocked, unblocks};
 
 use sayso_core::Timestamp;
 
-/// Stands behind an option that means no.
+/// The suffix of an option that means no.
 pub const DECLINES: &str = " (rejects)";
 
-/// How long something has waited, as a surface may colour it. The words stand beside the colour.
+/// The age of something that waits, as a surface may colour it. The words stand beside the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Age {
-    /// Nobody could have been expected to look yet.
+    /// So new that a person could not be expected to look yet.
     Fresh,
-    /// Somebody is being kept from their work.
+    /// An asker is being kept from its work.
     Waiting,
-    /// Too long.
     Old,
 }
 
 impl Age {
-    /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Age::Fresh => "fresh",
@@ -48,7 +46,7 @@ impl Age {
     }
 }
 
-/// How long something has waited.
+/// Returns the age of something that waits.
 pub fn age(since: Timestamp, now: Timestamp) -> Age {
     match (now.as_micros() - since.as_micros()) / 60_000_000 {
         ..10 => Age::Fresh,
@@ -57,7 +55,7 @@ pub fn age(since: Timestamp, now: Timestamp) -> Age {
     }
 }
 
-/// How long ago, or how long to go: `2 hours ago`, `in 3 days`.
+/// Returns the distance to a moment: `2 hours ago`, `in 3 days`.
 pub fn relative(at: Timestamp, now: Timestamp) -> String {
     let seconds = (now.as_micros() - at.as_micros()) / 1_000_000;
     let distance = seconds.unsigned_abs();
@@ -68,7 +66,7 @@ pub fn relative(at: Timestamp, now: Timestamp) -> String {
         60..3_541 if seconds < 0 => count(distance.div_ceil(60), "minute"),
         3_541..3_600 if seconds < 0 => count(1, "hour"),
         60..3_600 => count(distance / 60, "minute"),
-        // What is to come is told to the minute: it may be somebody's deadline.
+        // A time to come is told to the minute: it may be a deadline.
         3_600..86_400 if seconds < 0 => hours_and_minutes(distance.div_ceil(60)),
         3_600..86_400 => count(distance / 3_600, "hour"),
         86_400..2_592_000 => count(distance / 86_400, "day"),

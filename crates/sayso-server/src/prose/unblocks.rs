@@ -1,19 +1,19 @@
-//! What an answer unblocks, in words.
+//! Texts about the work that an answer unblocks.
 
 use super::count;
 use sayso_core::gate::Unblocks;
 use sayso_core::text::{harmless_line, shorten};
 use sayso_engine::{Asked, NamedTask};
 
-/// For a row: `unblocks 3 tasks`. Nothing where an answer is for those who ask and nobody else: they are
-/// named beside it already.
+/// Returns the text for a row: `unblocks 3 tasks`. None where an answer is for the askers alone: they are named
+/// beside it already.
 pub fn unblocks(asked: &Asked) -> Option<String> {
     let Unblocks { tasks, flows, .. } = &asked.unblocks;
     let is_more = asked.gate.is_open() && asked.unblocks.count() > 1 && tasks + flows > 0;
     is_more.then(|| format!("unblocks {}", how_much(&asked.unblocks)))
 }
 
-/// For a card: the same, with the first tasks by name.
+/// Returns the text for a card: the same, with the first tasks by name.
 pub fn unblocked(asked: &Asked) -> Option<String> {
     let words = format!("an answer {}", unblocks(asked)?);
     if asked.first.is_empty() {

@@ -1,4 +1,4 @@
-//! Agents that can be spawned, and what came of it.
+//! Wire types of managed agents, and of actions on them.
 
 use super::Clock;
 use sayso_core::gate::Action;
@@ -8,74 +8,74 @@ use sayso_engine::{Member, Pending, Stationed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// An agent that can be spawned, and how it stands.
+/// An agent that can be spawned, and its state.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Agent {
-    /// What people call it.
+    /// The name of the agent.
     pub name: String,
-    /// The program.
+    /// The program it runs.
     pub program: String,
-    /// What it is started with.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// process or tmux.
+    /// The backend: process or tmux.
     pub backend: String,
     /// The machine it is to run on; none is any.
     pub host: Option<String>,
     /// running, ended, elsewhere (on another machine), or stopped.
     pub state: String,
-    /// Where it runs.
+    /// The place where it runs.
     pub running: Option<AgentRunning>,
-    /// What is to be done to it.
+    /// The action on it that is pending.
     pub pending: Option<Order>,
 }
 
-/// Where an agent runs.
+/// The place where an agent runs.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AgentRunning {
-    /// The machine.
+    /// The machine it runs on.
     pub host: String,
-    /// Since when.
+    /// The time since which it runs.
     pub since: String,
-    /// Whether it is alive; none if that cannot be seen from here.
+    /// True if it is alive; none if that cannot be seen from here.
     pub alive: Option<bool>,
     /// Its process, if it is one.
     pub pid: Option<u32>,
     /// Its session, if it is in tmux.
     pub session: Option<String>,
-    /// Where what it writes is kept.
+    /// The path of its log.
     pub log: String,
 }
 
-/// What is to be done.
+/// An action on an agent that is pending.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Order {
     /// spawn, restart or stop.
     pub action: String,
     /// The machine it is done on; none is any.
     pub host: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// Why it did not work the last time.
+    /// The error of the last attempt.
     pub error: Option<String>,
 }
 
-/// What came of a wish about an agent.
+/// The outcome of a request for an action on an agent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AgentOutcome {
-    /// The agent.
+    /// The name of the agent.
     pub agent: String,
     /// spawn, restart or stop.
     pub action: String,
-    /// Whether it was done. What was not will be, by the next sayso on the machine it is for.
+    /// True if it was done. If not, it will be, by the next sayso on the machine it is for.
     pub done: bool,
-    /// What was done, or what it waits for.
+    /// The action that was done, or the one it waits for.
     pub what: String,
     /// The full id of the gate a person is asked at first.
     pub gate: Option<String>,
 }
 
 impl Agent {
-    /// An agent for the wire; whether it is alive is seen from its machine only.
+    /// Converts an agent to its wire form; whether it is alive is seen from its machine only.
     pub fn of(
         member: &Member,
         is_alive: impl Fn(&Stationed) -> Option<bool>,
@@ -110,7 +110,7 @@ impl Agent {
     }
 }
 
-/// How an agent stands: where it was started, whether it is alive.
+/// Returns the state of an agent, given whether it was started and is alive.
 fn state(alive: Option<Option<bool>>) -> &'static str {
     match alive {
         None => "stopped",
@@ -131,7 +131,7 @@ impl Order {
     }
 }
 
-/// What is going to happen to an agent.
+/// Returns the text about a pending action on an agent.
 pub fn outlook(pending: &Pending) -> String {
     let agent = harmless_line(&pending.order.agent);
     let what = match pending.order.action {

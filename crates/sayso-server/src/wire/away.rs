@@ -1,19 +1,19 @@
-//! Those who let others answer.
+//! Wire types of delegations and absences.
 
 use super::Clock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A gate that was handed to somebody else.
+/// A gate that was delegated to another person.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Delegation {
-    /// By whom.
+    /// The person who delegated it.
     pub from: String,
-    /// To whom.
+    /// The person it was delegated to.
     pub to: String,
-    /// Why.
+    /// The reason for the delegation.
     pub reason: String,
-    /// When.
+    /// The time of the delegation.
     pub at: String,
 }
 
@@ -24,19 +24,19 @@ impl Delegation {
     }
 }
 
-/// That somebody is away.
+/// The absence of a person.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Away {
-    /// Who.
+    /// The name of the person.
     pub name: String,
-    /// Until when.
+    /// The time until which they are away.
     pub until: String,
-    /// Who stands in for them.
+    /// The deputy who answers meanwhile.
     pub to: Option<String>,
 }
 
 impl Away {
-    /// As it goes over the wire.
+    /// Converts an absence to its wire form.
     pub fn of(name: &str, away: &sayso_engine::Away, time: Clock<'_>) -> Self {
         Self { name: name.into(), until: time(away.until), to: away.to.clone() }
     }

@@ -1,4 +1,4 @@
-//! Flows on the wire.
+//! Wire types of flows and their events.
 
 use super::Clock;
 use sayso_core::flow::{Event, Flow as CoreFlow};
@@ -9,47 +9,47 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One walk through a workflow.
+/// One execution of a workflow.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Flow {
     /// The full id, a ULID.
     pub id: String,
-    /// What people call it.
+    /// The short id people type.
     pub handle: String,
     /// The name of the workflow.
     pub workflow: String,
-    /// Which version of it.
+    /// The version of the workflow.
     pub version: String,
-    /// What it is about.
+    /// The title: what it is about.
     pub title: String,
     /// The full id of the task its agents work on.
     pub task: Option<String>,
-    /// Where it stands. Under way: running (somebody goes on with it), waiting (for people), answered (what it
-    /// asked has ended and nobody went on yet), stuck (it did not go on when somebody last tried) or idle (nobody
-    /// goes on with it). Over: done, rejected, failed or cancelled. There may be more words later.
+    /// The state of the flow. Under way: running (a process runs it), waiting (for people), answered (what it asked
+    /// has ended and it was not resumed yet), stuck (the last attempt to resume it failed) or idle (no process runs
+    /// it). Over: done, rejected, failed or cancelled. There may be more words later.
     pub standing: String,
     /// The phase it is in, or ended in.
     pub phase: String,
-    /// How many phases it entered before this one.
+    /// The number of phases it entered before this one.
     pub position: u32,
     /// The full ids of the open gates it waits for: its own, or those of the agent that works for it.
     pub waits_for: Vec<String>,
-    /// What it carries along.
+    /// The data it carries along.
     pub state: Value,
-    /// Who started it.
+    /// The actor who started it.
     pub started_by: String,
-    /// When.
+    /// The time at which it was started.
     pub started_at: String,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Option<String>,
-    /// Why it ended, in words.
+    /// The reason why it ended, in words.
     pub note: String,
-    /// Why it did not go on when somebody last tried. It can be tried again.
+    /// The reason why the last attempt to resume it failed. It can be tried again.
     pub stuck: Option<String>,
 }
 
 impl Flow {
-    /// A flow on the wire.
+    /// Converts a flow to its wire form.
     pub fn of(flow: &CoreFlow, stands: &Stands, time: Clock<'_>) -> Self {
         let started = &flow.started;
         Self {
@@ -73,45 +73,45 @@ impl Flow {
     }
 }
 
-/// A flow with everything that happened to it.
+/// A flow with all its events.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FlowDetail {
-    /// The flow.
+    /// The fields of the flow.
     #[serde(flatten)]
     pub flow: Flow,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<FlowEvent>,
 }
 
-/// Something that happened to a flow.
+/// An event of a flow.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FlowEvent {
-    /// When.
+    /// The time of the event.
     pub at: String,
     /// flow:started, agent:completed, input:requested, input:received, phase:entered, flow:stuck or
     /// flow:ended.
     pub event: String,
     /// The phase it happened in.
     pub phase: String,
-    /// The name of the question: the same when it is asked and when something came of it.
+    /// The name of the question: the same when it is asked and when it has an outcome.
     pub id: Option<String>,
     /// The full id of the gate, where it was asked through the inbox.
     pub gate: Option<String>,
-    /// Which piece of the work, where there are several.
+    /// The piece of the work, where there are several.
     pub item: u32,
-    /// What is asked.
+    /// The question that is asked.
     pub prompt: Option<String>,
     /// The names of the options there are.
     pub options: Vec<String>,
-    /// What the step gave, what was said, why it did not go on, or how it ended.
+    /// The output of the step, the answer, the reason why it is stuck, or the ending.
     pub value: Value,
 }
 
-/// Finds the gate of a question, for whoever may see it.
+/// A function that finds the gate of a question, if it is visible to the caller.
 pub type GateOf<'a> = &'a dyn Fn(GateId) -> Option<Gate>;
 
 impl FlowDetail {
-    /// A flow with its history on the wire.
+    /// Converts a flow with its history to its wire form.
     pub fn of(
         flow: &CoreFlow,
         stands: &Stands,
@@ -124,7 +124,7 @@ impl FlowDetail {
     }
 }
 
-/// What happened to a flow, behind the first `seen` events. Who goes on with it just now is nobody else's business.
+/// Returns the events of a flow, behind the first `seen`. The process that runs it just now concerns no client.
 pub fn events(
     flow: FlowId,
     history: &FlowHistory,
@@ -151,7 +151,7 @@ pub fn events(
 
 const REQUESTED: &str = "input:requested";
 
-/// Where a flow stands while its history is told.
+/// The position of a flow while its history is converted.
 struct Place {
     flow: FlowId,
     phase: String,
@@ -192,7 +192,7 @@ impl Place {
                 let (id, gate) = (asked.id.clone(), asked.gate.clone());
                 let event = self.event("input:received");
                 let received = FlowEvent { id, gate, item: *item, value, ..event };
-                // What was asked by a way of the program's own is known when something came of it.
+                // A question that the program asked in a way of its own is known when it has an outcome.
                 let prompt = Some(heard.question.clone());
                 let before = heard.gate.is_none().then_some(FlowEvent { prompt, ..asked });
                 before.into_iter().chain([received]).collect()
@@ -241,8 +241,8 @@ mod tests {
     use sayso_core::flow::Heard;
     use sayso_core::{Answer, Timestamp};
 
-    /// What a program asked by a way of its own has a name, too, in the request and in what came of it; and
-    /// whoever has some events gets those behind them.
+    /// A question that a program asked in a way of its own has a name, too, in the request and in its outcome; and a
+    /// client that has some events gets those behind them.
     #[test]
     fn a_request_and_its_answer_have_one_name() {
         let flow = FlowId::mint(Timestamp::from_micros(1), 1);

@@ -1,84 +1,84 @@
-//! How asking and answering went.
+//! Wire types of metrics: questions, answers and response times.
 
 use super::Clock;
 use sayso_engine::{Metrics as CoreMetrics, OfRule as CoreOfRule, Stretch as CoreStretch};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How asking and answering went in a span of time.
+/// The metrics of a span of time.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Metrics {
-    /// From when.
+    /// The beginning of the span.
     pub since: String,
-    /// Until when.
+    /// The end of the span.
     pub until: String,
-    /// How many gates wait now.
+    /// The number of gates that wait now.
     pub open: u64,
-    /// How many were asked.
+    /// The number that were asked.
     pub asked: u64,
     /// The same per hour.
     pub asked_per_hour: f64,
-    /// How many people answered.
+    /// The number that people answered.
     pub answered: u64,
-    /// How many of these are a yes that came sooner than what was asked can be read.
+    /// The number of these that are a yes and came sooner than what was asked can be read.
     pub hasty: u64,
-    /// How many ended without an answer.
+    /// The number that ended without an answer.
     pub unanswered: u64,
-    /// The share of yeses among the answers, from 0 to 1; none where nobody answered.
+    /// The share of yeses among the answers, from 0 to 1; none without an answer.
     pub approval_rate: Option<f64>,
-    /// How long people took; none where nobody answered.
+    /// The time people took; none without an answer.
     pub to_answer: Option<ToAnswer>,
-    /// Whether there was more than is looked at: then these are the latest.
+    /// True if there was more than is looked at: then these are the latest.
     pub cut: bool,
-    /// How it went in the course of that time, in stretches of the same length.
+    /// The course of that time, in stretches of the same length.
     pub course: Vec<Stretch>,
-    /// What people said, by the rule that asked them; where no rule did, by the kind of gate.
+    /// The answers of people, by the rule that asked them; where no rule did, by the kind of gate.
     pub rules: Vec<OfRule>,
-    /// How many gates wait now, by how long they have: up to ten minutes, an hour, a day, and longer.
+    /// The number of gates that wait now, by their age: up to ten minutes, an hour, a day, and longer.
     pub waiting: Vec<u64>,
 }
 
 /// A stretch of time.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Stretch {
-    /// When it began.
+    /// The time at which it began.
     pub from: String,
-    /// How many were asked in it.
+    /// The number that were asked in it.
     pub asked: u64,
-    /// How many people answered in it.
+    /// The number that people answered in it.
     pub answered: u64,
-    /// How long half of them took at most; none where nobody answered.
+    /// The median response time: half of them took at most this long; none without an answer.
     pub half_seconds: Option<f64>,
 }
 
-/// What people said where one rule asked them.
+/// The answers of people where one rule asked them.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OfRule {
     /// The rule, or the kind of gate.
     pub name: String,
-    /// Yeses.
+    /// The number of yeses.
     pub approved: u64,
     /// Texts, choices and forms.
     pub answered: u64,
-    /// Noes.
+    /// The number of noes.
     pub rejected: u64,
     /// Yeses that came sooner than what was asked can be read.
     pub hasty: u64,
 }
 
-/// How long people took to answer.
+/// The time people took to answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ToAnswer {
     /// Half of the answers took no longer.
     pub half_seconds: f64,
     /// Nine of ten took no longer.
     pub most_seconds: f64,
-    /// The longest.
+    /// The longest of them all.
     pub longest_seconds: f64,
 }
 
 impl Metrics {
-    /// Figures for the wire.
+    /// Converts metrics to their wire form.
     pub fn of(metrics: &CoreMetrics, time: Clock<'_>) -> Self {
         let span = metrics.until.as_micros().saturating_sub(metrics.since.as_micros()).max(1);
         let hours = span as f64 / 3.6e9;

@@ -1,4 +1,4 @@
-//! Passkeys.
+//! Wire type of passkeys.
 
 use super::Clock;
 use schemars::JsonSchema;
@@ -7,18 +7,18 @@ use serde::Serialize;
 /// A passkey of a person.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Passkey {
-    /// What it is known by.
+    /// The id it is known by.
     pub id: String,
-    /// What its owner calls it.
+    /// The label its owner gave it.
     pub label: String,
-    /// When it was added.
+    /// The time at which it was added.
     pub added_at: String,
-    /// When it was used last.
+    /// The time of its last use.
     pub used_at: Option<String>,
 }
 
 impl Passkey {
-    /// As it goes over the wire.
+    /// Converts a passkey to its wire form.
     pub fn of(passkey: &sayso_engine::Passkey, time: Clock<'_>) -> Self {
         let sayso_engine::Passkey { id, label, added_at, used_at, .. } = passkey;
         let (added_at, used_at) = (time(*added_at), used_at.map(time));

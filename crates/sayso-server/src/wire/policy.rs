@@ -1,4 +1,4 @@
-//! What policies say, and why.
+//! Wire types of policies: rulings with their reasons, demands, and the layers in force.
 
 use super::Clock;
 use sayso_engine::{
@@ -9,30 +9,30 @@ use sayso_engine::{Because as CoreBecause, Demands as CoreDemands, Looked as Cor
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What policies make of a request, and the way to it.
+/// The ruling of policies on a request, and the way to it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Explained {
     /// The request, in a line.
     pub request: String,
     /// allow, ask or deny.
     pub effect: String,
-    /// Why, in words for whoever is asked or refused.
+    /// The reason, in words for the actor who is asked or refused.
     pub reason: String,
     /// The rules that decided; none where there is no policy.
     pub because: Vec<Because>,
-    /// What is demanded; there exactly when a person is asked.
+    /// The demands; there exactly when a person is asked.
     pub demands: Option<Demands>,
-    /// What silence would approve. Nothing, in most policies.
+    /// The actions that silence would approve. None, in most policies.
     pub alarms: Vec<String>,
     /// The commands that were found in its command line.
     pub commands: Vec<String>,
-    /// Why it cannot be told what the command line runs.
+    /// The reason why it cannot be told what the command line runs.
     pub unclear: Option<String>,
     /// Every rule that was looked at, in order.
     pub looked: Vec<Looked>,
     /// The digest of all the policies.
     pub policy: String,
-    /// Who approved the same before, where that is remembered: then it is allowed.
+    /// The person who approved the same before, where that is remembered: then it is allowed.
     pub remembered: Option<String>,
 }
 
@@ -41,51 +41,51 @@ pub struct Explained {
 pub struct Because {
     /// The layer it comes from: `admin`, `space`, `agent NAME`.
     pub layer: String,
-    /// The file.
+    /// The file of the rule.
     pub file: String,
     /// The line of the rule.
     pub line: Option<u64>,
     /// The rule; none for what the file says otherwise.
     pub rule: Option<String>,
-    /// What it came to: allow, ask or deny.
+    /// The effect it came to: allow, ask or deny.
     pub effect: String,
     /// The rule's own reason.
     pub reason: String,
-    /// What else is to be known: a condition that failed, a part that cannot be told.
+    /// Further details: a condition that failed, a part that cannot be told.
     pub note: Option<String>,
 }
 
-/// What an ask demands.
+/// The demands of an ask.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Demands {
     /// All of it, in words.
     pub words: String,
-    /// Whose yes is needed, in words.
+    /// The approvers whose yes is needed, in words.
     pub approvers: String,
-    /// Whose no settles it.
+    /// The people whose no settles it.
     pub veto: Vec<String>,
-    /// Whether whoever launched the agent is left out.
+    /// True if the launcher of the agent is left out.
     pub not_launcher: bool,
     /// The least proof of the person who answers.
     pub least_proof: String,
     /// low, medium, high or critical.
     pub risk: String,
-    /// How long it may take, in milliseconds.
+    /// The time it may take, in milliseconds.
     pub deadline_ms: Option<u64>,
-    /// When people are reminded, in milliseconds from the moment it is asked.
+    /// The times at which people are reminded, in milliseconds from the moment it is asked.
     pub remind_ms: Vec<u64>,
-    /// Who may decide from when on.
+    /// The escalation: who may decide from when on.
     pub escalate: Vec<Level>,
-    /// What happens at the deadline: approve, keep, defer, escalate, fail or deny.
+    /// The timeout action at the deadline: approve, keep, defer, escalate, fail or deny.
     pub at_end: String,
 }
 
-/// One level up.
+/// One step of the escalation.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Level {
-    /// When, in milliseconds from the moment it is asked.
+    /// The time of the step, in milliseconds from the moment it is asked.
     pub after_ms: u64,
-    /// Whose yes is needed from then on, in words.
+    /// The approvers whose yes is needed from then on, in words.
     pub approvers: String,
 }
 
@@ -94,24 +94,24 @@ pub struct Level {
 pub struct Looked {
     /// The layer it comes from.
     pub layer: String,
-    /// The file.
+    /// The file of the rule.
     pub file: String,
     /// The line of the rule.
     pub line: Option<u64>,
     /// The rule; none for what the file says otherwise.
     pub rule: Option<String>,
-    /// What it says: allow, ask or deny.
+    /// The effect of the rule: allow, ask or deny.
     pub says: String,
-    /// Whether it speaks of the request.
+    /// True if it matches the request.
     pub matched: bool,
-    /// Why, or why not.
+    /// The reason why it matches, or why not.
     pub why: String,
-    /// Whether it is one of those that decided.
+    /// True if it is one of those that decided.
     pub decided: bool,
 }
 
 impl Explained {
-    /// An explanation for the wire.
+    /// Converts an explanation to its wire form.
     pub fn of(explanation: Explanation) -> Self {
         let Explanation { request, commands, unclear, looked, ruling, alarms, policy } =
             explanation;
@@ -171,7 +171,7 @@ impl Demands {
 pub struct InForce {
     /// The digest of all of them; gates and audit entries carry it.
     pub digest: String,
-    /// From the outermost inward.
+    /// The layers, from the outermost inward.
     pub layers: Vec<Layer>,
 }
 
@@ -180,20 +180,20 @@ pub struct InForce {
 pub struct Layer {
     /// `space`, or `agent NAME`.
     pub layer: String,
-    /// How many rules it has.
+    /// The number of rules it has.
     pub rules: usize,
-    /// How many tests.
+    /// The number of tests it has.
     pub tests: usize,
-    /// Who put it in force.
+    /// The actor who put it in force.
     pub set_by: String,
-    /// When.
+    /// The time at which they did.
     pub set_at: String,
     /// The file, as it was set.
     pub text: String,
 }
 
 impl InForce {
-    /// What is in force, with who put it there.
+    /// Returns the policies in force, with the actors who put them there.
     pub fn at(desk: &Desk, time: Clock<'_>) -> Result<Self> {
         let policies = desk.policies()?;
         let settings = desk.settings(Some(SettingKind::Policy))?;
@@ -202,7 +202,7 @@ impl InForce {
                 CoreLayer::Space => SPACE_POLICY.to_owned(),
                 CoreLayer::Admin => ADMIN_POLICY.to_owned(),
                 CoreLayer::Agent(name) => format!("agent/{name}"),
-                // Nobody sets these.
+                // These are not set by an actor.
                 CoreLayer::Floor | CoreLayer::Task(_) => return None,
             };
             let setting = settings.iter().find(|setting| setting.name == name)?;

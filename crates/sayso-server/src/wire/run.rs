@@ -1,4 +1,4 @@
-//! Turns of agents, and what they took.
+//! Wire types of runs: agents' turns on tasks, and what they took.
 
 use super::Clock;
 use sayso_core::run::{Run as CoreRun, Spent as CoreSpent, State};
@@ -6,39 +6,39 @@ use sayso_engine::worker::Tally as CoreTally;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One turn of an agent on a task.
+/// One run of an agent on a task.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Run {
     /// The full id, a ULID.
     pub id: String,
     /// The full id of the task.
     pub task: String,
-    /// Which agent.
+    /// The name of the agent.
     pub agent: String,
-    /// Who launched it.
+    /// The actor who launched it.
     pub launched_by: String,
     /// Counts the runs of the task; only the one with the highest number may change it.
     pub number: u64,
     /// running, completed, asked, unclear, failed, waiting_for_reset, stopped or lost.
     pub state: String,
-    /// What it said, or what went wrong.
+    /// Its last message, or its error.
     pub note: String,
     /// The agent's own name for its conversation.
     pub session: Option<String>,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: String,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Option<String>,
     /// The machine it ran on.
     pub host: String,
     /// The repository it worked on.
     pub repository: String,
-    /// What it took.
+    /// The tokens, dollars and seconds it took.
     pub spent: Spent,
 }
 
 impl Run {
-    /// A run on the wire.
+    /// Converts a run to its wire form.
     pub fn of(run: &CoreRun, time: Clock<'_>) -> Self {
         let started = &run.started;
         let (state, note, spent, ended_at) = match &run.state {
@@ -65,7 +65,7 @@ impl Run {
     }
 }
 
-/// What a turn, or several, took.
+/// The tokens, dollars and seconds that a run, or several, took.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Spent {
     /// Tokens the model read.
@@ -81,7 +81,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What was spent, on the wire.
+    /// Converts them to their wire form.
     pub fn of(spent: &CoreSpent) -> Self {
         Self {
             input_tokens: spent.input_tokens,
@@ -93,12 +93,12 @@ impl Spent {
     }
 }
 
-/// What a worker has done.
+/// The totals of a worker.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Tally {
-    /// Turns taken.
+    /// The number of turns taken.
     pub turns: u64,
-    /// Tasks completed.
+    /// The number of tasks completed.
     pub completed: u64,
     /// Turns that ended with a question.
     pub asked: u64,
@@ -108,14 +108,14 @@ pub struct Tally {
     pub elsewhere: u64,
     /// Turns that were ended since the worker was stopped.
     pub interrupted: u64,
-    /// Whether ready tasks were left, since the budget was used up.
+    /// True if ready tasks were left, since the budget was used up.
     pub budget_used_up: bool,
-    /// What it took.
+    /// The tokens, dollars and seconds it took.
     pub spent: Spent,
 }
 
 impl Tally {
-    /// A tally on the wire.
+    /// Converts a worker's totals to their wire form.
     pub fn of(tally: &CoreTally) -> Self {
         let CoreTally { turns, completed, asked, failed, elsewhere, interrupted, is_spent, spent } =
             *tally;

@@ -1,26 +1,26 @@
-//! What lists leave out: long texts are cut, and the names of the fields that were cut are said. The whole is at the
-//! thing itself.
+//! Short forms for lists: long texts are cut, and the fields that were cut are named. The whole is at the thing
+//! itself.
 
 use super::{Fact, Gate, Task};
 use crate::cards::Card;
 use serde_json::Value;
 
-/// How many bytes of a long text a list shows.
+/// The most bytes of a long text that a list shows.
 const TEXT_BYTES_MAX: usize = 1_000;
 
-/// How many bytes of the values of a gate, such as facts and forms, a list shows.
+/// The most bytes of the values of a gate, such as facts and forms, that a list shows.
 const VALUES_BYTES_MAX: usize = 4_000;
 
-/// How many bytes of a gate's words other than its texts a list shows.
+/// The most bytes of a gate's words other than its texts that a list shows.
 const WORDS_BYTES_MAX: usize = 4_000;
 
-/// Something that a list shows without its long texts.
+/// A wire type that a list shows without its long texts.
 pub(crate) trait Short: Sized {
-    /// The same, as a list shows it.
+    /// Returns the form that a list shows.
     fn short(self) -> Self;
 }
 
-/// Cuts a text, and says so under its name.
+/// Cuts a text, and adds its name to those that were cut.
 fn cut(text: &mut String, name: &str, shortened: &mut Vec<String>) {
     if text.len() <= TEXT_BYTES_MAX {
         return;

@@ -1,30 +1,30 @@
-//! Files as bells: how a commit wakes waiters in other processes on SQLite.
+//! Wake-ups between processes on SQLite, through inotify.
 //!
-//! Waiters watch one of a few files, picked by what they wait for; whoever commits opens that file
-//! and closes it again, which is all a watcher needs to hear. Nothing is written: making, touching or
-//! removing a file would put work for the file system's journal between us and the next sync.
+//! Waiters watch one of a few files, chosen by topic; a process that commits opens and closes that file, which is
+//! the event a watcher needs. No content is written: creating, touching or deleting a file would add work to the
+//! file system's journal before the next sync.
 
 use super::Topic;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How many files waiters are spread over, so that few are woken for what others wait for.
+/// The number of files that topics are spread over, so that a commit wakes few waiters of other topics.
 const WAKE_FILES: u32 = 64;
 
-/// Where nothing can wake a waiter, it looks this often.
+/// The polling interval where no wake-up is available.
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 
-/// Opens and closes the files that waiters watch.
+/// Opens and closes the files of the topics.
 pub(super) fn wake_files(database: &Path, topics: &[Topic]) {
     use rustix::fs::{Mode, OFlags, open};
     for topic in topics {
-        // No such file: nobody has ever waited for one of these. A link was not made by us.
+        // A missing file means that no process has ever waited for this topic. A link was not created by us.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let _ = open(wake_file(database, topic), flags, Mode::empty());
     }
 }
 
-/// The file for a topic. Those who share one wake each other now and then and look in vain.
+/// Returns the file of a topic. Topics that share one cause each other spurious wake-ups.
 fn wake_file(database: &Path, topic: &Topic) -> PathBuf {
     let name = topic.to_string();
     let sum = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte));
@@ -35,9 +35,9 @@ fn wake_folder(database: &Path) -> PathBuf {
     database.with_file_name("wake")
 }
 
-/// Files that whoever commits opens. They are made by the first who waits, and stay.
+/// A set of watched files. The first waiter creates a file, and it stays.
 pub(super) struct Files {
-    /// Missing where there is no such thing, or no more of it: then one looks often instead.
+    /// None where inotify is missing or exhausted: then the waiter polls.
     #[cfg(target_os = "linux")]
     inotify: Option<rustix::fd::OwnedFd>,
 }
@@ -49,8 +49,8 @@ impl Files {
         Self { inotify: init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok() }
     }
 
-    /// Watches the topics' files, too. What was watched before stays: being woken in vain is cheap,
-    /// and there are only so many files.
+    /// Watches the files of the topics, too. Earlier watches stay: a spurious wake-up is cheap, and the number of
+    /// files is small.
     pub(super) fn listen_to(&mut self, database: &Path, topics: &[Topic]) {
         let watches_all = |inotify: &rustix::fd::OwnedFd| {
             topics.iter().all(|topic| watch(inotify, &wake_file(database, topic)).is_ok())
@@ -68,14 +68,14 @@ impl Files {
             tv_nsec: timeout.subsec_nanos().into(),
         };
         let mut fds = [PollFd::new(inotify, PollFlags::IN)];
-        // An interrupted wait is a wake-up too: the caller looks and waits again.
+        // An interrupted wait counts as a wake-up: the caller reads the row and waits again.
         let _ = poll(&mut fds, Some(&timeout));
         let mut events = [0; 4096];
         while rustix::io::read(inotify, &mut events).is_ok_and(|len| len > 0) {}
     }
 }
 
-/// Watches a file, and makes it first if nobody did.
+/// Watches a file, creating it first if it is missing.
 #[cfg(target_os = "linux")]
 fn watch(inotify: &rustix::fd::OwnedFd, path: &Path) -> rustix::io::Result<()> {
     use rustix::fs::inotify::{WatchFlags, add_watch};
@@ -85,10 +85,10 @@ fn watch(inotify: &rustix::fd::OwnedFd, path: &Path) -> rustix::io::Result<()> {
         return Ok(());
     }
     if let Some(folder) = path.parent() {
-        // What stands in the way shows when the file is made.
+        // An error shows when the file is created.
         let _ = std::fs::create_dir_all(folder);
     }
-    // A link could lead to a file that is not ours to make.
+    // A link could lead to a file that we must not create.
     let make = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     open(path, make, Mode::from_raw_mode(0o600))?;
     add_watch(inotify, path, flags).map(drop)

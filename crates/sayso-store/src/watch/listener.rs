@@ -1,11 +1,10 @@
-//! LISTEN: hearing what commits of other machines announce.
+//! Wake-ups between machines on PostgreSQL, through LISTEN and NOTIFY.
 
 use super::Topic;
 use crate::{Result, postgres};
 use std::time::{Duration, Instant};
 
-/// Hears what commits announce. A lost connection only delays: it is made again, and whoever waits
-/// looks at the row in between.
+/// A LISTEN connection. A lost one only delays: it is opened again, and the waiter reads the row in between.
 pub(super) struct Listener {
     url: String,
     client: Option<::postgres::Client>,
@@ -43,7 +42,7 @@ fn listen(url: &str, timeout: Duration) -> Result<::postgres::Client> {
     Ok(client)
 }
 
-/// Waits for a notice about one of the topics. Says whether the connection is still there.
+/// Waits for a notification about one of the topics. Returns false if the connection was lost.
 fn hears(client: &mut ::postgres::Client, topics: &[String], until: Instant) -> bool {
     use ::postgres::fallible_iterator::FallibleIterator;
     let mut notices = client.notifications();
@@ -51,18 +50,18 @@ fn hears(client: &mut ::postgres::Client, topics: &[String], until: Instant) -> 
         payload.is_empty() || payload.split(' ').any(|t| topics.iter().any(|topic| topic == t))
     };
     loop {
-        // Notices about others come in meanwhile, and must not put off the next look.
+        // Notifications about other topics must not delay the next read.
         let left = until.saturating_duration_since(Instant::now());
         let next = notices.timeout_iter(left).next();
         match next {
             Ok(Some(notice)) if about_us(notice.payload()) => {
-                // One look is for all that is there by now.
+                // One read covers all notifications received so far.
                 while let Ok(Some(_)) = notices.iter().next() {}
                 return true;
             }
             Ok(Some(_)) if Instant::now() < until => {}
             Ok(Some(_)) => return true,
-            // A lost connection, too, has nothing more to say, but says so too early.
+            // A lost connection returns nothing, too, but before the timeout.
             Ok(None) => return Instant::now() >= until,
             Err(_) => return false,
         }

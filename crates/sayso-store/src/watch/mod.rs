@@ -1,4 +1,5 @@
-//! Waking up: memory, the file system and NOTIFY only shorten a wait. The row is the truth.
+//! Waiting for commits: wake-ups through memory, the file system or NOTIFY. They only shorten a wait; the row is the
+//! truth.
 
 mod files;
 mod listener;
@@ -11,18 +12,18 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A waiter looks again after this long even if nothing woke it.
+/// A waiter reads again after this time even without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The longest text NOTIFY takes, less some room.
+/// The longest payload of NOTIFY, with some margin.
 const PAYLOAD_BYTES_MAX: usize = 7_500;
 
-/// What one can wait for.
+/// A subject that a watch can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
-    /// Something happened to this gate.
+    /// A change of this gate.
     Gate(GateId),
-    /// Something happened in this space.
+    /// A change in this space.
     Space(SpaceId),
 }
 
@@ -35,10 +36,10 @@ impl fmt::Display for Topic {
     }
 }
 
-/// Hears of commits, and says whether it wants to hear of the next.
+/// A callback for commits; false ends the subscription.
 type Hears = Box<dyn Fn(&[Topic]) -> bool + Send>;
 
-/// Those of this process who hear of its commits: they need no way through the file system or the network.
+/// The subscribers of this process: they need no detour through the file system or the network.
 #[derive(Clone, Default)]
 pub(crate) struct Near(Arc<Mutex<Vec<Hears>>>);
 
@@ -48,7 +49,7 @@ impl Near {
     }
 
     fn tell(&self, topics: &[Topic]) {
-        // Not every write is about something one can wait for.
+        // Not every write has a topic.
         if !topics.is_empty() {
             self.all().retain(|hears| hears(topics));
         }
@@ -59,7 +60,7 @@ impl Near {
     }
 }
 
-/// Tells waiters about a commit that counts.
+/// Notifies waiters of a commit.
 #[derive(Clone)]
 pub(crate) struct Announcer {
     place: Place,
@@ -77,13 +78,13 @@ impl Announcer {
         match &self.place {
             Place::Memory => self.local.wake(),
             Place::Sqlite(path) => wake_files(path, topics),
-            // Announced by the transaction itself.
+            // The transaction itself sends the NOTIFY.
             Place::Postgres(_) => {}
         }
     }
 }
 
-/// The payload of a NOTIFY; empty means "look, whatever you wait for".
+/// Builds the payload of a NOTIFY; an empty one wakes the waiters of all topics.
 pub(crate) fn payload(topics: &[Topic]) -> String {
     let text = topics.iter().map(Topic::to_string).collect::<Vec<_>>().join(" ");
     if text.len() > PAYLOAD_BYTES_MAX { String::new() } else { text }
@@ -112,11 +113,10 @@ impl Local {
     }
 }
 
-/// How many ears are kept for those who wait next.
+/// The most idle listeners that are kept for the next waiters.
 const EARS_KEPT: usize = 64;
 
-/// What waiters left behind for the next ones. To open a connection takes milliseconds, and so does
-/// closing a watch on a file.
+/// The pool of idle listeners. To open a connection takes milliseconds, and so does closing an inotify watch.
 #[derive(Clone, Default)]
 pub(crate) struct Ears(Arc<Mutex<Vec<Ear>>>);
 
@@ -145,19 +145,15 @@ impl Ears {
     }
 }
 
-/// Something to wait with.
+/// A wait for commits about some topics.
 pub struct Watch {
     kind: Kind,
     ears: Ears,
 }
 
 enum Kind {
-    Memory {
-        local: Local,
-        seen: u64,
-    },
+    Memory { local: Local, seen: u64 },
     Ear(Ear),
-    /// Handed back.
     Gone,
 }
 
@@ -179,8 +175,7 @@ impl Watch {
         Ok(Self { kind, ears: ears.clone() })
     }
 
-    /// Waits until something was written about a topic, or `timeout` is over, or it is time to look
-    /// again anyway.
+    /// Waits for a commit about a topic, for `timeout`, or until it is time to read again anyway.
     pub fn wait(&mut self, timeout: Duration) {
         let timeout = timeout.min(LOOK_AGAIN);
         match &mut self.kind {

@@ -1,28 +1,27 @@
-//! What the branches of a phase make of a yes, of a no, and of nobody having been asked: known before anybody
-//! answers, as far as that can be told, and the same when somebody has.
+//! Determines the branches that a phase takes for a yes, for a no, and for an unasked question: known before the
+//! answer, as far as that can be computed, and the same afterwards.
 
 use super::definition::{AnswerForm, Branch, Phase};
 use serde_json::{Value, json};
 
-/// How a question can be over when branches are looked at. Silence has a way of its own.
+/// The ends of a question that branches distinguish. A question without an answer leads to `on_silence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     Yes,
-    /// Something was picked, written or filled in that is no no.
+    /// An answer with content that is not a no.
     Content,
     No,
-    /// Nobody was asked.
     Nothing,
 }
 
 impl Branch {
-    /// Whether its condition holds whatever else is the case. Nothing but what was said is known here, and what
-    /// looks at more cannot be computed with that.
+    /// True if the condition holds in each case. Only the answer is known here, and a condition that looks at more
+    /// cannot be computed with that.
     pub(super) fn surely_holds(&self, said: Said) -> bool {
         self.when.is_none() || self.tried(said) == Ok(true)
     }
 
-    /// What its condition comes to with nothing but what was said.
+    /// Evaluates the condition with only the answer known.
     pub(super) fn tried(&self, said: Said) -> Result<bool, String> {
         let Some(when) = &self.when else { return Ok(true) };
         let (human, approved, asked) = match said {
@@ -37,7 +36,7 @@ impl Branch {
 }
 
 impl Phase {
-    /// An answer to the question of this phase that is no no: only one that takes yes or no can be approved.
+    /// Returns the best answer to the question of this phase: only a question that takes yes or no can be approved.
     fn said_at_best(&self) -> Said {
         match self.ask.as_ref().map(|ask| &ask.form) {
             None | Some(AnswerForm::Approval) => Said::Yes,
@@ -47,8 +46,8 @@ impl Phase {
         }
     }
 
-    /// The branches that a no may take: those that look at it, and those that no yes comes to, since one above
-    /// takes every yes. What was not written for a no does not get one.
+    /// Returns the branches that a no may take: those that look at it, and those below a branch that takes every yes.
+    /// A branch that was not written for a no does not get one.
     pub(super) fn branches_for_a_no(&self) -> impl Iterator<Item = &Branch> {
         let mut is_every_yes_taken = false;
         self.next.iter().filter(move |branch| {
@@ -58,12 +57,13 @@ impl Phase {
         })
     }
 
-    /// Whether `next` surely leads a no somewhere.
+    /// True if `next` has a branch for every no.
     pub(super) fn leads_a_no(&self) -> bool {
         self.ask.is_some() && self.branches_for_a_no().any(|branch| branch.surely_holds(Said::No))
     }
 
-    /// How a question of this phase can be over, apart from a no: that ends the flow where no branch is for it.
+    /// Returns the possible ends of a question of this phase, except a no: that ends the flow where no branch is for
+    /// it.
     pub(super) fn can_be_said(&self) -> impl Iterator<Item = Said> {
         let may_be_unasked = self.ask.as_ref().is_none_or(|ask| ask.when.is_some());
         let yes = self.ask.is_some().then(|| self.said_at_best());

@@ -1,4 +1,4 @@
-//! What a person is asked in a phase, from YAML.
+//! Parses `ask`, the question of a phase, from YAML.
 
 use super::PARTS_MAX;
 use super::definition::{AnswerForm, Options, PhaseAsk, To, WrittenOption};

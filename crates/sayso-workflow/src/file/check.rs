@@ -1,11 +1,12 @@
-//! What is wrong with phases only together: names, ways that lead nowhere, phases nobody reaches.
+//! Checks across phases: duplicate names, unknown targets, unreachable phases and phases from which no end can be
+//! reached.
 
 use super::answers::Said;
 use super::definition::{AnswerForm, Branch, Phase, PhaseAsk, Target};
 use sayso_policy::mistake::{Mistakes, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Notes what is wrong. Ways are only looked at if all phases could be read.
+/// Collects the mistakes. Reachability is only checked if all phases could be read.
 pub(super) fn check(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) {
     check_names(phases, mistakes);
     for phase in phases {
@@ -30,7 +31,8 @@ fn check_names(phases: &[Phase], mistakes: &mut Mistakes) {
     }
 }
 
-/// Only a question that takes yes or no is approved: a branch that waits for that elsewhere is never taken.
+/// Checks that `approved` is used only where the question takes yes or no: on other forms such a branch is never
+/// taken.
 fn check_approved(phase: &Phase, mistakes: &mut Mistakes) {
     let takes_verdict = |ask: &PhaseAsk| matches!(ask.form, AnswerForm::Approval);
     if phase.ask.as_ref().is_none_or(takes_verdict) {
@@ -45,7 +47,7 @@ fn check_approved(phase: &Phase, mistakes: &mut Mistakes) {
     }
 }
 
-/// What is said of a no must count, and what is not said must not.
+/// Checks that a rule for a no is used, and that no branch takes a no by accident.
 fn check_no(phase: &Phase, mistakes: &mut Mistakes) {
     if phase.on_reject.is_some() && phase.leads_a_no() {
         let what = "`on_reject` is never used: `next` looks at the answer by itself";
@@ -61,7 +63,8 @@ fn check_no(phase: &Phase, mistakes: &mut Mistakes) {
     }
 }
 
-/// Whatever is the case, one of the branches is to hold; and none may look at an answer where nobody is asked.
+/// Checks that one of the branches always holds, and that none looks at an answer where possibly no question was
+/// asked.
 fn check_branches(phase: &Phase, mistakes: &mut Mistakes) {
     let holds = |said: Said| phase.next.iter().any(|branch| branch.surely_holds(said));
     if !phase.next.is_empty() && !phase.can_be_said().all(holds) {
@@ -87,7 +90,7 @@ fn check_branches(phase: &Phase, mistakes: &mut Mistakes) {
     }
 }
 
-/// Whether all targets are there.
+/// Returns true if all targets exist.
 fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> bool {
     let names = || phases.iter().map(|phase| phase.name.as_str()).chain(["end"]);
     let mut are_known = true;
@@ -114,7 +117,7 @@ fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> b
     are_known
 }
 
-/// Each name where it stands first.
+/// Returns each name once, in order.
 fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     names.filter(|name| seen.insert(*name)).collect()
@@ -144,7 +147,7 @@ fn check_ways(phases: &[Phase], mistakes: &mut Mistakes) {
     }
 }
 
-/// Adds phases until no more belong to them.
+/// Adds phases to a set until no more belong to it (fixed point).
 fn spread<'a>(
     found: &mut BTreeSet<&'a str>,
     phases: &'a [Phase],

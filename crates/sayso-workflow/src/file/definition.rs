@@ -1,4 +1,4 @@
-//! A workflow as it was read. Whoever holds a [`Definition`] knows that it has no mistakes.
+//! The definition of a workflow, as it was read. A value of [`Definition`] has no mistakes.
 
 use super::template::Template;
 use sayso_core::{Digest, Risk};
@@ -6,39 +6,39 @@ use sayso_policy::Formula;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A workflow.
+/// The definition of a workflow file.
 #[derive(Debug, Clone)]
 pub struct Definition {
-    /// What it is called.
+    /// The name of the phase.
     pub name: String,
-    /// What it is for.
+    /// The description of the workflow.
     pub about: String,
-    /// What a flow is started with.
+    /// The inputs with which a flow is started.
     pub input: Vec<Input>,
-    /// Task files it goes through, one flow after the other on one branch: patterns of paths, for
+    /// Patterns of task files that it goes through, one flow after the other on one branch, for
     /// [`Sequence`](super::Sequence). Empty if it is for one task.
     pub sequence: Vec<String>,
-    /// Its phases; the first is where a flow begins.
+    /// The phases; a flow begins with the first.
     pub phases: Vec<Phase>,
     /// The text of the file.
     pub text: String,
-    /// The texts of the prompts that stand in files of their own, by the names the workflow gives them.
+    /// The prompts in files of their own, by the names that the workflow gives them.
     pub prompts: BTreeMap<String, String>,
 }
 
 impl Definition {
-    /// A phase by its name.
+    /// Returns a phase by its name.
     pub fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
-    /// Where a flow begins.
+    /// Returns the phase with which a flow begins.
     pub fn first(&self) -> &Phase {
         // A workflow without phases is not read.
         &self.phases[0]
     }
 
-    /// Names all of it, the prompts included: a flow goes on with what it began with.
+    /// Returns a digest of all of it, the prompts included: a flow continues with the texts it began with.
     pub fn digest(&self) -> Digest {
         let prompts = self.prompts.iter().flat_map(|(name, text)| [name.as_str(), text]);
         let parts: Vec<&str> = [self.text.as_str()].into_iter().chain(prompts).collect();
@@ -47,158 +47,158 @@ impl Definition {
     }
 }
 
-/// Something a flow is started with.
+/// An input of a workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Its name in `input` and in the first `state`.
     pub name: String,
-    /// What it is.
+    /// The description of the input.
     pub about: String,
-    /// What it is where nothing is given; without it, something must be given.
+    /// The default value; without one the input is required.
     pub default: Option<Value>,
 }
 
 /// One phase: a step, a question, or both.
 #[derive(Debug, Clone)]
 pub struct Phase {
-    /// What it is called.
+    /// The name of the phase.
     pub name: String,
-    /// The line it begins on.
+    /// The line on which it begins.
     pub line: u64,
-    /// Where its `each` is written.
+    /// The line of its `each`.
     pub each_line: u64,
-    /// Where its `next` is written.
+    /// The line of its `next`.
     pub next_line: u64,
-    /// Where its `on_reject` is written.
+    /// The line of its `on_reject`.
     pub reject_line: u64,
-    /// Where its `on_silence` is written.
+    /// The line of its `on_silence`.
     pub silence_line: u64,
-    /// What is done.
+    /// The work of its step.
     pub work: Work,
     /// The agent that does it, where one is named.
     pub agent: Option<String>,
-    /// What the agent is to be.
+    /// The role of the agent.
     pub role: Option<String>,
-    /// The model the agent is to use.
+    /// The model that the agent uses.
     pub model: Option<String>,
-    /// What must hold before it counts.
+    /// The checks that must hold before the work counts.
     pub checks: Vec<Check>,
-    /// How often it may be tried again.
+    /// The number of retries of the step.
     pub retries: u32,
     /// The only paths that may be changed; none if any may.
     pub writes: Option<Vec<String>>,
-    /// The list it is done for, one by one.
+    /// The list over whose items the step is repeated.
     pub each: Option<Formula>,
-    /// What goes into the state.
+    /// The values that it puts into the state.
     pub set: Vec<Setting>,
-    /// What a person is asked.
+    /// The question to a person.
     pub ask: Option<PhaseAsk>,
-    /// Where it goes on: the first branch that holds counts.
+    /// The branches to the next phase: the first that holds counts.
     pub next: Vec<Branch>,
-    /// Where a no leads, if `next` does not look at it.
+    /// The target after a no, if `next` does not look at it.
     pub on_reject: Option<Target>,
-    /// Where a question leads that ended without an answer.
+    /// The target after a question that ended without an answer.
     pub on_silence: Option<Target>,
 }
 
 impl Phase {
-    /// Whether its branches look at a no by themselves.
+    /// True if its branches look at a no by themselves.
     pub fn looks_at_a_no(&self) -> bool {
         self.next.iter().any(Branch::looks_at_a_no)
     }
 
-    /// Everywhere it may lead.
+    /// Returns all targets that it may lead to.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         let next = self.next.iter().map(|branch| &branch.to);
         next.chain(&self.on_reject).chain(&self.on_silence)
     }
 }
 
-/// Something that goes into the state.
+/// A value that a phase puts into the state.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// Its name there.
+    /// Its name in the state.
     pub name: String,
-    /// What it comes to.
+    /// The expression of the value.
     pub formula: Formula,
-    /// Where it is written.
+    /// The line on which it is written.
     pub line: u64,
 }
 
-/// What is done in a phase.
+/// The work of a phase.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// An agent works.
+    /// An agent works on a prompt.
     Agent {
-        /// What it is told.
+        /// The prompt for the agent.
         prompt: Template,
     },
-    /// A command of the shell is run.
+    /// A shell command runs.
     Run {
-        /// The command.
+        /// The text of the command.
         command: Template,
-        /// Whether a condition of the phase looks at the code it ends with. If not, any but 0 is a failure.
+        /// True if a condition of the phase looks at the exit code. If not, any code but 0 is a failure.
         any_code: bool,
     },
-    /// Nothing: the phase only asks.
+    /// The phase has no step: it only asks.
     Nothing,
 }
 
-/// What must hold before work counts.
+/// A check that must hold before work counts.
 #[derive(Debug, Clone)]
 pub enum Check {
-    /// A file is there.
+    /// A file exists at this path.
     File(Template),
-    /// A command ends with 0.
+    /// A command exits with 0.
     Passes(Template),
-    /// A command ends with something else.
+    /// A command exits with another code than 0.
     Fails(Template),
 }
 
-/// What a person is asked in a phase.
+/// The question of a phase to a person.
 #[derive(Debug, Clone)]
 pub struct PhaseAsk {
-    /// Where it is written.
+    /// The line on which it is written.
     pub line: u64,
-    /// When; none is always.
+    /// The condition; none means always.
     pub when: Option<Formula>,
-    /// Where that is written.
+    /// The line of the condition.
     pub when_line: u64,
-    /// Where its options are written.
+    /// The line of the options.
     pub options_line: u64,
-    /// The question.
+    /// The text of the question.
     pub question: Template,
-    /// What else the person should know.
+    /// Further context for the person.
     pub context: Option<Template>,
-    /// What form the answer has.
+    /// The form of the answer.
     pub form: AnswerForm,
-    /// Whom; empty is anyone.
+    /// The people it is for; empty means anyone.
     pub to: Vec<To>,
-    /// How bad it would be to be wrong.
+    /// The risk of a wrong answer.
     pub risk: Option<Risk>,
-    /// How long it may take.
+    /// The time until its deadline.
     pub deadline_ms: Option<u64>,
 }
 
 /// The form of an answer.
 #[derive(Debug, Clone)]
 pub enum AnswerForm {
-    /// Yes or no.
+    /// A yes or a no.
     Approval,
     /// One of some options, or several.
     Choice {
-        /// Which.
+        /// The options to choose from.
         options: Options,
-        /// Whether several may be picked.
+        /// True if several may be picked.
         multi: bool,
-        /// Whether words of one's own are welcome.
+        /// True if free text is allowed, too.
         other: bool,
     },
-    /// A text.
+    /// A text of any content.
     Text,
-    /// A form.
+    /// A form with fields.
     Form {
-        /// Its JSON Schema.
+        /// The JSON Schema of the form.
         schema: Value,
     },
 }
@@ -206,34 +206,34 @@ pub enum AnswerForm {
 /// The options of a choice.
 #[derive(Debug, Clone)]
 pub enum Options {
-    /// As the file has them.
+    /// Options that are written in the file.
     Written(Vec<WrittenOption>),
-    /// As an expression gives them: a list of texts, or of `{name, consequence, declines}`.
+    /// Options that an expression computes: a list of texts, or of `{name, consequence, declines}`.
     Computed(Formula),
 }
 
-/// An option as a file has it.
+/// An option as it is written in a file.
 #[derive(Debug, Clone)]
 pub struct WrittenOption {
     /// The text that is picked.
     pub name: Template,
-    /// Where picking it leads to.
+    /// The consequence of picking it.
     pub consequence: Template,
-    /// Whether picking it is a no.
+    /// True if picking it is a no.
     pub declines: bool,
 }
 
-/// Whom a question is for.
+/// A recipient of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum To {
-    /// A person.
+    /// A person by name.
     Person(String),
     /// Anyone of a group.
     Group(String),
 }
 
 impl To {
-    /// Its name.
+    /// Returns the name of the person or group.
     pub fn name(&self) -> &str {
         match self {
             To::Person(name) | To::Group(name) => name,
@@ -241,29 +241,29 @@ impl To {
     }
 }
 
-/// One way a phase goes on.
+/// A branch from a phase to a target.
 #[derive(Debug, Clone)]
 pub struct Branch {
-    /// When; none is always.
+    /// The condition; none means always.
     pub when: Option<Formula>,
-    /// Where to.
+    /// The target of the branch.
     pub to: Target,
-    /// Where it is written.
+    /// The line on which it is written.
     pub line: u64,
 }
 
 impl Branch {
-    /// Whether it looks at a no by itself.
+    /// True if it looks at a no by itself.
     pub fn looks_at_a_no(&self) -> bool {
         let looks = |when: &Formula| when.names("approved") || when.names_field("human", "verdict");
         self.when.as_ref().is_some_and(looks)
     }
 }
 
-/// Where a phase leads.
+/// The target of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// To a phase.
+    /// Another phase by name.
     Phase(String),
     /// The flow is complete.
     End,

@@ -1,5 +1,5 @@
-//! Flows through workflow files: begun, gone on with, and drawn. A flow keeps the text it began with, so
-//! that a file that is changed later changes nothing that is under way.
+//! Flows through workflow files: start, resume and drawing. A flow keeps the text it began with, so a later change of
+//! the file affects no running flow.
 
 use super::definition::{Definition, Work};
 use super::plan::{Crew, Filed, begin};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The texts of a workflow, as they are kept with a flow.
+/// The texts of a workflow, as they are stored with a flow.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     text: String,
@@ -23,31 +23,31 @@ struct Kept {
     prompts: BTreeMap<String, String>,
 }
 
-/// A flow to be begun.
+/// The parameters of a new flow through a file.
 #[derive(Debug, Clone)]
 pub struct NewFileFlow {
-    /// Its id: the same again is the same flow.
+    /// Its id: starting again with the same id finds the same flow.
     pub id: FlowId,
-    /// What it is about, in words.
+    /// The subject of the flow, in words.
     pub title: String,
-    /// What it begins with; see [`Definition::input_from`].
+    /// The input values; see [`Definition::input_from`].
     pub input: Map<String, Value>,
-    /// The task its agents work on.
+    /// The task that its agents work on.
     pub task: Option<TaskId>,
 }
 
 impl Definition {
-    /// Whether agents work in it: then a flow has a task and a worktree.
+    /// True if agents work in it: then a flow has a task and a worktree.
     pub fn has_agents(&self) -> bool {
         self.phases.iter().any(|phase| matches!(phase.work, Work::Agent { .. }))
     }
 
-    /// Which version it is: by its text, and by nothing else.
+    /// Returns the version, which is derived from the text alone.
     pub fn version(&self) -> String {
         self.digest().as_str().chars().rev().take(12).collect()
     }
 
-    /// The workflow a flow was begun with; none where it was begun by a program.
+    /// Reads the workflow that a flow was started with; none if a program started it.
     pub fn of(flow: &Flow) -> Result<Option<Definition>> {
         let Some(kept) = &flow.started.definition else { return Ok(None) };
         let unread = |why: String| Error::lost(flow, format!("its workflow cannot be read: {why}"));
@@ -61,8 +61,8 @@ impl Definition {
 }
 
 impl Inbox {
-    /// Begins a flow through a workflow file, and holds it from its first moment on: whoever looks for flows to go on
-    /// with does not take it from whoever began it. Whether it is held: one that was there already is only found.
+    /// Starts a flow through a workflow file and holds its lease from the beginning, so that another executor that
+    /// looks for ready flows does not take it. The flag is false if the flow already existed: then it is only found.
     pub async fn lead_file(
         &self,
         definition: &Definition,
@@ -86,8 +86,8 @@ impl Inbox {
         self.on_desk(move |desk, asker| desk.lead_flow(asker, new, claim)).await
     }
 
-    /// Goes on with a flow through a workflow file, as far as it goes. The steps are done by the crew. `is_led` is
-    /// whether we hold it already: see [`Inbox::lead_file`].
+    /// Advances a flow through a workflow file as far as possible. The crew does the steps. `is_led` is true if we
+    /// hold the lease already: see [`Inbox::lead_file`].
     pub async fn walk_file(
         &self,
         flow: &Flow,
@@ -104,7 +104,7 @@ impl Inbox {
     }
 }
 
-/// A flow as a picture: its workflow, and where it stands.
+/// Returns the graph of a flow: its workflow, and its present position.
 pub fn picture(
     definition: &Definition,
     flow: &Flow,

@@ -1,4 +1,4 @@
-//! A workflow from a folder: its file, and the prompts beside it.
+//! Loads a workflow from a folder: its file, and the prompts beside it.
 
 use super::FILE_BYTES_MAX;
 use super::definition::Definition;
@@ -7,25 +7,25 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Component, Path};
 
-/// Why a workflow could not be read.
+/// The reason for which a workflow could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
     /// The file could not be read at all.
     #[error("{file}: {why}")]
     File {
-        /// Which.
+        /// The name of the file.
         file: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
-    /// It has mistakes.
+    /// The workflow has mistakes.
     #[error("{} mistakes in {}", .0.len(), .0.first().map_or("the workflow", |m| &m.file))]
     Mistakes(Vec<Mistake>),
 }
 
 impl Definition {
-    /// Reads a workflow file, with the prompts it names. Those are looked for in the folder of the file
-    /// and nowhere else.
+    /// Reads a workflow file, with the prompts it names. Prompts are looked up in the folder of the file and nowhere
+    /// else.
     pub fn load(path: &Path) -> Result<Definition, Unread> {
         let file = path.display().to_string();
         let text = text_of(path).map_err(|why| Unread::File { file: file.clone(), why })?;
@@ -33,7 +33,7 @@ impl Definition {
         Self::parse(&file, &text, &|name| prompt_in(folder, name)).map_err(Unread::Mistakes)
     }
 
-    /// Reads a workflow that was kept together with its prompts.
+    /// Reads a workflow that was stored together with its prompts.
     pub fn parse_kept(
         file: &str,
         text: &str,
@@ -44,7 +44,7 @@ impl Definition {
     }
 }
 
-/// A prompt that stands in a file of its own, inside the folder.
+/// Reads a prompt from a file of its own, inside the folder.
 fn prompt_in(folder: &Path, name: &str) -> Result<String, String> {
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if name.is_empty() || !Path::new(name).components().all(is_inside) {

@@ -1,11 +1,11 @@
-//! Scripts within a command line: words that another shell, or another program, reads as a script of its own.
-//! A variable that is put in there becomes a part of it.
+//! Finds scripts within a command line: words that another shell, or another program, reads as a script of its own. A
+//! variable that is put in there becomes a part of it (injection).
 
 /// A word of a simple command. Zero bytes stand for values.
 #[derive(Debug, Default)]
 pub(super) struct Word {
     pub(super) text: String,
-    /// Which values of the line are in it.
+    /// The values of the line that are in it.
     pub(super) values: Vec<usize>,
 }
 
@@ -19,7 +19,7 @@ impl Word {
         self.text.starts_with('-')
     }
 
-    /// Whether it is this option, alone or as the last of several in one word.
+    /// True if it is this option, alone or as the last of several in one word.
     fn is(&self, option: &str) -> bool {
         let letters = self.text.strip_prefix('-').unwrap_or_default();
         let are_together =
@@ -28,7 +28,7 @@ impl Word {
         self.text == option || (are_together && is_last)
     }
 
-    /// The program it names. One within backticks has them at its edge.
+    /// Returns the program it names. One within backticks has them at its edge.
     fn program(&self) -> &str {
         self.text.rsplit('/').next().unwrap_or_default().trim_matches('`')
     }
@@ -37,7 +37,7 @@ impl Word {
 const SHELLS: &[&str] =
     &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "$SHELL", "${SHELL}", "$BASH", "${BASH}"];
 
-/// Programs that take a script behind an option, without the numbers of their versions.
+/// Programs that take a script after an option, without their version numbers.
 const SCRIPTED: &[(&str, &[&str])] = &[
     ("su", &["-c", "--command"]),
     ("runuser", &["-c", "--command"]),
@@ -53,21 +53,21 @@ const SCRIPTED: &[(&str, &[&str])] = &[
     ("php", &["-r"]),
 ];
 
-/// Options of `ssh` that a word follows.
+/// Options of `ssh` that take a word.
 const SSH_OPTIONS: &str = "bcDEeFIiJLlmOopQRSWw";
 
-/// Short options in one word, such as `-lane`, have so many letters at most.
+/// The maximum number of short options in one word, such as `-lane`.
 const TOGETHER_MAX: usize = 4;
 
-/// The values that stand in a script within these words. Others hand a script on, with words and options of their
-/// own (`sudo -u ann sh -c`, `timeout 5 ssh`, `find -exec python3 -c`), so a name counts wherever it stands. That may
-/// refuse a word that is only called like one of these programs, and runs no value.
+/// Returns the values that stand in a script within these words. Other programs pass a script on, with words and
+/// options of their own (`sudo -u ann sh -c`, `timeout 5 ssh`, `find -exec python3 -c`), so a program's name counts
+/// at each position. That may refuse a word that only has such a name, and runs no value.
 pub(super) fn scripts(words: &[Word]) -> Vec<usize> {
     let each = words.iter().enumerate();
     each.flat_map(|(at, word)| script_of(word.program(), &words[at + 1..])).collect()
 }
 
-/// The values that stand in the script of a program, by the words behind its name.
+/// Returns the values that stand in the script of a program, by the words after its name.
 fn script_of(program: &str, rest: &[Word]) -> Vec<usize> {
     match program {
         "eval" => joined(rest),
@@ -78,11 +78,11 @@ fn script_of(program: &str, rest: &[Word]) -> Vec<usize> {
     }
 }
 
-/// Whether a command reads its standard input as a script.
+/// True if a command reads its standard input as a script.
 pub(super) fn is_script_on_input(words: &[Word]) -> bool {
     let reads = |word: &Word| match word.program() {
         "ssh" => true,
-        // It keeps what is typed, and runs none of it.
+        // It records the input, and runs none of it.
         "script" => false,
         program => SHELLS.contains(&program) || options_of(program).is_some(),
     };
@@ -91,13 +91,13 @@ pub(super) fn is_script_on_input(words: &[Word]) -> bool {
     words.iter().any(reads) || (is_sourced && words.iter().any(is_input))
 }
 
-/// The options behind which a program takes a script; none if it takes none.
+/// Returns the options after which a program takes a script; none if it takes none.
 fn options_of(program: &str) -> Option<&'static [&'static str]> {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     SCRIPTED.iter().find(|(name, _)| *name == plain).map(|(_, options)| *options)
 }
 
-/// The values behind these options, in a word of their own or in the same.
+/// Returns the values after these options, in a word of their own or in the same.
 fn behind(options: &[&str], rest: &[Word]) -> Vec<usize> {
     let is_one = |word: &Word| options.iter().any(|option| word.is(option));
     let apart = rest.windows(2).filter(|pair| is_one(&pair[0])).flat_map(|pair| values(&pair[1]));
@@ -106,19 +106,19 @@ fn behind(options: &[&str], rest: &[Word]) -> Vec<usize> {
     apart.chain(within).collect()
 }
 
-/// The values of words that are run as one script. A first that is nothing but a value is one on purpose; what stands
-/// behind it becomes a part of it.
+/// Returns the values of words that are run as one script. A first word that is only a value is a script on purpose;
+/// the words after it become a part of it.
 fn joined(words: &[Word]) -> Vec<usize> {
     let behind = if words.first().is_some_and(Word::is_value) { &words[1..] } else { words };
     behind.iter().flat_map(|word| word.values.iter().copied()).collect()
 }
 
-/// The values of a word, unless it is nothing but one.
+/// Returns the values of a word, unless it is only a value.
 fn values(word: &Word) -> Vec<usize> {
     if word.is_value() { vec![] } else { word.values.clone() }
 }
 
-/// The script among the words behind a shell's name: what follows `-c`. Without that it is a file.
+/// Returns the script among the words after a shell's name: the word after `-c`. Without that it is a file.
 fn shell_script(words: &[Word]) -> Option<&Word> {
     let (mut is_script, mut at) = (false, 0);
     while let Some(word) = words.get(at) {
@@ -136,7 +136,7 @@ fn shell_script(words: &[Word]) -> Option<&Word> {
     None
 }
 
-/// Where the command begins that `ssh` runs elsewhere: behind the host.
+/// Returns the start of the remote command of `ssh`: after the host.
 fn ssh_host(words: &[Word]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at) {

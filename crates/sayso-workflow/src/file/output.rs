@@ -1,14 +1,15 @@
-//! What a step gave, as the expressions of its phase see it.
+//! The output of a step, as the expressions of its phase see it.
 
 use sayso_engine::worker::Stepped;
 use serde_json::{Value, json};
 
-/// How much of a text expressions see: its end. It is shown to people, and a card takes no more than a few.
+/// The maximum number of bytes of a text that expressions see: its end. It is shown to people, and a card takes only
+/// a few such texts.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// What an agent gave: `text`, its final message; `cut`, whether its beginning was left out of that;
-/// `summary`; `confidence` from 0 to 1, where it said how sure it is; and `json`, the last block of JSON in its
-/// message, where there is one.
+/// Returns the output of an agent: `text`, its final message; `cut`, true if its beginning was cut off; `summary`;
+/// `confidence` from 0 to 1, where it was stated; and `json`, the last block of JSON in its message, where there is
+/// one.
 pub fn agent_output(stepped: &Stepped) -> Value {
     let text = without_signal(&stepped.text);
     let (shown, left_out) = shortened(text, 0, (0, TEXT_BYTES_MAX));
@@ -22,11 +23,11 @@ pub fn agent_output(stepped: &Stepped) -> Value {
     output
 }
 
-/// What a command gave: `text`, what it printed; `cut`, whether its beginning was left out of that; `code`,
-/// what it ended with; and `json`, where all of what it printed is JSON. `left_out` is how many bytes are
-/// missing already.
+/// Returns the output of a command: `text`, its standard output; `cut`, true if its beginning was cut off; `code`,
+/// its exit code; and `json`, where all of its output is JSON. `left_out` is the number of bytes that are missing
+/// already.
 pub fn command_output(text: &str, code: i32, left_out: u64) -> Value {
-    // What was cut may be JSON by accident.
+    // A text that was cut may be JSON by accident.
     let json = serde_json::from_str::<Value>(text).ok().filter(|_| left_out == 0);
     let (text, left_out) = shortened(text, left_out, (0, TEXT_BYTES_MAX));
     let mut output = json!({"text": text, "cut": left_out > 0, "code": code});
@@ -36,7 +37,7 @@ pub fn command_output(text: &str, code: i32, left_out: u64) -> Value {
     output
 }
 
-/// The output of a phase with `each`, from the outputs for its items.
+/// Returns the output of a phase with `each`, from the outputs for its items.
 pub fn gathered(outputs: Vec<Value>) -> Value {
     let text = |output: &Value| output.get("text").and_then(Value::as_str).map(str::to_owned);
     let texts: Vec<String> = outputs.iter().filter_map(text).collect();
@@ -45,8 +46,8 @@ pub fn gathered(outputs: Vec<Value>) -> Value {
     json!({"text": text, "cut": left_out > 0 || outputs.iter().any(is_cut), "items": outputs})
 }
 
-/// A text that is too long, with so many bytes of its beginning and its end and a line that says how many are
-/// missing. Nothing is left out without saying so.
+/// Shortens a text to so many bytes of its beginning and its end, with a line that says how many are missing. Nothing
+/// is left out without saying so.
 pub(super) fn shortened(text: &str, left_out: u64, (head, tail): (usize, usize)) -> (String, u64) {
     if text.len() <= head + tail && left_out == 0 {
         return (text.to_owned(), 0);
@@ -59,7 +60,7 @@ pub(super) fn shortened(text: &str, left_out: u64, (head, tail): (usize, usize))
     (format!("{before}({left_out} bytes left out)\n{}", &text[tail..]), left_out)
 }
 
-/// A message without the line by which its agent ended the turn.
+/// Returns a message without the signal line by which its agent ended the turn.
 fn without_signal(text: &str) -> &str {
     let text = text.trim();
     let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
@@ -67,11 +68,11 @@ fn without_signal(text: &str) -> &str {
     if is_signal { before.trim_end() } else { text }
 }
 
-/// The last JSON in a message: in a block of code that is marked json or as nothing, or a mapping or list that
+/// Returns the last JSON in a message: in a block of code that is marked json or unmarked, or a mapping or list that
 /// begins a line of its own, such as the result by which an agent ends its turn.
 fn last_block(text: &str) -> Option<Value> {
     let (mut found, mut at) = (None, 0);
-    // Of the block of code we are in: whether it may be JSON.
+    // Of the present block of code: true if it may be JSON.
     let mut block: Option<bool> = None;
     while at < text.len() {
         let rest = &text[at..];
@@ -93,8 +94,8 @@ fn last_block(text: &str) -> Option<Value> {
     found
 }
 
-/// The JSON that begins here and ends with a line, and how long it is. A bare word or number is none unless it is
-/// marked as such.
+/// Parses the JSON that begins here and ends with a line, and returns its length. A bare word or number counts only
+/// in a block that is marked as JSON.
 fn json_at(text: &str, is_marked: bool) -> Option<(Value, usize)> {
     let is_bare = !text.trim_start().starts_with(['{', '[']);
     if text.trim_start().is_empty() || (is_bare && !is_marked) {
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(plain, json!({"text": "Done.", "cut": false, "summary": "looked"}));
     }
 
-    /// However the agent wrote it: what it ended its turn with counts, too.
+    /// In each notation, also in the block by which the agent ended its turn.
     #[test]
     fn the_last_json_of_a_message_is_found() {
         for (text, expected) in [
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!(cut, json!({"text": "(7 bytes left out)\n{\"a\": 1}", "cut": true, "code": 0}));
     }
 
-    /// What is too long for a card says how much is missing; JSON is read before anything is left out.
+    /// A cut text says how much is missing; JSON is read before anything is left out.
     #[test]
     fn what_is_long_is_cut_and_says_so() {
         let long = format!("[\"{}ü\"]", "x".repeat(TEXT_BYTES_MAX));

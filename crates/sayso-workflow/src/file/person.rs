@@ -1,30 +1,30 @@
-//! What a person said, as the expressions of a workflow see it.
+//! The answer of a person, as the expressions of a workflow see it (`human`).
 
 use sayso_core::{Answer, Content, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a person said.
+/// The answer of a person, as a value for expressions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Human {
-    /// approved for a bare yes, rejected for a no, answered for anything else.
+    /// `approved` for a bare yes, `rejected` for a no, `answered` for all else.
     pub verdict: Verdict,
-    /// What was said in one value: the pick, the text, the form; `yes` or `no` for a bare verdict.
+    /// The answer in one value: the pick, the text, the form; `yes` or `no` for a bare verdict.
     pub value: Value,
-    /// What was picked, words of one's own among them.
+    /// The picked options, free text among them.
     pub values: Vec<String>,
-    /// What was said, as a text; empty for a bare verdict.
+    /// The answer as a text; empty for a bare verdict.
     pub text: String,
-    /// The form that was filled.
+    /// The form that was filled in.
     pub form: Option<Value>,
-    /// Why.
+    /// The comment with the answer.
     pub reason: String,
-    /// Who.
+    /// The name of the person.
     pub by: String,
 }
 
 impl Human {
-    /// An answer and who gave it.
+    /// Returns the value of an answer by this person.
     pub fn of(answer: &Answer, by: &str) -> Self {
         let reason = answer.reason.clone().unwrap_or_default();
         let bare = |values: Vec<String>, value: Value, text: String, form: Option<Value>| Self {
@@ -56,12 +56,12 @@ impl Human {
         }
     }
 
-    /// Whether it is a bare yes.
+    /// True if it is a bare yes.
     pub fn approved(&self) -> bool {
         self.verdict == Verdict::Approved
     }
 
-    /// Whether it is a no, in words or by an option that means one.
+    /// True if it is a no, in words or by an option that means one.
     pub fn rejected(&self) -> bool {
         self.verdict.is_no()
     }

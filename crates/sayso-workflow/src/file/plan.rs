@@ -1,4 +1,4 @@
-//! A workflow file, as somebody who walks through it sees it.
+//! A workflow file as a plan for the executor.
 
 use super::definition::{Definition, Phase, To, Work};
 use super::output::gathered;
@@ -17,58 +17,58 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much of an item is told when its step fails.
+/// The maximum number of characters of an item in the message of a failed step.
 const ITEM_CHARS_MAX: usize = 100;
 
-/// Those who do the steps of a flow: agents, and commands.
+/// The executor of the steps of a flow: agents and commands.
 pub trait Crew: Send + Sync {
-    /// Begins a step.
+    /// Begins a step and returns its future.
     fn work(&self, flow: &Flow, job: Job) -> Doing;
-    /// The people in a group, where a question is for one.
+    /// Returns the people in a group, for a question to a group.
     fn group(&self, name: &str) -> Vec<String>;
 }
 
-/// A step of a flow, for whoever does it.
+/// A step of a flow that the crew has to do.
 #[derive(Debug, Clone)]
 pub enum Job {
-    /// For an agent.
+    /// A step for an agent.
     Agent(Box<Step>),
-    /// For the shell.
+    /// A step for the shell.
     Command(Box<Command>),
 }
 
-/// A step that is a command.
+/// A step that is a shell command.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// Names this doing of it.
+    /// The identity of this execution of the step.
     pub id: String,
-    /// What it is called.
+    /// The name of the phase.
     pub name: String,
-    /// The command.
+    /// The command and its values.
     pub shell: Shell,
-    /// Whether any code it ends with is a result.
+    /// True if each exit code is a result.
     pub any_code: bool,
-    /// What must hold before it counts.
+    /// The checks that must hold before it counts.
     pub checks: Vec<StepCheck>,
-    /// How often it may be run again.
+    /// The number of retries after the first attempt.
     pub retries: u32,
     /// Patterns of the only paths it may change.
     pub writes: Option<Vec<String>>,
 }
 
-/// A workflow file and those who do its steps.
+/// A workflow file with the crew that does its steps.
 pub(crate) struct Filed {
     pub(crate) definition: Definition,
     pub(crate) version: String,
     pub(crate) crew: Arc<dyn Crew>,
 }
 
-/// Names a doing of the phase a flow stands in: everything that is started for it carries this.
+/// Returns the identity of an execution of the present phase: everything that is started for it carries this mark.
 pub fn step_id(flow: &Flow, item: u32) -> String {
     format!("{}/{}/{item}", flow.started.id, flow.position)
 }
 
-/// What a flow through a file begins with.
+/// Returns the first state of a flow through a file.
 pub fn begin(input: Map<String, Value>) -> Value {
     json!({"input": input, "state": input})
 }
@@ -129,8 +129,8 @@ impl Filed {
         }
     }
 
-    /// What is seen on the way out of a phase. One that may ask and asked nobody has no answer, and what it sets
-    /// says so: a yes of an earlier round is not left behind.
+    /// Returns the scope on leaving a phase. If no question was asked there is no answer, and the values that `set`
+    /// takes from one say so: an approval of an earlier round is not left behind.
     fn leaving(&self, flow: &Flow) -> Result<Scope> {
         let (phase, scope) = (self.at(flow)?, self.scope(flow)?);
         if phase.ask.is_none() || !flow.heard.is_empty() {
@@ -165,7 +165,7 @@ impl Filed {
         })
     }
 
-    /// These people. A group nobody is in admits nobody: it is never everybody.
+    /// Returns these people. A group without members admits no one: it never means everyone.
     fn people(&self, to: &[To]) -> Vec<Approvers> {
         let people = to.iter().flat_map(|to| match to {
             To::Person(name) => vec![name.clone()],
@@ -180,7 +180,8 @@ fn uncomputed(flow: &Flow, wrong: &Wrong) -> Error {
     Error::Uncomputed { flow: name, phase, why: wrong.to_string() }
 }
 
-/// Nobody could answer. Groups are made elsewhere, and the flow goes on when somebody is in one of these.
+/// The error for a question without recipients. Groups are configured outside of the flow, and the flow continues
+/// when one of these has a member.
 fn nobody(flow: &Flow, to: &[To]) -> Error {
     let names: Vec<_> = to.iter().map(|to| to.name().to_owned()).collect();
     let names = names.join(", ");
@@ -244,7 +245,7 @@ impl Plan for Filed {
     }
 
     fn retries(&self, _: &Flow) -> u32 {
-        // Whoever does the step tries again, and says what failed.
+        // The crew retries the step itself, and says what failed.
         0
     }
 

@@ -1,4 +1,4 @@
-//! From YAML to a definition. Goes on after a mistake, so that a person sees them all.
+//! Parses a workflow from YAML. Continues after a mistake, so that a person sees all of them.
 
 use super::check::check;
 use super::definition::{Branch, Check, Definition, Input, Phase, Setting, Target, Work};
@@ -12,7 +12,7 @@ use sayso_policy::{Flaw, Formula, Mistake, Paths, Variable};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-/// The longest name.
+/// The maximum length of a name.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
 const PHASE_KEYS: &[&str] = &[
@@ -35,12 +35,12 @@ const PHASE_KEYS: &[&str] = &[
     "end",
 ];
 
-/// How the prompts are had that stand in files of their own.
+/// Loads the prompts that stand in files of their own.
 type Prompts<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 impl Definition {
-    /// Reads a workflow, with all its mistakes at once. `file` is its name in messages, `prompts` gives
-    /// the text of a prompt that stands in a file of its own.
+    /// Reads a workflow, with all its mistakes at once. `file` is its name in messages, `prompts` loads the text of a
+    /// prompt that stands in a file of its own.
     pub fn parse(file: &str, text: &str, prompts: &Prompts<'_>) -> Result<Self, Vec<Mistake>> {
         let mut mistakes = Mistakes::of(file);
         if text.len() > FILE_BYTES_MAX {
@@ -72,35 +72,33 @@ pub(super) struct Reader<'a> {
     pub(super) mistakes: Mistakes,
     prompts: &'a Prompts<'a>,
     kept: BTreeMap<String, String>,
-    /// What there is in `state` and `input`.
+    /// The known fields of `state` and `input`.
     state: Vec<String>,
     input: Vec<String>,
 }
 
-/// What a phase has, and so what its expressions see.
+/// The parts that a phase has, which determine the variables of its expressions.
 #[derive(Clone, Copy)]
 pub(super) struct Has {
     work: bool,
-    /// Whether that is a command's.
+    /// True if the work is a command.
     run: bool,
     each: bool,
     ask: bool,
 }
 
-/// Where an expression stands.
+/// The position of an expression in a phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Before anything is done.
+    /// Before the work.
     Before,
-    /// In what is done.
+    /// In the work itself.
     Work,
-    /// After it.
     After,
-    /// After the answer.
     Answer,
 }
 
-/// What holds for the phases that do not say otherwise.
+/// The defaults of the workflow for its phases.
 #[derive(Default)]
 struct Usual {
     agent: Option<String>,
@@ -208,7 +206,7 @@ impl Reader<'_> {
         let ask = fields.get("ask").and_then(|n| self.ask(n, has));
         let set = fields.get("set").map(|n| self.set(n, has)).unwrap_or_default();
         let next = self.next(&fields, has);
-        // Only what decides by the code takes a failure for a result: what merely keeps it decides nothing.
+        // Only a condition on the code takes a failure for a result: a `set` that merely keeps it decides nothing.
         let when = ask.as_ref().and_then(|ask| ask.when.as_ref());
         let whens = next.iter().filter_map(|branch| branch.when.as_ref()).chain(when);
         let any_code = whens.into_iter().any(|when| when.names_field("output", "code"));
@@ -245,7 +243,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What does not go together in a phase.
+    /// Checks for keys that do not go together in a phase.
     fn check_sorts(&mut self, fields: &Fields<'_>, has: Has) {
         let there = |keys: &[&'static str]| -> Vec<&'static str> {
             keys.iter().copied().filter(|key| fields.get(key).is_some()).collect()
@@ -303,7 +301,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A text with expressions in it.
+    /// Parses a text with expressions in it.
     pub(super) fn template(
         &mut self,
         line: u64,
@@ -318,7 +316,7 @@ impl Reader<'_> {
         Some(self.parts(&source, &raw, places, (place, has)))
     }
 
-    /// A command with expressions in it.
+    /// Parses a command with expressions in it.
     fn command(&mut self, node: &Node, key: &'static str, has: Has) -> Option<Template> {
         let text = node.text(&format!("`{key}`"), &mut self.mistakes)?;
         if text.trim().is_empty() {
@@ -384,7 +382,7 @@ impl Reader<'_> {
         has: Has,
     ) -> Option<Formula> {
         let text = match &node.tree {
-            // What YAML takes for a number or a truth is an expression all the same.
+            // A number or a boolean of YAML is an expression all the same.
             Tree::Bool(value) => value.to_string(),
             Tree::Number(number) => number.to_string(),
             _ => node.text(&format!("`{key}`"), &mut self.mistakes)?.to_owned(),
@@ -419,7 +417,7 @@ impl Reader<'_> {
         self.mistakes.add(line, format!("`{key}`: `{text}`{column}: {}", flaw.what), flaw.fix);
     }
 
-    /// What expressions see there.
+    /// Returns the variables that expressions see at this position.
     fn variables(&self, place: Place, has: Has) -> Vec<Variable> {
         let known = |name, fields: &[String]| Variable { name, fields: Some(fields.to_vec()) };
         let mut found = vec![known("state", &self.state), known("input", &self.input)];
@@ -539,7 +537,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The branches of a phase; empty where it says nothing, and the one below follows.
+    /// Parses the branches of a phase; empty where it has none, and the next phase in the file follows.
     fn next(&mut self, fields: &Fields<'_>, has: Has) -> Vec<Branch> {
         if fields.get("end").is_some() && self.truth(fields, "end") {
             return vec![Branch { when: None, to: Target::End, line: fields.line }];
@@ -608,7 +606,7 @@ impl Reader<'_> {
         Some(text.to_owned())
     }
 
-    /// A name that expressions can say.
+    /// Checks that expressions can use the name.
     fn identifier(&mut self, text: &str, line: u64, what: &str) {
         let is_one = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -627,7 +625,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a phase sets, read before anything that could name it.
+/// Returns the names that a phase sets, read before the expressions that could use them.
 fn set_names(phase: &Node) -> Vec<String> {
     let Tree::Map(entries) = &phase.tree else { return vec![] };
     let set = entries.iter().find(|entry| entry.key == "set").map(|entry| &entry.value.tree);
@@ -635,7 +633,7 @@ fn set_names(phase: &Node) -> Vec<String> {
     entries.iter().map(|entry| entry.key.clone()).collect()
 }
 
-/// Where a phase says nothing, the one below follows; the last one ends.
+/// Fills in missing branches: the next phase in the file follows; the last one ends.
 fn lead_on(phases: &mut [Phase]) {
     let below: Vec<Target> = phases
         .iter()
@@ -650,7 +648,7 @@ fn lead_on(phases: &mut [Phase]) {
     }
 }
 
-/// A text and where it is written.
+/// A text with its line and key in the file.
 struct Source<'t> {
     line: u64,
     key: &'static str,
@@ -658,14 +656,14 @@ struct Source<'t> {
 }
 
 impl Source<'_> {
-    /// The line of a place in the text. A prompt in a file of its own has lines of its own.
+    /// Returns the line of a position in the text. A prompt in a file of its own has lines of its own.
     fn line_of(&self, at: usize) -> u64 {
         let below = self.text[..at].matches('\n').count() as u64;
         if self.key == "prompt_file" { self.line } else { self.line + below }
     }
 }
 
-/// What to do about a name that is there, but not here.
+/// Returns the advice for a name that exists, but not at this position.
 fn fix_of(flaw: &Flaw, place: Place, has: Has) -> String {
     let names = |name: &str| flaw.what.starts_with(&format!("`{name}` "));
     let is_of_answer = ["human", "approved", "asked"].iter().any(|name| names(name));

@@ -1,4 +1,4 @@
-//! What the expressions of a phase see: the state of the flow, and what this phase has given so far.
+//! The scope of a phase's expressions: the state of the flow, and the results of this phase so far.
 
 use super::definition::Definition;
 use super::person::Human;
@@ -7,53 +7,53 @@ use sayso_policy::mistake::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What expressions see.
+/// The values that expressions see.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope {
-    /// What the flow was started with.
+    /// The input with which the flow was started.
     pub input: Map<String, Value>,
-    /// The same, and what was set since.
+    /// The input, and the values that were set since.
     pub state: Map<String, Value>,
-    /// What the step of this phase gave, once it has.
+    /// The output of the step of this phase, once it has one.
     pub output: Option<Value>,
-    /// The one of `each` that is worked on.
+    /// The present item of `each`.
     pub item: Option<Value>,
-    /// What came of the question of this phase.
+    /// The result of the question of this phase.
     pub heard: Heard,
 }
 
-/// What came of the question of a phase.
+/// The result of the question of a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one of them while a step is walked")]
 pub enum Heard {
-    /// Nobody was asked, or not yet.
+    /// No question was asked, or not yet.
     #[default]
     NotAsked,
-    /// A person answered.
+    /// A person answered the question.
     Answered(Human),
     /// It ended without an answer.
     Silence,
 }
 
 impl Scope {
-    /// What a flow begins with.
+    /// Returns the scope at the start of a flow.
     pub fn begin(input: Map<String, Value>) -> Self {
         Self { state: input.clone(), input, ..Self::default() }
     }
 
-    /// The same for one item.
+    /// Returns the same scope for one item.
     #[must_use]
     pub fn with_item(&self, item: Value) -> Self {
         Self { item: Some(item), ..self.clone() }
     }
 
-    /// Does something with the values by their names.
+    /// Calls a function with the values by their names.
     pub(super) fn with<T>(&self, work: impl FnOnce(&Values<'_>) -> T) -> T {
         let (input, state) = (Value::Object(self.input.clone()), Value::Object(self.state.clone()));
         let output = self.output.clone().unwrap_or_default();
         let item = self.item.clone().unwrap_or_default();
         let (human, approved) = match &self.heard {
-            // Where nobody said anything, nobody said yes.
+            // Without an answer there is no approval.
             Heard::NotAsked | Heard::Silence => (Value::Null, Value::Bool(false)),
             Heard::Answered(human) => {
                 let value = serde_json::to_value(human).unwrap_or_default();
@@ -74,8 +74,8 @@ impl Scope {
 }
 
 impl Definition {
-    /// What a flow is started with, from what somebody gave. What is unknown, missing or of another
-    /// sort than its default is told, all of it at once.
+    /// Returns the input of a flow from the given texts. Inputs that are unknown, missing or of another type than the
+    /// default are reported, all of them at once.
     pub fn input_from(
         &self,
         given: &BTreeMap<String, String>,
@@ -110,7 +110,7 @@ impl Definition {
     }
 }
 
-/// What was typed, as a value of the sort that the default has.
+/// Parses a text as a value of the type of the default.
 fn typed(text: &str, default: Option<&Value>) -> Result<Value, &'static str> {
     let read = || serde_json::from_str::<Value>(text).ok();
     let of = |is_right: fn(&Value) -> bool, sort| read().filter(is_right).ok_or(sort);

@@ -1,12 +1,12 @@
-//! Task files that go through a workflow one after the other, on one branch. Which is next is looked
-//! up each time: a file that a step added while the sequence runs counts.
+//! Task files that go through a workflow one after the other, on one branch. The next one is looked up each time: a
+//! file that a step added while the sequence runs counts.
 
 use sayso_policy::Paths;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// The most task files of a sequence.
+/// The maximum number of task files of a sequence.
 const FILES_MAX: usize = 1_000;
 
 /// Folders, and patterns of the files in them.
@@ -17,7 +17,7 @@ pub struct Sequence {
 
 #[derive(Debug)]
 struct Part {
-    /// As it is named in what is below.
+    /// The prefix of the names of its files.
     shown: String,
     folder: PathBuf,
     files: Paths,
@@ -26,49 +26,48 @@ struct Part {
 /// A task file of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceFile {
-    /// Its path from where the sequence was looked for: by this it is known to be done.
+    /// Its path from the root of the sequence: its key in the set of done files.
     pub name: String,
-    /// Where it is.
+    /// The path to open it.
     pub path: PathBuf,
 }
 
-/// Why a sequence cannot be gone through.
+/// The reason for which a sequence cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SequenceError {
     /// The pattern cannot be used.
     #[error("`{pattern}` is no sequence: {why}")]
     Pattern {
-        /// The pattern.
+        /// The pattern as it was given.
         pattern: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
     /// The folder cannot be read.
     #[error("{folder}: {why}")]
     Folder {
-        /// The folder.
+        /// The path of the folder.
         folder: String,
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
-    /// There are too many.
+    /// The folder has too many task files.
     #[error("{folder} has more than {FILES_MAX} task files")]
     TooMany {
-        /// The folder.
+        /// The path of the folder.
         folder: String,
     },
 }
 
 impl Sequence {
-    /// The files below `root` that fit patterns such as `tasks/*.md`, one pattern after the other; a
-    /// folder is all `.md` in it.
+    /// Creates a sequence of the files below `root` that fit patterns such as `tasks/*.md`, one pattern after the
+    /// other; a folder stands for all `.md` files in it.
     pub fn new<S: AsRef<str>>(root: &Path, patterns: &[S]) -> Result<Self, SequenceError> {
         let parts = patterns.iter().map(|pattern| Part::new(root, pattern.as_ref()));
         Ok(Self { parts: parts.collect::<Result<_, _>>()? })
     }
 
-    /// All of its files that are there now, in order: numbers count as numbers, so `2-b.md` comes
-    /// before `10-a.md`.
+    /// Lists the files that exist now, in order: numbers count as numbers, so `2-b.md` comes before `10-a.md`.
     pub fn files(&self) -> Result<Vec<SequenceFile>, SequenceError> {
         let mut files: Vec<SequenceFile> = vec![];
         for part in &self.parts {
@@ -81,7 +80,7 @@ impl Sequence {
         Ok(files)
     }
 
-    /// The first file that was not done yet, looked up anew. `done` are names of files.
+    /// Returns the first file that was not done yet, looked up anew. `done` are names of files.
     pub fn next(&self, done: &BTreeSet<String>) -> Result<Option<SequenceFile>, SequenceError> {
         Ok(self.files()?.into_iter().find(|file| !done.contains(&file.name)))
     }
@@ -125,7 +124,7 @@ impl Part {
     }
 }
 
-/// The folder and the pattern of names, if that is what it is.
+/// Splits a pattern into the folder and the pattern of names, or says why it is none.
 pub(super) fn check_pattern(pattern: &str) -> Result<(&str, &str), String> {
     let trimmed = pattern.trim_end_matches('/');
     let (folder, name) = trimmed.rsplit_once('/').unwrap_or((".", trimmed));
@@ -140,14 +139,14 @@ pub(super) fn check_pattern(pattern: &str) -> Result<(&str, &str), String> {
     Ok((folder, name))
 }
 
-/// Names in the order people mean: runs of digits by their value, the rest by its letters.
+/// Compares names in natural order: runs of digits by their value, the rest by its letters.
 fn by_number(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
         if x.is_ascii_digit() && y.is_ascii_digit() {
             let (m, rest_left) = digits(left);
             let (n, rest_right) = digits(right);
-            // Numbers may be longer than any of ours: without zeros in front, longer is greater.
+            // Numbers may exceed every integer type: without leading zeros, longer is greater.
             match m.len().cmp(&n.len()).then_with(|| m.cmp(n)) {
                 Ordering::Equal => (left, right) = (rest_left, rest_right),
                 other => return other,
@@ -162,7 +161,7 @@ fn by_number(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// The number a text begins with, without zeros in front, and the rest.
+/// Splits a text into its leading number, without leading zeros, and the rest.
 fn digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (text[..end].trim_start_matches('0'), &text[end..])

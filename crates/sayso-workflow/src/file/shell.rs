@@ -1,35 +1,36 @@
-//! How a place in a command line is quoted, so that a value can be put there whole.
+//! Determines the quoting at each placeholder of a command line, so that a value can be put there whole (shell
+//! injection).
 //!
-//! A value is put in as a variable, which the shell that runs the line does not read again. So a place that
-//! is judged wrongly may be split into words, and can never run something. What the line hands to another
-//! shell is another matter: see `nested.rs`.
+//! A value is put in as a variable, which the shell that runs the line does not parse again. So a value at a wrongly
+//! judged place may be split into words, and can never run a command. A script that the line passes to another shell
+//! is another matter: see `nested.rs`.
 
 use super::nested::{Word, is_script_on_input, scripts};
 
-/// How a place is quoted.
+/// The quoting at a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// Not at all: the value brings its own.
+    /// No quotes: the value brings its own.
     Bare,
     /// In double quotes, or where quotes would be part of the text.
     Double,
 }
 
-/// How a value stands, or why none can stand there.
+/// The quoting at a placeholder, or the reason for which no value can stand there.
 pub(super) type Stands = Result<Quotes, &'static str>;
 
-/// What a place is within.
+/// The syntactic context of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Line,
     Double,
-    /// A command in the place of a text: `$(…)`.
+    /// A command substitution: `$(…)`.
     Command,
-    /// The same between backticks.
+    /// A command substitution between backticks.
     Backticks,
     /// A group in brackets.
     Group,
-    /// A sum: `$((…))`, where a shell may read a value as more than a number.
+    /// An arithmetic expansion: `$((…))`, where a shell may read a value as more than a number.
     Sum,
 }
 
@@ -42,7 +43,7 @@ const QUOTED_TEXT: &str =
 const TEXT_COMMAND: &str = "stands in a command within a `<<` text";
 const NESTED: &str = "stands in a script that another program reads: it would become a part of it";
 
-/// What to do about a place where no value can stand.
+/// Returns the advice for a place where no value can stand.
 pub(super) fn fix(why: &str) -> &'static str {
     match why {
         SUM => "compute it in the expression",
@@ -60,7 +61,7 @@ pub(super) fn fix(why: &str) -> &'static str {
     }
 }
 
-/// How each zero byte of a line stands in it, or why a value cannot stand there.
+/// Returns the quoting at each zero byte of a line, or the reason for which a value cannot stand there.
 pub(super) fn places(line: &str) -> Vec<Stands> {
     let mut scan = Scan {
         chars: line.chars().peekable(),
@@ -81,13 +82,13 @@ struct Simple {
     word: Option<Word>,
 }
 
-/// A text that follows the line: `<<EOF`.
+/// A here-document: `<<EOF`.
 struct Text {
     end: String,
     is_quoted: bool,
-    /// With `<<-` tabs before a line do not count.
+    /// True for `<<-`: leading tabs do not count.
     strips_tabs: bool,
-    /// Whether a program reads it as a script.
+    /// True if a program reads it as a script.
     is_script: bool,
 }
 
@@ -96,7 +97,7 @@ struct Scan<'a> {
     found: Vec<Stands>,
     within: Vec<Within>,
     commands: Vec<Simple>,
-    /// The texts that begin below the line, each with the command it is for.
+    /// The here-documents that begin below the line, each with the command it is for.
     texts: Vec<Text>,
     before: char,
 }
@@ -163,7 +164,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A command begins, or the one between backticks ends, whatever is open in it.
+    /// Begins a command substitution, or ends the one between backticks with all that is open in it.
     fn backtick(&mut self) {
         if !self.within.contains(&Within::Backticks) {
             self.word();
@@ -193,7 +194,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A value stands here.
+    /// Records a value at this place.
     fn stands(&mut self, stands: Stands) {
         let at = self.found.len();
         self.found.push(stands);
@@ -209,7 +210,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The word that is being read; it begins here if none was.
+    /// Returns the word that is being read; it begins here if none was.
     fn word(&mut self) -> Option<&mut Word> {
         self.commands.last_mut().map(|command| command.word.get_or_insert_default())
     }
@@ -234,7 +235,7 @@ impl Scan<'_> {
     }
 
     fn end_line(&mut self) {
-        // A text belongs to its command, so that is looked at first.
+        // A here-document belongs to its command, so that is examined first.
         let texts = std::mem::take(&mut self.texts);
         self.end_command();
         for text in texts {
@@ -242,7 +243,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What stands up to the end of a quote or comment; no value can stand in it.
+    /// Skips to the end of a quote or comment; no value can stand in it.
     fn skip(&mut self, until: char, why: &'static str) {
         let is_word = until == '\'';
         if is_word {
@@ -259,7 +260,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Behind the first `<` of `<<`: what ends the text, unless it is `<<<` and a word.
+    /// Reads, after the first `<` of `<<`, the delimiter of the here-document, unless it is `<<<` and a word.
     fn text_begins(&mut self) {
         self.end_word();
         self.chars.next();
@@ -282,7 +283,7 @@ impl Scan<'_> {
         self.texts.push(Text { end, is_quoted, strips_tabs, is_script });
     }
 
-    /// The lines of a text. Quotes mean nothing in it.
+    /// Reads the lines of a here-document. Quotes mean nothing in it.
     fn text(&mut self, text: &Text) {
         let (mut brackets, mut is_in_backticks) = (0usize, false);
         while self.chars.peek().is_some() {
@@ -345,7 +346,7 @@ mod tests {
         }
     }
 
-    /// A value in a text below the line stands as it is; where the shell puts nothing in, it is refused.
+    /// A value in a here-document stands as it is; where the shell expands nothing, it is refused.
     #[test]
     fn texts_below_the_line_are_judged_too() {
         for (line, expected) in [
@@ -370,7 +371,7 @@ mod tests {
         }
     }
 
-    /// What another program would read as a part of its script is refused, however that is written.
+    /// A value that another program would read as a part of its script is refused, in each notation.
     #[test]
     fn no_value_becomes_a_part_of_a_script_within() {
         for line in [
@@ -394,7 +395,7 @@ mod tests {
             "python3 -c \"print('\0')\"",
             "sh <<EOF\necho \0\nEOF\n",
             "ssh box bash -s <<EOF\necho \0\nEOF\n",
-            // Whatever hands it on, with whatever options and words of its own.
+            // For each program that passes it on, with options and words of its own.
             "timeout 10 python3 -c \"print('\0')\"",
             "nice -n 5 python3 -c \"print('\0')\"",
             "ls | xargs python3 -c \"print('\0')\"",
@@ -403,14 +404,14 @@ mod tests {
             "sudo -u root ssh box rm \0",
             "sudo -u root ssh -p 22 box \"rm \0\"",
             "f() { eval \"rm \0\"; }",
-            // However the option is written.
+            // In each notation of the option.
             "python3.12 -Bc \"print('\0')\"",
             "python -c\"print('\0')\"",
             "perl -i.bak -pe \"s/a/\0/\" file",
             "node --eval=\"f('\0')\"",
             "bash --rcfile x -c \"echo \0\"",
             "$SHELL -c \"echo \0\"",
-            // What is run later, and what is read as if it stood here.
+            // Scripts that are run later, and input that is read as a script.
             "trap \"rm \0\" EXIT",
             "trap -- \"rm \0\" EXIT",
             ". /dev/stdin <<EOF\nrm \0\nEOF\n",

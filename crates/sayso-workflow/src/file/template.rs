@@ -1,4 +1,4 @@
-//! Texts with expressions in them: `Plan {{ state.topic }}.`
+//! Templates: texts with expressions in them, such as `Plan {{ state.topic }}.`
 
 use super::scope::Scope;
 use super::shell::{Quotes, places};
@@ -7,17 +7,17 @@ use sayso_engine::Shell;
 use sayso_policy::{Formula, Values};
 use serde_json::Value;
 
-/// The longest text that is made of a template.
+/// The maximum size of a rendered text.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The longest value a command gets: the system takes no longer one.
+/// The maximum size of a command's value: the system accepts no longer variable.
 const VARIABLE_BYTES_MAX: usize = 100 * 1024;
 
 /// A text with expressions between `{{` and `}}`.
 #[derive(Debug, Clone)]
 pub struct Template {
     pub(super) parts: Vec<Part>,
-    /// Where it is written, for messages: the key and the line.
+    /// The key and line in the file, for messages.
     pub(super) key: &'static str,
     pub(super) line: u64,
 }
@@ -29,19 +29,19 @@ pub(super) enum Part {
     Value { formula: Formula, line: u64, quotes: Quotes },
 }
 
-/// A part before its expression was read: where it stands in the text, and what it is.
+/// A part before its expression was parsed, with its position in the text.
 pub(super) enum Raw<'a> {
     Text(&'a str),
     Expression { text: &'a str, at: usize },
 }
 
 impl Template {
-    /// What it comes to.
+    /// Renders the text with the values of a scope.
     pub fn render(&self, scope: &Scope) -> Result<String, Wrong> {
         scope.with(|values| self.text(values))
     }
 
-    /// What it comes to, with these values.
+    /// Renders the text with these values.
     pub(super) fn text(&self, values: &Values<'_>) -> Result<String, Wrong> {
         let mut text = String::new();
         for part in &self.parts {
@@ -59,8 +59,8 @@ impl Template {
         Ok(text)
     }
 
-    /// The same as a command: values stand beside it as variables, so that the shell never reads them
-    /// as a part of the line.
+    /// Renders a command: values are passed as variables beside it, so that the shell never reads them as a part of
+    /// the line.
     pub(super) fn command(&self, values: &Values<'_>) -> Result<Shell, Wrong> {
         let mut shell = Shell::default();
         for part in &self.parts {
@@ -97,7 +97,7 @@ impl Template {
         }
     }
 
-    /// As it was written.
+    /// Returns the template as it was written.
     pub fn source(&self) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -106,14 +106,14 @@ impl Template {
         self.parts.iter().map(part).collect()
     }
 
-    /// Its text, if there is no expression in it.
+    /// Returns its text, if there is no expression in it.
     pub(super) fn plain(&self) -> Option<String> {
         let is_plain = self.parts.iter().all(|part| matches!(part, Part::Text(_)));
         is_plain.then(|| self.source())
     }
 }
 
-/// The parts of a text, or where something is open that is never closed.
+/// Splits a text into its parts, or returns the position of an expression that is never closed.
 pub(super) fn split(text: &str) -> Result<Vec<Raw<'_>>, usize> {
     let mut parts = vec![];
     let mut from = 0;
@@ -129,7 +129,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Raw<'_>>, usize> {
     Ok(parts)
 }
 
-/// Where an expression ends. Braces and quotes in it are its own.
+/// Returns the end of an expression. Braces and quotes in it are its own.
 fn closing(text: &str, from: usize) -> Option<usize> {
     let (mut depth, mut quote, mut escaped) = (0usize, None, false);
     for (at, c) in text[from..].char_indices() {
@@ -148,7 +148,7 @@ fn closing(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// How each expression of a command stands in it, or what is wrong with where one stands.
+/// Returns the quoting at each expression of a command, or the error of its place.
 pub(super) fn quotes(raw: &[Raw<'_>]) -> Vec<Result<Quotes, &'static str>> {
     let line: String = raw
         .iter()

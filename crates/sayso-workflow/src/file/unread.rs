@@ -1,6 +1,6 @@
-//! What is wrong with a text that is no YAML, in the words of whoever wrote it and not in those of the library.
+//! Explains YAML syntax errors to the author of a workflow, in place of the parser's own words.
 
-/// What is wrong on a line, and what to do about it, from what the library said.
+/// Returns the error on a line and the advice, from the message of the parser.
 pub(super) fn unread(text: &str, line: u64, said: &str) -> (String, String) {
     let at = usize::try_from(line).unwrap_or_default();
     let here = text.lines().nth(at.wrapping_sub(1)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a flow needs to know on its way, as functions of a phase and a scope: what is told and run,
-//! whether a person is asked and what, what goes into the state, and where it goes on.
+//! Evaluates a phase: functions of a phase and a scope for the prompt and command, the question, the values for the
+//! state, and the next phase.
 
 use super::definition::{
     AnswerForm, Branch, Check, Options, Phase, PhaseAsk, Setting, Target, To, Work, WrittenOption,
@@ -13,15 +13,15 @@ use sayso_engine::{Shell, StepCheck};
 use sayso_policy::Formula;
 use serde_json::{Map, Value};
 
-/// The longest state, as JSON.
+/// The maximum size of the state, as JSON.
 const STATE_BYTES_MAX: usize = 1024 * 1024;
 
-/// How much of a question and of its context is shown, at the beginning and at the end of each. A card takes both
+/// The maximum sizes of a question and of its context, at the beginning and at the end of each. A card takes both
 /// together, with the options.
 const QUESTION_BYTES_MAX: (usize, usize) = (8 * 1024, 8 * 1024);
 const CONTEXT_BYTES_MAX: (usize, usize) = (64 * 1024, 64 * 1024);
 
-/// Something of a phase could not be computed. A flow does not go on over it.
+/// An expression of a phase that could not be computed. A flow does not continue past it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` on line {line}: {why}")]
 pub struct Wrong {
@@ -29,7 +29,7 @@ pub struct Wrong {
     pub key: &'static str,
     /// The line in the file.
     pub line: u64,
-    /// Why.
+    /// The reason, in words.
     pub why: String,
 }
 
@@ -39,33 +39,33 @@ impl Wrong {
     }
 }
 
-/// What a person is to be asked.
+/// The evaluated question of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The question.
+    /// The text of the question.
     pub text: String,
-    /// What else they should know.
+    /// Further context for the person.
     pub context: String,
     /// The form of the answer.
     pub shape: Shape,
-    /// Whom; empty is anyone.
+    /// The people it is for; empty means anyone.
     pub to: Vec<To>,
-    /// How bad it would be to be wrong.
+    /// The risk of a wrong answer.
     pub risk: Option<Risk>,
-    /// How long it may take.
+    /// The time until its deadline.
     pub deadline_ms: Option<u64>,
 }
 
-/// Where a flow goes on.
+/// The next place of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
-    /// To a phase.
+    /// Another phase by name.
     Phase(String),
-    /// It is complete.
+    /// The flow is complete.
     End,
-    /// A person said no, and the phase says nothing of that: it ends as rejected.
+    /// A person said no, and the phase has no rule for that: the flow ends as rejected.
     Rejected,
-    /// Nobody answered, and the phase says nothing of that: it fails.
+    /// The question ended without an answer, and the phase has no rule for that: the flow fails.
     Unanswered,
 }
 
@@ -78,17 +78,17 @@ impl From<&Target> for Way {
     }
 }
 
-/// When something is set.
+/// The time at which values are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// The step is done; what does not look at an answer is set.
+    /// After the step: values that do not look at an answer are set.
     Done,
-    /// The question is over, or was not asked; what looks at the answer is set, also where there is none.
+    /// After the question ended, or was not asked: values that look at the answer are set, also where there is none.
     Heard,
 }
 
 impl Phase {
-    /// What the agent of this phase is told; none if no agent works in it.
+    /// Renders the prompt of this phase; none if no agent works in it.
     pub fn prompt(&self, scope: &Scope) -> Result<Option<String>, Wrong> {
         match &self.work {
             Work::Agent { prompt } => prompt.render(scope).map(Some),
@@ -96,7 +96,7 @@ impl Phase {
         }
     }
 
-    /// The command of this phase; none if none is run in it.
+    /// Renders the command of this phase; none if it runs none.
     pub fn command(&self, scope: &Scope) -> Result<Option<Shell>, Wrong> {
         match &self.work {
             Work::Run { command, .. } => scope.with(|values| command.command(values)).map(Some),
@@ -104,7 +104,7 @@ impl Phase {
         }
     }
 
-    /// What must hold before its work counts.
+    /// Renders the checks that must hold before its work counts.
     pub fn step_checks(&self, scope: &Scope) -> Result<Vec<StepCheck>, Wrong> {
         let check = |check: &Check| {
             scope.with(|values| {
@@ -118,7 +118,7 @@ impl Phase {
         self.checks.iter().map(check).collect()
     }
 
-    /// What the step is done for, one by one; none if it is done once.
+    /// Evaluates the items of the step; none if it is done once.
     pub fn items(&self, scope: &Scope) -> Result<Option<Vec<Value>>, Wrong> {
         let Some(each) = &self.each else { return Ok(None) };
         let wrong =
@@ -132,7 +132,7 @@ impl Phase {
         }
     }
 
-    /// Whether a person is asked.
+    /// Returns true if a person is asked.
     pub fn is_asked(&self, scope: &Scope) -> Result<bool, Wrong> {
         match &self.ask {
             None => Ok(false),
@@ -153,8 +153,7 @@ impl Phase {
         when.holds(values).map_err(|why| Wrong::new(key, line, format!("`{}`: {why}", when.text())))
     }
 
-    /// What a person is asked; none if the phase has no question. Whether it is to be asked is
-    /// [`is_asked`](Self::is_asked).
+    /// Renders the question; none if the phase has none. [`is_asked`](Self::is_asked) tells if it is to be asked.
     pub fn question(&self, scope: &Scope) -> Result<Option<Question>, Wrong> {
         let Some(ask) = &self.ask else { return Ok(None) };
         let text = |template: &Template| template.render(scope);
@@ -174,14 +173,14 @@ impl Phase {
         };
         shape.check().map_err(|refusal| Wrong::new("ask", ask.options_line, refusal.message))?;
         let context = ask.context.as_ref().map(text).transpose()?.unwrap_or_default();
-        // What nobody could be asked would hold up the flow for good.
+        // A question that cannot be asked, since it is too long, would block the flow for good.
         let (question, _) = shortened(&question, 0, QUESTION_BYTES_MAX);
         let (context, _) = shortened(&context, 0, CONTEXT_BYTES_MAX);
         let (to, risk, deadline_ms) = (ask.to.clone(), ask.risk, ask.deadline_ms);
         Ok(Some(Question { text: question, context, shape, to, risk, deadline_ms }))
     }
 
-    /// The state after what this phase sets at this moment.
+    /// Returns the state after the values that this phase sets at this moment.
     pub fn apply_set(&self, scope: &Scope, moment: Moment) -> Result<Map<String, Value>, Wrong> {
         let mut after = scope.clone();
         let is_answered = matches!(scope.heard, Heard::Answered(_));
@@ -197,8 +196,8 @@ impl Phase {
             }
             let value = match after.with(|values| formula.value(values)) {
                 Ok(value) => value,
-                // Nobody said anything, so there is nothing to be kept of it. What was said in an earlier round
-                // must not stand for it either.
+                // Without an answer there is nothing to keep. An answer of an earlier round must not stand for it
+                // either.
                 Err(_) if !is_answered && formula.names("human") => Value::Null,
                 Err(why) => {
                     let why = format!("{name}: `{}`: {why}", formula.text());
@@ -216,7 +215,7 @@ impl Phase {
         Ok(after.state)
     }
 
-    /// Where the flow goes on, once the step is done and the question, if one was asked, is over.
+    /// Returns the next place of the flow, once the step is done and the question, if one was asked, has ended.
     pub fn next(&self, scope: &Scope) -> Result<Way, Wrong> {
         let (branches, is_no): (Vec<&Branch>, bool) = match &scope.heard {
             Heard::Silence => {
@@ -252,7 +251,7 @@ impl Phase {
     }
 }
 
-/// A condition that looks at an answer nobody was asked for is told so.
+/// Adds to an error that its condition looks at an answer although no question was asked.
 fn unasked(wrong: Wrong, is_so: bool) -> Wrong {
     match is_so {
         true => Wrong {

@@ -1,39 +1,39 @@
-//! Where the boxes of a picture stand: in layers, from where the workflow begins downward. A way back
+//! Layered layout of a workflow graph: boxes stand in layers from the first phase downward. An edge that leads back
 //! up is drawn beside them.
 
 use super::Graph;
 use std::collections::BTreeMap;
 
-/// How often the boxes of each layer are put in order after their neighbours.
+/// The number of sweeps that order the boxes of each layer by their neighbours.
 const SWEEPS: usize = 8;
 
-/// A place in a layer.
+/// A slot in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
     /// A phase, by its number; the number after the last one is the end.
     Node(usize),
-    /// Room for a way that passes, by the number of its edge.
+    /// Space for an edge that passes the layer, by the number of the edge.
     Passing(usize),
 }
 
-/// The layers, and the ways between them.
+/// The layers, and the edges between them.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The places of each layer, from left to right.
+    /// The slots of each layer, from left to right.
     pub(super) layers: Vec<Vec<Slot>>,
     pub(super) ways: Vec<Way>,
 }
 
-/// A way between two boxes.
+/// A drawn edge between two boxes.
 #[derive(Debug)]
 pub(super) struct Way {
     /// The number of its first edge, which names it.
     pub(super) edge: usize,
-    /// What its edges say, one after the other; nothing where it is always gone.
+    /// The labels of its edges, one after the other; empty where it is unconditional.
     pub(super) labels: Vec<String>,
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether it leads up, or to where it begins.
+    /// True if it leads up, or to where it begins.
     pub(super) is_back: bool,
 }
 
@@ -46,7 +46,7 @@ impl Layout {
             let to = is.to.as_deref().map_or(Some(end), number);
             let (Some(from), Some(to)) = (number(&is.from), to) else { continue };
             let label = graph.label_of(is).to_owned();
-            // Two edges between the same boxes are one way.
+            // Two edges between the same boxes are drawn as one.
             match ways.iter_mut().find(|way| (way.from, way.to) == (from, to)) {
                 Some(way) => way.labels.push(label),
                 None => ways.push(Way { edge, labels: vec![label], from, to, is_back: false }),
@@ -55,7 +55,7 @@ impl Layout {
         for way in &mut ways {
             match way.labels.len() {
                 1 => way.labels.retain(|label| !label.is_empty()),
-                // Beside a no, what is left unsaid is the yes.
+                // Beside a no, the unlabelled edge is the yes.
                 _ => way.labels.iter_mut().filter(|l| l.is_empty()).for_each(|l| *l = "yes".into()),
             }
         }
@@ -75,7 +75,7 @@ impl Layout {
         Self { layers, ways }
     }
 
-    /// The layer a box is in, and its place there.
+    /// Returns the layer of a slot, and its position there.
     pub(super) fn place(&self, slot: Slot) -> (usize, usize) {
         let found = self.layers.iter().enumerate().find_map(|(layer, slots)| {
             slots.iter().position(|other| *other == slot).map(|at| (layer, at))
@@ -84,14 +84,14 @@ impl Layout {
     }
 }
 
-/// Finds the ways that lead back, so that the others have no circle.
+/// Marks the edges that lead back, so that the others have no cycle (depth-first search).
 fn mark_back(ways: &mut [Way], nodes: usize) {
     let mut state = vec![0_u8; nodes];
     for start in 0..nodes {
         if state[start] != 0 {
             continue;
         }
-        // Each entry: a box, and how many of its ways were looked at.
+        // Each entry: a box, and the number of its edges that were examined.
         let mut stack = vec![(start, 0)];
         state[start] = 1;
         while let Some((node, looked)) = stack.last().copied() {
@@ -116,7 +116,7 @@ fn mark_back(ways: &mut [Way], nodes: usize) {
     }
 }
 
-/// How far down each box stands: below all that lead to it. The end is below everything.
+/// Returns the layer of each box: below all that lead to it. The end is below everything.
 fn depths(ways: &[Way], nodes: usize) -> Vec<usize> {
     let mut depth = vec![0; nodes];
     for _ in 0..nodes {
@@ -130,9 +130,9 @@ fn depths(ways: &[Way], nodes: usize) -> Vec<usize> {
     depth
 }
 
-/// Puts the places of each layer in order, so that few ways cross.
+/// Orders the slots of each layer, so that few edges cross.
 fn order(layers: &mut [Vec<Slot>], ways: &[Way], depth: &[usize]) {
-    // What each place is joined to in the layer above and below.
+    // The slots that each slot is joined to in the layer above and below.
     let mut joined: BTreeMap<Slot, Vec<Slot>> = BTreeMap::new();
     for way in ways.iter().filter(|way| !way.is_back) {
         let passing = (depth[way.from] + 1..depth[way.to]).map(|_| Slot::Passing(way.edge));

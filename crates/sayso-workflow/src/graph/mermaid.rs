@@ -1,10 +1,10 @@
-//! As Mermaid, for pages that draw it.
+//! Draws a workflow graph as a Mermaid flowchart.
 
 use super::{Does, Graph, Node, Standing, State};
 use std::fmt::Write;
 
 impl Graph {
-    /// The picture as a flowchart of Mermaid.
+    /// Returns the picture as a flowchart of Mermaid.
     pub fn mermaid(&self, standing: &Standing) -> String {
         let mut text = String::from("flowchart TD\n");
         for (at, node) in self.nodes.iter().enumerate() {
@@ -38,7 +38,7 @@ impl Graph {
     }
 }
 
-/// What a person does has slanted sides.
+/// Returns the shape of a box: a question to a person has slanted sides.
 fn shape(node: &Node) -> (&'static str, &'static str) {
     match node.does {
         Some(Does::Agent) => ("(", ")"),
@@ -56,7 +56,7 @@ fn class(state: State) -> Option<&'static str> {
     }
 }
 
-/// Signs that Mermaid or a page would take for their own, as Mermaid spells them.
+/// Escapes characters that Mermaid or a page would interpret.
 fn harmless(text: &str) -> String {
     let mut safe = String::new();
     for c in sayso_core::text::harmless_line(text).chars() {

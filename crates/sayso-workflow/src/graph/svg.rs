@@ -1,4 +1,4 @@
-//! As SVG, drawn here: no script, no style sheet, nothing fetched. Lines and letters have the colour of
+//! Draws a workflow graph as SVG: no script, no style sheet, nothing fetched. Lines and letters have the colour of
 //! the text around the picture, so that it fits a light page and a dark one.
 
 use super::layout::{Layout, Slot, Way};
@@ -7,21 +7,21 @@ use std::fmt::Write;
 
 const BOX_WIDTH: f64 = 190.0;
 const BOX_HEIGHT: f64 = 56.0;
-/// Between boxes beside each other, and the room a way takes that passes.
+/// The gap between boxes beside each other, and the width of a slot for a passing edge.
 const GAP: f64 = 44.0;
 const PASSING_WIDTH: f64 = 30.0;
-/// Between layers: a label fits in.
+/// The gap between layers: a label fits in.
 const DROP: f64 = 58.0;
 const MARGIN: f64 = 24.0;
-/// Between ways back, which are drawn on the right, beside the room for their labels.
+/// The gap between back edges, which are drawn on the right, in addition to the width of their labels.
 const LANE: f64 = 22.0;
-/// How long a label may be; the whole of it is its title.
+/// The maximum length of a label; the whole of it is its title.
 const LABEL_CHARS: usize = 30;
 const CHAR_WIDTH: f64 = 6.2;
-/// Between the lines of labels, and how many of them stand above each other.
+/// The line height of labels, and the maximum number of them above each other.
 const LINE: f64 = 13.0;
 const LINES_MAX: usize = 4;
-/// How far a way from a box to itself goes.
+/// The extent of an edge from a box to itself.
 const LOOP: f64 = 26.0;
 
 /// The picture while it is drawn.
@@ -33,7 +33,7 @@ struct Drawing<'a> {
 }
 
 impl Graph {
-    /// The picture as SVG.
+    /// Returns the picture as SVG.
     pub fn svg(&self, standing: &Standing) -> String {
         let layout = Layout::of(self);
         let wide =
@@ -43,7 +43,7 @@ impl Graph {
     }
 }
 
-/// How wide a layer is.
+/// Returns the width of a layer.
 fn width(layout: &Layout, layer: &[Slot]) -> f64 {
     let slots = layer.iter().map(|slot| slot_width(layout, *slot)).sum::<f64>();
     slots + GAP * layer.len().saturating_sub(1) as f64
@@ -59,7 +59,7 @@ fn slot_width(layout: &Layout, slot: Slot) -> f64 {
     }
 }
 
-/// Where in its place the line goes: a way that passes has its label on the right.
+/// Returns the position of the line in its slot: a passing edge has its label on the right.
 fn line_in(slot: Slot) -> f64 {
     match slot {
         Slot::Node(_) => BOX_WIDTH / 2.0,
@@ -101,13 +101,13 @@ impl Drawing<'_> {
         svg
     }
 
-    /// The middle of the upper edge of a place.
+    /// Returns the middle of the upper edge of a slot.
     fn top(&self, slot: Slot) -> (f64, f64) {
         let (layer, _) = self.layout.place(slot);
         self.top_in(layer, slot)
     }
 
-    /// The same in one of the layers that a way passes.
+    /// Returns the same in one of the layers that an edge passes.
     fn top_in(&self, layer: usize, slot: Slot) -> (f64, f64) {
         let slots = &self.layout.layers[layer];
         let at = slots.iter().position(|other| *other == slot).unwrap_or_default();
@@ -142,7 +142,7 @@ impl Drawing<'_> {
             State::Waits => "? ",
         };
         let name = format!("{sign}{}", shorten(&node.name, 22));
-        // Wide letters are drawn closer rather than over the side of the box.
+        // Wide letters are squeezed rather than drawn over the side of the box.
         let squeezed = match name_width(&name) > BOX_WIDTH - 14.0 {
             true => {
                 format!(" textLength=\"{:.0}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 14.0)
@@ -178,7 +178,7 @@ impl Drawing<'_> {
         svg.push_str("</g>\n");
     }
 
-    /// A way to a box further down, through the room that was left for it.
+    /// Draws an edge to a box further down, through the slots that were reserved for it.
     fn way_down(&self, svg: &mut String, way: &Way, room: &mut Room) {
         let (from, _) = self.layout.place(Slot::Node(way.from));
         let (to, _) = self.layout.place(Slot::Node(way.to));
@@ -194,18 +194,18 @@ impl Drawing<'_> {
         let target = self.arrives(way);
         curve(&mut path, at, target);
         self.draw(svg, way, &path);
-        // Where it has just left: there it can be told from the others.
+        // Just after its start: there it can be told from the others.
         let first = match to - from {
             1 => target,
             _ => self.top_in(from + 1, Slot::Passing(way.edge)),
         };
-        // Just before the next place: places have room between them.
+        // Just before the next slot: slots have space between them.
         let place = (first.0 + 7.0, first.1 - 7.0);
         let line = room.line(place, label_width(way), way.labels.len());
         self.label(svg, way, (place.0, place.1 - line * LINE), "start");
     }
 
-    /// Where a way leaves its box: beside the other ways from it, in their order from left to right.
+    /// Returns the start of an edge at its box: beside the other edges from it, in their order from left to right.
     fn leaves(&self, way: &Way) -> (f64, f64) {
         let (x, y) = self.top(Slot::Node(way.from));
         let ways = self.layout.ways.iter().filter(|w| !w.is_back && w.from == way.from);
@@ -216,7 +216,7 @@ impl Drawing<'_> {
         (x + share * BOX_WIDTH * 0.8, y + BOX_HEIGHT)
     }
 
-    /// How far to the right the first place on a way is.
+    /// Returns the horizontal position of the first slot on an edge.
     fn heads_for(&self, way: &Way) -> f64 {
         let (from, _) = self.layout.place(Slot::Node(way.from));
         let (to, _) = self.layout.place(Slot::Node(way.to));
@@ -239,7 +239,7 @@ impl Drawing<'_> {
         (x + share * spread, if is_end { y + (share.abs() * 10.0) - 1.0 } else { y })
     }
 
-    /// The ways back with their lanes: short ones inside, each with room for its label.
+    /// Returns the back edges with their lanes: short ones inside, each with space for its label.
     fn lanes(&self) -> Vec<(&Way, f64)> {
         let layer = |node: usize| self.layout.place(Slot::Node(node)).0;
         let mut back: Vec<&Way> =
@@ -256,7 +256,7 @@ impl Drawing<'_> {
         lanes
     }
 
-    /// A way to a box further up: out to the right, up a lane of its own, and back in.
+    /// Draws an edge to a box further up: out to the right, up a lane of its own, and back in.
     fn way_back(&self, svg: &mut String, way: &Way, lane: f64, at: usize) {
         let (from_x, from_y) = self.top(Slot::Node(way.from));
         let (to_x, to_y) = self.top(Slot::Node(way.to));
@@ -275,7 +275,7 @@ impl Drawing<'_> {
         self.label(svg, way, (lane + 5.0, (low + high) / 2.0), "start");
     }
 
-    /// A way from a box to itself, at its right side.
+    /// Draws an edge from a box to itself, at its right side.
     fn way_round(&self, svg: &mut String, way: &Way) {
         let (x, y) = self.top(Slot::Node(way.from));
         let (side, low, high) = (x + BOX_WIDTH / 2.0, y + BOX_HEIGHT - 10.0, y + 10.0);
@@ -302,7 +302,7 @@ impl Drawing<'_> {
         );
     }
 
-    /// What is said on a way, line by line, the last one at the place.
+    /// Draws the labels of an edge, line by line, the last one at the given place.
     fn label(&self, svg: &mut String, way: &Way, (x, y): (f64, f64), anchor: &str) {
         for (above, whole) in way.labels.iter().rev().enumerate() {
             let y = y - above as f64 * LINE;
@@ -317,15 +317,15 @@ impl Drawing<'_> {
     }
 }
 
-/// Where labels stand already: no two of them stand on each other.
+/// The areas of the labels drawn so far, so that no two of them overlap.
 #[derive(Default)]
 struct Room {
-    /// From where to where, and on which height.
+    /// Left and right ends, and heights.
     taken: Vec<(f64, f64, f64)>,
 }
 
 impl Room {
-    /// How many lines above its place a label finds room. There are only so many before the box above.
+    /// Returns the number of lines above its place at which a label is free. The number is limited by the box above.
     fn line(&mut self, (x, y): (f64, f64), width: f64, lines: usize) -> f64 {
         let heights = |line: usize| (line..line + lines).map(|at| y - at as f64 * LINE);
         let is_free = |line: &usize| {
@@ -346,7 +346,7 @@ const ARROW: &str = "<defs><marker id=\"sayso-arrow\" viewBox=\"0 0 8 8\" refX=\
     markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" \
     fill=\"currentColor\" stroke=\"none\"/></marker></defs>\n";
 
-/// Downward from one point to another.
+/// Adds a curve downward from one point to another.
 fn curve(path: &mut String, from: (f64, f64), to: (f64, f64)) {
     let bend = (to.1 - from.1) * 0.5;
     let (first, second) = (from.1 + bend, to.1 - bend);
@@ -359,7 +359,7 @@ fn label_width(way: &Way) -> f64 {
     longest.unwrap_or(0) as f64 * CHAR_WIDTH
 }
 
-/// How wide a name is about, in the letters of a box.
+/// Estimates the width of a name in the letters of a box.
 fn name_width(name: &str) -> f64 {
     let wide = |c: char| c.is_uppercase() || matches!(c, 'm' | 'w') || !c.is_ascii();
     name.chars().map(|c| if wide(c) { 12.0 } else { 8.2 }).sum()
@@ -369,7 +369,7 @@ fn label(whole: &str) -> String {
     shorten(whole, LABEL_CHARS)
 }
 
-/// Text that can only be text.
+/// Escapes a text for XML.
 fn escape(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {

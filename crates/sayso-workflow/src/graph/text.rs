@@ -1,12 +1,12 @@
-//! For a terminal: a phase to a line, with the ways from it below.
+//! Draws a workflow graph as text for a terminal: one line for a phase, with its edges below.
 
 use super::{Graph, Node, Standing, State, shorten};
 use std::fmt::Write;
 
-/// What fits on any terminal.
+/// The width that fits on any terminal.
 const COLUMNS: usize = 80;
 
-/// The signs of the picture.
+/// The characters of the picture.
 struct Signs {
     done: &'static str,
     here: &'static str,
@@ -40,7 +40,7 @@ const PLAIN: Signs = Signs {
 };
 
 impl Graph {
-    /// The picture as lines of at most 80 columns. `is_plain` leaves out what is not ASCII.
+    /// Returns the picture as lines of at most 80 columns. `is_plain` leaves out all but ASCII.
     pub fn text(&self, standing: &Standing, is_plain: bool) -> String {
         let signs = if is_plain { PLAIN } else { DRAWN };
         let names = self.nodes.iter().map(|node| node.name.chars().count());
@@ -69,7 +69,7 @@ impl Graph {
         let _ = writeln!(text, "  {sign} {name}{}  {}", " ".repeat(pad), said.join(signs.and));
     }
 
-    /// The ways from a phase. One that always leads to the phase below needs no words.
+    /// Writes the edges from a phase. An unconditional edge to the phase below needs no words.
     fn ways(
         &self,
         text: &mut String,

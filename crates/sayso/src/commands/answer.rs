@@ -1,4 +1,4 @@
-//! `sayso answer`: answer whatever is asked.
+//! `sayso answer`: answers a gate of any shape.
 
 use super::shared::{self, Which};
 use crate::context::Context;
@@ -10,10 +10,10 @@ use sayso_engine::{Desk, Say};
 use sayso_server::prose;
 use serde_json::Value;
 
-/// Editors know by it that comments are in the JSON.
+/// Tells editors that the JSON has comments.
 const FORM_ENDING: &str = ".jsonc";
 
-/// Answer whatever is asked: a verdict, a text, a choice or a form.
+/// Answer any request: a verdict, a text, a choice or a form.
 ///
 /// For a verdict say `yes` or `no` in full; nothing else counts as one. A form without `--form` is filled in with
 /// your editor.
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Words of your own, where they are an answer to a choice.
     #[arg(long, value_name = "TEXT")]
     other: Option<String>,
-    /// Why.
+    /// The comment sent with the answer.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -74,8 +74,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     })
 }
 
-/// Fills a form in with the editor. The card is in there, so that is the card which was seen. What somebody
-/// took the time to write is not lost when it cannot be recorded.
+/// Fills a form in with the editor. The card is shown there, so the person has seen that version. If the answer
+/// cannot be recorded, the text is kept.
 pub(super) fn fill_in(
     context: &Context<'_>,
     desk: &Desk,
@@ -126,7 +126,7 @@ fn parse(typed: &str, what: &str) -> Result<Value> {
     })
 }
 
-/// Only these words are a verdict: nothing means yes by accident.
+/// Only these words are a verdict: no other text approves by accident.
 fn verdict(typed: &[String]) -> Result<Answer> {
     match typed {
         [] => Err(Failure::new(Code::EmptyAnswer, "say yes or no")

@@ -1,4 +1,4 @@
-//! `sayso apply`: put what a fleet file says in force.
+//! `sayso apply`: applies a fleet file.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -32,38 +32,39 @@ pub(crate) struct Args {
     prune: bool,
 }
 
-/// What changes in one space.
+/// The changes in one space.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Applied {
-    /// The space.
+    /// The name of the space.
     space: String,
-    /// Whether the space itself is new.
+    /// True if the space itself is new.
     new_space: bool,
-    /// Whether it was only looked at.
+    /// True if nothing was changed: a dry run.
     dry_run: bool,
-    /// What changes.
+    /// The list of changes.
     changes: Vec<Changed>,
 }
 
-/// One thing that changes.
+/// A setting that changes.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Changed {
     /// policy, agent, role, person, group, calendar or template.
     kind: String,
-    /// Its name.
+    /// The name of the setting.
     name: String,
     /// added, changed, removed or kept; what is kept is not in the file.
     how: &'static str,
-    /// What it was.
+    /// The value before the change.
     before: Option<String>,
-    /// What it is then.
+    /// The value after the change.
     after: Option<String>,
 }
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let plans = fleet::plans(context, &args.file, args.prune);
     if plans.as_ref().is_err_and(|failure| failure.code == Code::NotAllowed) && !args.dry_run {
-        // Whoever may not even look may not set anything: that is the plainer no, and it is written down.
+        // A caller who may not even read may not apply: that is the clearer refusal, and it is written to the audit
+        // log.
         let desk = context.desk()?;
         who::check_may_answer(&desk, &who::person(context, &desk)?, "set up a space")?;
     }

@@ -1,4 +1,4 @@
-//! `sayso approve`: say yes.
+//! `sayso approve`: approves a gate.
 
 use super::shared::{self, Which};
 use crate::context::Context;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let remember = args.remember.map(|time| Remember::parse(&time, &args.scope)).transpose()?;
     let mut which = args.which;
     if let Some(remember) = &remember {
-        // The task would wait for nobody afterwards; the gate is still there.
+        // Resolved now: after the approval the task waits for no gate, and its ID would find none.
         which.id = remember.check(context, &which)?;
     }
     let answer = Answer { reason, ..Answer::approved() };
@@ -45,7 +45,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
 }
 
-/// What is to be remembered of a yes.
+/// The standing approval that an answer leaves.
 struct Remember {
     until: Timestamp,
     scope: Scope,
@@ -66,7 +66,7 @@ impl Remember {
         Ok(Self { until, scope })
     }
 
-    /// Whoever asks for more than can be had hears it before anything is approved.
+    /// Checks that a standing approval is possible, before anything is approved.
     fn check(&self, context: &Context<'_>, which: &Which) -> Result<String> {
         let desk = context.desk()?;
         if self.until <= desk.now() {

@@ -1,4 +1,4 @@
-//! `sayso ask`: ask a person.
+//! `sayso ask`: asks a person.
 
 use super::{agent, shared};
 use crate::context::Context;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Ask a person.
 ///
-/// The question is kept until somebody answers, whatever happens to this process. Without `--wait`
+/// The question is kept until a person answers, also when this process ends. Without `--wait`
 /// the id is printed and `sayso wait ID` gets the answer later; with it, only the answer is printed.
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("form").args(["option", "schema", "verdict"]))]
@@ -33,14 +33,14 @@ pub(crate) struct Args {
     /// The question; a dash reads it from standard input.
     #[arg(value_name = "QUESTION")]
     question: String,
-    /// What else the person should know. They cannot see your log.
+    /// Background that the person should know. They cannot see your log.
     #[arg(short, long, value_name = "TEXT")]
     context: Option<String>,
     /// An option, as NAME or NAME=CONSEQUENCE; may be given several times.
     #[arg(short, long, value_name = "OPTION")]
     option: Vec<String>,
-    /// An option that means no: picking it ends with exit code 8, as a rejection does. Options that read as yes and no
-    /// (yes/no, approve/reject, ok/cancel) are understood without it. May be given several times.
+    /// An option that means no: picking it ends with exit code 8, as a rejection does. Options that read as yes and
+    /// no (yes/no, approve/reject, ok/cancel) are understood without it. May be given several times.
     #[arg(long, value_name = "OPTION", requires = "option")]
     declines: Vec<String>,
     /// Several options may be picked.
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Ask for a form: a JSON Schema, or a file with one behind an @.
     #[arg(long, value_name = "SCHEMA")]
     schema: Option<String>,
-    /// What sort of gate.
+    /// The kind of gate.
     #[arg(short, long, value_name = "KIND")]
     kind: Option<String>,
     /// The task that waits for the answer.
@@ -64,19 +64,19 @@ pub(crate) struct Args {
     /// Something to show beside the question, as NAME=VALUE; marked as the asker's word.
     #[arg(long, value_name = "NAME=VALUE")]
     fact: Vec<String>,
-    /// Who may answer: a person, or a group as @NAME; given several times, any of them.
+    /// The person who may answer, or a group as @NAME; given several times, any of them.
     #[arg(long = "to", value_name = "PERSON")]
     to: Vec<String>,
-    /// How many of them have to agree.
+    /// The number of them who have to agree.
     #[arg(long, value_name = "N", requires = "to", default_value_t = 1)]
     quorum: usize,
     /// The least proof an answer needs: token, tty, passphrase, or presence (a passkey, on the pages of a server).
     #[arg(long, value_name = "PROOF", default_value = "token")]
     proof: String,
-    /// How long people have: 30m, 2h, 1d. What happens then is said with --at-end.
+    /// The time that people have: 30m, 2h, 1d. What happens then is said with --at-end.
     #[arg(long, value_name = "TIME", value_parser = when::duration)]
     deadline: Option<Duration>,
-    /// What silence means: deny, fail (the task, too), defer (ask again) or keep (wait on).
+    /// The timeout action: deny, fail (the task, too), defer (ask again) or keep (wait on).
     #[arg(long, value_name = "END", default_value = "deny", requires = "deadline")]
     at_end: String,
     /// Remind people after this long; may be given several times.
@@ -94,7 +94,7 @@ pub(crate) struct Args {
     /// A ULID of your own: asking again with it is the same question.
     #[arg(long, value_name = "ULID")]
     id: Option<GateId>,
-    /// Change the question of a gate that is still open; whoever saw the old one must look again.
+    /// Change the question of a gate that is still open; those who saw the old one must look again.
     #[arg(long, value_name = "ID", conflicts_with = "id")]
     revise: Option<String>,
 }
@@ -230,7 +230,7 @@ fn demands(args: &Args) -> Result<Demands> {
     })
 }
 
-/// What silence may mean to the asker: anything but a yes.
+/// Parses a timeout action. The asker may choose any but approval.
 fn at_end(typed: &str) -> Result<AtEnd> {
     let known = [AtEnd::Deny, AtEnd::Fail, AtEnd::Defer, AtEnd::Keep];
     known.into_iter().find(|end| end.as_str() == typed).ok_or_else(|| {
@@ -247,7 +247,7 @@ fn proof(typed: &str) -> Result<Proof> {
     })
 }
 
-/// Waits and hands the answer over; a wait that runs out leaves the question open.
+/// Waits for the answer and prints it; a timeout leaves the question open.
 pub(super) fn wait(
     context: &Context<'_>,
     desk: &Desk,

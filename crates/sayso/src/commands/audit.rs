@@ -1,4 +1,4 @@
-//! `sayso audit`: what happened, and that it is still what happened.
+//! `sayso audit`: lists, verifies and exports the audit log.
 
 use super::shared::{ROWS, rows};
 use crate::card;
@@ -16,7 +16,7 @@ use std::io::{BufReader, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How much of an answer a line shows.
+/// The length of an answer shown in a line.
 const ANSWER_CHARS_MAX: usize = 60;
 
 /// The audit: every change has one entry, and each entry holds the hash of the one before.
@@ -45,7 +45,7 @@ enum Verb {
     },
     /// Write the chain as lines of JSON that can be verified anywhere.
     Export {
-        /// Where to; standard output unless given.
+        /// The file to write; standard output unless given.
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
@@ -94,7 +94,7 @@ fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
 }
 
 fn verify(context: &Context<'_>, accepts_older: bool) -> Result<Exit> {
-    // It looks, and has nothing happen: a clock that is off is no reason not to verify.
+    // Opened for reading, so no timers fire: a wrong clock is no reason not to verify.
     let desk = context.kept_desk()?;
     let actor = who::actor(&desk)?;
     let progress = Progress::new();
@@ -149,7 +149,7 @@ fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Shows how far a long check is, to a person who waits for it.
+/// Shows the progress of a long check to a waiting person.
 pub(super) struct Progress {
     began: Instant,
     shown: bool,

@@ -1,4 +1,4 @@
-//! `sayso away` and `sayso back`: who is away, and who stands in for them.
+//! `sayso away` and `sayso back`: absence and deputies.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -9,10 +9,10 @@ use sayso_server::wire;
 
 /// Say that you are away, and who answers in your place; or see who is away.
 ///
-/// Until then what waits for you waits for whoever stands in for you, and they are told of it instead of you.
-/// Their answers count as yours would, up to the proof you gave when you said so, and are written down as
-/// theirs. However many people somebody stands in for, they are one person. Without --to, nobody answers for
-/// you, and you are told of what waits when you are back. You are back by: sayso back
+/// Until then what waits for you waits for your deputy, who is told of it instead of you. Their answers
+/// count as yours would, up to the proof you gave when you said so, and are written down as theirs. A person
+/// who stands in for several people is still one person. Without --to, you have no deputy, and you are told
+/// of what waits when you are back. You are back by: sayso back
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso away                              who is away
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Until then: 3d, monday, 2026-12-24.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Who stands in for you.
+    /// The person who stands in for you.
     #[arg(long, value_name = "NAME", requires = "until")]
     to: Option<String>,
 }

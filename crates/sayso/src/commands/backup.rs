@@ -1,4 +1,4 @@
-//! `sayso backup`: all that is in the store, in a file of its own, checked.
+//! `sayso backup`: copies the store into a file, and verifies the copy.
 
 use super::audit::Progress;
 use crate::context::Context;
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 
 /// Write everything that is in the store into a new file, while others go on, and check the copy.
 ///
-/// For SQLite. The copy is the store at one moment, with every space in it; the audit of each is verified in the copy.
-/// To go back to it, end what works with the store, put the file where the store was, remove the files with
-/// `-wal` and `-shm` behind that name, and run `sayso audit verify`. What was begun after the copy is unknown
-/// then, and its tokens count no more.
+/// For SQLite. The copy is the store at one moment, with every space in it; the audit of each is verified in the
+/// copy. To go back to it, end what works with the store, put the file where the store was, remove the files with
+/// `-wal` and `-shm` behind that name, and run `sayso audit verify`. What was begun after the copy is unknown then,
+/// and its tokens count no more.
 ///
 /// PostgreSQL has its own: pg_dump --schema sayso.
 #[derive(clap::Args)]
@@ -22,21 +22,21 @@ use std::path::PathBuf;
   sayso backup /backups/shop-monday.db
   sayso --store /backups/shop-monday.db --space shop inbox    look at a copy")]
 pub(crate) struct Args {
-    /// Where to; nothing may be there yet.
+    /// The file to write; it must not exist yet.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// A copy that was made.
+/// A verified copy of the store.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Copied {
-    /// Where it is.
+    /// The path of the copy.
     file: String,
-    /// How large it is, in bytes.
+    /// The size of the copy in bytes.
     bytes: u64,
-    /// How many spaces it has.
+    /// The number of spaces in it.
     spaces: usize,
-    /// How many entries of the audit were verified in it.
+    /// The number of audit entries that were verified in it.
     entries: u64,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The desk, if its store is a file here.
+/// Returns the desk if its store is a local file.
 fn here(desk: &Desk) -> Result<&LocalDesk> {
     let no = |why: &str, hint: &str| Err(Failure::new(Code::BadValue, why).hint(hint));
     match (desk.local(), desk.place()) {

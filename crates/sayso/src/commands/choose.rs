@@ -1,4 +1,4 @@
-//! `sayso choose`: pick an option.
+//! `sayso choose`: answers a choice.
 
 use super::shared::{self, Which};
 use crate::context::Context;
@@ -15,13 +15,13 @@ use sayso_core::{Answer, Exit};
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// What to pick: the names of options, or their numbers.
+    /// The options to pick, by name or number.
     #[arg(value_name = "OPTION")]
     options: Vec<String>,
     /// Words of your own.
     #[arg(long, value_name = "TEXT")]
     other: Option<String>,
-    /// Why.
+    /// The comment sent with the answer.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `sayso claim`: say "mine".
+//! `sayso claim`: claims a gate.
 
 use super::shared;
 use crate::context::Context;
@@ -7,9 +7,9 @@ use crate::when;
 use clap_complete::ArgValueCompleter;
 use sayso_core::Exit;
 
-/// Say that you are on it, so that nobody else begins to look at the same gate.
+/// Say that you are on it, so that others do not begin to look at the same gate.
 ///
-/// Others can still answer: a claim tells them that somebody is on it, and ends by itself.
+/// Others can still answer: a claim tells them that you are on it, and ends by itself.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso claim g7k2

@@ -1,4 +1,4 @@
-//! `sayso close`: close a task.
+//! `sayso close`: closes a task.
 
 use super::shared;
 use crate::context::Context;
@@ -17,10 +17,10 @@ use sayso_server::wire;
 /// what it waits for.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(value_name = "REASON")]
     reason: Vec<String>,
     /// Close what is under it, too.
@@ -36,8 +36,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     report(context, &desk, &completed, "closed")
 }
 
-/// Tells what came of it. Where a person is asked first nothing is closed, and whoever goes on only with what
-/// worked does not go on.
+/// Prints the outcome. If a person is asked first, nothing is closed, and the exit code stops scripts that continue
+/// only on success.
 pub(super) fn report(
     context: &Context<'_>,
     desk: &Desk,
@@ -60,7 +60,7 @@ pub(super) fn report(
     Ok(Exit::Held)
 }
 
-/// Closes a task. Where that amounts to a verdict, a person has to be there for it.
+/// Closes a task. If that amounts to a verdict, a person has to do it.
 pub(super) fn close(
     context: &Context<'_>,
     desk: &Desk,
@@ -73,8 +73,7 @@ pub(super) fn close(
     Ok(desk.close_task(&actor, id, reason, force)?)
 }
 
-/// Whoever may be a person is checked like one when the task, or with `force` anything under it,
-/// waits for or requires a person.
+/// Requires a person if the task, or with `force` a task under it, waits for or requires a person.
 pub(super) fn for_ending(
     context: &Context<'_>,
     desk: &Desk,

@@ -1,4 +1,4 @@
-//! `sayso create`: make a task.
+//! `sayso create`: creates a task.
 
 use super::shared;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use sayso_core::{Exit, Kind, TaskId};
 use sayso_engine::NewTask;
 use sayso_server::wire;
 
-/// Make a task.
+/// Create a task.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso create \"Fix the login page\" -p 1 --label web
@@ -18,19 +18,19 @@ use sayso_server::wire;
   sayso create \"Order the keys\" --awaiting work         a person has to do it
   sayso create \"Write the tests\" --parent t7k2 --blocked-by t9qx")]
 pub(crate) struct Args {
-    /// What is to be done, in a line.
+    /// The title: the work to do, in a line.
     #[arg(value_name = "TITLE")]
     title: String,
-    /// What is to be done, at length; a dash reads it from standard input.
+    /// The work to do, at length; a dash reads it from standard input.
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
     /// From 0, at once, to 4, some day.
     #[arg(short, long, value_name = "P", value_parser = shared::priority, default_value = "2")]
     priority: u8,
-    /// What sort of work: task, bug, feature, chore, epic, or a word of your own.
+    /// The type of work: task, bug, feature, chore, epic, or a word of your own.
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "task")]
     sort: String,
-    /// How big it is, such as small, medium, large.
+    /// The size, such as small, medium, large.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
     /// A word to find it by; may be given several times.
@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// The epic it is part of.
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     parent: Option<String>,
-    /// What must be closed before it; several are separated by commas.
+    /// The tasks that must be closed before it; several are separated by commas.
     #[arg(long, value_name = "IDS", add = ArgValueCompleter::new(shared::live_tasks))]
     blocked_by: Vec<String>,
-    /// What waits for a person from the start: work, approval, input, review, …
+    /// It waits for a person from the start: work, approval, input, review, …
     #[arg(long, value_name = "KIND")]
     awaiting: Option<String>,
     /// The gate that opens when an agent says it is complete: approval, review or content.

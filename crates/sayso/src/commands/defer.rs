@@ -1,4 +1,4 @@
-//! `sayso defer`: put a task off.
+//! `sayso defer`: defers a task.
 
 use super::shared;
 use crate::context::Context;
@@ -14,7 +14,7 @@ use sayso_core::Exit;
   sayso defer t7k2 --until 2h
   sayso defer t7k2 --until 2026-12-24")]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
     /// Until then: 2h, 3d, tomorrow, 2026-12-24 or 2026-12-24T18:00.

@@ -1,4 +1,4 @@
-//! `sayso delegate`: let somebody else answer.
+//! `sayso delegate`: lets another person answer.
 
 use super::shared;
 use crate::context::Context;
@@ -6,10 +6,10 @@ use crate::exit::Result;
 use clap_complete::ArgValueCompleter;
 use sayso_core::Exit;
 
-/// Let somebody else answer a gate in your place.
+/// Let another person answer a gate in your place.
 ///
-/// Their answer counts as yours would, and is written down as theirs. However many people somebody stands in
-/// for, they are one person: where two must agree, they are one of the two. For all gates, while you are
+/// Their answer counts as yours would, and is written down as theirs. A person who stands in for several
+/// people is still one person: where two must agree, they are one of the two. For all gates, while you are
 /// away: sayso away.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -19,10 +19,10 @@ pub(crate) struct Args {
     /// The gate, or the task that waits for it.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::open_gates))]
     id: String,
-    /// Who is to answer it.
+    /// The person who is to answer it.
     #[arg(long, value_name = "NAME")]
     to: String,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }

@@ -1,4 +1,4 @@
-//! `sayso delete`: take a task or the space away.
+//! `sayso delete`: deletes a task or the space.
 
 use super::{close, shared};
 use crate::context::Context;
@@ -9,13 +9,13 @@ use sayso_core::Exit;
 
 /// Delete a task, or the space.
 ///
-/// What waits on it is withdrawn and whoever asked is told. The log and the audit stay.
+/// What waits on it is withdrawn and the asker is told. The log and the audit stay.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", required_unless_present = "whole_space", add = ArgValueCompleter::new(shared::live_tasks))]
     id: Option<String>,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     /// Delete what is under it, too.
@@ -26,12 +26,12 @@ pub(crate) struct Args {
     whole_space: Option<String>,
 }
 
-/// What became of the space, for `--json`.
+/// The deleted space, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct Deleted {
-    /// What people called it.
+    /// The name of the space.
     space: String,
-    /// How many open gates were withdrawn.
+    /// The number of open gates that were withdrawn.
     withdrawn: usize,
 }
 

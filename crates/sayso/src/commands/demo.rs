@@ -1,4 +1,4 @@
-//! `sayso demo`: all of it in a minute, in a space that is thrown away.
+//! `sayso demo`: three scripted agents in a temporary space.
 
 use crate::card;
 use crate::context::Context;
@@ -22,14 +22,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What the scripted agents do.
+/// The script of the agents.
 const SCRIPT: &str = include_str!("demo/script.yaml");
 
 /// The space, and where it is kept below the project.
 const SPACE: &str = "demo";
 const DATABASE: &str = ".sayso/sayso.db";
 
-/// The tasks: title, and what has to be signed off.
+/// The tasks: title, and the sign-off they require.
 const TASKS: [(&str, Option<Kind>); 3] = [
     ("Greet people by their name", Some(Kind::Approval)),
     ("Keep sessions over a restart", None),
@@ -43,7 +43,7 @@ const TASKS: [(&str, Option<Kind>); 3] = [
 /// said. No account, nothing from the network, and nothing is left behind.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Play the person, too; that is the default where nobody can type.
+    /// Play the person, too; that is the default without a terminal.
     #[arg(long)]
     auto: bool,
     /// Keep the temporary folder, and say where it is.
@@ -79,7 +79,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Serves the pages beside the terminal for as long as the demo runs. The address lets one browser in, once.
+/// Serves the pages beside the terminal for as long as the demo runs. The address contains an invitation code that is
+/// valid once.
 fn pages(project: &Path, person: &Actor) -> Result<String> {
     let place = Place::Sqlite(project.join(DATABASE));
     let desk = LocalDesk::open_shared(place, SPACE, World::real())?;
@@ -95,20 +96,20 @@ fn pages(project: &Path, person: &Actor) -> Result<String> {
         traces: None,
         machine: http::Machine {
             output: Arc::new(move |run| super::logs::end_of_log(&logs, run, Adapter::Command)),
-            // A demo has no long-lived agents.
+            // A demo has no long-running agents.
             is_alive: Arc::new(|_| None),
         },
-        // One browser, and whoever is shown it.
+        // One browser, and those to whom it is shown.
         connections_max: 256,
     };
     let listening = http::listen(setup)?;
     let address = listening.url().replace("127.0.0.1", "localhost");
-    // It ends with the process; what it was told is in the store by then.
+    // It ends with the process; every change is in the store by then.
     std::thread::spawn(move || listening.serve());
     Ok(format!("{address}/login#space={SPACE}&code={}", entry.code))
 }
 
-/// Where nobody can type, the person is played, and that is said.
+/// True if the person is played by the demo, since no person can type here. Prints the reason.
 fn is_played(context: &Context<'_>) -> bool {
     let why = match who::sign_here() {
         Ok(Some(sign)) => format!("an agent ({}) is at work here", sign.agent),
@@ -155,16 +156,16 @@ fn play(
     })
 }
 
-/// The person: whoever sits here, or one that is played. It is a person of this space alone.
+/// The person who answers: the user, or a played one. It is a person of this space alone.
 fn person(args: &Args, desk: &Desk) -> Result<Actor> {
     match args.auto {
         true => Ok(Actor::new(Role::Human, "demo-person", Proof::Token, desk.level(), Door::Cli)),
-        // It is thrown away, and with it what anybody said in it.
+        // The space is temporary, and so are the answers in it.
         false => Ok(who::typist(desk)?.0),
     }
 }
 
-/// Plays the person.
+/// Answers every gate in place of the person.
 fn answer_all(
     context: &Context<'_>,
     desk: &Desk,
@@ -199,7 +200,7 @@ fn answer_all(
     Ok(())
 }
 
-/// What a person could say: no with a reason first, then yes.
+/// The answer of the played person: one rejection with a reason first, then approvals.
 fn played(gate: &Gate, rejected: &mut bool) -> Answer {
     match &gate.card.shape {
         Shape::Verdict if !*rejected => {
@@ -266,7 +267,7 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
     };
     std::fs::create_dir_all(home.join("logs"))?;
     Ok(Setup {
-        // Whoever answers must not be the one who launched: here everybody is made up.
+        // An approver must not be the launcher: here both are made up.
         actor: Actor::new(Role::Operator, "demo-worker", Proof::None, desk.level(), Door::Worker),
         holder: holder(repository.root()),
         agents: BTreeMap::from([(agent.name.clone(), agent)]),
@@ -296,7 +297,7 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
     })
 }
 
-/// What happened, and that it can be proved.
+/// Prints the results, and verifies the audit log.
 fn tell(context: &Context<'_>, desk: &Desk, person: &Actor, project: &Path) -> Result<()> {
     let out = context.out;
     let rows = desk.tasks(&TaskFilter { all: true, limit: 10, ..TaskFilter::default() })?.items;

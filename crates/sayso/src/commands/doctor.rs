@@ -1,4 +1,4 @@
-//! `sayso doctor`: is everything in order, and how safe is it?
+//! `sayso doctor`: checks the setup and its assurance level.
 
 use crate::card;
 use crate::config;
@@ -13,7 +13,7 @@ use sayso_engine::{Desk, Member, Place};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 
-/// How many alerts are counted.
+/// The maximum number of alerts fetched.
 const ALERTS_MAX: usize = 100;
 
 /// Check that everything is in order, and say honestly how safe it is.
@@ -27,35 +27,35 @@ pub(crate) struct Args {
     accept_clock: bool,
 }
 
-/// How many notices are looked at.
+/// The maximum number of notices fetched.
 const NOTICES_MAX: usize = 1_000;
 
-/// A notice that nobody has sent for this long waits for somebody to come.
+/// A due notice this old has no process that sends it.
 const LATE_MICROS: i64 = 60_000_000;
 
-/// What the doctor found.
+/// The findings of the doctor.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Report {
-    /// Whether all checks passed.
+    /// True if all checks passed.
     healthy: bool,
     /// The checks, in order.
     checks: Vec<Check>,
-    /// How well verdicts are guarded here: S0 to S4.
+    /// The assurance level of verdicts here: S0 to S4.
     level: String,
-    /// What each level stops and does not stop.
+    /// The levels, with the attacks that each stops and does not stop.
     levels: Vec<LevelInWords>,
 }
 
-/// One check.
+/// A check and its result.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Check {
-    /// What was looked at.
+    /// The name of the check.
     name: String,
     /// ok, warning or failed.
     result: String,
-    /// What was seen.
+    /// The finding, in words.
     pub(crate) seen: String,
-    /// What to do about it.
+    /// The next step, if there is one.
     pub(crate) hint: Option<String>,
     /// The code of the failure.
     code: Option<String>,
@@ -64,13 +64,13 @@ pub(crate) struct Check {
 /// A level of assurance.
 #[derive(Serialize, schemars::JsonSchema)]
 struct LevelInWords {
-    /// S0 to S4.
+    /// The level: S0 to S4.
     level: String,
-    /// What it stands on.
+    /// The basis of the level.
     means: String,
-    /// What it does not stop.
+    /// The attacks it does not stop.
     does_not_stop: String,
-    /// Whether this is where verdicts are given now.
+    /// True if it is the level at which verdicts are given now.
     here: bool,
 }
 
@@ -99,13 +99,13 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(exit)
 }
 
-/// How it ends: a record that does not hold counts before everything else.
+/// The exit code: a broken audit log takes precedence over every other failure.
 fn worst(checks: &[Check]) -> Option<Exit> {
     let all = || checks.iter().filter_map(Check::exit);
     all().find(|exit| *exit == Exit::AuditBroken).or_else(|| all().next())
 }
 
-/// A person vouches for the clock; from now on the newest entry of the audit is of this moment.
+/// A person confirms the clock; from now on the newest entry of the audit log has the present time.
 fn accept_clock(context: &Context<'_>) -> Result<Exit> {
     let desk = context.desk()?;
     let actor = who::person(context, &desk)?;
@@ -145,7 +145,7 @@ fn store_checks(
     checks.push(agents(context)?);
     checks.extend(unheld(context, desk)?);
     checks.extend(super::connect::examine(context, args.quick)?);
-    // What cannot be read is one finding of several, and not the end of the others.
+    // A check that fails to run is one finding of several, and does not stop the others.
     let found = |name: &str, check: Result<Option<Check>>| match check {
         Ok(check) => check,
         Err(Failure { code, message, hint }) => Some(Check::failed(name, &message, hint, code)),
@@ -163,7 +163,7 @@ fn store_checks(
     Ok(())
 }
 
-/// Whether the settings of the project name what is not run, since nobody has trusted them.
+/// Warns if the settings of the project name programs that are not run, since the file is not trusted.
 fn trusted(context: &Context<'_>) -> Result<Option<Check>> {
     let location = config::locate(&context.globals)?;
     let check = |untrusted: crate::trust::Untrusted| {
@@ -172,7 +172,7 @@ fn trusted(context: &Context<'_>) -> Result<Option<Check>> {
     Ok(location.untrusted.map(check))
 }
 
-/// Which agents a worker could start, and whether the usual one is among them.
+/// Checks which agents are installed, and that the default one is among them.
 fn agents(context: &Context<'_>) -> Result<Check> {
     let location = config::locate(&context.globals)?;
     let known = config::agents(&location.agents)?;
@@ -193,7 +193,7 @@ fn agents(context: &Context<'_>) -> Result<Check> {
     })
 }
 
-/// The agent that is to work, where it could not be held to the policy's rules for tool calls.
+/// Reports the default agent if the policy's rules for tool calls cannot be enforced on it.
 fn unheld(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
     let location = config::locate(&context.globals)?;
     let own = config::own_hooks(&location.agents);
@@ -205,7 +205,7 @@ fn unheld(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
     }))
 }
 
-/// Whether somebody looks after every run.
+/// Warns about runs whose lease has expired: their worker is gone.
 fn runs(desk: &Desk) -> Result<Check> {
     let (now, live) = (desk.now(), desk.live_runs()?);
     let left = live.iter().filter(|run| now >= run.lease_until).count();
@@ -219,7 +219,7 @@ fn runs(desk: &Desk) -> Result<Check> {
     })
 }
 
-/// Whether a question or an answer hangs on its way.
+/// Warns about stalled questions and answers.
 fn receipts(desk: &Desk, actor: &Actor) -> Result<Check> {
     let alerts = desk.alerts(actor, ALERTS_MAX)?;
     Ok(match alerts.as_slice() {
@@ -234,7 +234,7 @@ fn receipts(desk: &Desk, actor: &Actor) -> Result<Check> {
     })
 }
 
-/// Whether the agents that were spawned here are alive.
+/// Checks that the agents spawned on this machine are alive.
 fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
     let location = config::locate(&context.globals)?;
     let Ok(keeper) = crate::work::keeper(context, &location) else { return Ok(None) };
@@ -256,7 +256,7 @@ fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
     }))
 }
 
-/// Whether the channels of this machine are right, and whether people hear what they are told.
+/// Checks the channels of this machine, and the delivery of notices.
 fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<Check>> {
     let location = config::locate(&context.globals)?;
     if let Err(failure) = crate::courier::channels(&location) {
@@ -288,7 +288,7 @@ fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<C
     })
 }
 
-/// Whether others on the machine can read the questions and answers.
+/// Warns if other users of the machine can read the questions and answers.
 fn permissions(context: &Context<'_>, desk: &Desk) -> Result<Check> {
     let path = match desk.place() {
         Some(Place::Sqlite(path)) => path,
@@ -343,7 +343,7 @@ fn audit(desk: &Desk, actor: &Actor) -> Check {
     }
 }
 
-/// Whether a verdict could be given from here.
+/// Checks that a verdict could be given from here.
 fn person_check() -> Check {
     if let Ok(Some(sign)) = who::sign_here() {
         return Check::warning(
@@ -432,7 +432,7 @@ fn print(context: &Context<'_>, report: &Report) {
     }
 }
 
-/// Checks, each with a mark and what to do about it.
+/// Prints the checks, each with a mark and a hint.
 pub(crate) fn print_checks(out: &Out, checks: &[Check]) {
     for check in checks {
         let mark = match check.result.as_str() {

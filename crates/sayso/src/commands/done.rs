@@ -1,4 +1,4 @@
-//! `sayso done`: work by hand is done.
+//! `sayso done`: reports manual work as done.
 
 use super::shared::{self, Which};
 use crate::card;
@@ -11,7 +11,7 @@ use sayso_core::{Answer, Code, Exit, Kind};
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// What was done.
+    /// A note on the work that was done.
     #[arg(value_name = "NOTE")]
     note: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `sayso export`: what is set, as a fleet file.
+//! `sayso export`: writes the settings of a space as a fleet file.
 
 use crate::context::Context;
 use crate::exit::Result;

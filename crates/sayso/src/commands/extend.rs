@@ -1,4 +1,4 @@
-//! `sayso extend`: give a gate more time.
+//! `sayso extend`: moves the deadline of a gate.
 
 use super::shared::{self, GateUntil};
 use crate::context::Context;
@@ -8,7 +8,7 @@ use sayso_core::Exit;
 
 /// Give a gate more time before it ends by itself.
 ///
-/// Those who are asked may; whoever asks may not, since they would never have to hear a no.
+/// Those who are asked may; the asker may not, since they would never have to hear a no.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso extend g7k2 2h          two hours from now

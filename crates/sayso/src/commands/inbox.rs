@@ -1,4 +1,4 @@
-//! `sayso inbox`: what waits for people.
+//! `sayso inbox`: lists open requests, full screen at a terminal.
 
 use super::shared::{self, Paging};
 use crate::context::Context;
@@ -10,11 +10,11 @@ use sayso_core::{Actor, Exit, Role};
 use sayso_engine::{Desk, GateFilter, InboxFilter};
 use sayso_server::wire;
 
-/// How many alerts are shown.
+/// The maximum number of alerts shown.
 const ALERTS_MAX: usize = 20;
 
-/// What waits for you: what unblocks most first, then oldest first. Where one asks much, what it asks beyond twenty comes
-/// last.
+/// List what waits for you: what unblocks most first, then oldest first. Where one asks much, what it asks beyond
+/// twenty comes last.
 ///
 /// At a terminal it opens full screen, with keys to look around and to answer; `?` tells them. With
 /// `--plain` or `--json`, for a page (`--after`, `-n`) or for what has ended (`--done`), in a pipe, on a
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Only what waits for you (yours), for a group you are in (groups), or for others.
     #[arg(long, value_name = "WHOSE")]
     whose: Option<Whose>,
-    /// What has ended instead, newest first.
+    /// Requests that have ended instead, newest first.
     #[arg(long)]
     done: bool,
     /// Also what was put off.
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     paging: Paging,
 }
 
-/// Whom a gate waits for, as it is typed.
+/// The value of `--whose`.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Whose {
     Yours,
@@ -107,7 +107,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     shared::print_cards(context, &desk, &page.items)?;
     say_more(context, next);
-    // What stands above is being looked at now.
+    // The person is seeing the cards above now.
     let is_above = |alert: &&Alert| {
         let mut askers = page.items.iter().flat_map(|card| &card.askers);
         alert.trouble == Trouble::Unseen && askers.any(|asker| asker.handle == alert.gate)
@@ -127,7 +127,7 @@ fn say_more(context: &Context<'_>, next: Option<String>) {
     }
 }
 
-/// What has ended, newest first.
+/// Lists ended gates, newest first.
 fn done(context: &Context<'_>, desk: &Desk, actor: &Actor, filter: GateFilter) -> Result<Exit> {
     let page = desk.gates(actor, filter)?;
     let last = page.items.last().map(|gate| gate.handle().to_owned());

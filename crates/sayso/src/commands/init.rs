@@ -1,4 +1,4 @@
-//! `sayso init`: make a space.
+//! `sayso init`: creates a space.
 
 use crate::config;
 use crate::context::Context;
@@ -25,13 +25,13 @@ pub(crate) struct Args {
 /// The space, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct Made {
-    /// What people call it.
+    /// The name of the space.
     space: String,
-    /// Where it is kept, without any password.
+    /// The location of the store, without any password.
     store: String,
     /// The folder with its settings.
     folder: String,
-    /// Whether it is new; false when it was there already.
+    /// True if it is new; false when it was there already.
     created: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let start = config::start(&context.globals)?;
     let folder = start.join(config::FOLDER);
     make_folder(&folder)?;
-    // What the settings there say counts unless something else is asked for: again is the same.
+    // Existing settings apply unless an option overrides them: running it again changes nothing.
     let (kept_space, kept_store) = config::settings(&folder)?;
     let given = args.name.or_else(|| context.globals.space.clone());
     let name = given.or_else(|| kept_space.clone());
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Whoever makes a space: the user, at a terminal or not, or an agent.
+/// The actor who creates a space: the user, at a terminal or not, or an agent.
 fn founder() -> Actor {
     match who::sign_here() {
         Ok(Some(sign)) => who::agent(Level::S0, &sign),
@@ -76,7 +76,7 @@ fn founder() -> Actor {
     }
 }
 
-/// Only the user may look into it: questions and answers are nobody else's.
+/// Creates the folder, readable by the user alone: questions and answers are private.
 fn make_folder(folder: &Path) -> Result<()> {
     if folder.is_symlink() {
         return Err(Failure::new(
@@ -92,12 +92,12 @@ fn make_folder(folder: &Path) -> Result<()> {
 
 fn guard(desk: &Desk) {
     if let Some(Place::Sqlite(path)) = desk.place() {
-        // The folder keeps others out already; this is the second door.
+        // The folder keeps others out already; this is a second barrier.
         let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
     }
 }
 
-/// Settings that are there are kept. What is in the folder stays out of version control.
+/// Writes the settings, if there are none. The folder stays out of version control.
 fn write_settings(folder: &Path, name: &str, store: Option<&str>) -> Result<()> {
     let settings = folder.join("config.yaml");
     if !settings.exists() {
@@ -125,7 +125,7 @@ fn keep_store(context: &Context<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A space of a server is made where its store is; here it is only named.
+/// Sets the folder to a space of a server. The space itself is created on the machine of the store.
 fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> Result<Exit> {
     let server = server.trim_end_matches('/');
     check_address(server)?;
@@ -141,7 +141,7 @@ fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> 
         tell(context, folder, server, name, false);
         return Ok(Exit::Ok);
     }
-    // Nobody is told what is there before they have shown who they are.
+    // A server reveals nothing about its spaces before a login.
     let (out, name) = (context.out, context.out.paint(Look::Name, name));
     let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
     out.line(&format!("{tick} this folder is set to space {name} of {server}"));

@@ -1,4 +1,4 @@
-//! `sayso list`: tasks.
+//! `sayso list`: lists tasks.
 
 use super::shared::{self, Paging};
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Only those with this status; several are separated by commas.
     #[arg(short, long, value_name = "STATUS")]
     status: Option<String>,
-    /// Closed ones, too.
+    /// Show closed ones, too.
     #[arg(short, long)]
     all: bool,
     /// Only those that wait for other tasks.

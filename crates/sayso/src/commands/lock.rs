@@ -1,4 +1,4 @@
-//! `sayso lock`: forget that this terminal was unlocked.
+//! `sayso lock`: locks this terminal.
 
 use crate::context::Context;
 use crate::exit::Result;

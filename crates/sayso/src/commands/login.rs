@@ -1,4 +1,4 @@
-//! `sayso login`: get to know a server.
+//! `sayso login`: logs in to a server.
 
 use crate::config::{self, Home};
 use crate::context::Context;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Log in to a server, so that commands on this machine work there.
 ///
 /// A person shows their passphrase, or sets it with the code they were given; a machine has a token. What
-/// they are known by from then on is kept in the settings of this user, readable by nobody else, for this
+/// they are known by from then on is kept in the settings of this user, readable by this user alone, for this
 /// server and space.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -23,7 +23,7 @@ use std::sync::Arc;
   sayso --store https://sayso.example --space shop login --name ann --code 7K2M-…
   sayso login --token-file worker.token        in a project whose settings name the server")]
 pub(crate) struct Args {
-    /// Who you are there; your name on this machine unless given.
+    /// Your name there; your name on this machine unless given.
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     name: Option<String>,
     /// The code you were given: you set your passphrase with it.
@@ -34,14 +34,14 @@ pub(crate) struct Args {
     token_file: Option<PathBuf>,
 }
 
-/// Who is logged in, for `--json`.
+/// The login, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct LoggedIn {
-    /// The server.
+    /// The address of the server.
     server: String,
-    /// The space.
+    /// The name of the space.
     space: String,
-    /// Who.
+    /// The name of the holder.
     name: String,
     /// The part they play.
     role: String,
@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Whether the space is there is told to nobody who is not let in, so the name that was tried is said.
+/// A server does not reveal a space to a caller who is not logged in, so the error names the space that was tried.
 fn tried(failure: Failure, server: &str, space: &str) -> Failure {
     let is_about_them = matches!(failure.code, Code::Passphrase | Code::BadCode);
     match is_about_them {
@@ -85,7 +85,7 @@ fn tried(failure: Failure, server: &str, space: &str) -> Failure {
     }
 }
 
-/// A person types their passphrase. No agent does that for them.
+/// Asks for the passphrase of a person. An agent may not do that for them.
 fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<String> {
     let sign = who::sign_here();
     if let Ok(Some(sign)) = &sign {
@@ -116,7 +116,7 @@ fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<Stri
     Ok(join(line, code, &name, &new)?.secret)
 }
 
-/// The server a command is about, the space, and who may vouch for that server.
+/// The server of a command, the space, and the accepted certificate authorities.
 pub(super) fn server(context: &Context<'_>) -> Result<(String, String, Option<PathBuf>)> {
     let location = config::locate(&context.globals)?;
     match location.home {

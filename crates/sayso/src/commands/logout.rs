@@ -1,4 +1,4 @@
-//! `sayso logout`: forget a server.
+//! `sayso logout`: logs out of a server.
 
 use super::login;
 use crate::context::Context;
@@ -24,7 +24,7 @@ pub(crate) fn run(_: Args, context: &Context<'_>) -> Result<Exit> {
     let line = Arc::new(HttpLine::to(&server, &space, authorities.as_deref())?);
     let ended =
         RemoteDesk::reach(line, Some(login.secret), World::real()).and_then(|desk| desk.log_out());
-    // Forgotten either way: whoever logs out wants nothing of it to stay here.
+    // Deleted in any case: after a logout no credential stays here.
     reach::forget_login(&server, &space)?;
     context.out.line(&format!("logged out of space {space} of {server}"));
     if let Err(error) = ended {

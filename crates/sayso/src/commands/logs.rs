@@ -1,4 +1,4 @@
-//! `sayso logs`: what an agent printed.
+//! `sayso logs`: shows the output of a run.
 
 use super::shared;
 use crate::context::Context;
@@ -14,15 +14,15 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a log that is followed is read again.
+/// The interval at which a followed log is polled.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
 
-/// What an agent printed in its last turn on a task.
+/// Show the output of an agent in its last turn on a task.
 ///
 /// Shown is what it says and does; `--raw` has every line as the agent wrote it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     task: String,
     /// Go on until the turn is over.
@@ -69,16 +69,16 @@ fn adapter(location: &config::Location, run: &Run) -> Adapter {
     agents.get(&run.started.agent).map_or(Adapter::Command, |agent| agent.adapter)
 }
 
-/// So much of a log's end is looked at, and so many lines of it are shown.
+/// The size of a log's end that is read, and the number of its lines that are shown.
 const TAIL_BYTES: u64 = 32 * 1024;
 const TAIL_LINES: usize = 30;
 
-/// The last lines an agent printed in a turn, where its log is on this machine; none otherwise.
+/// The last lines an agent printed in a run, if its log is on this machine.
 pub(super) fn tail(location: &config::Location, folder: &Path, run: &Run) -> Vec<String> {
     end_of_log(folder, run, adapter(location, run))
 }
 
-/// The same of an agent whose lines are read like this.
+/// The last lines of a log, parsed by this adapter.
 pub(super) fn end_of_log(folder: &Path, run: &Run, adapter: Adapter) -> Vec<String> {
     let path = folder.join(format!("{}.log", run.started.id));
     let Ok(text) = end_of(&path) else { return vec![] };
@@ -104,7 +104,7 @@ fn end_of(path: &Path) -> std::io::Result<String> {
     })
 }
 
-/// Shows the lines of a file, and those that come while the run is under way.
+/// Prints the lines of a file, and new ones while the run is under way.
 fn follow(
     desk: &Desk,
     run: RunId,
@@ -115,7 +115,7 @@ fn follow(
     let mut reader = BufReader::new(std::fs::File::open(path)?);
     let mut line = vec![];
     loop {
-        // Whether more may come is looked at first: what came before is then read.
+        // Read before the lines are, so that a line from before the end is still printed.
         let may_grow = follow && desk.run(run).is_ok_and(|run| run.state == State::Running);
         while reader.by_ref().read_until(b'\n', &mut line)? > 0 {
             if line.last() != Some(&b'\n') && may_grow {

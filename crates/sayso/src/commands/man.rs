@@ -1,4 +1,4 @@
-//! `sayso man`: manual pages.
+//! `sayso man`: prints manual pages.
 
 use crate::cli::Cli;
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `sayso mcp`: the door of agents that speak the Model Context Protocol.
+//! `sayso mcp`: serves the Model Context Protocol to agents.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// A name clients may call this machine by, beside localhost; may be given several times.
     #[arg(long, value_name = "HOST", requires = "http")]
     host: Vec<String>,
-    /// How long a question waits for a person before the call comes back without an answer.
+    /// The time for which a question waits for a person before the call comes back without an answer.
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = when::duration)]
     hold: Duration,
     /// The file with the agent's token, for when the environment has none of an agent's.
@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let folder = std::env::current_dir().ok().map(|folder| folder.display().to_string());
     let root = folder.filter(|_| args.http.is_none());
     let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
-    // Whoever waits here may be the only one who tells people.
+    // This process may be the only one that sends notices.
     let sending = courier::meanwhile(context, &desk);
     match args.http {
         None => {

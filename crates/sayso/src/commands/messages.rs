@@ -1,4 +1,4 @@
-//! `sayso messages`: what agents were told.
+//! `sayso messages`: lists messages to agents.
 
 use super::shared::{ROWS, rows};
 use crate::card;

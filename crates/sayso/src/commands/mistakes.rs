@@ -1,4 +1,4 @@
-//! Mistakes in files, as people and scripts see them: where, what, and the fix.
+//! Diagnostics of files: the file, the line, the mistake and the fix, for people and scripts.
 
 use crate::card;
 use crate::context::Context;
@@ -9,27 +9,27 @@ use sayso_core::{Code, Exit};
 use sayso_policy as policy;
 use serde::Serialize;
 
-/// What was looked at, and what is wrong with it.
+/// The files that were checked, and their mistakes.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Report {
-    /// Whether nothing is wrong.
+    /// True if there are no mistakes.
     fine: bool,
-    /// How many files were looked at.
+    /// The number of files that were checked.
     files: usize,
     /// Everything that is wrong.
     mistakes: Vec<Mistake>,
 }
 
-/// Something that cannot stand.
+/// A mistake in a file.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Mistake {
-    /// The file.
+    /// The path of the file.
     file: String,
-    /// The line, counted from 1, where it can be told.
+    /// The line, counted from 1, if it is known.
     line: Option<u64>,
-    /// What is wrong.
+    /// The mistake, in words.
     what: String,
-    /// What to do about it.
+    /// The fix, in words.
     fix: String,
 }
 
@@ -40,7 +40,7 @@ impl Report {
         Self { fine: mistakes.is_empty(), files, mistakes }
     }
 
-    /// Prints it, and ends the command accordingly.
+    /// Prints the report, and returns the exit code.
     pub(crate) fn show(&self, context: &Context<'_>, code: Code) -> Result<Exit> {
         let out = context.out;
         match out.json {
@@ -71,7 +71,7 @@ impl Mistake {
     }
 }
 
-/// `1 file`, `2 files`.
+/// A count with its noun: `1 file`, `2 files`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{number} {what}{s}")

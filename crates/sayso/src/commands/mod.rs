@@ -1,4 +1,4 @@
-//! The verbs, one file each: what can be typed, and what the desk is asked to do.
+//! The commands, one file each: the arguments, and the call to the desk.
 
 pub(crate) mod agent;
 pub(crate) mod answer;
@@ -73,7 +73,7 @@ use crate::exit::{Failure, Result};
 use crate::out::Out;
 use sayso_core::{Code, Exit};
 
-/// Does what was typed.
+/// Runs a command.
 pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
     let cli = enter(cli)?;
     let context = Context { globals: cli.globals, out };
@@ -146,15 +146,15 @@ pub(crate) fn run(cli: Cli, out: &Out) -> Result<Exit> {
     }
 }
 
-/// Goes to the folder that was named with `-C`: every path on the command line is meant from there.
+/// Changes to the folder of `-C`: every path on the command line is relative to it.
 fn enter(mut cli: Cli) -> Result<Cli> {
-    // What `man` calls `--dir` is where its pages go.
+    // The `--dir` of `man` is the folder for its pages.
     let is_man = matches!(cli.command, Some(Command::Man(_)));
     let Some(dir) = cli.globals.dir.take().filter(|_| !is_man) else { return Ok(cli) };
     cli.globals.dir = Some(std::path::absolute(&dir)?);
     match (std::env::set_current_dir(&dir), &cli.command) {
         (Ok(()), _) => Ok(cli),
-        // One makes the folder, the other has an answer of its own where there is none.
+        // `init` creates the folder, and `hook` answers in its own format if there is none.
         (Err(_), Some(Command::Init(_) | Command::Hook(_))) => Ok(cli),
         (Err(error), _) => {
             let message = format!("{}: {error}", dir.display());

@@ -1,4 +1,4 @@
-//! `sayso next`: what to do next.
+//! `sayso next`: shows the next task or request.
 
 use super::shared;
 use crate::card;
@@ -76,7 +76,7 @@ fn first(cards: Vec<Asked>, wanted: impl Fn(&Asked) -> Result<bool>) -> Result<O
     Ok(None)
 }
 
-/// Whether a task that waits for a card is this epic, or part of it.
+/// True if a card's waiting task is this epic, or part of it.
 fn is_under(desk: &Desk, epic: TaskId, card: &Asked) -> Result<bool> {
     for asker in &card.askers {
         let mut above = asker.task;

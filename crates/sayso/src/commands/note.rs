@@ -1,4 +1,4 @@
-//! `sayso note`: write a note.
+//! `sayso note`: writes a note on a task.
 
 use super::shared;
 use crate::context::Context;
@@ -10,17 +10,17 @@ use sayso_core::{Exit, Role};
 
 /// Write a note on a task.
 ///
-/// The author comes from the credential. A person may write down what an agent said; nobody else can
+/// The author comes from the credential. A person may write down what an agent said; no other author can
 /// write as a person.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
     /// The text; a dash reads it from standard input.
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
-    /// Whose note it is. `human` needs a person at the terminal.
+    /// The author of the note. `human` needs a person at the terminal.
     #[arg(long, value_name = "WHO")]
     from: Option<From>,
 }
@@ -34,7 +34,7 @@ enum From {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_task(&args.id)?;
-    // A note that will be read as a person's needs as much of a person as a verdict does.
+    // A note in a person's name needs the same proof of a person as a verdict.
     let as_person = args.from == Some(From::Human)
         || (actor.role == Role::Human && args.from != Some(From::Agent));
     let actor = if as_person { person(context, &desk)? } else { actor };

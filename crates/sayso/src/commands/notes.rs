@@ -1,4 +1,4 @@
-//! `sayso notes`: the notes of a task.
+//! `sayso notes`: lists the notes of a task.
 
 use super::shared;
 use crate::card;
@@ -15,7 +15,7 @@ use sayso_server::wire;
 /// The notes of a task, oldest first.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
 }
@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// One note: who, when, what.
+/// Prints a note: author, time, text.
 pub(super) fn print(out: &Out, at: Timestamp, note: &Note, now: Timestamp) {
     let author = harmless_line(&note.author);
     let head = format!("{author} ({}), {}", note.role.as_str(), when::relative(at, now));

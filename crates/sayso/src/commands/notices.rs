@@ -1,4 +1,4 @@
-//! `sayso notices`: what people are told, and whether it reaches them.
+//! `sayso notices`: lists, tests and sends notices.
 
 use super::shared::{self, ROWS, rows};
 use crate::card;
@@ -15,9 +15,9 @@ use sayso_engine::{Channel, NoticeState, NoticeText};
 use sayso_server::notices::{Notice, in_a_word};
 use sayso_server::wire;
 
-/// What people are told, and whether it reaches them.
+/// List the notices sent to people, and whether they arrive.
 ///
-/// Channels are set under `notify` in the settings of the machine that sends. `sayso work`, and whoever
+/// Channels are set under `notify` in the settings of the machine that sends. `sayso work`, and a command that
 /// waits for an answer, sends what is due; here is what has not been sent yet, and why.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -41,13 +41,13 @@ pub(crate) struct Args {
 enum What {
     /// Send a test notice by a channel of this machine.
     Test {
-        /// The channel.
+        /// The name of the channel.
         #[arg(value_name = "CHANNEL")]
         channel: String,
     },
     /// Send what is due by the channels of this machine.
     Send {
-        /// Stay, and send whatever comes.
+        /// Stay, and send all that comes.
         #[arg(short, long)]
         watch: bool,
     },
@@ -93,7 +93,7 @@ fn list(context: &Context<'_>, gate: Option<&str>, limit: usize) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// `ann by phone`, or the channel alone.
+/// The recipient: `ann by phone`, or the channel alone.
 pub(super) fn by_whom(notice: &NoticeState) -> String {
     match &notice.person {
         Some(person) => format!("{} by {}", harmless_line(person), notice.channel),

@@ -1,4 +1,4 @@
-//! `sayso people`: who belongs to a space.
+//! `sayso people`: manages the people of a space.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -8,9 +8,9 @@ use clap::Subcommand;
 use sayso_core::Exit;
 use sayso_engine::{Dismissed, Known};
 
-/// Who belongs to a space, and how they get in from elsewhere.
+/// Manage the people who belong to a space, and their access from other machines.
 ///
-/// Whoever looks after the space invites people: each gets a code that counts once, and sets a passphrase
+/// An admin of the space invites people: each gets a code that counts once, and sets a passphrase
 /// with it. Their hours, and groups, stand in a fleet file (`sayso apply`).
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -24,7 +24,7 @@ enum Verb {
     List,
     /// Make a code that lets a person in, once. Also for one who forgot their passphrase.
     Invite {
-        /// Who they are here.
+        /// The name of the person here.
         #[arg(value_name = "NAME")]
         name: String,
         /// They look after the space: its people, policies and credentials.
@@ -32,9 +32,10 @@ enum Verb {
         admin: bool,
     },
     /// Let a person in no more. Their credentials end at once, and so do the tokens they made, apart from those of
-    /// agents at work; what they did stays. Says where they are still named, and what nobody is left to answer.
+    /// agents at work; what they did stays. Says where they are still named, and which open gates have no approver
+    /// left.
     Dismiss {
-        /// Who they are here.
+        /// The name of the person here.
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -43,28 +44,28 @@ enum Verb {
 /// A person, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct Shown {
-    /// Their name.
+    /// The name of the person.
     name: String,
-    /// Whether they look after the space.
+    /// True if they are an admin of the space.
     admin: bool,
-    /// When they were let in first, or since when they have a token.
+    /// The time they were first let in, or since which they have a token.
     joined_at: String,
-    /// Whether they are here by a token alone, and were never invited.
+    /// True if they are here by a token alone, and were never invited.
     by_token: bool,
 }
 
-/// What came of sending somebody away, for `--json`.
+/// The outcome of dismissing a person, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct Sent {
-    /// Who.
+    /// The name of the person.
     name: String,
     /// Tokens they had made, which have ended: handle, role and name.
     ended: Vec<String>,
-    /// Those that go on, since an agent is at work with one.
+    /// Those that stay valid, since an agent is at work with one.
     kept: Vec<String>,
     /// The groups and policies that still name them.
     named_in: Vec<String>,
-    /// Open gates that nobody is left to answer.
+    /// Open gates that have no approver left.
     gates: Vec<String>,
 }
 
@@ -78,11 +79,11 @@ impl Sent {
 /// A code, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct Code {
-    /// Whom it lets in.
+    /// The name of the person it lets in.
     name: String,
-    /// What they type.
+    /// The code that they type.
     code: String,
-    /// When it ends by itself.
+    /// The time at which it ends by itself.
     expires_at: String,
 }
 

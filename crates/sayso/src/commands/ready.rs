@@ -1,4 +1,4 @@
-//! `sayso ready`: tasks that can be worked on now.
+//! `sayso ready`: lists tasks that can be worked on now.
 
 use super::shared::{self, Paging};
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `sayso reject`: say no.
+//! `sayso reject`: rejects a gate.
 
 use super::shared::{self, Which};
 use crate::context::Context;
@@ -13,7 +13,7 @@ use sayso_core::{Answer, Exit};
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
-    /// What is wrong, and what to do instead.
+    /// The mistake, and what to do instead.
     #[arg(value_name = "FEEDBACK")]
     feedback: Vec<String>,
     /// Stop the agent here and now, where its client can: for a call that shows it is on the wrong way.

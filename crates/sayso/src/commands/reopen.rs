@@ -1,4 +1,4 @@
-//! `sayso reopen`: open a task again.
+//! `sayso reopen`: reopens a task.
 
 use super::shared;
 use crate::context::Context;
@@ -12,10 +12,10 @@ use sayso_engine::Desk;
 /// Open a closed, failed, blocked or deferred task again.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(value_name = "REASON")]
     reason: Vec<String>,
 }
@@ -27,7 +27,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     report(context, &desk, id, "is open")
 }
 
-/// Opens a task again. Taking up again what a person said no to is a person's.
+/// Reopens a task. Only a person may reopen work that a person rejected.
 pub(super) fn reopen(
     context: &Context<'_>,
     desk: &Desk,
@@ -41,7 +41,7 @@ pub(super) fn reopen(
     Ok(())
 }
 
-/// Tells what came of it. What waits for a person is nobody's to take up, open or not.
+/// Prints the outcome. A task that waits for a person cannot be worked on, open or not.
 pub(super) fn report(context: &Context<'_>, desk: &Desk, id: TaskId, what: &str) -> Result<Exit> {
     let (out, task) = (context.out, desk.task(id)?.task);
     if out.json || !task.is_waiting() {

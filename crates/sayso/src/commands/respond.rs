@@ -1,4 +1,4 @@
-//! `sayso respond`: answer a question with a text.
+//! `sayso respond`: answers a question with a text.
 
 use super::answer;
 use super::shared::{self, Which};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// The digest of the card you saw; refused when the card has changed since.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
-    /// Answer this gate alone, and nobody else who asks the same.
+    /// Answer this gate alone, and no other with the same question.
     #[arg(long)]
     only: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let Some(id) = args.id else { return walk(context) };
     let which = Which { id, digest: args.digest, only: args.only };
     if let Some(name) = &args.template {
-        // Who may not answer is told that, and not which answers are ready.
+        // A caller who may not answer is told that, and does not see the ready answers.
         context.sit_down_to_answer()?;
         let text = template(context, name)?;
         return shared::answer(context, &which, |gate| as_answer(gate, &text));
@@ -76,8 +76,8 @@ fn template(context: &Context<'_>, name: &str) -> Result<String> {
     Ok(found.ok_or_else(|| missing().hint(hint))?.1.answer.clone())
 }
 
-/// The card is in the editor, so that is the card which was seen. What somebody took the time to
-/// write is not lost when it cannot be recorded.
+/// Answers with the editor. The card is shown there, so the person has seen that version. If the answer cannot be
+/// recorded, the text is kept.
 fn edit_and_answer(context: &Context<'_>, which: &Which) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_answer()?;
     let gate = desk.gate(desk.find_gate(&which.id)?)?;
@@ -107,8 +107,8 @@ fn edit(context: &Context<'_>, gate: &Gate) -> Result<String> {
     Ok(written.unwrap_or_default())
 }
 
-/// Words pass for direction, and for nothing else that waits for a yes or a no: "not yet" must not
-/// approve anything.
+/// Checks that the gate takes a text. On a gate that takes a verdict a text is refused, except as direction: "not
+/// yet" must not approve anything.
 fn check_takes_words(gate: &Gate) -> Result<()> {
     let is_verdict = matches!(gate.card.shape, Shape::Verdict);
     if !is_verdict || gate.opened.kind == Kind::Escalation {
@@ -119,7 +119,7 @@ fn check_takes_words(gate: &Gate) -> Result<()> {
     Err(Failure::new(Code::WrongAnswer, message).hint(how))
 }
 
-/// A text that names an option is that option; other words are an answer where they are allowed.
+/// Turns a text into an answer: the name of an option picks it; other words are a custom answer, if that is allowed.
 fn as_answer(gate: &Gate, text: &str) -> Result<Answer> {
     check_takes_words(gate)?;
     Ok(match &gate.card.shape {
@@ -131,7 +131,7 @@ fn as_answer(gate: &Gate, text: &str) -> Result<Answer> {
     })
 }
 
-/// Goes through everything that takes words; an empty line leaves a gate as it is.
+/// Prompts for every gate that takes a text; an empty line leaves a gate open.
 fn walk(context: &Context<'_>) -> Result<Exit> {
     let out = context.out;
     if context.globals.no_input || out.json {
@@ -165,7 +165,8 @@ fn walk(context: &Context<'_>) -> Result<Exit> {
         let (id, digest) = (gate.opened.id, gate.digest.to_string());
         let said = typed::read(&gate.card.shape, &line).map_err(Failure::from);
         let said = said.map(|answer| Say { gate: id, answer, digest, same });
-        // One that was mistyped stays open; one that somebody else answered meanwhile does not end the walk.
+        // A mistyped answer leaves its gate open; a gate that another person answered meanwhile does not end the
+        // loop.
         let answered = said.and_then(|say| shared::answer_card(context, &desk, &actor, gate, say));
         if let Err(failure) = answered {
             out.error(failure.code.as_str(), &failure.message, failure.hint.as_deref());

@@ -1,4 +1,4 @@
-//! `sayso run`: let an agent work on one task, and be asked here.
+//! `sayso run`: runs an agent on one task, and prompts at this terminal.
 
 use super::shared;
 use super::work::{AgentArgs, warn_of_changes};
@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Let an agent work on one task or task file, and be asked here.
 ///
-/// When the agent asks, the question is shown at this terminal; whoever answers first, here or
-/// anywhere else, wins. Ctrl+C ends the agent and leaves the question open: run it again and the same
+/// When the agent asks, the question is shown at this terminal; the first answer, from here or any
+/// other place, wins. Ctrl+C ends the agent and leaves the question open: run it again and the same
 /// question is there. Without a terminal it ends when the task waits for a person.
 ///
-/// It ends with 0 only when the task is closed: with 7 when it waits for a person, with 8 when it was rejected, with 14
-/// when it is not done for another reason, and with 128 and the number of the signal that ended it.
+/// It ends with 0 only when the task is closed: with 7 when it waits for a person, with 8 when it was rejected, with
+/// 14 when it is not done for another reason, and with 128 and the number of the signal that ended it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso run fix-login.md              a task file: markdown, with settings in front
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let stop = work::stop_flag()?;
     let is_attended = who::has_terminal() && !context.globals.no_input && !context.out.json;
     let person = match is_attended {
-        // Whoever may not answer watches, and answers elsewhere.
+        // A person who may not answer here watches, and answers in another place.
         true => who::person(context, &desk).ok(),
         false => None,
     };
@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
                 let attendant = Attendant { context, desk, person, view, stop, insists: false };
                 let is_about_it = |gate: &sayso_core::gate::Gate| gate.opened.task == Some(task);
                 let attended = attendant.attend(&is_about_it, &|| is_done.load(Ordering::SeqCst));
-                // Nobody attends any more: what runs is ended, what waits stays.
+                // The person has left the prompt: the agent ends, pending gates stay.
                 stop.store(true, Ordering::SeqCst);
                 attended
             }
@@ -142,13 +142,13 @@ fn check_can_run(desk: &Desk, id: TaskId) -> Result<()> {
     }
 }
 
-/// The task of a file: the one it made before, changed as the file was, or a new one.
+/// The task of a file: the one created from it before, updated from the file, or a new one.
 fn from_file(desk: &Desk, actor: &Actor, file: &TaskFile, path: &Path) -> Result<TaskId> {
     let mark = format!("file:{}", path.display());
     let filter = TaskFilter { label: Some(mark.clone()), limit: 1, ..TaskFilter::default() };
     if let Some(row) = desk.tasks(&filter)?.items.into_iter().next() {
         let (title, body) = (Some(file.title.clone()), Some(file.body.clone()));
-        // A file can ask for a sign-off later on; that it no longer does takes none away.
+        // A file can require a sign-off later on; removing the setting does not remove the sign-off.
         let requires = file.requires().map(Some);
         let add_labels = file.labels();
         let edit = Edit { title, body, add_labels, requires, ..Edit::default() };
@@ -172,7 +172,7 @@ fn from_file(desk: &Desk, actor: &Actor, file: &TaskFile, path: &Path) -> Result
     Ok(desk.create_task(actor, new)?.id)
 }
 
-/// How the task stands, and by the exit code whether it is done.
+/// Prints the state of the task, and returns the exit code.
 fn report(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Result<Exit> {
     let out = context.out;
     let row = desk.task(id)?;
@@ -190,9 +190,9 @@ fn report(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Resu
         _ if task.is_waiting() => Exit::TimedOut,
         Status::Closed if task.verdict == Some(sayso_core::Verdict::Rejected) => Exit::Rejected,
         Status::Closed => Exit::Ok,
-        // Somebody took it away.
+        // It was deleted meanwhile.
         Status::Deleted => Exit::Unanswered,
-        // Nothing that is not done ends as if it were.
+        // A task that is not done must not end with exit code 0.
         Status::Open | Status::InProgress | Status::Deferred => {
             let exit = work::ended_by_signal().unwrap_or(Exit::Unfinished);
             out.remark(&format!("it is not done; go on with: sayso run {}", task.handle));

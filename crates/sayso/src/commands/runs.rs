@@ -1,4 +1,4 @@
-//! `sayso runs`: the turns agents took.
+//! `sayso runs`: lists agent runs.
 
 use super::shared;
 use crate::context::Context;

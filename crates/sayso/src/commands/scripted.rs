@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Play a script as an agent; the prompt is read from standard input.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The script.
+    /// The path of the script.
     script: PathBuf,
     /// The session to play.
     #[arg(long, value_name = "ID")]
@@ -29,7 +29,7 @@ fn place(typed: &str) -> std::result::Result<(usize, usize), String> {
 
 pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     let mut prompt = vec![];
-    // One that goes on has read it before.
+    // A resumed session has read the prompt before.
     if args.at.is_none() {
         std::io::stdin().lock().read_to_end(&mut prompt)?;
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     out.flush()?;
     match code {
         0 => Ok(Exit::Ok),
-        // The codes of a script are its own, not ours.
+        // The exit codes of a script are its own.
         code => std::process::exit(code.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! `sayso serve`: the server of a team.
+//! `sayso serve`: starts a server for a team.
 
 use super::logs;
 use crate::config::{self, Home, Location};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// People, workers and agents anywhere reach it with `--store https://…` and a credential of their own; none
 /// of them needs the database. Any number of servers may share one PostgreSQL database. It ends cleanly on
-/// SIGTERM; whoever waits then asks the next one.
+/// SIGTERM; waiting clients then ask the next one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso serve
@@ -31,38 +31,38 @@ use std::sync::Arc;
 
 Beyond this machine it is reached with TLS, its own or that of something in front: see docs/guide/team.md.")]
 pub(crate) struct Args {
-    /// Where to listen.
+    /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7411")]
     listen: SocketAddr,
     /// A name it may be called by, beside localhost; may be given several times.
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
-    /// How well the store is guarded: S2 says that it is under an account no agent can use. Every verdict
-    /// is stamped with it.
+    /// The assurance level of the store: S2 says that it is under an account no agent can use. Every verdict is
+    /// stamped with it.
     #[arg(long, value_name = "LEVEL", default_value = "S0", value_parser = level)]
     level: Level,
     /// Speak TLS: the certificate it shows with those above it, in PEM. One that was renewed counts within a
     /// minute.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate, in PEM, which nobody else may read.
+    /// The key of that certificate, in PEM, which only its owner may read.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Listen beyond this machine without TLS: something in front of it must do that.
     #[arg(long)]
     behind_proxy: bool,
-    /// How many questions one agent may ask in a minute; 0 sets no limit. Whoever asks faster is refused, and the
-    /// inbox says so. Answers are never refused for that.
+    /// The number of questions one agent may ask in a minute; 0 sets no limit. An agent that asks faster is refused,
+    /// and the inbox says so. Answers are never refused for that.
     #[arg(long, value_name = "N", env = "SAYSO_ASKS_PER_MINUTE", default_value_t = reach::ASKS_PER_MINUTE)]
     asks_per_minute: u32,
-    /// How much one agent may write in a minute, whatever it is; 0 sets no limit. A text counts as one write more for
-    /// each 8 KiB. People are never refused for that.
+    /// The number of writes, of any kind, one agent may make in a minute; 0 sets no limit. A text counts as one write
+    /// more for each 8 KiB. People are never refused for that.
     #[arg(long, value_name = "N", env = "SAYSO_WRITES_PER_MINUTE", default_value_t = reach::WRITES_PER_MINUTE)]
     writes_per_minute: u32,
     /// Write a log to standard error, one line for each request; without it only what goes wrong.
     #[arg(long, value_name = "FORM", value_enum)]
     log: Option<Form>,
-    /// How much the log says: off, error, warn, info or debug.
+    /// The detail of the log: off, error, warn, info or debug.
     #[arg(long, value_name = "LEVEL", env = "SAYSO_LOG")]
     log_level: Option<String>,
 }
@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (asks, writes) = (limit(args.asks_per_minute), limit(args.writes_per_minute));
     let desk = desk.local().cloned().ok_or_else(no_store)?;
     if args.level > Level::S0 {
-        // It is stamped on every verdict, so it is a person's word.
+        // It is stamped on every verdict, so only a person may set it.
         who::check_no_agent(&Desk::from(desk.clone()), "say how well a store is guarded")?;
     }
     let desk = desk.with_level(args.level).with_pace(asks, writes);
@@ -117,7 +117,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         context.out.remark(&said);
     }
     if let Some(Invited { code, .. }) = entry {
-        // Passkeys are for names, and this is the name that loopback has.
+        // Passkeys need a host name, and this is the one of loopback.
         let url = url.replace("//127.0.0.1:", "//localhost:");
         context.out.remark(&format!(
             "open this in your browser within ten minutes; it lets you in, once:\n  \
@@ -129,18 +129,18 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// How somebody comes to look after the space.
+/// The way in which the space gets its first admin.
 enum First {
-    /// Somebody does.
+    /// There is an admin already.
     Settled,
-    /// By the code that the person who starts the server is shown.
+    /// By the invitation code that is shown to the person who starts the server.
     Code(Invited),
-    /// By a code that a person gets at a terminal, since none is seen here; or that, and what is seen instead.
+    /// By a code that a person creates at a terminal, since there is none here, or an agent was detected.
     Elsewhere(Option<Failure>),
 }
 
-/// The code of the first to look after the space is shown to a person at a terminal, and to nobody else: it
-/// makes whoever reads it one who answers. What is printed without a terminal ends in logs that others read.
+/// Creates the invitation code of the first admin, for a person at a terminal alone: it gives its reader the right to
+/// answer. Output without a terminal ends in logs that others read.
 fn first(desk: &LocalDesk) -> Result<First> {
     if desk.has_admin()? {
         return Ok(First::Settled);
@@ -158,7 +158,7 @@ fn first(desk: &LocalDesk) -> Result<First> {
 }
 
 impl First {
-    /// What whoever starts the server is told.
+    /// The message for the person who starts the server.
     fn said(self, space: &str, url: &str) -> Option<String> {
         let nobody = format!("nobody looks after space {space} yet.");
         let how = "A person gets a code at a terminal of their own here, with the same --store if you \
@@ -175,8 +175,8 @@ impl First {
     }
 }
 
-/// Where a person starts it for themselves at their terminal, their browser is let in by a code. Like the first
-/// admin's it is shown at a terminal and nowhere else: what is printed into a file is read by others.
+/// Creates a browser login code for a person who starts the server on loopback at their terminal. Like the first
+/// admin's code it is shown only at a terminal: output to a file is read by others.
 fn entry(desk: &LocalDesk, address: SocketAddr) -> Option<Invited> {
     let is_shown = who::has_terminal() && std::io::stderr().is_terminal();
     let is_person = is_shown && matches!(who::sign_here(), Ok(None)) && address.ip().is_loopback();
@@ -184,7 +184,7 @@ fn entry(desk: &LocalDesk, address: SocketAddr) -> Option<Invited> {
     desk.give_entry(&person).ok()
 }
 
-/// What can be seen of agents on this machine. Without a folder for what they print there is nothing to show.
+/// The view of the agents on this machine. Without a folder of logs there is no output to show.
 fn machine(context: &Context<'_>, location: Location) -> Machine {
     let keeper = work::keeper(context, &location).ok();
     let folder = work::home(context, &location).ok().map(|home| home.join("logs"));
@@ -197,17 +197,17 @@ fn machine(context: &Context<'_>, location: Location) -> Machine {
     }
 }
 
-/// How many files the store may have open: its connections, those that listen, and what is being read.
+/// The number of files the store may have open: its connections, those that listen, and files being read.
 const STORE_FILES: usize = 128;
 
-/// Whoever waits is a connection, which is an open file; as many as the system lets us have are fine. What it
-/// gives a process that does not ask is often a thousand. Says how many connections that is; the store and its files
-/// need some, too.
+/// Raises the limit of open files to the maximum: each waiting client is a connection, and each connection is an open
+/// file. The default of a process is often a thousand. Returns the number of connections that leaves; the store and
+/// its files need some, too.
 fn allow_many_connections() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With fewer it serves fewer.
+    // On a failure it serves fewer.
     let _ = setrlimit(Resource::Nofile, limit);
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
@@ -219,7 +219,7 @@ fn no_store() -> Failure {
         .hint("name the store with --store, such as postgres://…")
 }
 
-/// The levels a server can claim: what a presence key or other devices add is not the server's to say.
+/// The levels a server can claim: S3 and S4 depend on presence keys and other devices, for which it cannot vouch.
 fn level(typed: &str) -> std::result::Result<Level, String> {
     match typed {
         "S0" => Ok(Level::S0),

@@ -1,4 +1,4 @@
-//! What several commands need: ids with live completion, kinds, answering and showing the result.
+//! Helpers shared by commands: ID lookup and completion, paging, answering gates, and printing outcomes.
 
 use super::agent;
 use crate::card;
@@ -18,13 +18,13 @@ use sayso_server::wire;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
-/// Among how many flows the one that asked is looked for.
+/// The number of newest flows searched for the one that asked.
 const FLOWS_MAX: usize = 100;
 
-/// How many rows a list shows unless told otherwise.
+/// The default number of rows of a list.
 pub(super) const ROWS: usize = 50;
 
-/// How many rows somebody wants. None at all would look as if there were none.
+/// Parses a row limit. Zero is refused: an empty list would look as if there were no rows.
 pub(super) fn rows(typed: &str) -> std::result::Result<usize, String> {
     match typed.parse() {
         Ok(0) | Err(_) => Err("take a whole number from 1 on".into()),
@@ -32,7 +32,7 @@ pub(super) fn rows(typed: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// A page of a list.
+/// The paging options of a list.
 #[derive(Args)]
 pub(crate) struct Paging {
     /// Show at most this many.
@@ -43,7 +43,7 @@ pub(crate) struct Paging {
     pub(super) after: Option<String>,
 }
 
-/// Which gate to answer, and which card of it was seen.
+/// The gate to answer, and the version of its card that was seen.
 #[derive(Args)]
 pub(crate) struct Which {
     /// The gate, or the task that waits for it; several with commas between them.
@@ -52,12 +52,12 @@ pub(crate) struct Which {
     /// The digest of the card you saw; refused when the card has changed since.
     #[arg(long, value_name = "DIGEST")]
     pub(super) digest: Option<String>,
-    /// Answer this gate alone, and nobody else who asks the same.
+    /// Answer this gate alone, and no other with the same question.
     #[arg(long)]
     pub(super) only: bool,
 }
 
-/// A gate, and until when something holds for it.
+/// A gate, and a time for it.
 #[derive(Args)]
 pub(crate) struct GateUntil {
     /// The gate, or the task that waits for it.
@@ -74,7 +74,7 @@ impl GateUntil {
     }
 }
 
-/// Answers a gate, with everybody who asks the same, and says what came of it.
+/// Answers a gate, with all gates that ask the same, and prints the outcome.
 pub(super) fn answer(
     context: &Context<'_>,
     which: &Which,
@@ -89,7 +89,7 @@ pub(super) fn answer(
     answer_card(context, &desk, &actor, &gate, say)
 }
 
-/// Answers a card and says what came of it.
+/// Answers a card and prints the outcome.
 pub(super) fn answer_card(
     context: &Context<'_>,
     desk: &Desk,
@@ -105,7 +105,7 @@ pub(super) fn answer_card(
     report_all(context, desk, &answered)
 }
 
-/// Gives an answer to the desk, and does what it allows on this machine.
+/// Sends an answer to the desk, and carries out an approved order on this machine.
 pub(crate) fn give(
     context: &Context<'_>,
     desk: &Desk,
@@ -122,7 +122,7 @@ pub(crate) fn give(
     Ok(answered)
 }
 
-/// The same for several, each by itself.
+/// Sends several answers, each independent of the others.
 pub(crate) fn give_several(
     context: &Context<'_>,
     desk: &Desk,
@@ -140,14 +140,14 @@ pub(crate) fn give_several(
     Ok(outcomes)
 }
 
-/// What a person says to a card: the one they saw, and everybody who asks it.
+/// Builds the answer to a card: with the version the person saw, for all who ask the same.
 pub(super) fn say(gate: &Gate, actor: &Actor, which: &Which, answer: Answer) -> Say {
     let digest = shown_digest(gate, actor, which.digest.as_deref());
     let same = gate.same().filter(|_| !which.only).map(|same| same.to_string());
     Say { gate: gate.opened.id, answer, digest, same }
 }
 
-/// Answers several gates, each by itself: one that is refused hides no other.
+/// Answers several gates, each independent of the others: a refusal does not stop the next one.
 fn answer_several(
     context: &Context<'_>,
     which: &Which,
@@ -163,7 +163,7 @@ fn answer_several(
         let gate = desk.gate(desk.find_gate(id)?)?;
         Ok(say(&gate, &actor, which, make(&gate)?))
     };
-    // Each is looked up before the first is answered: that may answer others.
+    // Each is looked up before the first is answered, since an answer may settle other gates, too.
     let prepared: Vec<Result<Say>> = ids.iter().map(prepare).collect();
     let says = prepared.iter().filter_map(|say| say.as_ref().ok().cloned()).collect();
     let mut answered = desk.answer_many(&actor, says)?.into_iter();
@@ -181,7 +181,7 @@ fn refused(failure: &Failure) -> SayOutcome {
     SayOutcome::Refused { code: code.as_str().into(), message, hint }
 }
 
-/// Says what came of each. The exit code is that of the first that was refused.
+/// Prints the outcomes. The exit code is that of the first refusal.
 fn report_several(
     context: &Context<'_>,
     desk: &Desk,
@@ -219,7 +219,7 @@ fn report_several(
     Ok(exit)
 }
 
-/// Says what became of the gate that was named, and who else heard it.
+/// Prints the outcome of the named gate, and the other gates that got the same answer.
 fn report_all(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<Exit> {
     let Some((first, also)) = gates.split_first() else { return Ok(Exit::Ok) };
     report(context, desk, first)?;
@@ -232,7 +232,7 @@ fn report_all(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// A refusal whose hint can be typed as it stands.
+/// Turns a refusal into a failure whose hint is a complete command.
 pub(super) fn naming(gate: &Gate, error: sayso_engine::Error) -> Failure {
     let mut failure = Failure::from(error);
     let shape = gate.card.shape.how_to_answer();
@@ -243,14 +243,14 @@ pub(super) fn naming(gate: &Gate, error: sayso_engine::Error) -> Failure {
     failure
 }
 
-/// The card the person saw: the one they name, else the one they were shown last, else the one this
-/// command loaded for them.
+/// The version of the card that the person saw: the one they name, else the one they were shown last, else the one
+/// this command loaded for them.
 pub(super) fn shown_digest(gate: &Gate, actor: &Actor, named: Option<&str>) -> String {
     let seen = || gate.seen_by(&actor.name).map(|seen| seen.digest.to_string());
     named.map(Into::into).or_else(seen).unwrap_or_else(|| gate.digest.to_string())
 }
 
-/// Says what became of a gate, and of its task.
+/// Prints the outcome of a gate, and of its task.
 pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<Exit> {
     let out = context.out;
     if out.json {
@@ -271,7 +271,7 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         out.line(&format!("  {mark} {}", harmless_line(&acted.what)));
         return Ok(Exit::Ok);
     }
-    // The answer counts and has been said. What cannot be looked up now is not a failure of it.
+    // The answer is recorded and printed. A lookup that fails now must not fail the command.
     let pending = || desk.pending(gate.opened.id).ok().flatten();
     if let Some(pending) = gate.is_to_be_done().then(pending).flatten() {
         out.line(&format!("  {}", agent::outlook(&pending)));
@@ -283,7 +283,8 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         }
     } else if let Some(flow) = flow_that_asked(desk, gate) {
         let handle = &flow.started.handle;
-        // It would run its commands as whoever types that: so it is said to those at its home alone.
+        // Resuming runs its commands as the user who resumes, so the command is only suggested in the flow's own
+        // place.
         let home = flow.home.as_ref().map(|home| harmless_line(&home.in_words()));
         out.line(&match (crate::flows::check_is_home(context, desk, &flow).is_ok(), home) {
             (true, _) => {
@@ -303,7 +304,7 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
     Ok(Exit::Ok)
 }
 
-/// The flow that waits for a gate and that nobody goes on with, among the newest.
+/// The flow that waits for a gate and that no process is running, among the newest.
 fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<Flow> {
     let newest = FlowFilter { limit: FLOWS_MAX, ..FlowFilter::default() };
     let flows = desk.flows(&newest).ok()?.items;
@@ -314,7 +315,7 @@ fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<Flow> {
     flows.into_iter().find(|flow| waits(&flow))
 }
 
-/// Says how an open gate stands now.
+/// Prints the state of an open gate.
 pub(super) fn report_waiting(context: &Context<'_>, gate: &Gate, how: &str) -> Result<Exit> {
     let out = context.out;
     if out.json {
@@ -342,7 +343,7 @@ fn task_went(row: &TaskRow) -> String {
     }
 }
 
-/// Reads a choice as prompts do: names of options, or their numbers.
+/// Parses a choice as prompts do: names of options, or their numbers.
 pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
     let sayso_core::Shape::Choice { options, .. } = &gate.card.shape else {
         return typed.to_vec();
@@ -353,14 +354,14 @@ pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
     typed.iter().map(named).collect()
 }
 
-/// Reads what somebody typed for a choice: options by name or number, several where several may be picked, or
-/// words of their own. A number that no option has is a mistake and not words.
+/// Parses the answer to a choice: options by name or number, several where several may be picked, or a custom answer.
+/// A number that no option has is a mistake, not a custom answer.
 pub(crate) fn picks_or_words(gate: &Gate, typed: &str) -> Result<(Vec<String>, Option<String>)> {
     let sayso_core::Shape::Choice { options, multi, other } = &gate.card.shape else {
         return Ok((vec![], Some(typed.to_owned())));
     };
     let is_option = |name: &String| options.iter().any(|option| option.name == *name);
-    // A name may have spaces and commas in it, so the whole comes first, then what is between commas.
+    // A name may contain spaces and commas, so the whole text is tried first, then the parts between commas.
     let whole = vec![typed.trim().to_owned()];
     let ways = [whole, words_of(typed, &[',']), words_of(typed, &[',', ' '])];
     let several = if *multi { &ways[..] } else { &ways[..1] };
@@ -396,12 +397,12 @@ fn words_of(typed: &str, between: &[char]) -> Vec<String> {
     words.map(Into::into).collect()
 }
 
-/// The gate of an id, for commands that only look.
+/// The gate of an ID, for commands that only read.
 pub(super) fn find_gate(desk: &Desk, typed: &str) -> Result<GateId> {
     Ok(desk.find_gate(typed)?)
 }
 
-/// Kinds as typed: one or several, separated by commas.
+/// Parses kinds: one or several, separated by commas.
 pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
     if typed.is_empty() || typed == "all" {
         return Ok(vec![]);
@@ -409,21 +410,21 @@ pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
     typed.split(',').map(|word| kind(word.trim())).collect()
 }
 
-/// One kind as typed.
+/// Parses one kind.
 pub(super) fn kind(typed: &str) -> Result<Kind> {
     typed
         .parse()
         .map_err(|e: sayso_core::kind::UnknownKind| Failure::new(Code::BadValue, e.to_string()))
 }
 
-/// A priority as typed: `1` or `P1`.
+/// Parses a priority: `1` or `P1`.
 pub(super) fn priority(typed: &str) -> std::result::Result<u8, String> {
     let digits = typed.strip_prefix(['p', 'P']).unwrap_or(typed);
     let wrong = || format!("{typed:?} is no priority; take 0 to 4, or P0 to P4");
     digits.parse().ok().filter(|p| *p <= 4).ok_or_else(wrong)
 }
 
-/// Several ids, each typed alone or separated by commas.
+/// Parses several IDs, given one by one or separated by commas.
 pub(super) fn tasks(desk: &Desk, typed: &[String]) -> Result<Vec<TaskId>> {
     let words = typed.iter().flat_map(|t| t.split(',')).map(str::trim).filter(|w| !w.is_empty());
     words.map(|word| Ok(desk.find_task(word)?)).collect()
@@ -435,7 +436,7 @@ pub(super) fn gates_of(desk: &Desk, actor: &Actor, task: TaskId) -> Result<Vec<G
     Ok(desk.all_gates(actor, filter)?)
 }
 
-/// Prints gates as rows, each with the task that waits for it.
+/// Prints gates as rows, each with its waiting task.
 pub(super) fn print_gates(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<()> {
     let ids: BTreeSet<_> = gates.iter().filter_map(|gate| gate.opened.task).collect();
     let names = desk.task_names(&ids.into_iter().collect::<Vec<_>>())?;
@@ -447,7 +448,7 @@ pub(super) fn print_gates(context: &Context<'_>, desk: &Desk, gates: &[Gate]) ->
     Ok(())
 }
 
-/// Prints cards as rows, each with the task that waits for it and everybody who asks it.
+/// Prints cards as rows, each with its waiting task and all who ask it.
 pub(super) fn print_cards(context: &Context<'_>, desk: &Desk, cards: &[Asked]) -> Result<()> {
     let ids: BTreeSet<_> = cards.iter().filter_map(|card| card.gate.opened.task).collect();
     let names = desk.task_names(&ids.into_iter().collect::<Vec<_>>())?;
@@ -461,7 +462,7 @@ pub(super) fn print_cards(context: &Context<'_>, desk: &Desk, cards: &[Asked]) -
     Ok(())
 }
 
-/// Prints what hangs, each with what to do about it.
+/// Prints alerts, each with its hint.
 pub(super) fn print_alerts(context: &Context<'_>, alerts: &[Alert], now: Timestamp) {
     let out = context.out;
     for alert in alerts {
@@ -472,7 +473,7 @@ pub(super) fn print_alerts(context: &Context<'_>, alerts: &[Alert], now: Timesta
     }
 }
 
-/// Prints a page of tasks; those that wait show what they wait for.
+/// Prints a page of tasks; waiting ones with the question they wait for.
 pub(super) fn print_tasks(
     context: &Context<'_>,
     desk: &Desk,
@@ -519,7 +520,7 @@ pub(super) fn open_gates_of(desk: &Desk, actor: &Actor, row: &TaskRow) -> Result
     Ok(gates.into_iter().filter(Gate::is_open).collect())
 }
 
-/// Says what became of a task.
+/// Prints the outcome of a command on a task.
 pub(super) fn report_task(
     context: &Context<'_>,
     desk: &Desk,
@@ -529,7 +530,7 @@ pub(super) fn report_task(
     let out = context.out;
     let row = desk.task(id)?;
     if out.json {
-        // Whoever changes a task may see what it waits for; an agent its own questions only.
+        // A caller who may change a task may see the gates it waits for; an agent its own questions only.
         let gates = open_gates_of(desk, &crate::who::actor(desk)?, &row)?;
         out.json(&wire::Task::of(&row, &gates, &when::rfc3339));
         return Ok(Exit::Ok);
@@ -540,7 +541,7 @@ pub(super) fn report_task(
     Ok(Exit::Ok)
 }
 
-/// Prints an ending for the asker: the answer alone on stdout, the rest as talk.
+/// Prints an ending for the asker: the answer alone on stdout, the rest on stderr.
 pub(super) fn hand_over(
     context: &Context<'_>,
     desk: &Desk,
@@ -570,7 +571,7 @@ pub(super) fn hand_over(
             Exit::Unanswered
         }
     };
-    // Printed before it is acknowledged: who dies in between, or could not hear it, gets it again.
+    // Printed before it is acknowledged: a process that dies in between, or fails to print, gets it again.
     if is_ours {
         out.check_is_heard()?;
         desk.acknowledge(actor, id)?;
@@ -578,7 +579,7 @@ pub(super) fn hand_over(
     Ok(exit)
 }
 
-/// Live ids of open gates, for completion.
+/// Completes the IDs of open gates.
 pub(super) fn open_gates(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, |desk, actor| {
         let filter = GateFilter { limit: 100, ..GateFilter::default() };
@@ -591,7 +592,7 @@ pub(super) fn open_gates(typed: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Live ids of tasks that are not over, for completion.
+/// Completes the IDs of unfinished tasks.
 pub(super) fn live_tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, |desk, _| {
         let page = desk.tasks(&TaskFilter { limit: 100, ..TaskFilter::default() })?;
@@ -599,7 +600,7 @@ pub(super) fn live_tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Live ids of either.
+/// Completes the IDs of gates and tasks.
 pub(super) fn live_ids(typed: &OsStr) -> Vec<CompletionCandidate> {
     let mut both = open_gates(typed);
     both.extend(live_tasks(typed));
@@ -616,7 +617,7 @@ pub(super) fn candidates(
     let Some(globals) = globals else { return vec![] };
     let out = crate::out::Out::new(&globals);
     let context = Context { globals, out: &out };
-    // Completion that fails is no completion; a shell has no place for an error here.
+    // An error means no completions; a shell has no place for a message here.
     let Ok((desk, actor)) = context.sit_down() else { return vec![] };
     let found = list(&desk, &actor).unwrap_or_default();
     found

@@ -1,4 +1,4 @@
-//! `sayso show`: a gate or a task, with its whole history.
+//! `sayso show`: shows a gate or a task, with its whole history.
 
 use super::shared;
 use crate::card;
@@ -14,7 +14,7 @@ use sayso_core::{Actor, Exit, GateId, Shape, TaskId, Timestamp};
 use sayso_engine::{Desk, Found, History, TaskRow};
 use sayso_server::wire;
 
-/// How many turns of a task are summed up.
+/// The maximum number of runs of a task in the sum.
 const RUNS_MAX: usize = 1_000;
 
 /// Show a gate or a task with its whole history.
@@ -46,12 +46,12 @@ fn show_gate(context: &Context<'_>, desk: &Desk, actor: &Actor, id: GateId) -> R
             show_way(context, &asked.gate, &receipt, desk.now());
         }
     }
-    // Shown first: only what was really printed counts as seen.
+    // Recorded after printing: only a card that was really printed counts as seen.
     desk.see_card(actor, &asked)?;
     Ok(Exit::Ok)
 }
 
-/// Which flow asks, for whoever may look at flows.
+/// Prints the flow that asks, if the caller may read flows.
 fn show_flow(context: &Context<'_>, desk: &Desk, gate: &Gate) {
     let Some(Ok(flow)) = gate.opened.flow.map(|flow| desk.flow(flow)) else { return };
     let line =
@@ -59,7 +59,7 @@ fn show_flow(context: &Context<'_>, desk: &Desk, gate: &Gate) {
     context.out.line(&context.out.paint(Look::Faint, &line));
 }
 
-/// The way of a gate in a line, once it has come to an end; what went on with it, and what hangs.
+/// Prints the timeline of an ended gate in a line, the delivery of its answer, and its alerts.
 fn show_way(context: &Context<'_>, gate: &Gate, receipt: &Receipt, now: Timestamp) {
     let out = context.out;
     if !gate.is_open() {
@@ -73,7 +73,7 @@ fn show_way(context: &Context<'_>, gate: &Gate, receipt: &Receipt, now: Timestam
     }
 }
 
-/// Who was told of it, and who could not be told.
+/// Prints the notices about it, sent and failed.
 fn show_told(context: &Context<'_>, desk: &Desk, actor: &Actor, gate: &Gate) -> Result<()> {
     let out = context.out;
     for notice in desk.told(actor, gate.opened.id)? {
@@ -93,7 +93,7 @@ fn show_told(context: &Context<'_>, desk: &Desk, actor: &Actor, gate: &Gate) -> 
     Ok(())
 }
 
-/// The ready answers that fit a question.
+/// Prints the ready answers that fit a question.
 fn show_templates(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<()> {
     if !gate.is_open() || gate.card.shape == Shape::Verdict {
         return Ok(());
@@ -179,7 +179,7 @@ fn about(context: &Context<'_>, desk: &Desk, row: &TaskRow) -> Result<()> {
     Ok(())
 }
 
-/// What agents and people spent on it, each by its own clock.
+/// The time spent by agents and by people, each measured separately.
 fn work(runs: &[Run], gates: &[Gate], now: Timestamp) -> Option<String> {
     let turns = if runs.len() == 1 { "1 turn".into() } else { format!("{} turns", runs.len()) };
     let spent = runs.iter().filter_map(|run| match &run.state {
@@ -199,7 +199,7 @@ fn in_millis(micros: i64) -> u64 {
     u64::try_from(micros / 1_000).unwrap_or(0)
 }
 
-/// How long something waited for a person, in microseconds; what waited together counts once.
+/// The time for which gates waited for a person, in microseconds; overlaps count once.
 fn thinking_time(gates: &[Gate], now: Timestamp) -> i64 {
     let open = |gate: &Gate| {
         let end = gate.ended_at().unwrap_or(now);
@@ -208,7 +208,7 @@ fn thinking_time(gates: &[Gate], now: Timestamp) -> i64 {
     union(gates.iter().map(open).collect())
 }
 
-/// The length of some spans; where they overlap it counts once.
+/// The total length of some spans; overlaps count once.
 fn union(mut spans: Vec<(i64, i64)>) -> i64 {
     spans.sort_unstable();
     let (mut sum, mut until) = (0, i64::MIN);
@@ -244,7 +244,7 @@ fn notes(out: &Out, history: &History, now: Timestamp) {
     }
 }
 
-/// Who handed the task to whom.
+/// Prints the events of a task: who asked, started, closed it and so on.
 fn happenings(out: &Out, history: &History, now: Timestamp) {
     use sayso_core::task::Event;
     let mut lines = vec![];

@@ -1,4 +1,4 @@
-//! `sayso snooze`: put a gate off.
+//! `sayso snooze`: snoozes a gate.
 
 use super::shared::{self, GateUntil};
 use crate::context::Context;
@@ -8,7 +8,7 @@ use sayso_core::Exit;
 
 /// Put a gate off: it leaves the inbox until then, and comes back by itself.
 ///
-/// It stays open, anybody may still answer it, and its deadline does not move: see `extend`. Until then it is
+/// It stays open, its approvers may still answer it, and its deadline does not move: see `extend`. Until then it is
 /// in `sayso inbox --all`, and `now` brings it back.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

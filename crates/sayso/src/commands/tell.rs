@@ -1,4 +1,4 @@
-//! `sayso tell`: send a text to an agent.
+//! `sayso tell`: sends a message to an agent.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -11,7 +11,7 @@ use sayso_server::wire;
 /// Send a text to an agent; it is kept until the agent has read it.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The agent.
+    /// The name of the agent.
     #[arg(value_name = "AGENT")]
     agent: String,
     /// The text; a dash reads it from standard input.

@@ -1,4 +1,4 @@
-//! `sayso token`: credentials.
+//! `sayso token`: creates, lists and revokes tokens.
 
 use super::shared::{self, ROWS};
 use crate::card;
@@ -33,7 +33,7 @@ enum Verb {
         /// agent, human, operator, admin, auditor or service.
         #[arg(long, value_name = "ROLE")]
         role: String,
-        /// Who holds it.
+        /// The name of its holder.
         #[arg(long, value_name = "NAME")]
         name: String,
         /// The task an agent's token is bound to.
@@ -132,19 +132,19 @@ fn create(
     Ok(Exit::Ok)
 }
 
-/// Makes a token whose secret is in this file and nowhere else.
+/// Creates a token whose secret is in this file alone.
 pub(super) fn mint_into(desk: &Desk, actor: &Actor, new: NewToken, path: &Path) -> Result<Token> {
-    // The file first: a token nobody can read would stay valid for nobody.
+    // The file comes first: a token whose secret could not be written would stay valid without a holder.
     let mut kept = new_secret_file(path)?;
     let minted = desk.mint(actor, new).inspect_err(|_| {
-        // An empty file that was made for nothing; the refusal is what matters.
+        // Best effort: the file is empty, and the refusal is the error to report.
         let _ = std::fs::remove_file(path);
     })?;
     writeln!(kept, "{}", minted.secret).map_err(|e| unwritten(path, &e))?;
     Ok(minted.token)
 }
 
-/// A new file, for its owner alone; one that is there is not overwritten.
+/// Creates a file, readable by its owner alone; an existing one is not overwritten.
 fn new_secret_file(path: &Path) -> Result<File> {
     let mut options = File::options();
     let file = options.write(true).create_new(true).mode(0o600).open(path);

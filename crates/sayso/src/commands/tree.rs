@@ -1,4 +1,4 @@
-//! `sayso tree`: epics and their parts.
+//! `sayso tree`: shows tasks as a tree.
 
 use super::shared;
 use crate::card;
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     /// Only this task and what is under it.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: Option<String>,
-    /// Closed ones, too.
+    /// Show closed ones, too.
     #[arg(short, long)]
     all: bool,
     /// Read at most this many tasks.
@@ -31,10 +31,10 @@ pub(crate) struct Args {
 /// A task and what is under it, for `--json`.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Branch {
-    /// The task.
+    /// The task itself.
     #[serde(flatten)]
     task: wire::Task,
-    /// Its parts.
+    /// The tasks under it.
     children: Vec<Branch>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let known: Vec<_> = rows.iter().map(|row| row.task.id).collect();
     let mut children: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for row in rows {
-        // What hangs on a closed or unread task is shown at the top rather than not at all.
+        // A task under a closed or unread one is shown at the top rather than not at all.
         let parent = row.task.parent.filter(|p| known.contains(p) && Some(row.task.id) != root);
         children.entry(parent).or_default().push(row);
     }

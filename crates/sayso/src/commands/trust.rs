@@ -1,4 +1,4 @@
-//! `sayso trust`: lets the settings of a project run what they name.
+//! `sayso trust`: trusts the settings of a project, so that their programs may run.
 
 use crate::config::{self, Runnable};
 use crate::context::Context;
@@ -51,7 +51,7 @@ pub(crate) struct TrustReport {
 struct TrustedSetting {
     /// Its name: `notify.bell`, `work.check`.
     name: String,
-    /// Its value.
+    /// The program it runs, or its value.
     runs: String,
 }
 
@@ -124,7 +124,7 @@ fn settings(context: &Context<'_>) -> Result<(PathBuf, Runnable)> {
     Ok((file, config::runnable(&folder)?))
 }
 
-/// An agent shall not have others run for it, outside of its limits, what it wrote.
+/// An agent must not have programs that it wrote run for it, outside of its limits.
 fn refuse_agents() -> Result<()> {
     let sign = match who::sign_here() {
         Ok(None) => return Ok(()),

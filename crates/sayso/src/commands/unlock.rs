@@ -1,4 +1,4 @@
-//! `sayso unlock`: show your passphrase, once for this terminal.
+//! `sayso unlock`: unlocks this terminal with a passphrase.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -33,8 +33,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Whoever types at a terminal, before their passphrase is asked for. Without doubt that it is a person, or
-/// where the first passphrase would otherwise be out of reach: in a space in which nothing has happened yet.
+/// The user at the terminal, before their passphrase is asked for. Requires no doubt that it is a person, except for
+/// the first passphrase of an untouched space, which could not be set otherwise.
 fn sit(context: &Context<'_>, desk: &Desk) -> Result<Actor> {
     let (actor, doubt) = who::typist(desk)?;
     who::check_may_answer(desk, &actor, "unlock a terminal")?;
@@ -59,7 +59,7 @@ fn set(desk: &Desk, actor: &Actor) -> Result<()> {
         return Err(Failure::new(Code::Passphrase, "the two are not the same; nothing was set"));
     }
     if let Some(old) = &old {
-        // Wrong ones count against this terminal, and keep nobody from changing theirs elsewhere.
+        // A wrong passphrase counts against this terminal alone, so people can still change theirs on another one.
         desk.unlock(actor, old, &who::terminal())?;
     }
     Ok(desk.set_passphrase(actor, old.as_deref(), &new)?)

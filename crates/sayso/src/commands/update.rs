@@ -1,4 +1,4 @@
-//! `sayso update`: change a task.
+//! `sayso update`: changes a task.
 
 use super::shared;
 use crate::context::Context;
@@ -19,10 +19,10 @@ use sayso_engine::Desk;
   sayso update t7k2 --awaiting=null         take it back from them
   sayso update t7k2 --verdict approved      the same as: sayso approve t7k2")]
 pub(crate) struct Args {
-    /// The task.
+    /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
-    /// A new title.
+    /// A new title for it.
     #[arg(long, value_name = "TITLE")]
     title: Option<String>,
     /// A new description; a dash reads it from standard input.
@@ -31,10 +31,10 @@ pub(crate) struct Args {
     /// From 0, at once, to 4, some day.
     #[arg(short, long, value_name = "P", value_parser = shared::priority)]
     priority: Option<u8>,
-    /// What sort of work.
+    /// The type of work.
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     sort: Option<String>,
-    /// How big it is; null for none.
+    /// The size; null for none.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
     /// Add a label; may be given several times.
@@ -52,13 +52,13 @@ pub(crate) struct Args {
     /// open, in_progress, closed, deferred, failed or blocked.
     #[arg(short, long, value_name = "STATUS")]
     status: Option<String>,
-    /// Why, for a status.
+    /// The reason, for a status.
     #[arg(long, value_name = "TEXT", requires = "status")]
     reason: Option<String>,
     /// Hand it to a person: work, approval, input, review, …; null takes it back.
     #[arg(long, value_name = "KIND")]
     awaiting: Option<String>,
-    /// What to ask the person, with --awaiting.
+    /// The question for the person, with --awaiting.
     #[arg(long, value_name = "TEXT", requires = "awaiting")]
     question: Option<String>,
     /// The old name of --awaiting work.
@@ -163,7 +163,7 @@ fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> 
     answered.map(drop).map_err(|error| shared::naming(&gate, error))
 }
 
-/// The states that nothing else is told of. Opening and closing have commands of their own.
+/// Sets a status that has no further effects. Opening and closing have commands of their own.
 fn set_status(
     context: &Context<'_>,
     desk: &Desk,

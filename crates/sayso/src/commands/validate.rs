@@ -1,4 +1,4 @@
-//! `sayso validate`: everything that is wrong with settings, task files, roles, policies and workflows.
+//! `sayso validate`: checks settings, task files, roles, policies and workflows.
 
 use super::mistakes::Report;
 use super::policy::files::{self, read_text};
@@ -14,21 +14,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The longest file that is read; each sort has its own limit below it.
+/// The maximum size of a file; each kind has its own limit below it.
 const READ_BYTES_MAX: usize = 1024 * 1024;
-/// The most files that are found by themselves.
+/// The maximum number of files that are found without being named.
 const FILES_MAX: usize = 10_000;
-/// Where in a project workflows are looked for.
+/// The folders of a project that are searched for workflows.
 const WORKFLOW_PLACES: [&str; 3] = ["", "flows", "workflows"];
 
 /// Check settings, task files, roles, policies and workflows, and name file, line and fix of every mistake.
 ///
-/// Without FILE it looks at what it finds in the project: `.sayso/config.yaml`, `.sayso/roles/*.md`,
-/// `policy.yaml` beside `.sayso` or in it, `fleet.yaml`, `tasks/*.md`, and the workflows beside `.sayso`, in `flows` and in
-/// `workflows`. A `.yaml` that says `workflow:` at its left edge is a workflow, whatever its name is. Given files are
-/// otherwise told apart by their names: `config.yaml` in `.sayso` is settings, `.md` in a folder `roles` is a role, any other
-/// `.md` a task, `fleet*.yaml` a fleet, any other `.yaml` a policy of the space. Nothing is changed. What is in force is
-/// checked by `policy check`.
+/// Without FILE it looks at what it finds in the project: `.sayso/config.yaml`, `.sayso/roles/*.md`, `policy.yaml`
+/// beside `.sayso` or in it, `fleet.yaml`, `tasks/*.md`, and the workflows beside `.sayso`, in `flows` and in
+/// `workflows`. A `.yaml` that says `workflow:` at its left edge is a workflow under any name. Given files are
+/// otherwise told apart by their names: `config.yaml` in `.sayso` is settings, `.md` in a folder `roles` is a role,
+/// any other `.md` a task, `fleet*.yaml` a fleet, any other `.yaml` a policy of the space. Nothing is changed. What
+/// is in force is checked by `policy check`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso validate
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Settings,
@@ -70,12 +70,12 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Report::new(files.len(), mistakes).show(context, Code::Invalid)
 }
 
-/// A path as short as it can be typed.
+/// A path relative to the start folder, if it is below it.
 fn shown(path: &Path, start: &Path) -> String {
     path.strip_prefix(start).unwrap_or(path).display().to_string()
 }
 
-/// What a given file is: by its name, and a workflow by what is in it.
+/// The kind of a given file: by its name, and of a workflow by its content.
 fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -95,7 +95,7 @@ fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
     Ok((sort, path))
 }
 
-/// What is found in the project.
+/// The files found in the project.
 fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
     let project = folder.and_then(Path::parent).unwrap_or(start);
     let mut files = vec![];
@@ -111,7 +111,7 @@ fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
     }
     for (sort, name) in [(Sort::Policy, "policy.yaml"), (Sort::Fleet, "fleet.yaml")] {
         let path = project.join(name);
-        // It is found with the others below.
+        // A workflow is found by its own search below.
         if !is_workflow(&path) {
             add(sort, path);
         }
@@ -127,7 +127,7 @@ fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
     Ok(files)
 }
 
-/// Whether a file says that it is a workflow. Its other lines may be as wrong as they like.
+/// True if a file declares itself a workflow. Its other lines need not be valid.
 fn is_workflow(path: &Path) -> bool {
     let Ok(text) = read_text(path, READ_BYTES_MAX) else { return false };
     text.lines().any(|line| {
@@ -162,9 +162,9 @@ fn files_in(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>> {
 struct World {
     roles: Option<BTreeSet<String>>,
     agents: Option<BTreeSet<String>>,
-    /// What policies may name.
+    /// The names that policies may use.
     known: Known,
-    /// What is in force in the space, and with it the groups there are.
+    /// The active policies of the space, and with them its groups.
     policies: Option<Arc<Policies>>,
 }
 
@@ -193,7 +193,7 @@ impl World {
             Sort::Task => task_file::FILE_BYTES_MAX,
             Sort::Fleet => fleet::FILE_BYTES_MAX,
             Sort::Workflow => workflow::FILE_BYTES_MAX as u64,
-            // Says so itself.
+            // The policy check reports its own limit.
             Sort::Policy => FILE_BYTES_MAX as u64 + text.len() as u64,
         };
         if text.len() as u64 > bytes_max {
@@ -220,7 +220,7 @@ impl World {
 }
 
 impl World {
-    /// What is wrong with a workflow: as it is read for a flow, and with the names of roles and agents in it.
+    /// Finds the mistakes in a workflow: as it is loaded for a flow, and in its names of roles and agents.
     fn in_workflow(&self, path: &Path, file: &str) -> Vec<Mistake> {
         let definition = match Definition::load(path) {
             Ok(definition) => definition,
@@ -255,7 +255,7 @@ impl World {
         mistakes
     }
 
-    /// Groups that a phase asks and that nobody is in.
+    /// Finds groups without people that a phase asks.
     fn empty_groups(&self, phase: &Phase, file: &str) -> Vec<Mistake> {
         let (Some(policies), Some(ask)) = (&self.policies, &phase.ask) else { return vec![] };
         let is_empty =

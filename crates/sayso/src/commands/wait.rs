@@ -1,4 +1,4 @@
-//! `sayso wait`: wait for an answer.
+//! `sayso wait`: waits for an answer.
 
 use super::{ask, shared};
 use crate::context::Context;
@@ -29,8 +29,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     ask::wait(context, &desk, &actor, &gate, args.timeout)
 }
 
-/// The gate meant. A task that waits no more stands for the gate it waited for last: its answer may
-/// have come before whoever asked could wait for it.
+/// Finds the gate. A task that waits no more stands for the last gate it waited for: the answer may have come before
+/// its asker could wait for it.
 fn asked(desk: &Desk, actor: &Actor, typed: &str) -> Result<GateId> {
     match desk.find_gate(typed) {
         Err(refusal) if refusal.code() == Code::NotWaiting => {

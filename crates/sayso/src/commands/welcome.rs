@@ -1,4 +1,4 @@
-//! Bare `sayso`: what waits, and what to do.
+//! Bare `sayso`: shows open requests, and the commands to answer them.
 
 use super::shared;
 use crate::card;
@@ -11,13 +11,13 @@ use sayso_core::{Actor, Code, Deed, Exit};
 use sayso_engine::{Asked, Desk, InboxFilter, Page};
 use sayso_server::wire;
 
-/// How many gates are shown before `inbox` is pointed to.
+/// The number of gates shown; more are in `inbox`.
 const SHOWN: usize = 5;
 
-/// How many alerts are told.
+/// The maximum number of alerts fetched.
 const ALERTS_MAX: usize = 20;
 
-/// How far cards are counted.
+/// The maximum number of cards counted.
 const COUNTED_MAX: usize = 200;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What this person may answer, how to, and in a line what waits for others.
+/// Prints the gates this person may answer, the commands for that, and the number of gates of others.
 fn to_person(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     let out = context.out;
     let mut yours = cards(desk, actor, Some(Whose::Yours))?;
@@ -84,7 +84,8 @@ fn to_person(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     Ok(())
 }
 
-/// Whoever does not answer is told what waits, and no command that would be refused. An agent is shown its own.
+/// Prints the open gates for a caller who may not answer, without commands that would be refused. An agent is shown
+/// its own.
 fn to_others(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     let out = context.out;
     let all = cards(desk, actor, None)?;

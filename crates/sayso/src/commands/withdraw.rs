@@ -1,4 +1,4 @@
-//! `sayso withdraw`: take a question back.
+//! `sayso withdraw`: withdraws a request.
 
 use super::shared;
 use crate::context::Context;
@@ -8,13 +8,13 @@ use sayso_core::{Exit, Role};
 
 /// Take a question back.
 ///
-/// Whoever asked may; for anybody else it is a verdict and needs a person.
+/// Its asker may; for all others it is a verdict and needs a person.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The gate.
+    /// The ID of the gate.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_ids))]
     id: String,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(value_name = "REASON")]
     reason: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let id = desk.find_gate(&args.id)?;
-    // Of an agent the desk says whether it is.
+    // For an agent the desk decides if it is the asker.
     let is_ours = actor.role == Role::Agent || actor.is_asker(&desk.gate(id)?.opened.lineage);
     let actor = if is_ours { actor } else { crate::who::person(context, &desk)? };
     let reason = context.words(&args.reason)?;

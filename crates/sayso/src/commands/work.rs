@@ -1,4 +1,4 @@
-//! `sayso work`: let agents work on the tasks that are ready.
+//! `sayso work`: runs agents on ready tasks.
 
 use super::shared;
 use crate::context::Context;
@@ -28,7 +28,7 @@ use std::time::Duration;
   sayso work --once --agent codex     one turn, with this agent
   sayso work --max-cost 5 --max-time 2h")]
 pub(crate) struct Args {
-    /// Only these tasks.
+    /// Work on only these tasks.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     tasks: Vec<String>,
     /// Only what is part of this one.
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// What was not committed there stays there.
     #[arg(long)]
     adopt: bool,
-    /// How many agents may work at one time.
+    /// The number of agents that may work at one time.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     #[command(flatten)]
@@ -63,14 +63,14 @@ pub(crate) struct Args {
     max_cost: Option<u64>,
 }
 
-/// Which agent, and how much it is to ask.
+/// The choice of agent, and the amount it is to ask.
 #[derive(clap::Args)]
 pub(crate) struct AgentArgs {
-    /// Which agent: claude-code, codex, gemini, opencode, or one of the settings.
+    /// The agent: claude-code, codex, gemini, opencode, or one of the settings.
     #[arg(short, long, value_name = "NAME")]
     pub(super) agent: Option<String>,
-    /// How much it is to ask: 0 never, 1 rarely, 2 sparingly, 3 balanced, 4 often, 5 always. It can be
-    /// raised above what the settings say, not lowered.
+    /// The amount it is to ask: 0 never, 1 rarely, 2 sparingly, 3 balanced, 4 often, 5 always. It can be raised above
+    /// what the settings say, not lowered.
     #[arg(long, value_name = "LEVEL")]
     pub(super) threshold: Option<Threshold>,
 }
@@ -129,8 +129,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(exit(&tally, stays))
 }
 
-/// Whether what there was to do is done. A worker that stays is ended by a signal when all is well: only turns that
-/// were under way are unfinished then.
+/// The exit code of a worker. One with `--watch` is normally ended by a signal: only runs that were under way count
+/// as unfinished then.
 fn exit(tally: &Tally, stays: bool) -> Exit {
     let is_cut_short = tally.interrupted > 0 || !stays;
     match work::ended_by_signal().filter(|_| is_cut_short) {
@@ -145,7 +145,7 @@ const fn is_left(tally: &Tally) -> bool {
     tally.failed > 0 || tally.elsewhere > 0
 }
 
-/// Agents start from the last commit; what is not committed they do not see.
+/// Warns about uncommitted changes: agents start from the last commit, and do not see them.
 pub(super) fn warn_of_changes(context: &Context<'_>, setup: &sayso_engine::worker::Setup) {
     let changed = setup.repository.uncommitted().unwrap_or(0);
     if changed > 0 {

@@ -1,15 +1,15 @@
-//! Everything that is wrong with a file of settings, at once, each with its line and a fix. For
-//! `sayso validate`; a command that needs the settings stops at the first.
+//! Reports all mistakes in a settings file at once, each with its line and a fix. For `sayso validate`; a command
+//! that needs the settings stops at the first.
 
 use super::{AgentFile, File, agents, settings_in_words};
 use crate::exit::Failure;
 use sayso_policy::Mistake;
 use serde::de::DeserializeOwned;
 
-/// The most mistakes that are looked for in one file.
+/// The maximum number of mistakes reported for one file.
 const MISTAKES_MAX: usize = 100;
 
-/// What is wrong with the settings of a space.
+/// Finds the mistakes in the settings of a space.
 pub(crate) fn mistakes(file: &str, text: &str) -> Vec<Mistake> {
     let (settings, mut found) = read::<File>(file, text, settings_in_words());
     let Some(File { work, agents: own, notify, .. }) = settings else { return found };
@@ -48,8 +48,8 @@ fn is_agent(own: &std::collections::BTreeMap<String, AgentFile>, name: &str) -> 
     own.contains_key(name) || known.contains_key(name)
 }
 
-/// Reads YAML and goes on after a mistake: the entry it is in is taken out, and the rest is read again.
-/// What could be read in the end comes along, if anything could.
+/// Parses YAML and continues after a mistake: the broken entry is removed, and the rest is parsed again. Returns the
+/// value that could be parsed in the end, if there is one.
 pub(crate) fn read<T: DeserializeOwned>(
     file: &str,
     text: &str,
@@ -70,7 +70,7 @@ pub(crate) fn read<T: DeserializeOwned>(
         }
         let at = line.and_then(|line| usize::try_from(line).ok()).filter(|at| *at <= lines.len());
         match at {
-            // Without a key it is no entry, and the next line is no better.
+            // A line without a key is no entry, and removing the next line would not help.
             Some(at) if !is_known && lines[at - 1].contains(':') => take_out(&mut lines, at - 1),
             _ => break,
         }
@@ -78,7 +78,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     (None, found)
 }
 
-/// Takes an entry out, with everything that belongs to it; the lines below keep their numbers.
+/// Removes an entry with everything that belongs to it; the lines below keep their numbers.
 fn take_out(lines: &mut [&str], at: usize) {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let depth = indent(lines[at]);
@@ -89,12 +89,12 @@ fn take_out(lines: &mut [&str], at: usize) {
         .for_each(|line| *line = "");
 }
 
-/// What an error says, and what is expected instead. Never a line of the file: the address of a
-/// database may hold a password.
+/// The message of a parse error, and the expected form. It never quotes a line of the file: the address of a database
+/// may hold a password.
 pub(crate) fn in_words(error: &serde_saphyr::Error, settings: &str) -> (String, String) {
     let said = error.without_snippet().to_string();
     let said = said.lines().next().unwrap_or_default();
-    // `error: line 9 column 1: …`: the line is told apart from it.
+    // `error: line 9 column 1: …`: the line is reported separately.
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let said = match said.split_once(": ") {
         Some((place, rest)) if place.starts_with("line ") => rest,
@@ -107,7 +107,7 @@ pub(crate) fn in_words(error: &serde_saphyr::Error, settings: &str) -> (String, 
     if let Some((what, expected)) = said.split_once(", expected ") {
         return (what.into(), format!("write {expected}"));
     }
-    // The parser's own words are about the parser.
+    // The parser's own messages are about the parser.
     let (what, fix) = match said {
         "expected mapping start" => ("settings are needed here", "write them as `name: value`"),
         "expected string scalar" => ("a text is needed here", "put it in quotes"),
@@ -120,13 +120,13 @@ pub(crate) fn in_words(error: &serde_saphyr::Error, settings: &str) -> (String, 
     (what.into(), fix.into())
 }
 
-/// What is wrong and what to do, where a message says both: `what; fix`.
+/// Splits a message of the form `what; fix`.
 pub(crate) fn parted(message: &str, fallback: &str) -> (String, String) {
     let (what, fix) = message.split_once("; ").unwrap_or((message, fallback));
     (what.into(), fix.into())
 }
 
-/// The line of a key in a section, or of the section where they share a line.
+/// The line of a key in a section, or of the section if both share a line.
 pub(crate) fn line_of(text: &str, section: &str, key: &str) -> Option<u64> {
     let is = |line: &str, key: &str| {
         let rest = line.trim_start().trim_start_matches(['"', '\'']).strip_prefix(key);

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 /// The folder of a space.
 pub(crate) const FOLDER: &str = ".sayso";
 
-/// The most that is read of the settings.
+/// The most bytes read from a settings file.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 64 * 1024;
 
-/// What `sayso init` writes; every setting is in it.
+/// The settings file that `sayso init` writes; every setting is in it.
 pub(crate) const DEFAULT: &str = include_str!("default.yaml");
 
 /// The settings of a space.
@@ -42,7 +42,7 @@ struct File {
     screen_reader: bool,
 }
 
-/// Where what a command works on is.
+/// The kind of place that holds the space: a local store or a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Home {
     /// In a store that this program opens itself.
@@ -51,30 +51,30 @@ pub(crate) enum Home {
     Server(String),
 }
 
-/// Where a command works.
+/// The space a command works in, with its settings.
 pub(crate) struct Location {
     pub(crate) home: Home,
     pub(crate) space: String,
-    /// What this machine is called.
+    /// The name of this machine.
     pub(crate) host: String,
     /// The `.sayso` folder, when there is one.
     pub(crate) folder: Option<PathBuf>,
-    /// How agents are to work.
+    /// The settings of the worker.
     pub(crate) work: Work,
     /// The agents the settings name.
     pub(crate) agents: BTreeMap<String, AgentFile>,
     /// The channels of this machine: those of the space, and the user's own.
     pub(crate) channels: Vec<ChannelSettings>,
-    /// Where people reach the pages of the space.
+    /// The address at which people reach the pages of the space.
     pub(crate) pages: Option<String>,
     /// Settings of the project that were left out, since the file is not trusted.
     pub(crate) untrusted: Option<Untrusted>,
-    /// The authorities that a server's certificate may come from, beside the public ones.
+    /// The certificate authorities accepted for a server, beside the public ones.
     pub(crate) authorities: Option<PathBuf>,
 }
 
 impl Location {
-    /// What the desk needs to know of the channels.
+    /// The channels, as the desk needs to know them.
     pub(crate) fn reaches(&self) -> Vec<sayso_core::Reach> {
         self.channels.iter().map(ChannelSettings::reach).collect()
     }
@@ -88,8 +88,8 @@ pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
     }
 }
 
-/// Finds the space: in this folder or the nearest one above it, else the one in the user's own
-/// settings. A store given by hand comes first.
+/// Finds the space: in this folder or the nearest one above it, else the one in the user's own settings. A store from
+/// the command line takes precedence.
 pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     let start = start(globals)?;
     let found = folder_above(&start);
@@ -137,8 +137,8 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
     Ok(place)
 }
 
-/// All channels, each with the folder of the file it stands in. What users set for themselves comes last
-/// and counts before what came with a project.
+/// All channels, each with the folder of the file that names it. The user's own channels come last and override those
+/// that came with a project.
 fn channels(
     files: [(BTreeMap<String, ChannelFile>, Option<PathBuf>); 2],
     start: &Path,
@@ -154,8 +154,8 @@ fn channels(
     Ok(all.into_values().collect())
 }
 
-/// The file with one's own authorities: the one in the environment, else the first that is set. A path counts
-/// from the folder of the file that names it.
+/// The file with additional certificate authorities: from the environment, else the first setting. A path is relative
+/// to the folder of the file that names it.
 fn authorities(set: [(&String, Option<&Path>); 2]) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("SAYSO_CA_FILE").filter(|path| !path.is_empty()) {
         return Some(path.into());
@@ -164,28 +164,28 @@ fn authorities(set: [(&String, Option<&Path>); 2]) -> Option<PathBuf> {
     Some(folder.map_or_else(|| path.into(), |folder| folder.join(path)))
 }
 
-/// The same for a space whose settings are not written yet, or are those in this folder.
+/// The file with certificate authorities for a space whose settings are in this folder, or are not written yet.
 pub(crate) fn authorities_for(folder: &Path) -> Result<Option<PathBuf>> {
     let own = user_folder().as_deref().map(read).transpose()?.unwrap_or_default();
     let file = read(folder)?;
     Ok(authorities([(&file.ca, Some(folder)), (&own.ca, user_folder().as_deref())]))
 }
 
-/// Whether a screen reader reads what is printed: then there are only lines, no symbols, and nothing that
-/// is drawn over. The variable counts before what is set.
+/// True if a screen reader reads the output: then there are only lines, no symbols, and nothing is redrawn. The
+/// variable overrides the settings.
 pub(crate) fn is_for_screen_reader(globals: &Globals) -> bool {
     match std::env::var("SAYSO_SCREEN_READER").as_deref() {
         Ok("0" | "false" | "no") => return false,
         Ok("") | Err(_) => {}
         Ok(_) => return true,
     }
-    // Nothing is read aloud from a pipe, and a program in one is spared the look.
+    // A pipe is not read aloud, and its program is spared the lookup.
     if !std::io::stdout().is_terminal() {
         return false;
     }
     let found = start(globals).ok().and_then(|start| folder_above(&start));
     let files = [found, user_folder()].into_iter().flatten();
-    // Settings that cannot be read are told of by whoever works with them.
+    // Unreadable settings are reported by the commands that need them.
     files.filter_map(|folder| read(&folder).ok()).any(|file| file.screen_reader)
 }
 
@@ -194,12 +194,12 @@ pub(crate) fn folder_above(start: &Path) -> Option<PathBuf> {
     start.ancestors().map(|dir| dir.join(FOLDER)).find(|dir| dir.is_dir())
 }
 
-/// Whether a store that was given is a server.
+/// True if a given store is a server.
 pub(crate) fn is_server(given: &str) -> bool {
     given.starts_with("https://") || given.starts_with("http://")
 }
 
-/// Where a store is: `postgres://…` names a database, everything else a file.
+/// Parses the location of a store: `postgres://…` names a database, everything else a file.
 pub(crate) fn place(given: Option<&str>, folder: Option<&Path>) -> Place {
     let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_path_buf);
     match given {
@@ -211,7 +211,7 @@ pub(crate) fn place(given: Option<&str>, folder: Option<&Path>) -> Place {
     }
 }
 
-/// The name a space gets when nobody gave one: that of its folder.
+/// The default name of a space: that of its folder.
 pub(crate) fn space_name(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let name = whole.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
@@ -220,7 +220,7 @@ pub(crate) fn space_name(folder: &Path) -> String {
     if name.is_empty() { "space".into() } else { name }
 }
 
-/// Where the user's own settings are, for those who keep one inbox for all their projects.
+/// The folder of the user's own settings, for those who keep one inbox for all their projects.
 pub(crate) fn user_folder() -> Option<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let config =
@@ -228,7 +228,7 @@ pub(crate) fn user_folder() -> Option<PathBuf> {
     config.map(|folder| folder.join("sayso"))
 }
 
-/// Where things of the user's are kept that are neither settings nor data.
+/// The folder for files of the user that are neither settings nor data.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = given("XDG_STATE_HOME").or_else(|| given("HOME").map(|h| h.join(".local/state")));
@@ -241,7 +241,7 @@ pub(crate) fn settings(folder: &Path) -> Result<(Option<String>, Option<String>)
     Ok((file.space, file.store))
 }
 
-/// The agents that the settings in a folder leave to choose from.
+/// The agents defined by the settings in a folder, with the built-in ones.
 pub(crate) fn agents_of(folder: &Path) -> Result<BTreeMap<String, sayso_engine::agents::Agent>> {
     agents(&read(folder)?.agents)
 }
@@ -255,11 +255,11 @@ fn read(folder: &Path) -> Result<File> {
     }
 }
 
-/// What the settings of a folder may run.
+/// The settings of a folder that may run programs.
 pub(crate) struct Runnable {
-    /// The file as it is.
+    /// The text of the file.
     pub(crate) text: String,
-    /// The settings that run something or choose who is trusted, and what they say.
+    /// The settings that run something or choose who is trusted, with their values.
     pub(crate) settings: Vec<(String, String)>,
     /// The server or database that is named, and the space of it.
     pub(crate) store: Option<(String, String)>,
@@ -303,7 +303,7 @@ pub(crate) fn is_elsewhere(store: &str) -> bool {
     is_server(store) || matches!(place(Some(store), None), Place::Postgres(_))
 }
 
-/// What the settings in a folder may run.
+/// Returns the settings in a folder that may run programs.
 pub(crate) fn runnable(folder: &Path) -> Result<Runnable> {
     let path = folder.join("config.yaml");
     let text = read_file(&path)
@@ -315,7 +315,7 @@ pub(crate) fn runnable(folder: &Path) -> Result<Runnable> {
     Ok(Runnable { text, settings, store })
 }
 
-/// The settings of a project, without what they would run if they are not trusted.
+/// Reads the settings of a project, without those that run programs if the file is not trusted.
 fn read_trusted(folder: &Path) -> Result<(File, Option<Untrusted>)> {
     let path = folder.join("config.yaml");
     let text = match read_file(&path) {
@@ -360,7 +360,7 @@ impl File {
 
 fn parse(text: &str, path: &Path) -> Result<File> {
     serde_saphyr::from_str(text).map_err(|e: serde_saphyr::Error| {
-        // Not the lines themselves: the address of a database may hold a password.
+        // Without the source lines: the address of a database may hold a password.
         let mut why = e.without_snippet().to_string();
         if why.contains("://") {
             why = "this is not a list of settings".into();
@@ -413,7 +413,7 @@ mod tests {
     fn the_default_file_is_valid_and_names_every_setting() {
         let path = Path::new("config.yaml");
         let file = parse(&DEFAULT.replace("{space}", "x").replace("{store}", "sqlite"), path);
-        // What it says is what counts when nothing is said.
+        // The values in the default file are the defaults.
         let (space, store) = (Some("x".into()), Some("sqlite".into()));
         assert_eq!(file.unwrap(), File { space, store, ..File::default() });
         assert!(

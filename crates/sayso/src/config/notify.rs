@@ -1,4 +1,4 @@
-//! The settings of channels: what this machine may run or call to tell people that something waits.
+//! The settings of notification channels: the commands and webhooks by which this machine notifies people.
 
 use crate::exit::{Failure, Result};
 use crate::when;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long sending may take where nothing is said.
+/// The default time limit for sending.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One channel, as it stands in a file.
+/// A channel, as it stands in a settings file.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ChannelFile {
@@ -25,7 +25,7 @@ pub(crate) struct ChannelFile {
 }
 
 impl ChannelFile {
-    /// What it runs or calls.
+    /// The command it runs or the URL it calls.
     pub(super) fn in_words(&self) -> String {
         match (&self.command, &self.webhook) {
             (Some(command), _) => command.join(" "),
@@ -35,14 +35,14 @@ impl ChannelFile {
     }
 }
 
-/// That a webhook may be near.
+/// The permission for a webhook to a private address.
 #[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Private {
     Allowed,
 }
 
-/// A channel, and the folder of the file it stands in.
+/// A channel, and the folder of the file that names it.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelSettings {
     pub(crate) name: String,
@@ -51,13 +51,13 @@ pub(crate) struct ChannelSettings {
 }
 
 impl ChannelSettings {
-    /// What the desk needs to know of it.
+    /// The channel, as the desk needs to know it.
     pub(crate) fn reach(&self) -> Reach {
         let ChannelFile { who, settled, .. } = &self.file;
         Reach { channel: self.name.clone(), who: who.clone(), settled: *settled }
     }
 
-    /// The channel, if everything about it is right.
+    /// Builds the channel; an error if one of its settings is wrong.
     pub(crate) fn channel(&self, environment: &[(String, String)]) -> Result<Channel> {
         let Self { name, file, folder } = self;
         check_channel_name(name).map_err(|why| wrong(name, &why))?;
@@ -94,7 +94,7 @@ fn command(
         return Err(wrong(name, "secret and private are for webhooks; take them out"));
     }
     let mut argv = argv.to_vec();
-    // A program named by a path is found from the file that names it, wherever we were started.
+    // A program path is relative to the file that names it, not to the current folder.
     if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
         *program = folder.join(&*program).display().to_string();
     }

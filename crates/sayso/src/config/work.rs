@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How agents are to work.
+/// The settings of the worker.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Work {
@@ -73,7 +73,7 @@ enum LandBy {
     Command,
 }
 
-/// One agent.
+/// An agent, as it stands in a settings file.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentFile {
@@ -86,14 +86,14 @@ pub(crate) struct AgentFile {
 }
 
 impl AgentFile {
-    /// Says if it sets more than a model: a program, or that the worker brings it no hook.
+    /// True if it sets more than a model: a program, or that the worker brings it no hook.
     pub(super) fn runs(&self) -> bool {
         let Self { adapter, program, args, resume, model: _, own_hook } = self;
         let sets_program = adapter.is_some() || program.is_some();
         sets_program || !args.is_empty() || !resume.is_empty() || *own_hook
     }
 
-    /// What it runs.
+    /// The command line it runs.
     pub(super) fn in_words(&self) -> String {
         let program = self.program.iter().chain(&self.args).chain(&self.resume);
         program.cloned().collect::<Vec<_>>().join(" ")
@@ -112,7 +112,7 @@ impl Work {
         set.map(|(name, says)| (name.to_owned(), says)).collect()
     }
 
-    /// Takes these settings out.
+    /// Clears the settings that run programs.
     pub(super) fn runs_nothing(&mut self) {
         self.check.clear();
         self.land_command.clear();
@@ -151,7 +151,7 @@ impl Work {
     }
 }
 
-/// The agents there are: the known ones, as the settings change them, and the user's own.
+/// All agents: the built-in ones, as the settings change them, and the user's own.
 pub(crate) fn agents(files: &BTreeMap<String, AgentFile>) -> Result<BTreeMap<String, Agent>> {
     let known = Adapter::ALL.into_iter().filter(|adapter| *adapter != Adapter::Command);
     let mut all: BTreeMap<_, _> =
@@ -160,7 +160,7 @@ pub(crate) fn agents(files: &BTreeMap<String, AgentFile>) -> Result<BTreeMap<Str
     all.into_iter().map(|(name, file)| Ok((name.clone(), agent(&name, file)?))).collect()
 }
 
-/// The agents that ask about their tool calls by themselves.
+/// The agents that bring a hook of their own for tool calls.
 pub(crate) fn own_hooks(files: &BTreeMap<String, AgentFile>) -> Vec<String> {
     files.iter().filter(|(_, file)| file.own_hook).map(|(name, _)| name.clone()).collect()
 }

@@ -1,9 +1,8 @@
-//! The reference page of the HTTP API, made from its document.
+//! Generates the reference page of the HTTP API from its OpenAPI document.
 
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The page.
 pub(super) fn page(document: &Value) -> String {
     let mut page = String::from(
         "# HTTP API\n\nMade from [api/openapi.json](../../api/openapi.json), which a server hands out at \

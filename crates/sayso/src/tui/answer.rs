@@ -1,4 +1,4 @@
-//! Answers: what one is made of, and the moment in which it can be taken back.
+//! Building answers, and the undo window: an answer is held for some seconds before it is sent.
 
 use super::kept;
 use super::keys::shown;
@@ -16,20 +16,20 @@ use sayso_server::keys::{Action, DEAD_TIME, GRACE};
 use sayso_server::prose::{self, ending_in_words, still_needed};
 use std::time::Duration;
 
-/// So long before a card's time is over an answer to it is sent: late is no answer.
+/// An answer is sent this long before its card's deadline: a late answer does not count.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
-/// So much of an answer is told while it is held.
+/// The length of the answer text shown while it is held.
 const CONTENT_MAX: usize = 30;
 
-/// What is said when something was written that an answer will have.
+/// The message after something was written that will be part of an answer.
 pub(super) const WRITTEN: &str = "kept; a answers with it";
 
-/// What is said where a line or a text is for a card that is no longer the same.
+/// The message for a line or a text whose card has changed in the meantime.
 pub(super) const CHANGED: &str = "the card has changed; look again; what you had typed is kept";
 
-/// The card under the cursor, if it may be spoken to: it was on the screen for a moment, as it is, and
-/// waits for this person.
+/// Returns the card under the cursor if it may be answered: it has been on the screen for a moment in its present
+/// form, and waits for this person.
 pub(super) fn ready(state: &mut State, at: Duration) -> Option<Row> {
     if !is_looked_at(state, at) {
         return None;
@@ -52,8 +52,8 @@ pub(super) fn ready(state: &mut State, at: Duration) -> Option<Row> {
     Some(row)
 }
 
-/// Whether somebody looks at the card under the cursor. What is typed before is dropped, and so is what is typed
-/// right after it; only where no card is on the screen at all it is said how to get there.
+/// True if the card under the cursor has been on the screen long enough. Keys pressed before that are dropped, and so
+/// are keys right after a dropped one; only where no card is on the screen at all a message says how to get there.
 fn is_looked_at(state: &mut State, at: Duration) -> bool {
     let is_list_alone = places(state).is_some_and(|places| places.card.is_none());
     if is_list_alone && state.here().is_some() {
@@ -92,7 +92,7 @@ pub(super) fn has_read(state: &mut State) -> bool {
     false
 }
 
-/// Whether a card has been on the screen for a moment, as it is.
+/// True if a card has been on the screen for a moment in its present form.
 fn is_drawn(state: &State, row: &Row, at: Duration) -> bool {
     let gate = row.gate();
     state.drawn.as_ref().is_some_and(|drawn| {
@@ -101,7 +101,7 @@ fn is_drawn(state: &State, row: &Row, at: Duration) -> bool {
     })
 }
 
-/// Whether a key was dropped a moment ago. Then this one is dropped, too: it belongs to the same words.
+/// True if a key was dropped a moment ago. Then this one is dropped, too: it belongs to the same typed words.
 pub(super) fn is_typing_on(state: &mut State, at: Duration) -> bool {
     let is_so = state.dropped_at.is_some_and(|dropped| at < dropped + DEAD_TIME);
     if is_so {
@@ -110,13 +110,13 @@ pub(super) fn is_typing_on(state: &mut State, at: Duration) -> bool {
     is_so
 }
 
-/// The gate of a card, if it is still the one that was seen.
+/// Returns the gate of a card if it is still open and has the same digest.
 pub(super) fn still(state: &State, target: &Target) -> Option<Gate> {
     let gate = state.list.rows.get(state.list.place_of(target.gate)?)?.gate();
     (gate.is_open() && gate.digest == target.digest).then(|| gate.clone())
 }
 
-/// Says yes to the card under the cursor, or sends the answer that was written for it.
+/// Approves the card under the cursor, or sends the answer that was drafted for it.
 pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
     let Some(row) = ready(state, at).filter(|_| has_read(state)) else { return vec![] };
     let gate = row.gate();
@@ -132,7 +132,7 @@ pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
         }
     };
     if let Err(refusal) = answer.check(gate.opened.kind, &gate.card.shape) {
-        // A line at the foot is too short for all of it, so the card tells it.
+        // A line at the foot is too short for all mistakes, so the card lists them.
         state.draft_mut(gate).wrong = mistakes(&refusal);
         state.scroll = 0;
         state.complain(failure_in_words(&refusal.into()));
@@ -155,7 +155,7 @@ pub(super) fn approve(state: &mut State, at: Duration) -> Vec<Effect> {
     speak(state, Spoken { says, words, content, marked: vec![] })
 }
 
-/// Why an answer does not fit, one thing after the other.
+/// The mistakes in an answer, one per line.
 fn mistakes(refusal: &Refusal) -> Vec<String> {
     if refusal.misfits.is_empty() {
         return vec![refusal.message.clone()];
@@ -165,7 +165,7 @@ fn mistakes(refusal: &Refusal) -> Vec<String> {
     misfits.map(|misfit| format!("{}: {}", place(&misfit.at), misfit.words)).collect()
 }
 
-/// Says yes to what is marked.
+/// Approves the marked cards.
 pub(super) fn approve_marked(state: &mut State, at: Duration) -> Vec<Effect> {
     let Some(Batch { targets, left_out }) = batch(state, Verdict::Approved, at) else {
         return vec![];
@@ -176,7 +176,7 @@ pub(super) fn approve_marked(state: &mut State, at: Duration) -> Vec<Effect> {
     speak(state, Spoken { says, words, content: left_out, marked })
 }
 
-/// Says no, with the reason that was typed.
+/// Rejects cards with the typed reason.
 pub(super) fn reject(
     state: &mut State,
     targets: &[Target],
@@ -201,7 +201,7 @@ pub(super) fn reject(
     Ok(speak(state, Spoken { says, words, content, marked }))
 }
 
-/// One by its name, several by their number.
+/// One card by its ID, several by their number.
 pub(super) fn named(state: &State, targets: &[Target]) -> String {
     match targets {
         [target] => state.name_of(target.gate),
@@ -209,13 +209,13 @@ pub(super) fn named(state: &State, targets: &[Target]) -> String {
     }
 }
 
-/// Takes the marks off what is answered now. Those that were there.
+/// Removes the marks of the cards that are answered now, and returns them.
 fn unmark(state: &mut State, targets: &[Target]) -> Vec<Target> {
     let marks = &mut state.marks;
     targets.iter().filter_map(|target| marks.remove(&target.gate)).collect()
 }
 
-/// What is answered at once, and in words what of the marked is not.
+/// The marked cards that are answered together, and a message about those left out.
 pub(super) struct Batch {
     pub(super) targets: Vec<Target>,
     pub(super) left_out: String,
@@ -227,8 +227,8 @@ impl Batch {
     }
 }
 
-/// What is marked, if it can be answered at once: nobody says yes to a risky one among harmless ones, to one
-/// that they do not see in the list, or to one they wrote something for that this yes would not have.
+/// The marked cards, if they can be answered together. Not together: a risky card among harmless ones, a card hidden
+/// by the filter, and a card with a draft that this answer would not contain.
 pub(super) fn batch(state: &mut State, verdict: Verdict, at: Duration) -> Option<Batch> {
     if !is_looked_at(state, at) {
         return None;
@@ -290,7 +290,7 @@ fn say(target: &Target, answer: Answer) -> Say {
     Say { gate, answer, digest: digest.to_string(), same }
 }
 
-/// What was written for a card, as an answer to it.
+/// Builds the answer from the draft of a card.
 fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, String> {
     let is_direction = gate.opened.kind == Kind::Escalation && !draft.text.is_empty();
     let answer = match &gate.card.shape {
@@ -321,7 +321,7 @@ fn made_of(gate: &Gate, draft: &Draft) -> Result<Answer, String> {
     Ok(Answer { reason, ..answer }.to_question(&gate.card.shape))
 }
 
-/// A form as it was filled in, or arguments as they were changed, without comments.
+/// Parses a filled form, or edited arguments, without comments.
 pub(super) fn filled_in(gate: &Gate, text: &str) -> serde_json::Result<serde_json::Value> {
     match &gate.card.shape {
         Shape::Form { schema } => prose::filled_in(&prose::fields(schema), text),
@@ -329,21 +329,21 @@ pub(super) fn filled_in(gate: &Gate, text: &str) -> serde_json::Result<serde_jso
     }
 }
 
-/// Says something: first it is looked at who says it, then it is held for a moment. What was held before
-/// keeps its own time.
+/// Sends an answer: the person is verified first, then the answer is held for a moment. An answer held before keeps
+/// its own time.
 pub(super) fn speak(state: &mut State, spoken: Spoken) -> Vec<Effect> {
     state.say(format!("{} …", spoken.words));
     state.proving.push_back(Wish::Answer(spoken));
     vec![Effect::Prove]
 }
 
-/// Has something else done that only a person does.
+/// Requests another effect that only a person may cause; the person is verified first.
 pub(super) fn wish(state: &mut State, gate: GateId, effect: Effect) -> Vec<Effect> {
     state.proving.push_back(Wish::Deed(gate, effect));
     vec![Effect::Prove]
 }
 
-/// Who says it is known. A terminal that is locked is unlocked first, outside of the screen.
+/// Continues after the identity check. A locked terminal is unlocked first, outside of the screen.
 pub(super) fn proved(
     state: &mut State,
     outcome: Result<bool, Failure>,
@@ -353,7 +353,7 @@ pub(super) fn proved(
     match (outcome, wish) {
         (Ok(true), wish) if !state.is_leaving => {
             state.proving.push_front(wish);
-            // Nobody can take anything back while they type their passphrase.
+            // Held answers are sent first: while a person types a passphrase they cannot undo them.
             let mut effects = send_held(state);
             effects.push(Effect::Unlock);
             return effects;
@@ -385,7 +385,7 @@ pub(super) fn proved(
     super::press::leave_if_done(state)
 }
 
-/// For how long it is held: no longer than its card waits, less what it takes to get there.
+/// The time for which an answer is held: at most until its card's deadline, less the time to send it.
 fn grace(state: &State, spoken: &Spoken) -> Duration {
     let places = spoken.says.iter().filter_map(|say| state.list.place_of(say.gate));
     let gates = places.filter_map(|place| state.list.rows.get(place)).map(Row::gate);
@@ -397,12 +397,12 @@ fn grace(state: &State, spoken: &Spoken) -> Duration {
     ends.map(left).chain([GRACE]).min().unwrap_or(GRACE)
 }
 
-/// Sends all that is held, now.
+/// Sends all held answers now.
 pub(super) fn send_held(state: &mut State) -> Vec<Effect> {
     std::mem::take(&mut state.held).into_iter().map(|held| send(state, held)).collect()
 }
 
-/// Sends what was held for as long as it could be taken back.
+/// Sends the answers whose undo window is over.
 pub(super) fn send_due(state: &mut State, at: Duration) -> Vec<Effect> {
     let is_due = |held: &Held| at >= held.until;
     let (due, held) = std::mem::take(&mut state.held).into_iter().partition(is_due);
@@ -419,7 +419,7 @@ fn send(state: &mut State, held: Held) -> Effect {
     Effect::Send(says)
 }
 
-/// Takes back what was said last and is not sent yet; the next time, what was said before that.
+/// Undoes the latest answer that is not sent yet; the next call undoes the one before.
 pub(super) fn take_back(state: &mut State) {
     let last = match state.proving.pop_back() {
         Some(Wish::Answer(spoken)) => Some(spoken),
@@ -445,7 +445,7 @@ pub(super) fn take_back(state: &mut State) {
     }
 }
 
-/// Takes back everything that is not sent yet, and tells that to whoever leaves.
+/// Undoes every answer that is not sent yet, and reports them on exit.
 pub(super) fn take_all_back(state: &mut State, how: &str) {
     let proving = std::mem::take(&mut state.proving).into_iter().filter_map(|wish| match wish {
         Wish::Answer(spoken) => Some(spoken),
@@ -464,7 +464,7 @@ fn take_back_unsent(state: &mut State) {
     state.say(format!("taken back: {words}; if it had arrived, the card will say so"));
 }
 
-/// Takes back what is held for a gate that is no longer what it was. What that was, if anything.
+/// Drops the held answers to a gate that has changed, and returns the answer, if there was one.
 pub(super) fn forget(state: &mut State, gate: GateId) -> Option<Spoken> {
     let held = state.held.extract_if(.., |held| held.spoken.names(gate)).map(|held| held.spoken);
     let mut gone: Vec<Spoken> = held.collect();
@@ -479,7 +479,7 @@ pub(super) fn forget(state: &mut State, gate: GateId) -> Option<Spoken> {
     gone.pop()
 }
 
-/// That something was said to a gate in vain: to others it does not count, and whoever said it is told.
+/// A message that an answer came too late for its gate; none if the answer is this person's own.
 pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<String> {
     let handle = gate.handle();
     let what = match spoken.says.as_slice() {
@@ -490,7 +490,7 @@ pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<Str
     };
     let why = match &gate.ending {
         None => format!("{handle} has changed; look again"),
-        // It had arrived.
+        // Our own answer had arrived.
         Some(Ending::Answered { by, .. }) if by.name == state.me.name => return None,
         Some(Ending::Answered { answer, by }) => {
             format!("{} {} {handle} first", prose::signed(by), answer.verdict)
@@ -500,7 +500,7 @@ pub(super) fn in_vain(state: &State, spoken: &Spoken, gate: &Gate) -> Option<Str
     Some(format!("{what} was NOT sent: {why}"))
 }
 
-/// What came of an answer.
+/// The outcome of an answer, as a message.
 pub(super) fn in_words(gate: &Gate) -> String {
     let handle = gate.handle();
     match gate.is_open() {

@@ -1,4 +1,4 @@
-//! The loop: draws, waits for keys and for the clerk, and does what [`update`] says is to be done.
+//! The event loop: draws, waits for keys, signals and the desk thread, and runs the effects that [`update`] returns.
 
 use super::clerk::Clerk;
 use super::kept::unsaid;
@@ -28,10 +28,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// How often the screen is looked after while something on it counts down.
+/// The refresh interval while something on the screen counts down.
 const QUICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// How often otherwise: ages are told to the second.
+/// The refresh interval at other times: ages are shown to the second.
 const CALM: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Shows the inbox until the person leaves.
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context<'_>, clerk: Clerk, state: State) -> Result<E
     let exit = farewell(context, state.farewell);
     left?;
     if let Some(signal) = signals.ending() {
-        // Whoever sent it sees that it was heard.
+        // The default handler runs, so that the sender of the signal sees its effect.
         exit.as_ref().err().into_iter().for_each(|failure| {
             let Failure { code, message, hint } = failure;
             context.out.error(code.as_str(), message, hint.as_deref());
@@ -64,15 +64,15 @@ pub(crate) fn run(context: &Context<'_>, clerk: Clerk, state: State) -> Result<E
     exit
 }
 
-/// The threads that go to the desk and that listen. They end with the program: what they are in the middle
-/// of is the desk's to finish or to leave.
+/// Starts the threads that call the desk and follow its changes. They end with the program: the desk completes or
+/// drops a call that is under way.
 fn start(clerk: Clerk, wake: &UnixStream) -> Result<(Sender<Effect>, Receiver<Event>)> {
     let (jobs, wanted) = mpsc::channel::<Effect>();
     let (tell, events) = mpsc::channel::<Event>();
     let telling = |tell: Sender<Event>, wake: UnixStream| {
         move |event: Event| {
             let is_heard = tell.send(event).is_ok();
-            // A full pipe wakes as well as one more byte.
+            // A full pipe wakes the loop as well as one more byte.
             let _ = (&wake).write(&[0]);
             is_heard
         }
@@ -111,7 +111,7 @@ impl App<'_> {
         let effects = begin(&self.state);
         let mut goes_on = self.carry_out(effects)?;
         self.draw()?;
-        // What was typed before there was anything to see was not typed for it.
+        // Keys typed before the first frame were not meant for it.
         drop_input();
         while goes_on {
             self.wait()?;
@@ -126,7 +126,7 @@ impl App<'_> {
         Ok(())
     }
 
-    /// Everything that is there to be heard: keys first, since what they were pressed for is on the screen.
+    /// Handles all pending events: keys first, since they refer to the present screen.
     fn take_in(&mut self) -> Result<bool> {
         while event::poll(Duration::ZERO)? {
             let event = match event::read()? {
@@ -180,7 +180,7 @@ impl App<'_> {
         Ok(())
     }
 
-    /// Does what is to be done. Whether to go on.
+    /// Runs effects. True if the loop continues.
     fn carry_out(&mut self, effects: Vec<Effect>) -> Result<bool> {
         for effect in effects {
             match effect {
@@ -223,12 +223,12 @@ impl App<'_> {
         Ok(true)
     }
 
-    /// The screen was gone: what is on it is seen anew.
+    /// The screen was left: the card on it counts as newly drawn.
     fn look_anew(&mut self) {
         update(&mut self.state, Event::Drawn(None), self.since.elapsed());
     }
 
-    /// Waits for a key, the clerk, a signal, or the next moment something changes by itself.
+    /// Waits for a key, a reply of the desk, a signal, or the next timed change.
     fn wait(&mut self) -> Result<()> {
         let patience = if self.state.is_counting() { QUICK } else { CALM };
         let keys = std::io::stdin();
@@ -240,7 +240,7 @@ impl App<'_> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(std::io::Error::from(error).into()),
         }
-        // A terminal that went away says nothing any more, and never will.
+        // A closed terminal never sends input again.
         if both[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(Failure::new(Code::Failure, "the terminal is gone; nothing held was sent"));
         }
@@ -250,8 +250,8 @@ impl App<'_> {
     }
 }
 
-/// Asks the terminal to put a line on the clipboard (OSC 52); one that does not know how does nothing. Only
-/// commands of ours come here, and only their plain letters go on: nothing that an agent wrote.
+/// Asks the terminal to put a line on the clipboard (OSC 52); a terminal without support ignores it. Only our own
+/// commands come here, and only their printable ASCII is passed on: no text of an agent.
 fn copy(command: &str) -> Result<()> {
     let plain: String = command.chars().filter(|c| *c == ' ' || c.is_ascii_graphic()).collect();
     let mut terminal = std::io::stdout();
@@ -259,9 +259,9 @@ fn copy(command: &str) -> Result<()> {
     Ok(terminal.flush()?)
 }
 
-/// What the program is told from outside.
+/// The signals this program received.
 struct Signals {
-    /// By its number; 0 is none.
+    /// The number of the signal; 0 is none.
     ending: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
 }
@@ -289,7 +289,7 @@ impl Signals {
     }
 }
 
-/// Tells on the terminal what came of what was sent at the end.
+/// Prints the outcome of the answers that were sent at the end.
 fn farewell(context: &Context<'_>, told: Vec<Farewell>) -> Result<Exit> {
     let out = context.out;
     let mut wrong = None;

@@ -1,5 +1,5 @@
-//! The clerk: goes to the desk with what the inbox wants, and comes back with what the desk said. The screen
-//! never waits for it.
+//! The desk thread: runs the inbox's requests against the desk and returns the results as events, so that the screen
+//! never waits for the desk.
 
 use super::state::{Count, Effect, Event, Page, Refreshed, Row, Scope, View};
 use crate::cli::Globals;
@@ -15,35 +15,35 @@ use sayso_engine::{Asked, Desk, GateFilter, InboxFilter, Say, SayOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// So many cards are fetched at once.
+/// The page size of the list.
 const CARDS: usize = 50;
 
-/// So much of what hangs is told.
+/// The maximum number of alerts shown.
 const ALERTS_MAX: usize = 5;
 
-/// For so long is something somebody's who took it.
+/// The duration of a claim.
 const CLAIM: &str = "30m";
 
-/// How long is listened before the clock is looked at.
+/// The time for which changes are awaited before due timers are fired again.
 const LISTEN: Duration = Duration::from_secs(5);
 
-/// How long is waited before a desk that failed is asked again.
+/// The initial back-off after a failure of the desk.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long at most: it doubles each time.
+/// The maximum back-off: it doubles each time.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Goes to the desk.
+/// Calls the desk for the inbox.
 pub(super) struct Clerk {
     pub(super) desk: Desk,
-    /// Who looks.
+    /// The person at this terminal.
     pub(super) me: Actor,
     pub(super) scope: Scope,
     pub(super) globals: Globals,
 }
 
 impl Clerk {
-    /// Does what is wanted, and says what came of it; none where nobody waits for that.
+    /// Runs an effect and returns the resulting event; none if the effect has no reply.
     pub(super) fn run(&self, effect: Effect) -> Option<Event> {
         match effect {
             Effect::Load { list, view, after } => {
@@ -56,7 +56,7 @@ impl Clerk {
             }
             Effect::Look(gate) => Some(Event::Looked { gate, found: self.look(gate) }),
             Effect::See(asked) => {
-                // Where nothing can be written one may still look.
+                // A read-only store cannot record it, and may still be read.
                 let _ = self.desk.see_card(&self.me, &asked);
                 None
             }
@@ -69,7 +69,7 @@ impl Clerk {
             Effect::Claim(gate) => Some(Event::Done(gate, self.claim(gate))),
             Effect::Release(gate) => Some(Event::Done(gate, self.release(gate))),
             Effect::Delegate(gate, to) => Some(Event::Done(gate, self.delegate(gate, &to))),
-            // These are for whoever has the terminal.
+            // The main loop handles these, since it owns the terminal.
             Effect::Unlock
             | Effect::Write(..)
             | Effect::Copy(_)
@@ -86,7 +86,7 @@ impl Clerk {
             View::All => None,
             View::Done => return self.done(after),
         };
-        // Whoever watches sees what was put off, too; a list of what is to be done has it when it is back.
+        // The view of all gates includes snoozed ones; a personal list shows them when they are back.
         let all = self.scope.all || view == View::All;
         let filter = InboxFilter { kinds, whose, all, after, limit: CARDS };
         let page = self.desk.inbox(&self.me, &filter)?;
@@ -94,7 +94,7 @@ impl Clerk {
             None => self.desk.alerts(&self.me, ALERTS_MAX)?,
             Some(_) => vec![],
         };
-        // What was not seen yet is being looked at now.
+        // An alert about an unseen card is left out: this person is seeing it now.
         let alerts = alerts.iter().filter(|alert| alert.trouble != Trouble::Unseen);
         let alerts = alerts.map(|alert| harmless_line(&format!("{}: {}", alert.gate, alert.what)));
         let next = page.items.last().filter(|_| page.more).map(|card| card.gate.opened.id);
@@ -107,7 +107,7 @@ impl Clerk {
         Ok(Page { rows: self.rows(page.items)?, next, alerts: alerts.collect(), in_groups })
     }
 
-    /// Whoever looks at their own list hears of what they may answer beside it.
+    /// The number of cards in the person's groups, shown beside their own list.
     fn count_in_groups(&self) -> Result<Count> {
         let (kinds, all) = (self.scope.kinds.clone(), self.scope.all);
         let whose = Some(Whose::Groups);
@@ -116,7 +116,7 @@ impl Clerk {
         Ok(Count { number: page.items.len(), and_more: page.more })
     }
 
-    /// What has ended, newest first, each by itself.
+    /// A page of ended gates, newest first, not collapsed.
     fn done(&self, after: Option<GateId>) -> Result<Page> {
         let kinds = self.scope.kinds.clone();
         let filter =
@@ -153,15 +153,15 @@ impl Clerk {
         Ok(Box::new((asked, self.desk.receipt(&self.me, gate)?)))
     }
 
-    /// Who would say something; whether this terminal has to be unlocked first.
+    /// Verifies the person; true if this terminal must be unlocked first.
     fn prove(&self) -> Result<bool> {
         let (actor, is_locked) = who::person_at_hand(&self.desk)?;
         who::check_may_answer(&self.desk, &actor, "answer")?;
         Ok(is_locked)
     }
 
-    /// The person, as every command that amounts to a verdict sees them. Nothing is asked here: there is no
-    /// line to ask on.
+    /// Runs a call as the person, as every command that amounts to a verdict does. Nothing is prompted for here:
+    /// there is no line to prompt on.
     fn as_person<T>(&self, deed: impl FnOnce(&Context<'_>, &Actor) -> Result<T>) -> Result<T> {
         let globals = Globals { no_input: true, json: true, ..self.globals.clone() };
         let out = Out::new(&globals);
@@ -215,8 +215,8 @@ impl Clerk {
         })
     }
 
-    /// Listens for what happens, and lets happen what is due: there may be no other process that does.
-    /// Ends when nobody wants to hear it any more.
+    /// Follows the change feed, and fires due timers: there may be no other process that does. Ends when the receiver
+    /// of the events is gone.
     pub(super) fn listen(desk: &Desk, tell: impl Fn(Event) -> bool) {
         let (mut is_away, mut pause) = (false, PAUSE);
         loop {
@@ -224,7 +224,7 @@ impl Clerk {
                 Ok(()) => return,
                 Err(failure) => failure,
             };
-            // It was there in between.
+            // It was reachable in between.
             if !is_away {
                 pause = PAUSE;
             }
@@ -239,7 +239,7 @@ impl Clerk {
 
     fn follow(desk: &Desk, tell: &impl Fn(Event) -> bool, is_away: &mut bool) -> Result<()> {
         let mut follower = desk.follow()?;
-        // What happened before is looked at, too.
+        // Changes from before the subscription are loaded, too.
         if !*is_away && !tell(Event::Changed(vec![])) {
             return Ok(());
         }
@@ -248,7 +248,7 @@ impl Clerk {
                 Err(error) if error.code() != Code::ReadOnly => return Err(Failure::from(error)),
                 _ => {}
             }
-            // Only what has answered is back.
+            // Only an answered call proves that the desk is back.
             if std::mem::take(is_away) && !tell(Event::Reached(None)) {
                 return Ok(());
             }

@@ -1,5 +1,5 @@
-//! What somebody wrote and did not say: kept beside the card it was for until it is said, and told to whoever
-//! leaves before that.
+//! Unsent drafts: kept beside the card they were written for until they are sent, and printed if the person leaves
+//! before that.
 
 use super::state::{Draft, Sort, State};
 use sayso_core::GateId;
@@ -7,8 +7,8 @@ use sayso_core::gate::{Ending, Gate};
 use sayso_core::text::harmless;
 use serde_json::Value;
 
-/// What was written for a card that has changed since is no answer to it as it is now. Its words are kept.
-/// Whether there were any.
+/// A draft for a card that has changed since is no answer to its present form. Its words are kept. True if there were
+/// any.
 pub(super) fn carry_over(state: &mut State, gate: &Gate) -> bool {
     let id = gate.opened.id;
     if state.drafts.get(&id).is_none_or(|draft| draft.digest == gate.digest) {
@@ -33,21 +33,21 @@ fn pretty(value: Value) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default()
 }
 
-/// It is said, or there is nobody to say it to any more.
+/// Drops the drafts of a gate: they were sent, or the gate has ended.
 pub(super) fn forget(state: &mut State, gate: GateId) {
     state.drafts.remove(&gate);
     state.kept.retain(|(of, _), _| *of != gate);
 }
 
-/// Whether something was written for a card that its answer would not have, though it was meant to.
+/// True if a form or arguments for this card are unfinished, so that an answer would not contain them.
 pub(super) fn is_unfinished(state: &State, gate: GateId) -> bool {
     [Sort::Form, Sort::Arguments].iter().any(|sort| state.kept.contains_key(&(gate, *sort)))
 }
 
-/// Why a card that something was written for is not answered together with others.
+/// The reason for leaving a card with a draft out of a joint answer.
 pub(super) const BY_ITSELF: &str = "has something you wrote; answer it by itself";
 
-/// Whether something was written for a card that belongs to an answer to it: one yes for many would not have it.
+/// True if a card has a draft that belongs to its answer: one approval for many cards would not contain it.
 pub(super) fn is_written_for(state: &State, gate: &Gate) -> bool {
     let sorts = [Sort::Text, Sort::Pick, Sort::Reason, Sort::Form, Sort::Arguments];
     let is_kept = sorts.iter().any(|sort| state.kept.contains_key(&(gate.opened.id, *sort)));
@@ -55,7 +55,7 @@ pub(super) fn is_written_for(state: &State, gate: &Gate) -> bool {
     is_kept || draft != Draft::of(gate)
 }
 
-/// It ended without what was written for it. That stays to be told, if somebody else ended it.
+/// Handles a gate that ended without its draft. The draft is reported on exit, if another person ended the gate.
 pub(super) fn retire(state: &mut State, gate: &Gate) {
     let id = gate.opened.id;
     let is_own =
@@ -68,7 +68,7 @@ pub(super) fn retire(state: &mut State, gate: &Gate) {
     forget(state, id);
 }
 
-/// What was written and not sent, in words, for whoever leaves.
+/// The drafts that were not sent, as messages for a person who leaves.
 pub(crate) fn unsaid(state: &State) -> Vec<String> {
     let open = written(state).into_iter().map(|(id, text)| (state.name_of(id), text));
     let all = open.chain(state.too_late.iter().cloned());
@@ -78,14 +78,14 @@ pub(crate) fn unsaid(state: &State) -> Vec<String> {
     all.map(in_words).collect()
 }
 
-/// What was written and not sent, with what it is for, each text once.
+/// The drafts that were not sent, with their gates, each text once.
 fn written(state: &State) -> Vec<(GateId, String)> {
     let of_drafts = state.drafts.iter().flat_map(|(id, draft)| {
         let values = [&draft.form, &draft.arguments].into_iter().flatten().cloned().map(pretty);
         let texts = [&draft.text, &draft.other, &draft.reason].into_iter().cloned();
         texts.chain(values).map(|text| (*id, text))
     });
-    // How long something was to be put off is not worth a word.
+    // A snooze time or a deputy's name is not worth keeping.
     let is_written = |sort: Sort| !matches!(sort, Sort::Snooze | Sort::Delegate);
     let of_lines = state.kept.iter().filter(|((_, sort), _)| is_written(*sort));
     let of_lines = of_lines.map(|((id, _), text)| (*id, text.clone()));

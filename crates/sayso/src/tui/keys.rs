@@ -1,19 +1,19 @@
-//! Keys of a terminal, under the names that the list of keys has for them. There is no second list.
+//! Maps terminal key events to the key names of the shared key list. There is no second list.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use sayso_server::keys::{Action, Binding, KEYS, binding};
 
-/// A key somebody pressed.
+/// A key press.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pressed {
-    /// As the list of keys calls it.
+    /// Its name in the key list.
     pub(super) name: String,
-    /// What it writes in a field, if anything.
+    /// The letter it inserts in a field, if it has one.
     pub(super) letter: Option<char>,
 }
 
 impl Pressed {
-    /// Reads what the terminal says. A key that goes up, and one that is only held down, says nothing.
+    /// Reads a terminal event. Key releases and repeats are ignored.
     pub(super) fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind != KeyEventKind::Press {
             return None;
@@ -49,13 +49,13 @@ impl Pressed {
         Some(Self { name, letter })
     }
 
-    /// What it does, if it does anything.
+    /// The binding of this key, if it has one.
     pub(super) fn binding(&self) -> Option<&'static Binding> {
         binding(&self.name)
     }
 }
 
-/// The key of an action, as people read it.
+/// The key of an action, as it is displayed.
 pub(super) fn shown(action: Action) -> &'static str {
     KEYS.iter().find(|binding| binding.action == action).map_or("", |binding| binding.shown)
 }
@@ -65,7 +65,7 @@ pub(super) fn shown(action: Action) -> &'static str {
 pub(super) mod tests {
     use super::*;
 
-    /// The key of that name, as the terminal says it.
+    /// The key of that name, as the terminal sends it.
     pub(in crate::tui) fn press(name: &str) -> Pressed {
         let (code, modifiers) = match name {
             "ArrowDown" => (KeyCode::Down, KeyModifiers::NONE),

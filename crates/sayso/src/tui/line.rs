@@ -1,5 +1,5 @@
-//! A line that is typed in place: opened, edited, kept where it is left or cut off, and what it becomes with
-//! Enter. Enter says no here, or puts off, or hands on; it never says yes.
+//! The input line: opened, edited, kept when it is left or cut off, and run on Enter. Enter rejects, snoozes or
+//! delegates here; it never approves.
 
 use super::answer;
 use super::keys::{Pressed, shown};
@@ -15,10 +15,10 @@ use sayso_core::gate::Gate;
 use sayso_core::{GateId, Shape};
 use sayso_server::keys::Action;
 
-/// The longest line that can be typed; what is longer is written in an editor.
+/// The longest line that can be typed; a longer text is written in an editor.
 const FIELD_MAX: usize = 4_000;
 
-/// Opens a line, with what was typed in it before, if it was left unfinished.
+/// Opens a line, with the unfinished text from before, if there is one.
 pub(super) fn open_field(
     state: &mut State,
     purpose: Purpose,
@@ -33,8 +33,8 @@ pub(super) fn open_field(
     state.mode = Mode::Field(Field { purpose, title, label, text, at, is_asked: false });
 }
 
-/// Cuts off a line that is about a card which is no longer the same. What was typed in it stays to be seen,
-/// and is kept for the card as it is now; nothing of it is said. Whether there was one.
+/// Cuts off a line whose card has changed. Its text stays visible and is kept for the card in its present form; none
+/// of it is sent. True if there was such a line.
 pub(super) fn cut_off(state: &mut State, gate: &Gate) -> bool {
     let Mode::Field(field) = &state.mode else { return false };
     let mut targets = field.purpose.targets().iter();
@@ -53,7 +53,7 @@ pub(super) fn cut_off(state: &mut State, gate: &Gate) -> bool {
     true
 }
 
-/// Keeps what was typed, to go on with it.
+/// Keeps the typed text, so that the person can continue with it.
 fn keep_typed(state: &mut State, field: &Field) {
     let Some(place) = field.purpose.place() else { return };
     match field.text.trim().is_empty() {
@@ -62,13 +62,13 @@ fn keep_typed(state: &mut State, field: &Field) {
     }
 }
 
-/// Takes a key in. Where nothing is shown, letters are letters and nothing comes of them.
+/// Handles a key. In a window that shows nothing, letters are inserted and have no other effect.
 pub(super) fn type_in(state: &mut State, key: &Pressed, mut field: Field) -> Vec<Effect> {
     let count = field.text.chars().count();
     let is_shown = places(state).is_some();
     match (key.name.as_str(), key.letter) {
         ("Escape" | "Ctrl+c", _) if is_shown => return leave(state, &field),
-        // What the desk has is not changed any more.
+        // A line that was submitted to the desk is not edited any more.
         _ if field.is_asked => return vec![],
         ("Enter", _) if is_shown => return finish(state, field),
         ("Tab", _) if is_shown => {
@@ -95,7 +95,7 @@ pub(super) fn type_in(state: &mut State, key: &Pressed, mut field: Field) -> Vec
     typed(state, field)
 }
 
-/// Text from the clipboard is letters in a line.
+/// Pasted text is inserted as letters.
 pub(super) fn paste_in(state: &mut State, text: &str, mut field: Field) -> Vec<Effect> {
     let letters = text.chars().filter(|c| *c == '\n' || !c.is_control());
     letters.for_each(|c| insert(&mut field, c));
@@ -108,13 +108,13 @@ fn typed(state: &mut State, field: Field) -> Vec<Effect> {
     filter.map_or(vec![], |filter| narrow(state, filter))
 }
 
-/// Leaves a line. Nothing is said, and nothing that was typed is lost.
+/// Leaves a line. Nothing is sent, and the typed text is kept.
 fn leave(state: &mut State, field: &Field) -> Vec<Effect> {
     state.mode = Mode::Look;
     if field.is_asked {
         return vec![];
     }
-    // What was wrong with the line goes with it.
+    // The complaint about the line is cleared with it.
     state.said = Said::default();
     let key = match &field.purpose {
         Purpose::Filter => {
@@ -152,7 +152,7 @@ fn erase(field: &mut Field) {
     }
 }
 
-/// Erases the word before the cursor, and the gap behind it.
+/// Erases the word before the cursor, and the space behind it.
 fn erase_word(field: &mut Field) {
     let letters: Vec<char> = field.text.chars().collect();
     let is_gap = |at: usize| letters.get(at).is_some_and(|letter| letter.is_whitespace());
@@ -168,7 +168,7 @@ fn erase_word(field: &mut Field) {
     field.at = start;
 }
 
-/// Shows only what has these words in it. The cursor stays where it is as long as that is shown.
+/// Filters the list by these words. The cursor stays where it is as long as its row is shown.
 fn narrow(state: &mut State, filter: String) -> Vec<Effect> {
     if state.list.filter == filter {
         return vec![];
@@ -181,7 +181,7 @@ fn narrow(state: &mut State, filter: String) -> Vec<Effect> {
     effects
 }
 
-/// Opens the editor on what a longer answer is written to, with what was typed so far.
+/// Opens the editor for a longer answer, with the text typed so far.
 fn to_editor(state: &State, field: &Field) -> Option<(Written, Writing)> {
     let Purpose::Text(target) = &field.purpose else { return None };
     let gate = answer::still(state, target)?;
@@ -190,9 +190,10 @@ fn to_editor(state: &State, field: &Field) -> Option<(Written, Writing)> {
     Some((written, Writing::Below { question, narrative, begun: field.text.clone() }))
 }
 
-/// A line is typed. What is refused leaves it open, with what was typed: whoever types on means the line.
+/// Runs a finished line. A refusal leaves it open with its text, so that further typing goes into the line and is not
+/// read as keys.
 fn finish(state: &mut State, field: Field) -> Vec<Effect> {
-    // A complaint about the line as it was before goes with it.
+    // A complaint about the previous text of the line is cleared.
     state.said = Said::default();
     match done(state, &field) {
         Ok(After::Closed(effects)) => {
@@ -213,14 +214,14 @@ fn finish(state: &mut State, field: Field) -> Vec<Effect> {
     }
 }
 
-/// What becomes of a line that was taken.
+/// The outcome of an accepted line.
 enum After {
     Closed(Vec<Effect>),
-    /// The desk is asked whether it can be.
+    /// The desk is asked first.
     Asked(Vec<Effect>),
 }
 
-/// What a line does, or why it is refused.
+/// Runs the purpose of a line, or returns the reason for a refusal.
 fn done(state: &mut State, field: &Field) -> Result<After, String> {
     let text = field.text.trim().to_owned();
     match &field.purpose {
@@ -232,7 +233,7 @@ fn done(state: &mut State, field: &Field) -> Result<After, String> {
         }
         Purpose::Filter => Ok(After::Closed(vec![])),
         Purpose::Reject(targets) => {
-            // Until it is sent it can be taken back, and then its reason is there again.
+            // Kept until the answer is sent: an undo brings the reason back.
             keep_typed(state, field);
             answer::reject(state, targets, &text).map(After::Closed)
         }
@@ -258,8 +259,8 @@ fn ask(state: &mut State, target: &Target, effect: Effect) -> Result<After, Stri
     Ok(After::Asked(answer::wish(state, target.gate, effect)))
 }
 
-/// The desk said something to a line it was asked about. Taken, the line is closed, and what is typed on is
-/// dropped for a moment; refused, it goes on.
+/// The desk has replied to a submitted line. If accepted, the line is closed, and typed keys are dropped for a
+/// moment; if refused, it stays open.
 pub(super) fn answered(state: &mut State, gate: GateId, is_taken: bool) {
     let Mode::Field(field) = &mut state.mode else { return };
     let is_it = field.purpose.targets().iter().any(|target| target.gate == gate);
@@ -273,7 +274,7 @@ pub(super) fn answered(state: &mut State, gate: GateId, is_taken: bool) {
     }
 }
 
-/// Makes a line part of the answer, if the card is still the one it was typed for.
+/// Stores a line in the draft, if the card is still the one it was typed for.
 fn take(
     state: &mut State,
     field: &Field,
@@ -297,7 +298,8 @@ fn take(
     Ok(After::Closed(vec![]))
 }
 
-/// Options as they were typed, by number or name; what is none is words of one's own. What is neither is refused.
+/// Picks the typed options, by number or name; other words are a custom answer. If that is not allowed, they are
+/// refused.
 fn pick(state: &mut State, field: &Field, target: &Target) -> Result<After, String> {
     let Some(gate) = answer::still(state, target) else {
         return take(state, field, target, |_| ());

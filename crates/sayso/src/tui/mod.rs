@@ -1,10 +1,10 @@
-//! The terminal inbox: the list at the left, the card at the right, keys at the foot. What is on the screen
-//! is a function of a state ([`view`]); what happens changes the state and says what is to be done
-//! ([`update`]); a loop does it ([`app`]), and a clerk goes to the desk for it.
+//! The terminal inbox: the list at the left, the card at the right, keys at the foot. The screen is a function
+//! of a state ([`view`]); an event changes the state and returns effects ([`update`]); a loop runs them ([`app`]),
+//! and a thread calls the desk for it.
 //!
 //! The same rules as on the pages: Enter never approves, keys count when the card was on the screen for a
-//! moment, an answer can be taken back for a while, nothing moves under the cursor, and nothing is shown as
-//! done before the desk said so.
+//! moment, an answer can be undone for a while, nothing moves under the cursor, and nothing is shown as
+//! done before the desk has confirmed it.
 
 mod answer;
 mod app;
@@ -32,7 +32,7 @@ use sayso_engine::Desk;
 use state::State;
 use std::io::IsTerminal;
 
-/// Whether there is a screen to fill, and a person before it who wants that.
+/// True if full screen is possible and wanted.
 pub(crate) fn fits(context: &Context<'_>) -> bool {
     let (globals, out) = (&context.globals, context.out);
     let can_move = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");

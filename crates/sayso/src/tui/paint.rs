@@ -1,4 +1,4 @@
-//! How pieces of text look, and how they are made to fit.
+//! Text styles, and fitting text to a width.
 
 use crate::card::broken;
 use ratatui::style::{Color, Modifier, Style};
@@ -7,7 +7,7 @@ use sayso_core::text::harmless;
 use sayso_server::prose::{Age, Part};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What a piece of text is, which decides how it looks. No meaning is in a colour alone.
+/// The role of a piece of text, which decides its style. Colour alone carries no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     Plain,
@@ -41,7 +41,7 @@ impl From<Part> for Look {
     }
 }
 
-/// Gives pieces of text their looks, in colours or without.
+/// Applies styles to pieces of text, with colours or without.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
     pub(super) colour: bool,
@@ -79,7 +79,7 @@ pub(super) fn lines_of(raw: &str, width: usize) -> Vec<String> {
     text.lines().flat_map(|line| broken(line, width.max(1))).collect()
 }
 
-/// A harmless line, cut to a width; a mark says that there is more.
+/// A harmless line, cut to a width; a mark shows the cut.
 pub(super) fn fit(line: &str, width: usize) -> String {
     if line.width() <= width {
         return line.to_owned();
@@ -99,7 +99,7 @@ pub(super) fn fit(line: &str, width: usize) -> String {
     kept
 }
 
-/// The end of a line, cut to a width: where somebody types.
+/// The end of a line, cut to a width, for the field that is typed in.
 pub(super) fn fit_end(line: &str, width: usize) -> String {
     let mut kept: Vec<char> = vec![];
     let mut used = 0;

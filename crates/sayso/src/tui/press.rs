@@ -1,4 +1,4 @@
-//! What keys do. Which key does what stands in [`sayso_server::keys`].
+//! Key handling. The key bindings are in [`sayso_server::keys`].
 
 use super::answer::{self, Batch};
 use super::kept;
@@ -16,7 +16,7 @@ use sayso_server::keys::{Action, Binding, KEYS};
 use sayso_server::prose;
 use std::time::Duration;
 
-/// Takes a key in.
+/// Handles a key.
 pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effect> {
     let action = key.binding().map(|binding| binding.action);
     if state.is_leaving {
@@ -32,7 +32,7 @@ pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effec
     }
     let is_shown = places(state).is_some();
     match state.mode.clone() {
-        // Where nothing is shown, nothing is meant; but nobody is kept there.
+        // In a window that shows nothing, keys have no effect, except the one to quit.
         Mode::Look if !is_shown && action != Some(Action::Quit) => vec![],
         Mode::Help { .. } | Mode::Palette { .. } | Mode::Cut(_) if !is_shown => vec![],
         Mode::Look => match key.binding() {
@@ -55,8 +55,7 @@ pub(super) fn press(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effec
     }
 }
 
-/// Text from the clipboard is letters where letters are typed. Anywhere else it is nothing: no line of it is
-/// a key.
+/// Pasted text is inserted where letters are typed. In any other mode it is dropped: no line of it is a key.
 pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     match state.mode.clone() {
         Mode::Field(field) => paste_in(state, text, field),
@@ -65,7 +64,7 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
 }
 
 fn act(state: &mut State, action: Action, key: &Pressed, at: Duration) -> Vec<Effect> {
-    // Whoever does something else does not want to be taken there any more.
+    // Another action ends the jump to the end of the list.
     state.list.is_seeking_end = false;
     match action {
         Action::Down => step(state, 1),
@@ -151,7 +150,7 @@ fn go(state: &mut State, to: impl FnOnce(&[usize]) -> Option<usize>) -> Vec<Effe
     place.map_or(vec![], |place| select(state, place))
 }
 
-/// Out of what was begun, in the order in which it was.
+/// Goes back one step: from the card to the list, then clears the marks, the filter, the message.
 fn back(state: &mut State) -> Vec<Effect> {
     if state.pane == Pane::Card {
         state.pane = Pane::List;
@@ -167,7 +166,7 @@ fn back(state: &mut State) -> Vec<Effect> {
     vec![]
 }
 
-/// Reads on in the card, most of a screen at a time.
+/// Scrolls the card, most of a screen at a time.
 fn read(state: &mut State, pages: isize) -> Vec<Effect> {
     let Some(area) = places(state).and_then(|places| places.card) else { return vec![] };
     let room = usize::from(area.height);
@@ -197,7 +196,7 @@ fn begin_reject(state: &mut State, at: Duration) -> Vec<Effect> {
     vec![]
 }
 
-/// Begins a line about the card under the cursor.
+/// Opens an input line about the card under the cursor.
 fn begin(
     state: &mut State,
     at: Duration,
@@ -212,7 +211,7 @@ fn begin(
     vec![]
 }
 
-/// Picks an option; several where several may be picked. It says nothing by itself.
+/// Picks an option; several where several may be picked. It sends nothing.
 fn choose(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effect> {
     let Some(row) = answer::ready(state, at) else { return vec![] };
     let number = key.name.parse::<usize>().unwrap_or(0).wrapping_sub(1);
@@ -236,7 +235,7 @@ fn choose(state: &mut State, key: &Pressed, at: Duration) -> Vec<Effect> {
     vec![]
 }
 
-/// Writes an answer, fills in a form, or changes the arguments of a call.
+/// Edits a text answer, a form, or the arguments of a call.
 fn edit(state: &mut State, at: Duration) -> Vec<Effect> {
     let Some(row) = answer::ready(state, at) else { return vec![] };
     let (gate, target) = (row.gate(), row.target());
@@ -289,7 +288,7 @@ fn edit(state: &mut State, at: Duration) -> Vec<Effect> {
     vec![]
 }
 
-/// Opens the editor. What is held is sent first: nobody can take it back from there.
+/// Opens the editor. Held answers are sent first: they cannot be undone from there.
 pub(super) fn write(state: &mut State, written: Written, writing: Writing) -> Vec<Effect> {
     let mut effects = answer::send_held(state);
     let written = Written { has_sent: !effects.is_empty(), ..written };
@@ -305,7 +304,7 @@ fn claim(state: &mut State, at: Duration) -> Vec<Effect> {
     }
 }
 
-/// Marks a card, or takes its mark off. A mark is the beginning of an answer, so it takes what that takes.
+/// Marks a card, or removes its mark. A mark is the beginning of an answer, so it has the same conditions.
 fn mark(state: &mut State, at: Duration) -> Vec<Effect> {
     let here = state.here().map(Row::id);
     let was_marked = here.is_some_and(|gate| state.marks.remove(&gate).is_some());
@@ -325,7 +324,7 @@ fn mark(state: &mut State, at: Duration) -> Vec<Effect> {
     vec![]
 }
 
-/// The command that does the same, as far as it is clear.
+/// The equivalent command, as far as the draft determines it.
 fn command(state: &State, row: &Row) -> Option<String> {
     let gate = row.gate();
     let picked: Vec<_> = state.draft(gate).picked.iter().map(|at| (at + 1).to_string()).collect();
@@ -335,7 +334,7 @@ fn command(state: &State, row: &Row) -> Option<String> {
         (Shape::Choice { .. }, true) if !picked.is_empty() => {
             Some(format!("sayso choose {} {}", gate.handle(), picked.join(" ")))
         }
-        // Nothing was picked or written, so there is no answer that a command could give.
+        // Nothing was picked or written, so no command could give an answer.
         (Shape::Choice { .. } | Shape::Text | Shape::Form { .. }, true) => Some(look),
         (Shape::Verdict, true) => prose::how_to_answer(gate).into_iter().next(),
     }
@@ -353,7 +352,7 @@ fn help(state: &mut State, action: Option<Action>, scroll: usize) {
     };
 }
 
-/// Everything there is to do that has this in its name.
+/// The actions whose name contains this text.
 pub(super) fn things(typed: &str) -> Vec<&'static Binding> {
     let wanted = typed.to_lowercase();
     let is_thing = |binding: &&Binding| {
@@ -363,12 +362,13 @@ pub(super) fn things(typed: &str) -> Vec<&'static Binding> {
     KEYS.iter().filter(is_thing).collect()
 }
 
-/// What a key does, to somebody who is at a terminal.
+/// The description of a key, for a person at a terminal.
 pub(super) fn says(binding: &Binding) -> &'static str {
     binding.says.strip_suffix(" (in a terminal)").unwrap_or(binding.says)
 }
 
-/// Enter does what looks. What says something to a card takes its own key: Enter never does.
+/// Handles a key in the action list. Enter runs actions that only look; an action that answers a card needs its own
+/// key.
 fn palette(
     state: &mut State,
     key: &Pressed,
@@ -407,7 +407,7 @@ fn palette(
     vec![]
 }
 
-/// Ends. Whoever leaves meant what they said: it is sent first.
+/// Quits. Held answers are sent first, since the person meant them.
 fn quit(state: &mut State) -> Vec<Effect> {
     state.is_leaving = true;
     unsent::give_up(state);
@@ -416,7 +416,7 @@ fn quit(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Ends as a signal does: what is not sent yet is taken back, and that is told.
+/// Quits as on a signal: unsent answers are undone, and that is reported.
 fn quit_unsaid(state: &mut State) -> Vec<Effect> {
     state.is_leaving = true;
     answer::take_all_back(state, "taken back:");
@@ -424,13 +424,13 @@ fn quit_unsaid(state: &mut State) -> Vec<Effect> {
     leave_if_done(state)
 }
 
-/// Ends as soon as nothing is on its way any more.
+/// Quits as soon as no call is pending.
 pub(super) fn leave_if_done(state: &State) -> Vec<Effect> {
     let is_done = state.sending.is_empty() && state.proving.is_empty() && state.held.is_empty();
     if state.is_leaving && is_done { vec![Effect::Leave] } else { vec![] }
 }
 
-/// Ends without waiting for what is on its way.
+/// Quits without waiting for pending calls.
 fn leave_now(state: &mut State) -> Vec<Effect> {
     let message = "left while an answer was on its way; it may count or not";
     let failure = Failure::new(Code::Failure, message).hint("see: sayso inbox --done");

@@ -1,4 +1,4 @@
-//! The terminal: taken over, and always given back as it was.
+//! The terminal screen (raw mode, alternate screen): entered here, and always restored.
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -13,13 +13,13 @@ use std::io::{Result, Stdout, stdin, stdout};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the terminal is ours now.
+/// True while this program has the terminal in raw mode.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
-/// Whether something broke that nobody foresaw, in whichever thread.
+/// True after a panic in one of the threads.
 static IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, as long as it is ours. Dropped, it is given back.
+/// The terminal in raw mode. Dropping it restores the terminal.
 pub(super) struct Screen {
     pub(super) terminal: Terminal<CrosstermBackend<Stdout>>,
 }
@@ -35,8 +35,8 @@ impl Screen {
         Ok(Self { terminal: terminal? })
     }
 
-    /// Does something with the terminal as it was, and takes it over again. What was typed meanwhile was
-    /// typed for that.
+    /// Runs a closure on the restored terminal, then enters raw mode again. Input typed meanwhile belonged to the
+    /// closure and is dropped.
     pub(super) fn outside<T>(&mut self, what: impl FnOnce() -> T) -> Result<T> {
         leave();
         let outcome = what();
@@ -57,9 +57,9 @@ impl Drop for Screen {
     }
 }
 
-/// Forgets what was typed and not read yet: it was typed for something else.
+/// Drops unread input: it was typed for another screen.
 pub(super) fn drop_input() {
-    // A terminal that is gone has nothing to forget.
+    // A closed terminal has no input to drop.
     let _ = tcflush(stdin(), QueueSelector::IFlush);
 }
 
@@ -69,17 +69,17 @@ fn enter() -> Result<()> {
     execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)
 }
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 fn leave() {
     if !IS_OURS.swap(false, Ordering::SeqCst) {
         return;
     }
-    // There is nowhere left to report that the terminal is gone.
+    // If the terminal is gone, there is no place left to report that.
     let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// A panic is told on a terminal that can show it.
+/// Restores the terminal on a panic, so that its message can be read.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

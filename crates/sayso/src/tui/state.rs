@@ -1,5 +1,5 @@
-//! What the terminal inbox knows: the list, the card that is looked at, what is being typed, what is held.
-//! There is nothing here that fetches, draws or tells the time.
+//! The state of the terminal inbox: the list, the open card, the input line, held answers. Nothing here fetches,
+//! draws or reads the clock.
 
 use super::keys::Pressed;
 use super::view::{CardFrame, ShownCard};
@@ -12,56 +12,56 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// Everything.
+/// The whole state of the inbox.
 pub(crate) struct State {
-    /// Who looks.
+    /// The person at this terminal.
     pub(super) me: Actor,
     pub(super) space: String,
     /// Columns and rows of the terminal.
     pub(super) size: (u16, u16),
     pub(super) colour: bool,
-    /// The wall clock, as it was told last.
+    /// The wall clock at the last tick.
     pub(super) now: Timestamp,
-    /// How long the program has run.
+    /// The time the program has run.
     pub(super) clock: Duration,
     pub(super) list: List,
     pub(super) pane: Pane,
-    /// How many lines of the card are above what is shown of it.
+    /// The number of card lines that are scrolled away above.
     pub(super) scroll: usize,
-    /// The card that is on the screen, and since when.
+    /// The card on the screen, and the time since which it is there.
     pub(super) drawn: Option<Drawn>,
     pub(super) hides_diffs: bool,
     pub(super) mode: Mode,
     pub(super) drafts: BTreeMap<GateId, Draft>,
-    /// What was typed or written and is no part of an answer yet. It comes back with the same key.
+    /// Unfinished texts that are not part of an answer yet. The same key reopens them.
     pub(super) kept: BTreeMap<(GateId, Sort), String>,
-    /// What was written for cards that ended before it was said, with their names.
+    /// Drafts for cards that ended before they were sent, with the names of the cards.
     pub(super) too_late: Vec<(String, String)>,
-    /// When a key was dropped last: whoever types on means something else than this card.
+    /// The time of the last dropped key: further typing is not meant for this card either.
     pub(super) dropped_at: Option<Duration>,
-    /// What was marked, as it was when it was marked.
+    /// The marked cards, as they were when they were marked.
     pub(super) marks: BTreeMap<GateId, Target>,
-    /// What is wanted, while it is looked at who wants it.
+    /// Requests that wait for the identity check.
     pub(super) proving: VecDeque<Wish>,
-    /// What was said and is not sent yet, each for its own time; the latest last.
+    /// Answers that are not sent yet, each with its own undo window; the latest last.
     pub(super) held: Vec<Held>,
-    /// What is on its way.
+    /// Answers that are being sent.
     pub(super) sending: Vec<Spoken>,
-    /// What was said and did not get there, or nobody knows whether it did.
+    /// Answers that did not arrive, or whose outcome is unknown.
     pub(super) unsent: Vec<Spoken>,
-    /// When that is tried again.
+    /// The time of the next retry.
     pub(super) again_at: Duration,
     pub(super) said: Said,
-    /// How many wait for this person's groups, as far as that is known.
+    /// The number of cards that wait for this person's groups, as far as it is known.
     pub(super) in_groups: Option<Count>,
-    /// What happened while the list was being looked at again.
+    /// Changes that arrived during a refresh.
     pub(super) changed: Option<BTreeSet<GateId>>,
     pub(super) is_refreshing: bool,
     pub(super) looking: Option<GateId>,
-    /// That nothing can be heard from the desk, while that is so.
+    /// The connection loss, while the desk is unreachable.
     pub(super) away: Option<Away>,
     pub(super) is_leaving: bool,
-    /// What is to be told once the screen is gone.
+    /// Messages to print once the screen is gone.
     pub(super) farewell: Vec<Farewell>,
 }
 
@@ -101,18 +101,18 @@ impl State {
         }
     }
 
-    /// The row the cursor stands on, if it is in the list as it is shown.
+    /// The row under the cursor, if the filter shows it.
     pub(super) fn here(&self) -> Option<&Row> {
         self.list.rows.get(self.list.cursor?).filter(|row| self.list.lets_through(row))
     }
 
-    /// What people call a gate.
+    /// The displayed ID of a gate.
     pub(super) fn name_of(&self, gate: GateId) -> String {
         let row = self.list.place_of(gate).and_then(|place| self.list.rows.get(place));
         row.map_or_else(|| gate.to_string(), |row| row.gate().handle().to_owned())
     }
 
-    /// Whether a gate is in the list as it is shown.
+    /// True if a gate is in the list as it is shown.
     pub(super) fn is_in_sight(&self, gate: GateId) -> bool {
         let row = self.list.place_of(gate).and_then(|place| self.list.rows.get(place));
         row.is_some_and(|row| self.list.lets_through(row))
@@ -140,21 +140,21 @@ impl State {
         self.said = Said { words, is_wrong: true, since: self.clock, is_until_heard: false };
     }
 
-    /// The desk said something again: what it failed with before is over.
+    /// The desk has replied: a message about its failure is cleared.
     pub(super) fn hear(&mut self) {
         if self.said.is_until_heard {
             self.said = Said::default();
         }
     }
 
-    /// What was said belongs to what was looked at then. What went wrong stays until it could be read.
+    /// Clears the message, since it belonged to the previous card. An error stays until there was time to read it.
     pub(super) fn hush(&mut self) {
         if !self.said.is_wrong || self.clock >= self.said.since + READ_TIME {
             self.said = Said::default();
         }
     }
 
-    /// Whether something was said to this gate that is not settled yet.
+    /// True if an answer to this gate is not settled yet.
     pub(super) fn is_going(&self, gate: GateId) -> bool {
         let held = self.held.iter().any(|held| held.spoken.names(gate));
         let proving = self.proving.iter().any(|wish| wish.names(gate));
@@ -162,38 +162,38 @@ impl State {
         held || proving || on_its_way.any(|spoken| spoken.names(gate))
     }
 
-    /// Whether something on the screen changes by itself before long.
+    /// True if the screen has a countdown.
     pub(super) fn is_counting(&self) -> bool {
         let is_unseen = self.drawn.as_ref().is_some_and(|drawn| drawn.is_open && !drawn.is_seen);
         !self.held.is_empty() || is_unseen || self.away.is_some() || !self.unsent.is_empty()
     }
 
-    /// Whether this person has taken it, and still has it.
+    /// True if this person's claim on the gate is still valid.
     pub(super) fn holds(&self, gate: &Gate) -> bool {
         let claim = gate.claim.as_ref().filter(|claim| claim.until > self.now);
         claim.is_some_and(|claim| claim.by == self.me.name)
     }
 
-    /// Whether it is this person's to answer. The desk has told apart what is in their own lists.
+    /// True if this person may answer it. The desk has already filtered their own lists.
     pub(super) fn is_mine(&self, gate: &Gate) -> bool {
         matches!(self.list.view, View::Yours | View::Groups)
             || gate.whose(&self.me) != Whose::Others
     }
 }
 
-/// For so long stays on the screen what went wrong, wherever somebody goes.
+/// The time for which an error stays on the screen, also when the cursor moves.
 const READ_TIME: Duration = Duration::from_secs(3);
 
-/// What is asked for beside the list.
+/// The filters of the list from the command line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
-    /// Only these kinds; none means all.
+    /// Only these kinds; empty means all.
     pub(crate) kinds: Vec<Kind>,
-    /// Also what was put off.
+    /// Includes snoozed cards.
     pub(crate) all: bool,
 }
 
-/// The lists there are.
+/// The lists of the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     Yours,
@@ -223,7 +223,7 @@ impl View {
         }
     }
 
-    /// What is said where there is nothing.
+    /// The message of an empty list.
     pub(super) fn is_empty(self) -> &'static str {
         match self {
             View::Yours => "Nothing waits for you.",
@@ -234,26 +234,26 @@ impl View {
     }
 }
 
-/// The list. A row never moves and never goes as long as the list is not asked for anew.
+/// The list. A row never moves and never disappears until the list is loaded anew.
 pub(super) struct List {
-    /// Counts the lists: what was fetched for another one is not for this one.
+    /// The number of this list: a page that was fetched for an earlier list is dropped.
     pub(super) number: u64,
     pub(super) view: View,
     pub(super) rows: Vec<Row>,
     pub(super) cursor: Option<usize>,
-    /// The first row on the screen, of those the filter lets through.
+    /// The first row on the screen, among those the filter lets through.
     pub(super) top: usize,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub(super) next: Option<GateId>,
     pub(super) is_loading: bool,
     pub(super) is_loaded: bool,
-    /// Whether its last card is wanted, wherever that is.
+    /// True while pages are loaded up to the last card.
     pub(super) is_seeking_end: bool,
-    /// Only what has this word in it, in small letters.
+    /// The filter text, in lower case.
     pub(super) filter: String,
-    /// Where the cursor was before the filter hid that.
+    /// The position of the cursor before the filter hid its row.
     pub(super) hidden: Option<usize>,
-    /// What hangs.
+    /// Alerts about stalled requests.
     pub(super) alerts: Vec<String>,
 }
 
@@ -290,15 +290,15 @@ impl List {
     }
 }
 
-/// A row: a card, as it was fetched last.
+/// A row: a card, as it was last fetched.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(super) asked: Asked,
-    /// What people call the task that waits.
+    /// The displayed ID of the waiting task.
     pub(super) task: Option<String>,
-    /// Its way, once it was looked at.
+    /// Its timeline, once it was loaded.
     pub(super) receipt: Option<Receipt>,
-    /// Whether it still waits, but not in this list.
+    /// True if it still waits, but not in this list.
     pub(super) is_gone: bool,
 }
 
@@ -315,7 +315,7 @@ impl Row {
         self.asked.gate.opened.id
     }
 
-    /// Whether it waits for a time that somebody named.
+    /// True if it is snoozed.
     pub(super) fn is_put_off(&self, now: Timestamp) -> bool {
         self.gate().snoozed_until.is_some_and(|until| until > now)
     }
@@ -329,14 +329,14 @@ impl Row {
         all.any(|place| place.to_lowercase().contains(word))
     }
 
-    /// What an answer to it names.
+    /// The gate and digest that an answer names.
     pub(super) fn target(&self) -> Target {
         let same = self.asked.same.as_ref().map(ToString::to_string);
         Target { gate: self.id(), digest: self.gate().digest.clone(), same }
     }
 }
 
-/// A card as somebody saw it.
+/// A card in the version that the person saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) gate: GateId,
@@ -344,7 +344,7 @@ pub(super) struct Target {
     pub(super) same: Option<String>,
 }
 
-/// Which pane is in front, where there is room for one.
+/// The pane in front, on a screen with room for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pane {
     List,
@@ -357,9 +357,8 @@ pub(super) struct Drawn {
     pub(super) gate: GateId,
     pub(super) digest: Digest,
     pub(super) is_open: bool,
-    /// Since when.
     pub(super) since: Duration,
-    /// Whether the desk was told.
+    /// True if the desk has recorded that it was seen.
     pub(super) is_seen: bool,
     /// The part of it that is on the screen, and since when.
     pub(super) frame: CardFrame,
@@ -383,7 +382,7 @@ impl Drawn {
     }
 }
 
-/// What keys are for.
+/// The input mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
     Look,
@@ -395,25 +394,25 @@ pub(super) enum Mode {
         at: usize,
     },
     Field(Field),
-    /// A line that was cut off, because its card is no longer the one it was begun for. Whoever typed it may
-    /// not have looked up yet, so nothing is a key before Enter or Esc.
+    /// A line that was cut off, because its card has changed. The person who typed it may not have looked up yet, so
+    /// no key counts before Enter or Esc.
     Cut(Field),
 }
 
-/// A line that is being typed.
+/// An input line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) purpose: Purpose,
     pub(super) title: String,
     pub(super) label: &'static str,
     pub(super) text: String,
-    /// Where the next letter goes, counted in letters.
+    /// The cursor position, counted in characters.
     pub(super) at: usize,
-    /// Whether it is finished, and the desk is asked. It stays open until the desk said yes.
+    /// True if it was submitted to the desk. It stays open until the desk has accepted it.
     pub(super) is_asked: bool,
 }
 
-/// What a line is typed for. What is said to a card names it as it was seen when the line was begun.
+/// The purpose of an input line. A line about a card names the card in the version seen when the line was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Purpose {
     Filter,
@@ -422,14 +421,14 @@ pub(super) enum Purpose {
     Delegate(Target),
     /// The answer, or direction.
     Text(Target),
-    /// Options by number or name, or words of one's own.
+    /// Options by number or name, or a custom answer.
     Pick(Target),
-    /// Why, or what was done.
+    /// The reason, or a note on the work done.
     Reason(Target),
 }
 
 impl Purpose {
-    /// What it is about; nothing, where it looks for cards.
+    /// The cards it is about; none for the filter.
     pub(super) fn targets(&self) -> &[Target] {
         match self {
             Purpose::Filter => &[],
@@ -442,7 +441,7 @@ impl Purpose {
         }
     }
 
-    /// Under what an unfinished line is kept.
+    /// The key under which an unfinished line is kept.
     pub(super) fn place(&self) -> Option<(GateId, Sort)> {
         let sort = match self {
             Purpose::Filter => return None,
@@ -457,7 +456,7 @@ impl Purpose {
     }
 }
 
-/// What something unfinished was to become.
+/// The kind of an unfinished text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sort {
     Reject,
@@ -470,7 +469,7 @@ pub(super) enum Sort {
     Arguments,
 }
 
-/// An answer in the making.
+/// An answer draft.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draft {
     pub(super) digest: Digest,
@@ -480,7 +479,7 @@ pub(super) struct Draft {
     pub(super) reason: String,
     pub(super) form: Option<Value>,
     pub(super) arguments: Option<Value>,
-    /// Why it was not taken, one mistake after the other.
+    /// The reasons for the refusal, one mistake after the other.
     pub(super) wrong: Vec<String>,
 }
 
@@ -499,15 +498,15 @@ impl Draft {
     }
 }
 
-/// What somebody said to one card or to several.
+/// An answer of this person to one card or several.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spoken {
     pub(super) says: Vec<Say>,
-    /// What is being done: "approving g7k2m".
+    /// The action in progress: "approving g7k2m".
     pub(super) words: String,
-    /// What the answer says, in a few words, where it is more than a verdict.
+    /// The content of the answer in a few words, where it is more than a verdict.
     pub(super) content: String,
-    /// What was marked for it, and is again when it is taken back.
+    /// The marks that were removed for it; an undo restores them.
     pub(super) marked: Vec<Target>,
 }
 
@@ -517,21 +516,21 @@ impl Spoken {
     }
 }
 
-/// The desk cannot be reached.
+/// A connection loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Away {
     pub(super) why: String,
-    /// Since when; what is on the screen is from before.
+    /// The time of the loss; the list on the screen is from before.
     pub(super) since: Timestamp,
-    /// When it is tried again.
+    /// The time of the next attempt.
     pub(super) again_at: Duration,
 }
 
-/// What is wanted of somebody who has to be known first.
+/// A request that waits for the identity check.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wish {
     Answer(Spoken),
-    /// Something else that only a person does.
+    /// Another action that only a person may do.
     Deed(GateId, Effect),
 }
 
@@ -544,39 +543,39 @@ impl Wish {
     }
 }
 
-/// The same, until it is sent.
+/// An answer in its undo window.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Held {
     pub(super) spoken: Spoken,
     pub(super) until: Duration,
 }
 
-/// What stands in the line above the keys.
+/// The message in the status line above the keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) words: String,
     pub(super) is_wrong: bool,
-    /// Since when it stands there.
+    /// The time since which it is shown.
     pub(super) since: Duration,
-    /// Whether it is only true until the desk is heard again.
+    /// True if it holds only until the desk replies again.
     pub(super) is_until_heard: bool,
 }
 
-/// What is told once the screen is gone.
+/// A message that is printed once the screen is gone.
 pub(crate) enum Farewell {
     Good(String),
-    /// That something was said to a card in vain, which the person could see before.
+    /// An answer came too late for its card, which the screen had shown already.
     Note(GateId, String),
     Bad(Failure),
 }
 
-/// What happens to the inbox.
+/// An event of the inbox.
 pub(crate) enum Event {
     Key(Pressed),
     Pasted(String),
     Resized(u16, u16),
     Tick(Timestamp),
-    /// A frame is on the screen; with which card, as it was.
+    /// A frame was drawn, with this card in this version.
     Drawn(Option<ShownCard>),
     Page {
         list: u64,
@@ -591,20 +590,20 @@ pub(crate) enum Event {
         gate: GateId,
         found: Result<Box<(Asked, Receipt)>, Failure>,
     },
-    /// Something happened to these, or to others.
+    /// These gates have changed, or others have.
     Changed(Vec<GateId>),
-    /// The desk cannot be reached, why, and how long until it is tried again; or it can.
+    /// The desk is unreachable: the reason, and the time to the next attempt; or none if it is reachable again.
     Reached(Option<(String, Duration)>),
-    /// Who says it is known; whether this terminal has to be unlocked first.
+    /// The result of the identity check: true if this terminal must be unlocked first.
     Proved(Result<bool, Failure>),
-    /// What became of a text in the editor; none where it was left without saving.
+    /// The text from the editor; none if it was left without saving.
     Written(Written, Result<Option<String>, Failure>),
     Sent(Vec<GateId>, Result<Vec<SayOutcome>, Failure>),
-    /// Something else was done, in words.
+    /// Another action was done; its message.
     Done(GateId, Result<String, Failure>),
-    /// The program was stopped for a while, and goes on.
+    /// The program continues after it was suspended.
     Resumed,
-    /// The program is told to end, from outside.
+    /// A signal asks the program to end.
     Ended,
 }
 
@@ -613,11 +612,11 @@ pub(crate) struct Page {
     pub(super) rows: Vec<Row>,
     pub(super) next: Option<GateId>,
     pub(super) alerts: Vec<String>,
-    /// How many wait for the person's groups; none where nobody looked.
+    /// The number of cards that wait for the person's groups; none if it was not counted.
     pub(super) in_groups: Option<Count>,
 }
 
-/// How many there are, as far as they were counted.
+/// A count, with a mark if there are more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(super) number: usize,
@@ -631,13 +630,14 @@ impl std::fmt::Display for Count {
     }
 }
 
-/// A list that was looked at again: its first page, and the cards in which something happened.
+/// A refreshed list: its first page, and the changed cards.
 pub(crate) struct Refreshed {
     pub(super) first: Page,
     pub(super) cards: Vec<Asked>,
 }
 
-/// What is to be done about it. The loop does it, or has it done; nothing else happens.
+/// An effect that `update` asks for. The loop runs it, or passes it to the desk thread; nothing else has side
+/// effects.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     Load {
@@ -658,7 +658,7 @@ pub(crate) enum Effect {
     /// Opens the editor, outside of the screen.
     Write(Written, Writing),
     Send(Vec<Say>),
-    /// Puts a command of ours on the clipboard, where the terminal does that.
+    /// Puts one of our commands on the clipboard, if the terminal supports it.
     Copy(String),
     Snooze(GateId, String),
     Claim(GateId),
@@ -668,12 +668,12 @@ pub(crate) enum Effect {
     Leave,
 }
 
-/// What is written in the editor, and for which card.
+/// An editor session: the card and the kind of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(super) target: Target,
     pub(super) what: What,
-    /// Whether what was held was sent when the editor opened.
+    /// True if held answers were sent when the editor opened.
     pub(super) has_sent: bool,
 }
 
@@ -694,21 +694,21 @@ impl What {
     }
 }
 
-/// What the editor opens on.
+/// The initial content of the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Writing {
-    /// The question above a line, to write below it, where something may have been begun.
+    /// A question above a line, and the draft below it.
     Below {
         question: String,
         narrative: String,
         begun: String,
     },
     Json(String),
-    /// JSON with comments that say what is asked for.
+    /// JSON with comments that describe the fields.
     Form(String),
 }
 
-/// Whether an answer of this shape is a verdict and nothing else.
+/// True if the answer is a verdict and nothing else.
 pub(super) fn is_verdict(gate: &Gate) -> bool {
     gate.card.shape == Shape::Verdict
 }

@@ -1,6 +1,5 @@
-//! A desk that goes away and comes back: what is said of it, and what becomes of answers meanwhile. They are
-//! kept, marked, and said again when it is back. To say the same again changes nothing, so an answer counts
-//! once whether or not it had arrived.
+//! The retry queue for unsent answers, for a desk that goes away and comes back. Answers are kept, marked, and sent
+//! again when it is back. An answer is idempotent, so it counts once even if it had arrived.
 
 use super::answer;
 use super::keys::shown;
@@ -13,13 +12,13 @@ use sayso_server::keys::Action;
 use sayso_server::prose::relative;
 use std::time::Duration;
 
-/// How long until an answer that did not get there is said again, where nothing else tells when.
+/// The retry interval of an answer that did not arrive, while the connection is up.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// So many cards are looked at again when the desk is back.
+/// The maximum number of cards loaded again when the desk is back.
 const ROWS_MAX: usize = 50;
 
-/// The desk cannot be reached, or can again.
+/// Handles the loss of the desk, or its return.
 pub(super) fn reached(
     state: &mut State,
     away: Option<(String, Duration)>,
@@ -43,24 +42,24 @@ pub(super) fn reached(
     refresh(state, &open)
 }
 
-/// Whether this says that nobody is there, or that it broke off half-way.
+/// True if the code means that the desk is unreachable, or that the call broke off half-way.
 pub(super) fn is_away(code: Code) -> bool {
     matches!(code, Code::Unreachable | Code::OutcomeUnknown | Code::Expired)
 }
 
-/// Keeps what did not get there.
+/// Queues an answer that did not arrive.
 pub(super) fn keep(state: &mut State, spoken: Spoken) {
     if state.is_leaving {
         state.farewell.push(lost(&spoken));
         return;
     }
-    // That it is not sent stands on the screen for as long as that is so.
+    // The screen shows the unsent answer for as long as it is queued.
     state.said = Said::default();
     state.again_at = state.clock + AGAIN;
     state.unsent.push(spoken);
 }
 
-/// Whether this answer did not get there, or nobody knows whether it did.
+/// True if this answer did not arrive, or its outcome is unknown.
 pub(super) fn is_lost(outcome: &SayOutcome) -> bool {
     match outcome {
         SayOutcome::Refused { code, .. } => {
@@ -70,7 +69,7 @@ pub(super) fn is_lost(outcome: &SayOutcome) -> bool {
     }
 }
 
-/// Keeps those of several that did not get there.
+/// Queues those of several answers that did not arrive.
 pub(super) fn keep_some(state: &mut State, spoken: &Spoken, outcomes: &[SayOutcome]) {
     let lost = spoken.says.iter().zip(outcomes).filter(|(_, outcome)| is_lost(outcome));
     let says: Vec<_> = lost.map(|(say, _)| say.clone()).collect();
@@ -79,8 +78,8 @@ pub(super) fn keep_some(state: &mut State, spoken: &Spoken, outcomes: &[SayOutco
     }
 }
 
-/// Says again what did not get there, when it is time. It is looked at again who says it, and it can be taken
-/// back again: meanwhile the card is looked at, and what it has heard already is not said again.
+/// Sends queued answers again, when it is time. The person is verified again, and the answer can be undone again:
+/// meanwhile the card is loaded, and an answer that it has already is not sent again.
 pub(super) fn say_again(state: &mut State, at: Duration) -> Vec<Effect> {
     if state.unsent.is_empty() || state.away.is_some() || at < state.again_at {
         return vec![];
@@ -93,7 +92,7 @@ pub(super) fn say_again(state: &mut State, at: Duration) -> Vec<Effect> {
     effects
 }
 
-/// Whoever leaves now hears what was not sent.
+/// Reports the unsent answers to a person who leaves now.
 pub(super) fn give_up(state: &mut State) {
     let told: Vec<_> = state.unsent.drain(..).map(|spoken| lost(&spoken)).collect();
     state.farewell.extend(told);
@@ -104,7 +103,7 @@ fn lost(spoken: &Spoken) -> Farewell {
     Farewell::Bad(Failure::new(Code::Unreachable, message).hint("see: sayso inbox"))
 }
 
-/// What is not sent, for the foot of the screen.
+/// The unsent answers, for the foot of the screen.
 pub(super) fn unsent_in_words(state: &State) -> Option<String> {
     let back = shown(Action::Undo);
     match state.unsent.as_slice() {
@@ -114,7 +113,7 @@ pub(super) fn unsent_in_words(state: &State) -> Option<String> {
     }
 }
 
-/// That nobody is there, since when and why.
+/// A message that the desk is unreachable, with the time and reason.
 pub(super) fn away_in_words(state: &State) -> Option<String> {
     let Away { why, since, again_at } = state.away.as_ref()?;
     let lost = relative(*since, state.now);

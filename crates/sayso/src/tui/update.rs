@@ -1,5 +1,5 @@
-//! What an event makes of the inbox, and what is to be done about it. Nothing here fetches, draws or tells
-//! the time: `at` is how long the program has run.
+//! The update function: applies an event to the state and returns effects. Nothing here fetches, draws or reads the
+//! clock: `at` is the time the program has run.
 
 use super::answer;
 use super::kept;
@@ -20,13 +20,13 @@ use sayso_server::prose::ending_in_words;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// So many rows before the end of the list the next page is fetched.
+/// The next page is fetched when the cursor is this many rows before the end of the list.
 const AHEAD: usize = 15;
 
-/// So many rows are fetched at most to find something.
+/// The maximum number of rows fetched by a search.
 const ROWS_MAX: usize = 5_000;
 
-/// Takes an event in.
+/// Applies an event.
 pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effect> {
     state.clock = at;
     match event {
@@ -55,7 +55,7 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
             effects.extend(changed.into_iter().flat_map(|gates| refresh(state, &gates)));
             effects
         }
-        // For a list that nobody looks at any more.
+        // For a list that is not shown any more.
         Event::Page { .. } | Event::Refreshed { .. } => vec![],
         Event::Looked { gate, found } => looked(state, gate, found),
         Event::Changed(gates) => refresh(state, &gates),
@@ -65,7 +65,7 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
         Event::Sent(gates, outcome) => sent(state, &gates, outcome),
         Event::Done(gate, outcome) => done(state, gate, outcome),
         Event::Resumed => {
-            // Nobody could take it back meanwhile, so nobody said it.
+            // The person could not undo them while the program was suspended, so they are not sent.
             while !state.held.is_empty() {
                 answer::take_back(state);
             }
@@ -75,12 +75,12 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
     }
 }
 
-/// The first thing to do.
+/// The first effect: to load the list.
 pub(crate) fn begin(state: &State) -> Vec<Effect> {
     vec![Effect::Load { list: state.list.number, view: state.list.view, after: None }]
 }
 
-/// Another list.
+/// Switches to another list.
 pub(super) fn show_view(state: &mut State, view: View) -> Vec<Effect> {
     state.list = List::new(view, state.list.number + 1);
     (state.is_refreshing, state.changed) = (false, None);
@@ -96,7 +96,7 @@ pub(super) fn select(state: &mut State, place: usize) -> Vec<Effect> {
         return vec![];
     }
     (state.list.cursor, state.list.hidden) = (Some(place), None);
-    // Nobody answers what they do not see yet.
+    // Not drawn yet, so it cannot be answered yet.
     (state.drawn, state.scroll) = (None, 0);
     state.hush();
     keep_in_sight(state);
@@ -107,7 +107,7 @@ pub(super) fn select(state: &mut State, place: usize) -> Vec<Effect> {
     effects
 }
 
-/// The next page, early enough that nobody has to wait at the end.
+/// Fetches the next page, early enough that the person does not wait at the end.
 fn more(state: &mut State) -> Vec<Effect> {
     let (list, view) = (state.list.number, state.list.view);
     let Some(after) = state.list.next.filter(|_| !state.list.is_loading) else { return vec![] };
@@ -115,7 +115,7 @@ fn more(state: &mut State) -> Vec<Effect> {
     vec![Effect::Load { list, view, after: Some(after) }]
 }
 
-/// Goes on to what is looked for, a page at a time: all that has a word in it, or the end of the list.
+/// Continues a search, a page at a time: for the filter text, or the end of the list.
 pub(super) fn seek(state: &mut State) -> Vec<Effect> {
     let list = &state.list;
     let is_seeking = list.is_seeking_end || !list.filter.is_empty();
@@ -137,8 +137,8 @@ pub(super) fn seek(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Fetches what there is to know of the card under the cursor; one at a time, and then the one that is
-/// looked at by then.
+/// Loads the details of the card under the cursor; one at a time, and then those of the card that is under it by
+/// then.
 pub(super) fn look(state: &mut State) -> Vec<Effect> {
     let Some(gate) = state.here().map(Row::id).filter(|_| state.looking.is_none()) else {
         return vec![];
@@ -147,8 +147,8 @@ pub(super) fn look(state: &mut State) -> Vec<Effect> {
     vec![Effect::Look(gate)]
 }
 
-/// Moves the list under the cursor so that its row can be seen, and not further. The cursor stands on no row
-/// that is not in the list, and comes back to it when it is.
+/// Scrolls the list just enough to show the row of the cursor. The cursor leaves a row that the filter hides, and
+/// returns to it later.
 pub(super) fn keep_in_sight(state: &mut State) {
     let room = places(state).map_or(1, |places| places.rows_max());
     let shown = state.list.shown();
@@ -193,14 +193,14 @@ fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
     effects
 }
 
-/// A card counts as drawn from the first frame it was in, as it was then.
+/// Records the first frame in which a card was drawn in this version.
 fn drawn(state: &mut State, card: Option<ShownCard>, at: Duration) -> Vec<Effect> {
     let Some(ShownCard { gate, digest, is_open, frame }) = card else {
         state.drawn = None;
         return vec![];
     };
     match &mut state.drawn {
-        // What was read of it stays read.
+        // A line once read counts as read.
         Some(drawn) if (drawn.gate, &drawn.digest, drawn.is_open) == (gate, &digest, is_open) => {
             drawn.note(at);
             if drawn.frame != frame {
@@ -229,8 +229,8 @@ fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
     if is_first {
         list.alerts = page.alerts;
     }
-    // Whoever opens a list looks at its first card, and whoever looks for a word at the first that has it. What
-    // else comes later is looked at when they go there.
+    // The first card of a new list is selected, and the first match of a filter. Cards that come later are loaded
+    // when the cursor goes there.
     let is_finding = matches!(&state.mode, Mode::Field(field) if field.purpose == Purpose::Filter);
     let first = list.shown().first().copied();
     let first = first.filter(|_| list.cursor.is_none() && (is_first || is_finding));
@@ -239,7 +239,7 @@ fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
     effects
 }
 
-/// Looks at the list again. What happens meanwhile is looked at after that, all of it at once.
+/// Refreshes the list. Changes that arrive meanwhile are loaded after that, all at once.
 pub(super) fn refresh(state: &mut State, gates: &[GateId]) -> Vec<Effect> {
     if state.is_refreshing || !state.list.is_loaded {
         state.changed.get_or_insert_default().extend(gates);
@@ -255,7 +255,7 @@ pub(super) fn refresh(state: &mut State, gates: &[GateId]) -> Vec<Effect> {
     vec![Effect::Refresh { list: state.list.number, view: state.list.view, gates }]
 }
 
-/// What is new comes at the end; what is there stays in its place.
+/// Applies a refreshed list. New rows come at the end; known rows stay in their place.
 fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
     let Refreshed { first, cards } = found;
     state.hear();
@@ -270,7 +270,7 @@ fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
             None => state.list.rows.push(row),
         }
     }
-    // Where the first page has all there is, what is not in it waits somewhere else.
+    // If the first page is complete, an open card missing from it waits in another list.
     if first.next.is_none() && state.list.view != View::Done {
         for row in &mut state.list.rows {
             row.is_gone = row.gate().is_open() && !waiting.contains(&row.id());
@@ -280,7 +280,7 @@ fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
     if is_here { look(state) } else { vec![] }
 }
 
-/// A card as it is now.
+/// Replaces a card with its present version.
 fn renew(state: &mut State, asked: Asked) {
     let gate = asked.gate.clone();
     let id = gate.opened.id;
@@ -292,7 +292,7 @@ fn renew(state: &mut State, asked: Asked) {
     if !has_changed && !is_over {
         return;
     }
-    // What was said to a card that is no longer the same was not said to this one.
+    // An answer to an earlier version of the card does not apply to this one.
     state.marks.remove(&id);
     let forgotten = answer::forget(state, id);
     let is_here = state.here().map(Row::id) == Some(id);
@@ -308,7 +308,7 @@ fn renew(state: &mut State, asked: Asked) {
         true => "; what you had written is kept",
         false => "",
     };
-    // Of several that were answered together, the others are marked again.
+    // The other cards of a joint answer are marked again.
     let marked = forgotten.iter().flat_map(|spoken| &spoken.marked).filter(|it| it.gate != id);
     state.marks.extend(marked.map(|target| (target.gate, target.clone())));
     if let Some(vain) = forgotten.and_then(|spoken| answer::in_vain(state, &spoken, &gate)) {
@@ -347,8 +347,8 @@ fn looked(
     }
 }
 
-/// What was written in the editor is part of the answer, if the card is still the one it was written for and
-/// it can be read. If not, it is kept, and opens again with the same key.
+/// Stores a text from the editor in the draft, if the card is unchanged and the text can be parsed. If not, the text
+/// is kept, and the same key opens it again.
 fn take_written(
     state: &mut State,
     written: &Written,
@@ -374,7 +374,7 @@ fn take_written(
     };
     let read = match written.what {
         What::Text => Ok(None),
-        // Emptied, it is left as it was asked.
+        // An empty text restores the original.
         What::Form | What::Arguments if text.trim().is_empty() => Ok(None),
         What::Form | What::Arguments => answer::filled_in(&gate, &text).map(Some),
     };
@@ -433,7 +433,7 @@ fn sent(
                 for gate in answered {
                     let id = gate.opened.id;
                     kept::forget(state, id);
-                    // Said again, it was not in vain.
+                    // A retry has arrived, so it was not in vain.
                     state.farewell.retain(|one| !matches!(one, Farewell::Note(of, _) if *of == id));
                     take_gate(state, gate);
                 }
@@ -467,7 +467,7 @@ fn sent(
     effects
 }
 
-/// A gate as the desk says it is now.
+/// Replaces a gate with the version that the desk returned.
 fn take_gate(state: &mut State, gate: sayso_core::gate::Gate) {
     if let Some(place) = state.list.place_of(gate.opened.id)
         && let Some(row) = state.list.rows.get(place)
@@ -490,14 +490,14 @@ fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Ve
     refresh(state, &[gate])
 }
 
-/// Told to end from outside: what was not sent is not said, and that is told.
+/// Ends on a signal: unsent answers are dropped, and that is reported.
 fn ended(state: &mut State) -> Vec<Effect> {
     answer::take_all_back(state, "ended while");
     unsent::give_up(state);
     vec![Effect::Leave]
 }
 
-/// The list cannot be had. That is over when it can.
+/// Reports that the list cannot be loaded, until it can.
 fn unheard(state: &mut State, failure: &Failure) -> Vec<Effect> {
     state.complain(in_words(failure));
     state.said.is_until_heard = true;
@@ -509,7 +509,7 @@ fn failed(state: &mut State, failure: &Failure) -> Vec<Effect> {
     vec![]
 }
 
-/// Why not, and what to do now.
+/// The message and hint of a failure.
 pub(super) fn in_words(failure: &Failure) -> String {
     let hint = failure.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
     sayso_core::text::harmless_line(&format!("{}{hint}", failure.message))

@@ -1,5 +1,5 @@
-//! Attending: the person at this terminal is asked as soon as a gate opens, while agents work. Anybody
-//! else may answer first, from anywhere; then the question goes away here.
+//! The interactive prompt: asks the person at this terminal as soon as a gate opens, while agents work. Another
+//! person may answer first, from any place; then the prompt is dismissed here.
 
 use super::View;
 use crate::card;
@@ -15,34 +15,34 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often somebody who is typing is checked on.
+/// The interval at which an open prompt checks its gate.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How many gates are looked at.
+/// The maximum number of gates fetched.
 const GATES_MAX: usize = 500;
 
-/// Somebody at a terminal who is asked.
+/// A person at a terminal who is prompted.
 pub(crate) struct Attendant<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) desk: &'a Desk,
     pub(crate) person: &'a Actor,
     pub(crate) view: &'a View<'a>,
     pub(crate) stop: &'a AtomicBool,
-    /// Whether what was left open is asked again: where nobody else can answer it.
+    /// True if skipped gates are asked again, for a person who alone can answer them.
     pub(crate) insists: bool,
 }
 
-/// What became of a question at this terminal.
+/// The outcome of a prompt.
 enum Typed {
     Line(String),
-    /// Somebody else answered, or it was taken back.
+    /// Another person answered, or the gate was withdrawn.
     Settled(Box<Gate>),
-    /// No more input, or told to stop.
+    /// End of input, or a stop request.
     Over,
 }
 
 impl Attendant<'_> {
-    /// Asks about every gate that `concerns` this terminal until `is_done` says that no more will come.
+    /// Prompts for every gate that `concerns` this terminal until `is_done` says that no more will come.
     pub(crate) fn attend(
         &self,
         concerns: &dyn Fn(&Gate) -> bool,
@@ -50,7 +50,7 @@ impl Attendant<'_> {
     ) -> Result<()> {
         let mut skipped = BTreeSet::new();
         loop {
-            // Whether more may come is looked at first: what came before is then seen.
+            // Read before the gates are fetched, so that a gate from before the end is still found.
             let was_done = is_done();
             let waiting = self.waiting(concerns, &skipped)?;
             let Some(gate) = waiting else {
@@ -89,10 +89,10 @@ impl Attendant<'_> {
         }
     }
 
-    /// Asks about one gate. Whether to go on.
+    /// Prompts for one gate. True if the loop continues.
     fn ask(&self, gate: &Gate, skipped: &mut BTreeSet<GateId>) -> Result<bool> {
         let out = self.context.out;
-        // What was typed before the question was there is not an answer to it.
+        // Input typed before the question was shown is not an answer to it.
         let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         out.talk("");
         out.talk(&card::gate_question(out, gate, self.desk.now()));
@@ -143,7 +143,7 @@ impl Attendant<'_> {
         Ok(())
     }
 
-    /// Waits for a line, or for somebody else to be quicker.
+    /// Waits for a line, or until the gate is settled by another person.
     fn type_or_settle(&self, gate: &Gate) -> Result<Typed> {
         let stdin = std::io::stdin();
         let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_EVERY.subsec_nanos()) };
@@ -152,7 +152,7 @@ impl Attendant<'_> {
                 return Ok(Typed::Over);
             }
             let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-            // A signal that came meanwhile is seen at the top.
+            // A signal that arrived meanwhile is checked at the top.
             if poll(&mut ready, Some(&wait)).unwrap_or(0) > 0 {
                 let mut line = String::new();
                 return Ok(match stdin.read_line(&mut line)? {

@@ -1,4 +1,4 @@
-//! The hooks a worker brings its agents while the policy has rules for tool calls.
+//! The hooks that a worker gives its agents while the policy has rules for tool calls.
 
 use crate::commands::connect;
 use crate::commands::hook::dialect::Client;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The folder of files for clients, below that of the space.
+/// The folder of hook files for clients, below that of the space.
 const FOLDER: &str = "hooks";
 
-/// Makes kits, each once for as long as the worker stays.
+/// Returns a source of hook kits, which makes each kit once for the life of the worker.
 pub(crate) fn source(location: &Location, home: &Path, own: Vec<String>) -> HookSource {
     let (space, folder) = (location.folder.clone(), home.join(FOLDER));
     let made: Mutex<BTreeMap<String, HookKit>> = Mutex::default();
@@ -62,7 +62,7 @@ fn cannot(agent: &Agent) -> Failure {
     ))
 }
 
-/// That the agent of a worker can be held, where there are rules to hold it to.
+/// Checks that the policy's rules for tool calls can be enforced on the worker's agent, if there are such rules.
 pub(crate) fn check(desk: &Desk, agent: &Agent, source: &HookSource) -> Result<()> {
     if !desk.policies()?.governs(On::Tool) {
         return Ok(());
@@ -78,7 +78,7 @@ pub(crate) fn check(desk: &Desk, agent: &Agent, source: &HookSource) -> Result<(
     }
 }
 
-/// What the doctor says of an agent that would be refused; nothing is started for it.
+/// The failure that the doctor reports for an agent that would be refused; nothing is started for it.
 pub(crate) fn problem(desk: &Desk, agent: &Agent, own: &[String]) -> Result<Option<Failure>> {
     let is_held = own.contains(&agent.name) || client(agent).is_some();
     Ok((!is_held && desk.policies()?.governs(On::Tool)).then(|| cannot(agent)))

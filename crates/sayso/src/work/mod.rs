@@ -1,4 +1,4 @@
-//! What `work`, `run` and `demo` share: how a worker is set up, watched and attended.
+//! Worker setup shared by `work`, `run` and `demo`: settings, progress output, prompts and signals.
 
 pub(crate) mod attend;
 pub(crate) mod hooks;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The roles that are always there.
+/// The built-in roles.
 const ROLES: [(&str, &str); 5] = [
     ("code", include_str!("roles/code.md")),
     ("test", include_str!("roles/test.md")),
@@ -32,10 +32,10 @@ const ROLES: [(&str, &str); 5] = [
     ("review", include_str!("roles/review.md")),
 ];
 
-/// The most that is read of a role or a preamble.
+/// The most bytes read from a role or a preamble.
 pub(crate) const ROLE_BYTES_MAX: u64 = 256 * 1024;
 
-/// What the command line says about the work; everything else is in the settings.
+/// The worker options of the command line; everything else is in the settings.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) agent: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Wanted {
     pub(crate) scope: Scope,
 }
 
-/// A desk for a process that stays for a while, and where it is.
+/// Opens a desk for a long-running process, and returns the caller and location.
 pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Location)> {
     let location = config::locate(&context.globals)?;
     let desk = reach::open(&location, How::Shared)?;
@@ -57,8 +57,8 @@ pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Lo
     Ok((desk, actor, location))
 }
 
-/// Sets a worker up. Whatever is wrong with the repository, the settings or the agents is said here,
-/// before anything is taken.
+/// Sets a worker up. Mistakes in the repository, the settings or the agents are reported here, before a task is
+/// claimed.
 pub(crate) fn setup(
     context: &Context<'_>,
     location: &Location,
@@ -82,7 +82,7 @@ pub(crate) fn setup(
     let base = Some(work.base.as_str()).filter(|base| !base.is_empty());
     let repository = Repository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
     Ok(Setup {
-        // What the worker does for itself is no move of a program's.
+        // The worker's own changes come through the worker door.
         actor: Actor { door: Door::Worker, ..actor.clone() },
         holder: holder(repository.root()),
         agents,
@@ -112,7 +112,7 @@ pub(crate) fn setup(
     })
 }
 
-/// How this process keeps agents on its machine.
+/// Builds the supervisor of long-running agents on this machine.
 pub(crate) fn keeper(context: &Context<'_>, location: &Location) -> Result<Keeper> {
     let home = home(context, location)?;
     let start = std::path::absolute(config::start(&context.globals)?)?;
@@ -129,7 +129,7 @@ pub(crate) fn keeper(context: &Context<'_>, location: &Location) -> Result<Keepe
     })
 }
 
-/// Lets a worker work, shown as it goes.
+/// Runs a worker, with its progress shown.
 pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool) -> Result<Tally> {
     let watch = |progress| view.show(progress);
     let tally = Worker::new(desk.clone(), setup, &watch, stop).work();
@@ -137,8 +137,8 @@ pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool
     Ok(tally?)
 }
 
-/// The same, and people are told what comes of it. Also of what was asked last: the worker may be the only
-/// one who tells them.
+/// Runs a worker while notices are sent, also about the last questions: the worker may be the only process that sends
+/// them.
 pub(crate) fn work_and_tell(
     context: &Context<'_>,
     desk: &Desk,
@@ -164,15 +164,15 @@ pub(crate) fn work_and_tell(
     worked
 }
 
-/// The signal that told this process to stop; 0 before one did.
+/// The signal that asked this process to stop; 0 before one did.
 static SIGNAL: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-/// Signals that end what goes on, and how a command ends that was not finished by then.
+/// Signals that stop a command, and its exit code if it was not finished by then.
 const ENDS: [(i32, Exit); 3] =
     [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated), (SIGHUP, Exit::HungUp)];
 
-/// Set when the user presses Ctrl+C, the terminal goes away or the system ends the process; the second
-/// time it ends at once.
+/// A flag that is set when the user presses Ctrl+C, the terminal is closed or the system ends the process; the second
+/// signal ends the process at once.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let signals = SIGNAL.get_or_init(Arc::default);
@@ -185,14 +185,14 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// How a command ends that a signal stopped before it was finished; none where no signal came.
+/// The exit code of a command that a signal stopped before it was finished; none without a signal.
 pub(crate) fn ended_by_signal() -> Option<Exit> {
     let signal = SIGNAL.get()?.load(Ordering::SeqCst);
     let ends = ENDS.iter().find(|(number, _)| usize::try_from(*number) == Ok(signal));
     ends.map(|(_, exit)| *exit)
 }
 
-/// Where worktrees, logs and roles are: the folder of the space, or one of the user's own.
+/// The folder of worktrees, logs and roles: that of the space, or one of the user's own.
 pub(crate) fn home(context: &Context<'_>, location: &Location) -> Result<PathBuf> {
     match &location.folder {
         Some(folder) => Ok(std::path::absolute(folder)?),
@@ -209,7 +209,7 @@ pub(crate) fn home(context: &Context<'_>, location: &Location) -> Result<PathBuf
     }
 }
 
-/// Programs named by a path are found from the project, not from an agent's worktree.
+/// A program path is relative to the project, not to an agent's worktree.
 fn in_full(mut agents: BTreeMap<String, Agent>, project: &Path) -> Result<BTreeMap<String, Agent>> {
     for agent in agents.values_mut().filter(|agent| agent.program.contains('/')) {
         agent.program = std::path::absolute(project.join(&agent.program))?.display().to_string();
@@ -233,7 +233,7 @@ fn check_agent(agents: &BTreeMap<String, Agent>, name: &str) -> Result<()> {
     }
 }
 
-/// Whether a program can be started: by its path, or found on the PATH.
+/// True if a program exists: by its path, or on the PATH.
 pub(crate) fn is_program(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
@@ -253,10 +253,10 @@ pub(crate) fn environment() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What agents need to reach this space: where it is, and this very program on their PATH.
+/// The environment with which agents reach this space: its location, and this very program on their PATH.
 fn variables(context: &Context<'_>, location: &Location) -> Vec<(String, String)> {
     let mut variables = vec![("SAYSO_SPACE".to_owned(), location.space.clone())];
-    // What the settings in reach say need not be handed on.
+    // Values from the settings need not be passed: agents read the same settings.
     if let Some(store) = &context.globals.store {
         let is_url = store.contains("://");
         let store = if is_url { store.clone() } else { absolute(store) };
@@ -277,7 +277,7 @@ fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.into(), |path| path.display().to_string())
 }
 
-/// What people have set for the space comes before what stands in files that agents could edit.
+/// Roles set in the space override those in files, which agents could edit.
 fn with_set_roles(
     desk: &Desk,
     mut roles: BTreeMap<String, String>,
@@ -287,7 +287,7 @@ fn with_set_roles(
     Ok(roles)
 }
 
-/// The roles: ours, and those in files of the space, which come before ours.
+/// The roles: the built-in ones, overridden by files of the space.
 pub(crate) fn roles(folder: &Path) -> Result<BTreeMap<String, String>> {
     let ours = ROLES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
     let mut roles: BTreeMap<_, _> = ours.collect();
@@ -319,7 +319,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The folder of logs; nobody else may look into them.
+/// Creates the folder of logs, readable by its owner alone.
 fn logs(folder: &Path) -> Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt;
     let logs = folder.join("logs");

@@ -1,5 +1,4 @@
-//! What a worker does, shown as it goes: a line for each thing that happened, and on a terminal a
-//! moving line for each agent at work.
+//! The progress output of a worker: a line for each event, and on a terminal an animated line for each running agent.
 
 use crate::card::pad;
 use crate::out::{Look, Out};
@@ -16,10 +15,10 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often the moving lines move.
+/// The refresh interval of the animated lines.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Shows what a worker does.
+/// Prints the progress of a worker.
 pub(crate) struct View<'a> {
     out: &'a Out,
     moving: Option<MultiProgress>,
@@ -29,7 +28,7 @@ pub(crate) struct View<'a> {
 #[derive(Default)]
 struct State {
     bars: BTreeMap<TaskId, (ProgressBar, String)>,
-    /// Lines that came while a person was typing.
+    /// Lines held back while a person types.
     held: Option<Vec<String>>,
 }
 
@@ -40,7 +39,6 @@ impl<'a> View<'a> {
         Self { out, moving, state: Mutex::default() }
     }
 
-    /// Shows one thing.
     pub(crate) fn show(&self, progress: Progress) {
         match progress {
             Progress::Started { task, agent, resumed } => self.started(&task, &agent, resumed),
@@ -74,7 +72,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Holds lines back while a person types, or lets them go.
+    /// Holds lines back while a person types, or releases them.
     pub(crate) fn hold(&self, hold: bool) {
         let held = {
             let mut state = self.state();
@@ -105,7 +103,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Takes away what moves.
+    /// Removes the animated lines.
     pub(crate) fn close(&self) {
         if let Some(moving) = &self.moving {
             let _ = moving.clear();
@@ -187,12 +185,12 @@ impl<'a> View<'a> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Bars and lines: each is put there as a whole.
+        // A poisoned lock is fine: each bar and line is inserted as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a turn took, in words.
+/// The time and cost of a turn, in words.
 pub(crate) fn in_words(spent: &Spent) -> String {
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
     let mut parts = vec![seconds(spent.work_millis)];
@@ -208,7 +206,7 @@ pub(crate) fn in_words(spent: &Spent) -> String {
     format!("({})", parts.join(", "))
 }
 
-/// A time, as short as it can be said.
+/// A duration, as short as possible.
 pub(crate) fn seconds(millis: u64) -> String {
     match millis / 1_000 {
         s if s < 60 => format!("{:.1}s", millis as f64 / 1_000.0),
@@ -217,7 +215,7 @@ pub(crate) fn seconds(millis: u64) -> String {
     }
 }
 
-/// What a worker has done, in a line.
+/// A one-line summary of a worker's turns.
 pub(crate) fn sum(tally: &Tally) -> String {
     let Tally { turns, completed, asked, failed, spent, .. } = tally;
     let many = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The most that is read of a task file.
+/// The most bytes read from a task file.
 pub(crate) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 const SETTINGS: &str = "the settings of a task file are: title, role, agent, threshold, priority, \
@@ -22,7 +22,7 @@ pub(crate) struct TaskFile {
     pub(crate) settings: Front,
 }
 
-/// The settings in front.
+/// The settings at the top of the file (front matter).
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct Front {
@@ -79,7 +79,7 @@ impl TaskFile {
         Ok(Self { title: title.trim().into(), body: rest.trim().into(), settings })
     }
 
-    /// What the settings say as labels, with which the worker finds them.
+    /// The settings as labels, by which the worker finds them.
     pub(crate) fn labels(&self) -> BTreeSet<String> {
         let Front { role, agent, threshold, labels, .. } = &self.settings;
         let said = [
@@ -105,7 +105,7 @@ impl Front {
         }
     }
 
-    /// The settings that cannot be, and why.
+    /// The invalid settings, with reasons.
     fn flaws(&self) -> Vec<(&'static str, String)> {
         let kind = self.requires.as_deref().map(str::parse::<Kind>);
         let kind =
@@ -117,8 +117,7 @@ impl Front {
     }
 }
 
-/// Everything that is wrong with a task file, at once. `roles` and `agents` are those there are, if that
-/// is known.
+/// Reports all mistakes in a task file at once. `roles` and `agents` are the existing ones, if they are known.
 pub(crate) fn mistakes(
     file: &str,
     text: &str,
@@ -163,9 +162,8 @@ pub(crate) fn mistakes(
     found
 }
 
-/// The settings and the text behind them. Settings that are begun and not ended are a mistake: what
-/// they ask for, such as a sign-off, must not get lost. The lines before them are kept, so that an
-/// error names the right one.
+/// Splits front matter and body. Unterminated front matter is an error: its settings, such as a sign-off, must not
+/// get lost. The lines before the settings are kept as blank ones, so that an error names the right line.
 fn split(text: &str) -> std::result::Result<(String, String), &'static str> {
     let is_fence = |line: &&str| matches!(line.trim_end(), "---" | "...");
     let lines: Vec<_> = text.lines().collect();

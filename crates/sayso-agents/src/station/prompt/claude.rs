@@ -1,14 +1,14 @@
-//! The prompt of Claude Code 2.1: between two rules, behind `❯`, above a line about the mode.
+//! The prompt of Claude Code 2.1: between two rules, after `❯`, above a line about the mode.
 
 use super::{PaneScreen, PromptState, is_all};
 
-/// The last line below the prompt begins with one of these while nothing but the prompt takes keys.
+/// The beginnings of the last line below the prompt while only the prompt takes keys.
 const FOOTERS: [&str; 3] = ["⏸", "⏵⏵", "? for shortcuts"];
 
-/// Between the prompt and that line there may be what users have put there.
+/// The most rows between the prompt and that line, which users can fill.
 const FOOTER_ROWS_MAX: usize = 3;
 
-/// It is below the prompt while a turn is at work.
+/// The text below the prompt while a turn runs.
 const WORKING: &str = "interrupt";
 
 pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {

@@ -1,18 +1,18 @@
-//! The prompt of Codex 0.166: behind `›`, with the cursor in it, above a line about the model.
+//! The prompt of Codex 0.166: after `›`, with the cursor in it, above a line about the model.
 
 use super::{PaneScreen, PromptState};
 
-/// In an empty prompt stands this.
+/// The placeholder of an empty prompt.
 const PLACEHOLDER: &str = "Ask Codex to do anything";
 
-/// Above the prompt while a turn is at work.
+/// The text above the prompt while a turn runs.
 const WORKING: &str = "esc to interrupt";
 
-/// In the line below the prompt, between the model and the folder.
+/// The separator in the line below the prompt, between the model and the folder.
 const FOOTER: &str = " · ";
 
 pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
-    // Its menus hide the cursor, and begin their rows with the same mark.
+    // Menus hide the cursor, and begin their rows with the same mark.
     if !screen.shows_cursor {
         return None;
     }

@@ -1,17 +1,18 @@
-//! The prompt of Gemini CLI 0.61: between two bars, behind `>`, with the cursor in it.
+//! The prompt of Gemini CLI 0.61: between two bars, after `>`, with the cursor in it.
 
 use super::{PaneScreen, PromptState, is_all};
 
-/// In an empty prompt stands this.
+/// The placeholder of an empty prompt.
 const PLACEHOLDER: &str = "Type your message or @path/to/file";
 
-/// Above the prompt while a turn is at work.
+/// The text above the prompt while a turn runs.
 const WORKING: &str = "esc to cancel";
 
-/// The bars where it sees few colours.
+/// The character of the bars on a terminal with few colours.
 const LINE_BAR: char = '─';
 
-/// The prompt, and the one where every call runs without a question. That of its shell is another.
+/// The marks of the prompt, and of the one in which every call runs without asking. The shell prompt has another
+/// mark.
 const MARKS: [&str; 2] = [">", "*"];
 
 pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
@@ -19,7 +20,7 @@ pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
     let bottom = screen.last_row(screen.rows.len(), |row| is_bar(row, '▀'))?;
     let top = screen.last_row(bottom, |row| is_bar(row, '▄'))?;
     let (column, row) = screen.cursor;
-    // What was said before stands between such bars, too.
+    // Earlier messages are between such bars, too.
     if row <= top || row >= bottom {
         return None;
     }

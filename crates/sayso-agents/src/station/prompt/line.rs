@@ -1,8 +1,8 @@
-//! The prompt of a program that reads lines: a text that settings name, at the end of what is shown.
+//! The prompt of a program that reads lines: a text from the settings at the end of the screen.
 
 use super::{PaneScreen, PromptState};
 
-/// Over so many rows a long line may be broken.
+/// The most rows that one long line may span.
 const ROWS_MAX: usize = 8;
 
 pub(super) fn read(screen: &PaneScreen, prompt: &str) -> Option<PromptState> {
@@ -20,7 +20,7 @@ pub(super) fn read(screen: &PaneScreen, prompt: &str) -> Option<PromptState> {
     if is_empty {
         return Some(PromptState::Empty);
     }
-    // The nearest row that begins with the prompt begins the line; one that does not fill its row ends there.
+    // The line begins at the nearest row that starts with the prompt; a row that is not full ends it.
     let first = row.saturating_sub(ROWS_MAX);
     let is_full = |row: &String| row.chars().count() == screen.columns;
     for start in (first..=row).rev() {

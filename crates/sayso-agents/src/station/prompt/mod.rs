@@ -1,8 +1,7 @@
-//! The prompts of clients: whether a screen shows one that takes a line.
+//! Prompt detection: decides from a client's screen if its prompt accepts a line.
 //!
-//! It is an allow-list. A client is recognised by what its real versions show; a screen that shows
-//! anything else takes nothing. So a menu, a dialog, a turn at work and a version that looks different
-//! are all "not now".
+//! It is an allow-list. A client is recognised by screens of its real versions; any other screen accepts nothing.
+//! So a menu, a dialog, a running turn and a version that looks different are all "not now".
 
 mod claude;
 mod codex;
@@ -14,30 +13,25 @@ use crate::Adapter;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The narrowest pane that is read: below it clients cut off what tells their states apart.
+/// The narrowest pane that is read: below it clients cut off the texts that tell their states apart.
 const COLUMNS_MIN: usize = 60;
 
 /// The kind of prompt an agent has, as settings name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptKind {
-    /// None that is known: nothing is ever typed.
+    /// An unknown prompt: no line is ever typed.
     Never,
-    /// That of Claude Code.
     ClaudeCode,
-    /// That of Codex.
     Codex,
-    /// That of Gemini CLI.
     Gemini,
-    /// That of opencode.
     Opencode,
-    /// A program that reads lines. It shows this text before the cursor while it waits for one, and at
-    /// no other time.
+    /// A program that reads lines. It shows this text before the cursor while it waits for one, and at no other time.
     Prompt(String),
 }
 
 impl PromptKind {
-    /// The kind a program is known to have.
+    /// Returns the kind of prompt that a program is known to have.
     pub fn of_program(program: &str) -> Self {
         let name = Path::new(program).file_name().unwrap_or_default();
         match Adapter::ALL.into_iter().find(|adapter| name == adapter.program()) {
@@ -49,7 +43,7 @@ impl PromptKind {
         }
     }
 
-    /// The client, in words.
+    /// Returns the client's name for messages.
     pub(super) fn in_words(&self) -> &str {
         match self {
             PromptKind::Never => "an unknown program",
@@ -61,7 +55,7 @@ impl PromptKind {
         }
     }
 
-    /// The state of a screen.
+    /// Returns the state of the prompt on a screen.
     pub(super) fn read(&self, screen: &PaneScreen) -> PromptState {
         let is_client = !matches!(self, PromptKind::Prompt(_));
         if is_client && screen.columns < COLUMNS_MIN {
@@ -79,23 +73,23 @@ impl PromptKind {
     }
 }
 
-/// A screen, as tmux tells it: text without colours, and where the cursor is.
+/// A screen as tmux reports it: text without colours, and the position of the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PaneScreen {
-    /// The rows from the top, without blanks at their ends.
+    /// The rows from the top, without trailing blanks.
     pub(super) rows: Vec<String>,
     /// The cursor's column and row, from 0.
     pub(super) cursor: (usize, usize),
-    /// Whether the program shows the cursor.
+    /// True if the program shows the cursor.
     pub(super) shows_cursor: bool,
-    /// Whether the program has taken over the whole screen.
+    /// True if the program uses the alternate screen.
     pub(super) is_alternate: bool,
-    /// How wide it is.
+    /// The width in characters.
     pub(super) columns: usize,
 }
 
 impl PaneScreen {
-    /// The last rows with something on them, for people. Hostile: to be made harmless before it is shown.
+    /// Returns the last rows that are not blank, for people. Untrusted text: sanitise it before it is shown.
     pub(super) fn end(&self, rows_max: usize) -> String {
         let rows: Vec<_> = self.rows.iter().filter(|row| !row.trim().is_empty()).collect();
         let rows: Vec<_> = rows[rows.len().saturating_sub(rows_max)..]
@@ -105,12 +99,12 @@ impl PaneScreen {
         rows.join(" ⏎ ")
     }
 
-    /// Whether some row has this text.
+    /// True if a row contains this text.
     fn has(&self, text: &str) -> bool {
         self.rows.iter().any(|row| row.contains(text))
     }
 
-    /// The last row that is this, above a row.
+    /// Returns the last row above a row that meets a condition.
     fn last_row(&self, above: usize, is_it: impl Fn(&str) -> bool) -> Option<usize> {
         self.rows.get(..above)?.iter().rposition(|row| is_it(row))
     }
@@ -119,18 +113,17 @@ impl PaneScreen {
 /// The state of the prompt on a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PromptState {
-    /// An empty prompt, with nothing going on.
+    /// An empty prompt, and no turn runs.
     Empty,
-    /// A prompt that holds this text, with nothing going on.
+    /// A prompt that holds this text, and no turn runs.
     Holds(String),
-    /// A turn is at work.
+    /// A turn is running.
     Working,
-    /// Anything else.
     Unknown,
 }
 
 impl PromptState {
-    /// Empty or not, by what a prompt holds.
+    /// Returns the state of a prompt with this text.
     fn holding(text: &str) -> Self {
         match text.trim() {
             "" => PromptState::Empty,
@@ -138,7 +131,7 @@ impl PromptState {
         }
     }
 
-    /// Whether a prompt holds this line and nothing else. Clients break lines where they like.
+    /// True if a prompt holds this line and no other text. Clients wrap lines as they like.
     pub(super) fn is_holding(&self, line: &str) -> bool {
         match self {
             PromptState::Holds(held) => squeezed(held) == squeezed(line),
@@ -147,12 +140,12 @@ impl PromptState {
     }
 }
 
-/// Whether a row consists of this character.
+/// True if a row consists of this character.
 fn is_all(row: &str, mark: char) -> bool {
     !row.is_empty() && row.chars().all(|c| c == mark)
 }
 
-/// A text without its blanks.
+/// Returns a text without its blanks.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }

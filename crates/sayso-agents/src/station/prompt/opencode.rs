@@ -2,16 +2,16 @@
 
 use super::{PaneScreen, PromptState};
 
-/// An empty prompt may begin with this.
+/// The beginning of the placeholder of an empty prompt.
 const PLACEHOLDER: &str = "Ask anything…";
 
-/// Below the prompt while a turn is at work.
+/// The text below the prompt while a turn runs.
 const WORKING: &str = "interrupt";
 
-/// Between the agent and the model, in the row above the end of the bar. A shell's has none.
+/// The separator of agent and model, in the row above the end of the bar. A shell prompt has none.
 const LABEL: &str = " · ";
 
-/// The text is so far right of the bar.
+/// The distance of the text from the bar.
 const INDENT: usize = 3;
 
 pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
@@ -25,7 +25,7 @@ pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
     let is_bar = |row: &String| row.chars().nth(left) == Some('┃');
     let above = screen.rows[..end].iter().rev().take_while(|row| is_bar(row)).count();
     let top = end - above;
-    // Beside the prompt stands something else.
+    // A sidebar may be next to the prompt.
     let inside = |row: &String| row.chars().skip(left + 1).take(width).collect::<String>();
     let rows: Vec<_> = screen.rows[top..end].iter().map(inside).collect();
     let (label, text) = rows.split_last()?;

@@ -1,10 +1,10 @@
-//! Screens of real clients, as tmux told them: `screens/CLIENT-STATE.txt`, the cursor and the width in the
-//! first line.
+//! Tests with screens of real clients, captured by tmux: `screens/CLIENT-STATE.txt`, with the cursor and the width in
+//! the first line.
 
 use super::*;
 use std::path::PathBuf;
 
-/// The line that is in the prompts called `ours`.
+/// The line in the prompts of the `ours` screens.
 const LINE: &str =
     "sayso has news for you: read it with `sayso messages`, and gates you asked with `sayso show`.";
 
@@ -62,7 +62,7 @@ fn screens_of_real_clients_are_told_apart() {
     assert_eq!(seen, 36);
 }
 
-/// No screen is an empty prompt of another client, and none is without its cursor.
+/// A screen is never an empty prompt of another client, and never without its cursor.
 #[test]
 fn what_is_not_recognised_takes_nothing() {
     let mut seen = 0;
@@ -84,7 +84,7 @@ fn what_is_not_recognised_takes_nothing() {
     assert_eq!(seen, 36 * 4);
 }
 
-/// What an agent writes looks like a prompt at most where no prompt is.
+/// Rows that an agent writes look like a prompt only where no prompt is.
 #[test]
 fn an_agent_cannot_draw_a_prompt_for_itself() {
     let menu = screens().into_iter().filter(|(name, _)| name.ends_with("menu"));

@@ -1,4 +1,4 @@
-//! Random people, agents and clocks at one gate, against a model of a few lines.
+//! Property tests of a gate: random actors, commands and times, against a model of a few lines.
 
 use super::{
     Command, Delivery, Ending, Event, Gate, Opened, Play, apply, decide, opened, two_of_three,
@@ -14,7 +14,7 @@ const PROGRAMS: &str = "fixer, rival, opal, adam, aude, relay";
 const VERBS: &str = "open, open other, revise same, revise, see, claim, release, snooze, remind, escalate, \
                      yes, yes but, yes stale, no, tick, withdraw, supersede, deliver, acknowledge, \
                      fail delivery";
-/// Saying any but these twice must be as good as saying it once.
+/// Commands that are not idempotent. Any other one may be repeated without effect.
 const COUNTED: &str = "remind, escalate, fail delivery";
 
 fn one_of(list: &'static str) -> impl Strategy<Value = &'static str> + Clone {
@@ -50,7 +50,7 @@ fn steps() -> impl Strategy<Value = (Opened, Vec<Step>)> {
     })
 }
 
-/// What must be true of a gate, told again in other words.
+/// A second, independent implementation of the rules.
 #[derive(Default)]
 struct Model {
     asker: Option<&'static str>,
@@ -61,7 +61,7 @@ struct Model {
 }
 
 impl Model {
-    /// The word for the gate's state and its delivery after a step.
+    /// Returns the state of the gate and of its delivery after a step.
     fn step(
         &mut self,
         rules: &Opened,
@@ -235,7 +235,8 @@ fn is_ending(event: &Event) -> bool {
     )
 }
 
-/// Many people answer at once; each sees the gate the others left. One wins, the others are told who.
+/// Many people answer at the same time; each sees the gate as the others left it. One answer counts, and the others
+/// are told whose.
 #[test]
 fn of_many_racers_one_wins() {
     let racers = prop::collection::vec((one_of(PEOPLE), any::<bool>()), 2..64);
@@ -263,7 +264,7 @@ fn of_many_racers_one_wins() {
     });
 }
 
-/// Handing in a command for a gate that is not there opens nothing.
+/// A command for a gate that does not exist opens nothing.
 #[test]
 fn nothing_but_open_makes_a_gate() {
     for verb in VERBS.split(", ").filter(|v| !v.starts_with("open")) {

@@ -1,4 +1,4 @@
-//! Which gates are one card, and in which order cards wait.
+//! Tests of deduplication and of the order of cards.
 
 use super::card;
 use crate::gate::{
@@ -17,7 +17,7 @@ fn flow_id(chance: u128) -> FlowId {
     FlowId::mint(at(0), chance)
 }
 
-/// A question of `fixer`, changed as `change` says.
+/// Returns a question of `fixer`, modified by `change`.
 fn asked(change: impl FnOnce(&mut Opened)) -> Gate {
     let lineage = who("fixer").lineage();
     let id = GateId::mint(at(0), 1);
@@ -27,7 +27,7 @@ fn asked(change: impl FnOnce(&mut Opened)) -> Gate {
     apply(None, &Event::Opened(Box::new(opened)), at(10)).unwrap()
 }
 
-/// What a change does to the name of what is asked: nothing, another name, or none at all.
+/// Returns the effect of a change on the dedup key: the same key, another one, or none.
 fn effect(change: impl FnOnce(&mut Opened)) -> &'static str {
     let plain = asked(|_| ()).same().unwrap();
     match asked(change).same() {
@@ -46,7 +46,7 @@ fn choice(names: &[&str]) -> Shape {
 fn what_makes_two_questions_the_same() {
     type Change = fn(&mut Opened);
     let table: &[(&str, &str, Change)] = &[
-        // Who asks, when, how long they have, for which work: each asker's own.
+        // Each asker's own: the asker, the time, the deadline, the task.
         ("another gate", "same", |o| o.id = GateId::mint(at(5), 9)),
         ("another handle", "same", |o| o.handle = "g0002".into()),
         ("another asker", "same", |o| o.lineage = who("rival").lineage()),
@@ -57,7 +57,7 @@ fn what_makes_two_questions_the_same() {
         ("asked through a client's tool", "same", |o| {
             o.held = Some(Held::Call { digest: Digest::of(&1), beside: None });
         }),
-        // What is read and what an answer binds to.
+        // Everything a person reads, and everything an answer is bound to.
         ("another space", "other", |o| o.space = SpaceId::mint(at(0), 9)),
         ("another kind", "other", |o| o.kind = Kind::Decision),
         ("another word", "other", |o| o.card = words("Which port")),
@@ -75,9 +75,9 @@ fn what_makes_two_questions_the_same() {
         ("a veto", "other", |o| o.veto = ["bob".into()].into()),
         ("less risk", "other", |o| o.risk = Risk::Low),
         ("another policy", "other", |o| o.policy = Some(Digest::of(&1))),
-        // What a flow asks is asked for that flow alone.
+        // A flow's question belongs to that flow alone.
         ("asked by a flow", "other", |o| o.flow = Some(flow_id(1))),
-        // What is decided each time.
+        // Decisions that are made each time.
         ("high risk", "never", |o| o.risk = Risk::High),
         ("critical risk", "never", |o| o.risk = Risk::Critical),
         ("a sign-off", "never", |o| o.kind = Kind::Approval),
@@ -101,7 +101,7 @@ fn what_makes_two_questions_the_same() {
     assert_eq!(table.len(), 37);
 }
 
-/// However alike two flows ask, each has its own card: one answer never leads two of them on.
+/// Equal questions of two flows have a card each: one answer never continues both.
 #[test]
 fn two_flows_never_ask_the_same() {
     let shapes =
@@ -149,7 +149,7 @@ fn without_a_task_a_yes_is_for_whoever_asked() {
     assert!(of("fixer", Shape::Verdict).is_some());
     assert_eq!(of("fixer", Shape::Verdict), of("fixer", Shape::Verdict));
     assert_ne!(of("fixer", Shape::Verdict), of("rival", Shape::Verdict));
-    // What is known is known for all of them.
+    // Information applies to all askers.
     for shape in [Shape::Text, choice(&["80", "81"])] {
         assert_eq!(of("fixer", shape.clone()), of("rival", shape));
     }
@@ -179,7 +179,7 @@ fn a_revision_asks_something_else() {
     assert_eq!(revised.same(), asked(|o| o.card = words("Which host?")).same());
 }
 
-/// `id same? task? asker @time [~until]`, one per word group: `1 =a t1 fixer @5`.
+/// Parses `id same? task? asker @time [~until]`, one per word group: `1 =a t1 fixer @5`.
 fn waiting(line: &str) -> Waiting {
     let mut words = line.split_whitespace();
     let id = words.next().unwrap().parse().unwrap();
@@ -207,12 +207,12 @@ fn waiting(line: &str) -> Waiting {
     waiting
 }
 
-/// The cards as the numbers of their gates, with what each unblocks.
+/// Returns the cards as the numbers of their gates, with the amount of work each unblocks.
 fn line(gates: &[&str], awake_at: Option<i64>) -> String {
     line_with(gates, "", awake_at)
 }
 
-/// The same where `2>1` says that task 2 waits for task 1.
+/// The same with dependencies: `2>1` says that task 2 waits for task 1.
 fn line_with(gates: &[&str], tasks: &str, awake_at: Option<i64>) -> String {
     let gates: Vec<_> = gates.iter().map(|line| waiting(line)).collect();
     shown(&in_line(&gates, &waits(tasks), awake_at.map(at)))
@@ -240,18 +240,18 @@ fn shown(line: &[crate::gate::InLine]) -> String {
 #[test]
 fn what_unblocks_most_comes_first_then_what_waits_longest() {
     for (gates, expected) in [
-        // Alone: oldest first, the id between equals; a task counts as much as an asker without one.
+        // Single gates: oldest first, the id between equals; a task counts as much as an asker without one.
         (&["1 @5", "2 t1 @4", "3 @6"][..], "2:1 1:1 3:1"),
         (&["2 @5", "1 @5"], "1:1 2:1"),
-        // Several askers of one question come before older ones.
+        // Several askers of one question come before older questions.
         (&["1 @1", "2 =a _x @5", "3 =a _y @6"], "2+3:2 1:1"),
-        // Their gates are in order of age, whatever order they came in.
+        // Their gates are ordered by age, independent of the input order.
         (&["9 =a _x @7", "4 =a _y @6", "5 =a _z @5"], "5+4+9:3"),
         // Two agents on one task unblock one piece of work; one agent on two tasks unblocks two.
         (&["1 =a t1 _x @2", "2 =a t1 _y @3", "3 =b t2 @4", "4 =b t3 @5"], "3+4:2 1+2:1"),
-        // The same asker twice, without a task, is one.
+        // The same asker twice, without a task, counts once.
         (&["1 =a @2", "2 =a @3", "3 @1"], "3:1 1+2:1"),
-        // Equally much: the one whose first gate waits longer.
+        // Equal counts: the one whose first gate is older.
         (&["1 =a t1 @3", "2 =a t2 @9", "3 =b t3 @2", "4 =b t4 @9"], "3+4:2 1+2:2"),
         (&[], ""),
     ] {
@@ -275,21 +275,21 @@ fn what_is_put_off_is_left_out_unless_somebody_asks_it_anew() {
 #[test]
 fn all_that_waits_behind_a_task_counts() {
     for (gates, tasks, expected) in [
-        // What depends on it, and what depends on that; younger, and yet first.
+        // Dependents, and their dependents; younger, and yet first.
         (&["1 t9 @1", "2 t1 @5"][..], "2>1 3>2", "2:3 1:1"),
-        // Each task once, whichever way leads to it.
+        // Each task counts once, even with several paths to it.
         (&["1 t1 @1"], "2>1 3>1 4>2 4>3", "1:4"),
-        // Two gates of one card whose tasks hold the same one up.
+        // Two gates of one card whose tasks block the same one.
         (&["1 =a t1 @1", "2 =a t2 @2"], "3>1 3>2", "1+2:3"),
         // A card's task that waits for another of its tasks is not counted twice.
         (&["1 =a t1 @1", "2 =a t2 @2"], "2>1", "1+2:2"),
-        // What a task waits for itself is not unblocked by it.
+        // A task does not unblock its own dependency.
         (&["1 t2 @1"], "2>1", "1:1"),
-        // A circle, which nobody can make, ends all the same.
+        // A cycle, which the desk does not allow, terminates all the same.
         (&["1 t1 @1"], "2>1 1>2", "1:2"),
         // A flow without a task is one piece of work for each flow; with one, the task stands for it.
         (&["1 =a f1 @1", "2 =a f2 @2", "3 =b f3 t1 @1", "4 =b f4 t1 @1"], "", "1+2:2 3+4:1"),
-        // Equally much: oldest first.
+        // Equal counts: oldest first.
         (&["1 t1 @9", "2 t2 @8"], "3>1 4>2", "2:2 1:2"),
     ] {
         assert_eq!(line_with(gates, tasks, None), expected, "{gates:?} {tasks}");
@@ -317,11 +317,11 @@ fn a_page_goes_on_behind_its_last_card() {
         let gates: Vec<_> = gates.iter().map(|gate| waiting(gate)).collect();
         shown(&behind(all.clone(), &one_card(gates.iter().collect(), &tasks)))
     };
-    // By any gate of the card.
+    // Any gate of the card identifies it.
     assert_eq!(after(&["3 =a _y @6"]), "1:1 4:1");
     assert_eq!(after(&["1 @1"]), "4:1");
     assert_eq!(after(&["4 @2"]), "");
-    // One that has ended meanwhile stood where it would stand now: nothing behind it is lost.
+    // A card that has ended meanwhile has the place it would have now: no card after it is lost.
     assert_eq!(after(&["9 =b @0"]), "1:1 4:1");
     assert_eq!(after(&["9 t1 @0"]), "5:3 2+3:2 1:1 4:1");
     assert_eq!(after(&["8 =b _x @0", "9 =b _y @1"]), "2+3:2 1:1 4:1");
@@ -341,20 +341,20 @@ fn the_many_cards_of_one_asker_stand_behind_those_of_others() {
     let all = numbers(&folded(line.clone(), None));
     let expected: Vec<_> = (1..=20).chain([30, 31]).chain(21..=25).collect();
     assert_eq!(all, expected);
-    // Page after page, each card once.
+    // Page after page, each card appears once.
     for (place, number) in all.iter().enumerate() {
         let row = rows.iter().find(|row| row.id == GateId::mint(at(0), *number)).unwrap();
         let behind = folded(line.clone(), Some(&one_card(vec![row], &none)));
         assert_eq!(numbers(&behind), all[place + 1..], "behind {number}");
     }
-    // One that has ended: all that stood behind it is still there.
+    // A card that has ended: all cards after it are still there.
     let ended = |row: &str| {
         let row = waiting(row);
         numbers(&folded(line.clone(), Some(&one_card(vec![&row], &none))))
     };
     assert_eq!(ended("40 @29 _calm")[..2], [30, 31]);
     assert_eq!(ended("40 @5 _many").len(), 27 - 5);
-    // Few askers, few cards: nothing is moved.
+    // Few askers, few cards: the order stays.
     let few = in_line(&rows[15..], &none, None);
     assert_eq!(numbers(&folded(few.clone(), None)), numbers(&few));
 }

@@ -1,4 +1,4 @@
-//! Time: what happens to a gate that nobody answers, each thing once, in order, never early.
+//! Tests of timers: each fires once, in order, never early.
 
 use super::{Play, check_with, two_of_three};
 use crate::gate::{Due, Ending, Event, Level, Opened, Schedule};
@@ -10,7 +10,7 @@ fn person(name: &str) -> Approvers {
     Approvers::Person(name.into())
 }
 
-/// For ann, reminded at 20 and 40, with bob from 60 on; warned at 90; 100 to begin with.
+/// A gate for ann, with reminders at 20 and 40, level bob at 60, the warning at 90 and the deadline at 100.
 fn schedule(at_end: AtEnd) -> impl Fn(&mut Opened) {
     move |rules| {
         rules.approvers = person("ann");
@@ -72,7 +72,7 @@ fn what_the_end_means() {
         (AtEnd::Approve, "expired"),
         (AtEnd::Keep, "overdue"),
         (AtEnd::Defer, "deferred"),
-        // Bob is the last there is.
+        // Bob is the last level.
         (AtEnd::Escalate, "expired"),
     ] {
         check_with(
@@ -83,7 +83,7 @@ fn what_the_end_means() {
     }
 }
 
-/// With a level on the way, the end is an end all the same, also if nobody has looked at the clock.
+/// With a level in between, the deadline still counts, even if no timer has fired.
 #[test]
 fn an_answer_after_the_last_level_is_too_late() {
     check_with(
@@ -128,7 +128,7 @@ fn a_level_without_a_moment_begins_where_the_one_below_ends() {
          cid no",
         &["opened", "SAY013", "escalated", "=", "SAY013", "=", "escalated", "answered"],
     );
-    // Who was asked first may still answer.
+    // The first approvers may still answer.
     check_with(
         levels,
         "fixer open | @210 | relay tick | ann yes",
@@ -149,7 +149,7 @@ fn what_is_kept_or_put_off_can_still_be_answered() {
         play.play(script);
         assert!(play.gate().answer().is_some(), "{at_end:?}");
     }
-    // Its time begins anew when somebody looks, so that people have all of it.
+    // A new period starts when the timer fires, so that people have all of it.
     check_with(
         schedule(AtEnd::Defer),
         "fixer open | @150 | relay tick | @239 | relay tick | @240 | relay tick | @250 | relay tick",
@@ -202,7 +202,7 @@ fn what_was_put_off_is_brought_back_by_putting_it_off_until_now() {
     );
 }
 
-/// A no counts from those whose yes does not.
+/// The rejection of a person with a veto counts, the approval does not.
 #[test]
 fn a_veto_ends_it_and_opens_nothing() {
     let with_veto = |rules: &mut Opened| {
@@ -219,8 +219,8 @@ fn a_veto_ends_it_and_opens_nothing() {
     );
 }
 
-/// Whatever the schedule and whenever somebody looks: nothing early, each level once and in order,
-/// nothing left that is due, nothing after the end.
+/// For any schedule and any times of firing: no timer is early, each level fires once and in order, no due timer is
+/// left, and no event follows the end.
 #[test]
 fn time_is_kept_whoever_looks_whenever() {
     let at_end = prop::sample::select(AtEnd::ALL.to_vec());

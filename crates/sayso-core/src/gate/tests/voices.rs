@@ -1,4 +1,4 @@
-//! Those who answer in the place of others.
+//! Tests of delegation and of deputies for absent people.
 
 use super::{Play, check, check_with, two_of_three};
 use crate::gate::{Absent, Command, Introduction, Opened, decide, effects};
@@ -74,7 +74,7 @@ fn whoever_stands_in_may_do_what_those_they_stand_in_for_may() {
     assert_eq!((by.name.as_str(), &by.stands_for), ("bob", &vec!["ann".to_owned()]));
 }
 
-/// The record names those whose voice was used, and nobody who had no part in it.
+/// The record names the people whose vote was needed, and none who had no part in it.
 #[test]
 fn whoever_may_say_it_alone_speaks_for_nobody_else() {
     let one_of_both = |rules: &mut Opened| {
@@ -115,7 +115,7 @@ fn one_who_stands_in_is_still_one_person() {
         "fixer open | bob+ann+cid yes | eve+ann yes",
         &["opened", "voted", "answered"],
     );
-    // Where anyone may answer, standing in for others adds nothing.
+    // If anyone may answer, being a deputy adds nothing.
     check("fixer open | bob+ann yes", &["opened", "answered"]);
 }
 
@@ -132,7 +132,7 @@ fn whoever_is_left_out_has_no_voice_to_leave() {
     );
 }
 
-/// Who has a token of ann's and not her passphrase cannot give away what takes her passphrase.
+/// A stolen token of ann's without her passphrase cannot delegate a gate that needs the passphrase.
 #[test]
 fn nobody_leaves_more_than_they_showed() {
     for (shown, needed, expected) in [
@@ -151,7 +151,7 @@ fn nobody_leaves_more_than_they_showed() {
         let yes = play.command("yes", &bob);
         let code = decide(play.gate.as_ref(), &yes, &bob, at(10)).err().map(|r| r.code);
         assert_eq!(code, expected, "{shown:?} for {needed:?}");
-        // The same for a single gate: it takes what answering takes.
+        // The same for a delegation: it takes the proof that an answer takes.
         let ann = Actor { proof: shown, ..who("ann") };
         let hand_on = Command::Delegate { to: "bob".into(), reason: String::new() };
         let code = decide(play.gate.as_ref(), &hand_on, &ann, at(10)).err().map(|r| r.code);

@@ -1,4 +1,4 @@
-//! The way of a gate: its receipt, and what hangs on it.
+//! Tests of the receipt of a gate and of its alerts.
 
 use super::{Play, opened};
 use crate::gate::{Around, Happened, Held, Onward, Receipt, alerts, could_hang, onward};
@@ -7,7 +7,7 @@ use crate::task::{Created, Status, Task};
 use crate::testing::{at, run_id, space, task_id, who};
 use crate::{Door, Kind, Role, Timestamp};
 
-/// What happened in a play, each event by whoever is said to have carried it.
+/// Returns the events of a script, as if the worker had sent them all.
 fn happened(play: &Play) -> Vec<Happened> {
     let (by, door) = (String::from("worker"), Door::Worker);
     let one = |(event, at): &(super::Event, Timestamp)| Happened {
@@ -51,7 +51,7 @@ fn each_step_is_read_off_the_log() {
             "fixer open | fixer withdraw",
             "asked 10s fixer | ended 10s fixer (withdrawn: not needed)",
         ),
-        // What came too late is no step.
+        // An event that came too late is no step.
         (
             "fixer open | ann yes | bob no | bob see",
             "asked 10s fixer | answered 10s ann (approved)",
@@ -130,7 +130,7 @@ fn the_turn_that_went_on_is_the_one_that_asked_or_the_next() {
     let number = |runs: &[Run]| onward(&gate, runs).map(|run| run.started.fence);
     assert_eq!(number(std::slice::from_ref(&parked)), None);
     assert_eq!(number(&[later.clone(), next.clone(), parked]), Some(2));
-    // Live: it heard the answer in the same turn.
+    // Live: it got the answer in the same turn.
     let live = run(1, 1, 1, ended(How::Completed, 90));
     assert_eq!(number(&[later.clone(), next, live.clone()]), Some(1));
     let known = Onward::of(&live, &[gate]);
@@ -138,7 +138,7 @@ fn the_turn_that_went_on_is_the_one_that_asked_or_the_next() {
     assert_eq!((known.ended_at, known.commit), (Some(at(90)), None));
 }
 
-/// What hangs after a play at a moment in minutes, with these runs around it.
+/// Returns the alerts after a script at a time in minutes, with these runs.
 fn hangs(script: &str, minutes: i64, asked_in: Option<&Run>, last_run: Option<&Run>) -> String {
     hangs_with(script, minutes, Around { asked_in, last_run, ..Around::default() })
 }
@@ -160,25 +160,25 @@ fn a_step_that_hangs_is_an_alert() {
     let parked = run(1, 1, 1, ended(How::Asked, 12));
     let answered = "fixer open | ann see | ann yes";
     for (script, minutes, expected) in [
-        // Nobody looks. A person who has seen it may think for days.
+        // No person looks. A person who has seen it may think for days.
         ("fixer open", 29, ""),
         ("fixer open", 31, "unseen"),
         ("fixer open", 60 * 24 * 30, "unseen"),
         ("fixer open | ann see", 60 * 24 * 30, ""),
         ("fixer open | ann claim", 60, ""),
         ("fixer open | ann snooze", 60, ""),
-        // Nobody comes for the answer.
+        // The asker does not pick up the answer.
         (answered, 4, ""),
         (answered, 6, "undelivered"),
         (answered, 60 * 24 * 8, ""),
-        // Who took it back knows; whoever answers a person's question finds them at a list.
+        // An asker that withdrew its question knows; an asker that is no agent finds the answer in a list.
         ("fixer open | fixer withdraw", 60, ""),
         ("opal open | ann yes", 60, ""),
-        // Handed over and nothing more.
+        // Delivered and not acknowledged.
         ("fixer open | ann yes | fixer deliver", 29, ""),
         ("fixer open | ann yes | fixer deliver", 31, "unacknowledged"),
         ("fixer open | ann yes | fixer deliver | fixer acknowledge", 99, ""),
-        // What failed is known at once.
+        // A failed delivery is an alert at once.
         ("fixer open | ann yes | opal fail delivery", 1, "delivery_failed"),
         ("fixer open | ann yes | opal fail delivery | fixer acknowledge", 1, ""),
     ] {
@@ -199,7 +199,7 @@ fn an_agent_that_is_at_work_does_not_hang_and_a_dead_one_does() {
     assert_eq!(hangs(open, 10, Some(&dead), None), "asker_lost");
     assert_eq!(hangs(answered, 10, Some(&dead), None), "undelivered");
     assert_eq!(hangs(open, 10, Some(&lost), None), "asker_lost");
-    // Somebody has taken the task up since.
+    // A worker has taken up the task since.
     assert_eq!(hangs(open, 10, Some(&lost), Some(&next)), "");
     assert_eq!(hangs(answered, 10, Some(&lost), Some(&alive)), "");
 }
@@ -229,7 +229,7 @@ fn the_task_may_say_why_nobody_comes() {
         let around = Around { asked_in: Some(&parked), task: Some(&task), ..Around::default() };
         assert_eq!(hangs_with(answered, 10, around), "undelivered", "{status}");
     }
-    // What was signed off still has to be brought home.
+    // After a sign-off the branch still has to be merged.
     assert_eq!(with(|t| t.status = Status::Closed), "undelivered");
 }
 

@@ -1,4 +1,4 @@
-//! Random people and agents at one task, against a model of a few lines.
+//! Property tests of a task: random actors and commands, against a model of a few lines.
 
 use super::{Completion, Kind, Outcome, Play, Status, Task, apply, completion, expected_status};
 use crate::Role;
@@ -18,16 +18,16 @@ fn one_of(list: &'static str) -> impl Strategy<Value = &'static str> {
     prop::sample::select(list.split(", ").collect::<Vec<_>>())
 }
 
-/// Asking and settling, told again in other words.
+/// A second, independent implementation of asking and settling.
 #[derive(Default)]
 struct Model {
     waits: BTreeMap<String, Kind>,
-    /// What was answered since the task last began to wait.
+    /// The answers since the task last began to wait.
     answers: Vec<(Kind, bool)>,
 }
 
 impl Model {
-    /// Takes in what the cell says happened; gives the status a release must lead to, if it says so.
+    /// Updates the model by the outcome of a step; returns the status after a release, if there was one.
     fn hear(&mut self, what: &str, cell: &str, requires: Option<Kind>) -> Option<Status> {
         let words: Vec<&str> = what.split(' ').collect();
         match words[..] {
@@ -55,7 +55,7 @@ impl Model {
                     status
                 })
             }
-            // Somebody says where the task stands: that outweighs the answers so far.
+            // A status set by an actor outweighs the answers so far.
             ["close" | "delete" | "fail" | "block" | "defer" | "reopen"] if cell != "=" => {
                 if !cell.starts_with("SAY") {
                     self.answers.clear();
@@ -78,7 +78,7 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
         let mut play = Play::of(requires.then_some(Kind::Approval), "");
         for (actor, verb, pick) in steps {
             play.now += 1;
-            // A verdict is about one of the gates that are open, if there are any.
+            // The verdict is for one of the open gates, if there are any.
             let n = model.waits.keys().cycle().nth(pick).map_or("9", String::as_str);
             let is_settle = SETTLES.contains(verb);
             let what = if is_settle { format!("{verb} {n}") } else { verb.to_owned() };
@@ -104,7 +104,7 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
             }
             if who(actor).role != Role::Human {
                 let ended = !before.status.is_over() && after.status.is_over();
-                // The last question may go away by itself; what ends the task is a person's answer.
+                // The last question may be withdrawn; only a person's answer ends the task.
                 let by_answers = before.leaning.is_some() && cell == "settled+released";
                 prop_assert!(!ended || !before.is_waiting() || by_answers, "{}", &line);
                 prop_assert!(!ended || before.requires.is_none() || by_answers, "{}", &line);
@@ -149,8 +149,8 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
     }
 }
 
-/// Done and won't do close it. Else a run that is live goes on, what was put off stays so, and the
-/// rest is open; what failed or is stuck may stay so where nobody answered.
+/// True if the status after a release is right. Done and abandoned close the task. Otherwise a live run continues, a
+/// deferred task stays deferred, and the rest is open; a failed or blocked task may stay so without an answer.
 fn is_released(before: &Task, after: &Task, status: Status) -> bool {
     match (status, before.status) {
         (Status::Closed, _) => after.status == Status::Closed,
@@ -162,7 +162,7 @@ fn is_released(before: &Task, after: &Task, status: Status) -> bool {
     }
 }
 
-/// The order of precedence is a promise of its own: it is what `max` goes by.
+/// The order of precedence is tested by itself, because `max` depends on it.
 #[test]
 fn a_refusal_outweighs_going_on_and_that_outweighs_done() {
     assert!(Outcome::Abandoned > Outcome::Back && Outcome::Back > Outcome::Done);

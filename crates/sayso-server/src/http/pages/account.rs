@@ -1,4 +1,4 @@
-//! You: passkeys, being away, logging out.
+//! The account page: passkeys, absence, logout.
 
 use super::super::route::{Asked, Nothing};
 use super::super::when::rfc3339;
@@ -17,7 +17,7 @@ struct YouPage {
     passkeys: Vec<PasskeyView>,
     is_unlocked: bool,
     away: Option<AwayView>,
-    /// Who could stand in.
+    /// The people who could be the deputy.
     people: Vec<String>,
 }
 

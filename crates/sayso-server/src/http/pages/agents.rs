@@ -1,4 +1,4 @@
-//! Agents that live long: how each of them stands, and what can be done to it.
+//! The page of managed agents: the state of each, and the actions on it.
 
 use super::super::route::{Asked, Nothing};
 use super::super::when::rfc3339;
@@ -34,7 +34,7 @@ struct AgentView {
     command: String,
     backend: String,
     state: String,
-    /// Its state, as far as it can be told.
+    /// Its state, as the page shows it.
     shown: String,
     host: String,
     since: String,
@@ -42,7 +42,7 @@ struct AgentView {
     is_running: bool,
 }
 
-/// How an agent stands that was started on another machine.
+/// The state of an agent that was started on another machine.
 const ELSEWHERE: &str = "elsewhere";
 
 pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
@@ -63,7 +63,7 @@ fn view(at: &Onlooker, member: &Member) -> AgentView {
         name: harmless_line(&agent.name),
         command: words.join(" "),
         backend: agent.backend,
-        // That it was started somewhere else says nothing of how it stands there.
+        // A start on another machine says nothing about the state there.
         shown: if agent.state == ELSEWHERE { "started".into() } else { agent.state.clone() },
         state: agent.state,
         host: running.map(|it| harmless_line(&it.host)).or(agent.host).unwrap_or_default(),

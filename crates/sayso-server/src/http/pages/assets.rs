@@ -1,4 +1,4 @@
-//! What pages are made of beside their text: styles, scripts, the icon. All of it is in the program.
+//! Static assets of the pages: styles, scripts, the icon. All of them are embedded in the program.
 
 use super::super::hall::Hall;
 use crate::keys::{DEAD_TIME, GRACE, KEYS};
@@ -40,7 +40,7 @@ const FILES: [(&str, &str, &str); 18] = [
 /// The icon for phones, which cut it to their own shape.
 const ICON: &[u8] = include_bytes!("../../../assets/icon.png");
 
-/// Names what all files hold, so that a browser may keep them for ever and never has old ones.
+/// A hash of all files, so that a browser may cache them for ever and never has old ones.
 pub(super) static VERSION: LazyLock<String> = LazyLock::new(|| {
     let all: String = FILES.iter().map(|(_, _, text)| *text).collect();
     let all = [all.as_bytes(), keys().as_bytes(), ICON].concat();
@@ -66,7 +66,7 @@ async fn file(Path((_, name)): Path<(String, String)>) -> Response {
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, kept)], text).into_response()
 }
 
-/// The keys, as a script: the same list as in the terminal.
+/// Returns the key bindings as a script: the same list as in the terminal.
 fn keys() -> String {
     let key = |binding: &crate::keys::Binding| {
         json!({
@@ -82,7 +82,7 @@ fn keys() -> String {
     )
 }
 
-/// What a phone needs to know to have it among its programs.
+/// Returns the web app manifest, with which a phone installs the pages as an app.
 async fn manifest() -> Response {
     let icon = |file: &str| format!("/assets/{}/{file}", VERSION.as_str());
     let text = json!({

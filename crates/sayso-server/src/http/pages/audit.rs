@@ -1,4 +1,4 @@
-//! The audit: what happened, newest first, and whether it all holds.
+//! The page of the audit log: its entries, newest first, and its verification.
 
 use super::super::route::{Asked, Nothing};
 use super::card::Moment;
@@ -11,13 +11,12 @@ use sayso_engine::{ListedEntry, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// So many entries are on a page.
+/// The number of entries on a page.
 const ENTRIES: u64 = 100;
 
 /// So much of an answer is shown; the whole of it is on the page of its gate.
 const ANSWER_CHARS_MAX: usize = 200;
 
-/// From where on.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
     /// The entries before this one.
@@ -40,7 +39,7 @@ struct AuditPart {
     earlier: Option<u64>,
 }
 
-/// An entry, for people.
+/// An entry as the page shows it.
 pub(super) struct EntryView {
     pub(super) seq: u64,
     pub(super) when: Moment,
@@ -49,9 +48,9 @@ pub(super) struct EntryView {
     pub(super) door: String,
     pub(super) proof: &'static str,
     pub(super) action: String,
-    /// The same in words.
+    /// The action in words.
     pub(super) words: String,
-    /// The page about it, below the space's.
+    /// The page of its object, below the space's.
     pub(super) place: Option<String>,
     pub(super) object: String,
     pub(super) reason: String,
@@ -92,7 +91,7 @@ impl EntryView {
     }
 }
 
-/// What was done, as one says it after who did it.
+/// Returns the words for an action, as they follow the name of its actor.
 fn words(action: &str) -> String {
     let plain = match action {
         "gate.opened" => "asked",
@@ -111,13 +110,13 @@ fn words(action: &str) -> String {
         "task.closed" => "closed",
         "person.logged_in" => "logged in as",
         "person.joined" => "joined as",
-        // Its own name says it well enough.
+        // The name of the action says it well enough.
         other => return harmless_line(&other.replace(['.', '_'], " ")),
     };
     plain.to_owned()
 }
 
-/// Where more is to be read about what an entry is about.
+/// Returns the page of an entry's object.
 fn place(entry: &Entry) -> Option<String> {
     let page = match entry.action.split('.').next()? {
         "gate" => "gates",
@@ -138,7 +137,7 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
         count => at.desk.audit_listed(&at.actor, behind, count as usize)?,
     };
     let now = at.desk.now();
-    // What cannot be read is for the verification to name.
+    // An unreadable entry is for the verification to name.
     let read = rows.iter().rev().filter_map(|(_, listed)| listed.as_ref());
     let entries = read.map(|listed| EntryView::listed(listed, now)).collect();
     let frame = at.frame("audit")?;

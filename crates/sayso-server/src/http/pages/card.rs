@@ -1,4 +1,4 @@
-//! A gate as pages show it: a row of a list, and the card itself. Facts first, what the agent says in a frame
+//! The view of a gate on pages: a row of a list, and the card itself. Facts come first, the agent's text in a frame
 //! of its own.
 
 use super::super::visitor::Visitor;
@@ -14,7 +14,7 @@ use sayso_engine::{Asked, Result};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// A moment: in words, and as a browser can count on from it.
+/// A moment: in words, and as a time from which a browser can count on.
 pub(super) struct Moment {
     pub(super) at: String,
     pub(super) words: String,
@@ -26,7 +26,7 @@ impl Moment {
     }
 }
 
-/// So much of a question stands in a row.
+/// The most of a question that a row shows.
 const QUESTION_CHARS_MAX: usize = 300;
 
 /// A gate in a list.
@@ -46,7 +46,7 @@ pub(super) struct Row {
     pub(super) hurry: Vec<String>,
     pub(super) unblocks: Option<String>,
     pub(super) digest: String,
-    /// Whether an answer takes a touch of a passkey.
+    /// True if an answer needs a passkey.
     pub(super) needs_presence: bool,
     /// Whether a row shows less than all that is asked.
     pub(super) is_cut: bool,
@@ -58,7 +58,7 @@ pub(super) struct Row {
     pub(super) is_for_you: bool,
     pub(super) is_put_off: bool,
     pub(super) ending: String,
-    /// yes, no, or unsaid where nobody said either.
+    /// yes, no, or unsaid where there was neither.
     pub(super) ending_class: &'static str,
     pub(super) ended: Option<Moment>,
 }
@@ -97,7 +97,7 @@ impl Row {
         }
     }
 
-    /// The rows of these cards, with the tasks that wait for them by name.
+    /// Returns the rows of these cards, with the handles of the tasks that wait for them.
     pub(super) fn all(at: &Visitor, cards: &[Asked]) -> Result<Vec<Self>> {
         let tasks: Vec<_> = cards.iter().filter_map(|card| card.gate.opened.task).collect();
         let names = at.desk.task_names(&tasks)?;
@@ -113,7 +113,7 @@ fn is_cut(card: &sayso_core::gate::Card, question: &str) -> bool {
     has_more || question.chars().count() > QUESTION_CHARS_MAX
 }
 
-/// The colour of an ending. What nobody said yes or no to has none.
+/// Returns the CSS class of an ending. An ending without a yes or a no has no colour.
 fn ending_class(gate: &Gate) -> &'static str {
     match gate.answer().map(|(answer, _)| answer.verdict) {
         Some(Verdict::Approved | Verdict::Answered) => "yes",
@@ -134,11 +134,11 @@ fn shape(shape: &Shape) -> &'static str {
 /// A gate in full.
 pub(super) struct Card {
     pub(super) row: Row,
-    /// The question, whole.
+    /// The question in full length.
     pub(super) question: String,
-    /// What a call would change in files.
+    /// The change a call would make in files.
     pub(super) change: Option<Change>,
-    /// What the answer changed in the arguments of a call.
+    /// The change that the answer made in the arguments of a call.
     pub(super) changed: Option<Change>,
     pub(super) known: Vec<Known>,
     pub(super) says: Option<Says>,
@@ -147,7 +147,7 @@ pub(super) struct Card {
     pub(super) other: bool,
     /// The fields of a form, as HTML.
     pub(super) fields: String,
-    /// The arguments of a tool call, to be changed.
+    /// The arguments of a tool call, for editing.
     pub(super) arguments: Option<String>,
     pub(super) conditions: Vec<String>,
     pub(super) approve: &'static str,
@@ -161,11 +161,11 @@ pub(super) struct Card {
     pub(super) short_digest: String,
     pub(super) spelt_out: usize,
     pub(super) is_claimed_by_you: bool,
-    /// Whom it can be handed to.
+    /// The people it can be delegated to.
     pub(super) people: Vec<String>,
 }
 
-/// Facts from one source. What nobody but the asker vouches for never stands among what sayso saw itself.
+/// Facts from one source. A claim that only the asker vouches for never stands among what sayso captured itself.
 pub(super) struct Known {
     pub(super) title: &'static str,
     pub(super) source: &'static str,
@@ -173,17 +173,17 @@ pub(super) struct Known {
     pub(super) facts: Vec<FactView>,
 }
 
-/// Something known about what is asked.
+/// A fact, as the page shows it.
 pub(super) struct FactView {
     pub(super) name: String,
     pub(super) diff: Option<Vec<DiffLine>>,
     pub(super) text: String,
     pub(super) is_short: bool,
-    /// Whether the same is shown better above.
+    /// True if the same is shown better above.
     pub(super) is_folded: bool,
 }
 
-/// What the asker says.
+/// The text of the asker.
 pub(super) struct Says {
     pub(super) who: &'static str,
     pub(super) html: String,
@@ -192,7 +192,7 @@ pub(super) struct Says {
 pub(super) struct OptionView {
     pub(super) number: usize,
     pub(super) name: String,
-    /// As it was written, to be sent back.
+    /// The name as it was written, to be sent back.
     pub(super) value: String,
     pub(super) consequence: String,
     pub(super) declines: bool,
@@ -251,7 +251,8 @@ fn approve_word(gate: &Gate) -> &'static str {
     }
 }
 
-/// What whoever looks should know first: that it was asked before, that it was answered unread, what hangs.
+/// Returns the warnings that a reader should see first: that it was asked before, that it was answered unread, that a
+/// step is stalled.
 fn alerts(asked: &Asked, receipt: &Receipt) -> Vec<String> {
     let hang = receipt.alerts.iter().map(|a| format!("{}. {}", a.what, a.hint));
     prose::denied(asked).into_iter().chain(prose::haste(&asked.gate)).chain(hang).collect()

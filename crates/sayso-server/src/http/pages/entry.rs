@@ -1,4 +1,4 @@
-//! The way in: logging in by passkey, passphrase or code, and being invited.
+//! The login page: by passkey, passphrase or invitation code.
 
 use super::super::hall::Hall;
 use super::super::session;
@@ -11,13 +11,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Where somebody comes in, and where they want to go from there.
+/// Returns the address of the login page for a space, with the page to return to.
 pub(super) fn way_in(space: &str, to: &str) -> String {
     format!("/login?space={}&to={}", escaped(space), escaped(to))
 }
 
-/// The space this server was started for. On one's own machine its name is no secret; elsewhere whoever
-/// comes knows where they want to go.
+/// Redirects to the space this server was started for. On a local server its name is no secret; with TLS a person
+/// without a session names the space at the login.
 pub(super) async fn home(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Redirect {
     let space = hall.desk().space_name();
     let has_session = session::of_browser(&hall, &headers, space).is_some();
@@ -31,7 +31,6 @@ pub(super) async fn space(Path(space): Path<String>) -> Redirect {
     Redirect::to(&format!("/s/{}/inbox", escaped(&space)))
 }
 
-/// Where from.
 #[derive(Deserialize)]
 pub(super) struct Wanted {
     #[serde(default)]
@@ -46,7 +45,7 @@ struct LoginPage {
     version: &'static str,
     space: String,
     to: String,
-    /// Why somebody is here who wanted to go elsewhere.
+    /// The reason why the person was sent to the login page.
     why: &'static str,
 }
 
@@ -55,7 +54,7 @@ pub(super) async fn page(
     headers: HeaderMap,
     Query(wanted): Query<Wanted>,
 ) -> Response {
-    // Nobody is sent elsewhere from here: not to another site, nor to something that only looks like ours.
+    // No open redirect: not to another site, nor to an address that only looks like ours.
     let is_ours = wanted.to.starts_with("/s/") && !wanted.to.contains(['\\', '\n', '\r']);
     let to = if is_ours { wanted.to } else { String::new() };
     let had_session = session::of_browser(&hall, &headers, &wanted.space).is_some();

@@ -1,12 +1,12 @@
-//! The fields of a form, as a page has them. What a field is stands in [`prose::fields`]; here is which control it
-//! gets. No pattern of an agent's is given to a browser, which could be kept busy with it for ever.
+//! Form fields of a page. [`prose::fields`] says what a field is; this module chooses its control. No pattern of an
+//! agent is given to a browser, which could be kept busy with it for ever (ReDoS).
 
 use crate::prose::{self, Field, FieldKind, Format};
 use askama::Template;
 use sayso_core::Shape;
 use serde_json::Value;
 
-/// The fields of what is asked; nothing where no form is.
+/// Returns the fields of a form as HTML; empty if the answer is no form.
 pub(super) fn html(shape: &Shape) -> String {
     let Shape::Form { schema } = shape else { return String::new() };
     render(&prose::fields(schema), "f", None)
@@ -20,43 +20,43 @@ struct Fields {
 
 struct FieldView {
     id: String,
-    /// As it is in the answer.
+    /// The key in the answer.
     name: String,
     title: String,
     help: String,
     limits: String,
     suggested: Option<String>,
     is_required: bool,
-    /// What is sent where nothing is given: "null", or nothing.
+    /// The value of an empty field: "null", or none.
     empty: &'static str,
-    /// What a script reads it as.
+    /// The type a script reads it as.
     kind: &'static str,
     control: Control,
-    /// How many entries there may be.
+    /// The bounds of the number of entries.
     bounds: Vec<(&'static str, String)>,
     picks: Vec<PickView>,
-    /// What a list begins with.
+    /// The first rows of a list.
     rows: Vec<String>,
     /// The fields of a group.
     inner: String,
-    /// Whether a group that may be left out is filled in from the start.
+    /// True if an optional group is filled in from the start.
     is_in_use: bool,
 }
 
-/// What is typed into.
+/// The control of a field.
 struct Control {
-    /// What a script reads it as.
+    /// The type a script reads it as.
     kind: &'static str,
-    /// The type of an input; a text of many lines where there is none.
+    /// The type of an input; empty for a text of many lines.
     input: &'static str,
     attributes: Vec<(&'static str, String)>,
-    /// Which attribute has what is suggested.
+    /// The attribute with the suggested value.
     holds: &'static str,
     value: String,
 }
 
 struct PickView {
-    /// As a control has it; what is sent is the JSON.
+    /// The value of the control; the JSON is sent.
     value: String,
     json: String,
     label: String,
@@ -101,7 +101,7 @@ fn view(field: &Field, id: String, default: Option<&Value>) -> FieldView {
     }
 }
 
-/// What cannot be seen from the control itself.
+/// Returns the limits that the control itself does not show.
 fn limits(field: &Field) -> String {
     let format = match &field.kind {
         FieldKind::Text(Format::Other(name)) => Some(name.clone()),
@@ -148,7 +148,7 @@ fn control(field: &Field) -> Control {
         _ => "",
     };
     let value = of.default.as_ref().and_then(|value| typed(of, value)).unwrap_or_default();
-    // A browser takes no zone of time: a script shows the moment in its own.
+    // A browser's control has no time zone: a script shows the moment in its own.
     let holds = match &of.kind {
         FieldKind::Text(Format::DateTime | Format::Time) => "data-moment",
         _ => "value",
@@ -156,7 +156,7 @@ fn control(field: &Field) -> Control {
     Control { kind: kind(of), input, attributes: attributes(of), holds, value }
 }
 
-/// Bounds that a browser knows. Lengths are counted by the script: a browser would cut what is pasted.
+/// Returns the bounds that a browser knows. Lengths are counted by the script: a browser would cut pasted text.
 fn attributes(field: &Field) -> Vec<(&'static str, String)> {
     let bounds = &field.bounds;
     let number = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
@@ -177,7 +177,7 @@ fn attributes(field: &Field) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// A value as it would be typed, if it is one for this field.
+/// Returns a value as it would be typed, if it is one for this field.
 fn typed(field: &Field, value: &Value) -> Option<String> {
     match (&field.kind, value) {
         (FieldKind::Text(_) | FieldKind::Long, Value::String(text)) => Some(text.clone()),
@@ -208,7 +208,7 @@ fn picks(field: &Field) -> Vec<PickView> {
     }
 }
 
-/// A list begins with what is suggested, or with one empty row.
+/// Returns the first rows of a list: what is suggested, or one empty row.
 fn rows(field: &Field) -> Vec<String> {
     let FieldKind::List(item) = &field.kind else { return vec![] };
     let suggested = field.default.as_ref().and_then(Value::as_array);

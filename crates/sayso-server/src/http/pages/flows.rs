@@ -1,4 +1,4 @@
-//! Flows: those under way and those that are over, and one with its picture, what was asked and what happened.
+//! The pages of flows: the list, and one flow with its graph, its questions and its history.
 
 use super::super::route::{Asked, Nothing};
 use super::card::Moment;
@@ -17,13 +17,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// So many flows are in a list.
+/// The most flows in a list.
 const FLOWS_MAX: usize = 100;
 
-/// So much of a flow's history is shown: its end.
+/// The most events of a flow's history on its page: the last ones.
 const HAPPENED_MAX: usize = 500;
 
-/// Which part of a page.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
     part: Option<String>,
@@ -63,7 +62,7 @@ struct FlowView {
     ended: Option<Moment>,
 }
 
-/// What a flow waits for.
+/// A gate that a flow waits for.
 struct Wait {
     handle: String,
     question: String,
@@ -82,7 +81,7 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
 }
 
 impl FlowsPart {
-    /// Whether there never was one.
+    /// True if there never was a flow.
     fn is_empty(&self) -> bool {
         self.lists.iter().all(|list| list.rows.is_empty())
     }
@@ -137,10 +136,10 @@ struct FlowPart {
     version: String,
     begun_by: String,
     task: Option<(String, String)>,
-    /// What to type so that it goes on, where nobody does.
+    /// The command that resumes the flow, where no process runs it.
     go_on: Option<String>,
     may_cancel: bool,
-    /// SVG, made here and nowhere else.
+    /// SVG that was generated here and comes from no other source.
     picture: Option<String>,
     questions: Vec<Question>,
     happened: Vec<Happened>,
@@ -148,7 +147,7 @@ struct FlowPart {
     state: String,
 }
 
-/// Something that happened to a flow.
+/// An event of a flow, as the page shows it.
 struct Happened {
     when: Moment,
     what: String,
@@ -190,7 +189,7 @@ fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) ->
     })
 }
 
-/// The questions a flow has asked.
+/// Returns the questions a flow has asked.
 fn asked_in(at: &Onlooker, history: &FlowHistory) -> Result<BTreeMap<GateId, Gate>> {
     let mut gates = BTreeMap::new();
     for (_, event) in history {
@@ -201,7 +200,7 @@ fn asked_in(at: &Onlooker, history: &FlowHistory) -> Result<BTreeMap<GateId, Gat
     Ok(gates)
 }
 
-/// The picture of a flow; none where only the program knows its workflow.
+/// Returns the picture of a flow; None where only the program knows its workflow.
 fn drawn(flow: &Flow, is_waiting: bool, history: &FlowHistory) -> Option<String> {
     let definition = Definition::of(flow).ok()??;
     let (graph, mut standing) = picture(&definition, flow, history);
@@ -209,7 +208,7 @@ fn drawn(flow: &Flow, is_waiting: bool, history: &FlowHistory) -> Option<String>
     Some(graph.svg(&standing))
 }
 
-/// How a flow goes on that waits for nobody and that nobody holds.
+/// Returns the command that resumes a flow, if it waits for no person and no process runs it.
 fn go_on(flow: &Flow, standing: Standing) -> Option<String> {
     let is_left = match standing {
         Standing::Answered | Standing::Unanswered | Standing::Stuck | Standing::Idle => true,
@@ -243,7 +242,7 @@ fn happened(
     Some(Happened { when: Moment::of(*at, now), what, gate })
 }
 
-/// What a flow carries along, as text.
+/// Returns the state of a flow, as text.
 fn carried(flow: &Flow) -> String {
     let own = flow.state.get("state").unwrap_or(&flow.state);
     let is_empty = own.is_null() || own.as_object().is_some_and(serde_json::Map::is_empty);

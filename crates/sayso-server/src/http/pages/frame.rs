@@ -1,4 +1,4 @@
-//! What is around every page: where one is, who one is, where else one can go.
+//! The frame of every page: the space, the person, the navigation.
 
 use super::super::route::{Asked, Nothing};
 use super::super::visitor::Visitor;
@@ -7,23 +7,23 @@ use askama::Template;
 use sayso_core::Deed;
 use sayso_engine::Result;
 
-/// So many are counted.
+/// The most cards that are counted.
 const COUNTED_MAX: usize = 100;
 
-/// What is around a page.
+/// The frame around a page.
 pub(super) struct Frame {
     pub(super) space: String,
-    /// The space, as a part of an address.
+    /// The path of the space's pages.
     pub(super) base: String,
     pub(super) person: String,
     pub(super) page: &'static str,
     pub(super) version: &'static str,
-    /// How many cards wait for this person.
+    /// The number of cards that wait for this person.
     pub(super) waiting: String,
     pub(super) places: Vec<Place>,
 }
 
-/// Where one can go.
+/// An entry of the navigation.
 pub(super) struct Place {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
@@ -56,7 +56,7 @@ impl Frame {
     }
 }
 
-/// How many cards wait for somebody, in words.
+/// Returns the number of cards that wait for a person, in words.
 fn waiting(at: &Visitor) -> Result<String> {
     let (count, more) = match at.actor.may(Deed::Read) {
         true => at.local.count_waiting_for(&at.actor, COUNTED_MAX)?,
@@ -75,17 +75,17 @@ struct WaitingPart {
     waiting: String,
 }
 
-/// The same alone, for a page that is there already.
+/// Renders the number alone, for a page that is already loaded.
 pub(super) fn count(at: &Onlooker, _: Asked<0, Anything, Nothing>) -> Result<Html> {
     Html::of(&WaitingPart { waiting: waiting(at)? })
 }
 
-/// Where the pages of a space are.
+/// Returns the path of a space's pages.
 pub(super) fn base(at: &Visitor) -> String {
     format!("/s/{}", escaped(at.desk.space_name()))
 }
 
-/// A name as a part of an address.
+/// Escapes a name for an address.
 pub(super) fn escaped(name: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     let part = |b: u8| match plain(b) {

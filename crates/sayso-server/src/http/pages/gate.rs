@@ -1,4 +1,4 @@
-//! The page of a gate, its card alone for the inbox, and whether an answer would be taken.
+//! The page of a gate, its card alone for the inbox, and the dry run of an answer.
 
 use super::super::gates::AnswerGate;
 use super::super::problem::Problem;
@@ -12,10 +12,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Which part.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
-    /// Only the card, for a page that is there already.
+    /// Only the card, for a page that is already loaded.
     part: Option<String>,
 }
 
@@ -33,7 +32,7 @@ struct CardPart {
     card: Card,
 }
 
-/// Looking changes nothing; a page that was drawn says so.
+/// Renders a gate. Reading marks nothing as seen; the page does that once it was drawn.
 pub(super) fn page(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Html> {
     let id = at.gate(&asked.names[0])?;
     let (card, receipt) = (at.desk.card(&at.actor, id)?, at.desk.receipt(&at.actor, id)?);
@@ -44,11 +43,11 @@ pub(super) fn page(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Htm
     }
 }
 
-/// Says what is wrong with an answer while it is still held, so that nobody learns it after they went on. It only
-/// looks: an answer that would be taken is not given by this.
+/// Validates an answer while the page still holds it back, so that a person does not learn of a refusal after they
+/// went on. It has no effect: an answer that would be accepted is not given by this.
 pub(super) fn attempt(at: &Onlooker, asked: Asked<1, Nothing, AnswerGate>) -> Result<Value> {
     let say = asked.body.say(at.gate(&asked.names[0])?)?;
-    // To be told no is what was asked for, and no failure.
+    // A refusal is the result of this request, and no failure of it.
     let refused = at.local.would_take(&at.actor, &say).err().map(|error| Problem::of(&error));
     Ok(json!({"refused": refused}))
 }

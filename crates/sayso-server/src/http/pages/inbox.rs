@@ -1,4 +1,4 @@
-//! The inbox: what waits for people, and beside it the card that is looked at.
+//! The inbox page: the cards that wait for people, and beside them the selected card.
 
 use super::super::gates::kinds;
 use super::super::route::{Asked, Nothing};
@@ -12,30 +12,29 @@ use sayso_engine::{Asked as AskedCard, Crowd, GateFilter, InboxFilter, Page, Res
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// So many cards are on a page.
+/// The number of cards on a page.
 const CARDS: usize = 50;
 
-/// So many of one asker are listed; the rest of theirs is one row.
+/// The most cards of one asker that are listed; the rest of theirs is one row.
 const EACH_MAX: usize = 20;
 
-/// So much of what hangs is told.
+/// The most alerts that are shown.
 const ALERTS_MAX: usize = 5;
 
-/// Which of it.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
     #[serde(default)]
     view: View,
     kind: Option<String>,
-    /// Only what this one asks.
+    /// Only the cards of this asker.
     asker: Option<String>,
     after: Option<String>,
-    /// Only the list, for a page that is there already.
+    /// Only the list, for a page that is already loaded.
     #[serde(default)]
     part: Option<String>,
 }
 
-/// The lists there are.
+/// The lists of the inbox.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum View {
@@ -66,7 +65,6 @@ struct InboxPage {
     list: List,
 }
 
-/// The list alone.
 #[derive(Template)]
 #[template(path = "inbox_list.html")]
 struct List {
@@ -75,26 +73,26 @@ struct List {
     view: &'static str,
     rows: Vec<Row>,
     many: Vec<Many>,
-    /// Whose cards these are, where it is one asker's only; for people, and for an address.
+    /// The asker whose cards these are, where it is one asker's only; for people, and for an address.
     asker: Option<String>,
     asker_address: Option<String>,
     more: Option<String>,
     alerts: Vec<AlertView>,
-    /// Who asks faster than they may.
+    /// Warnings about agents that exceed the rate limit of questions.
     hurried: Vec<String>,
     is_first_page: bool,
-    /// Whether the list stands alone: then it has its tabs and the field to find something.
+    /// True if the list stands alone: then it has its tabs and the search field.
     has_head: bool,
-    /// How many wait for this person, for the head of the page.
+    /// The number of cards that wait for this person, for the head of the page.
     waiting: String,
 }
 
-/// What one asker asks beyond what is listed.
+/// The cards of one asker beyond those that are listed.
 struct Many {
     asker: String,
     address: String,
     count: usize,
-    /// Whether there may be more than that.
+    /// True if there may be more than that.
     more: bool,
 }
 
@@ -129,7 +127,8 @@ fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
         tabs: TABS.map(tab).into(),
         view: here.map_or("yours", |(_, name, _)| name),
         rows: Row::all(at, &page.items)?,
-        // Where it is not known whose all of it is, a later page may find more of them.
+        // In the list of all cards, which has no one audience, the count of an asker is not complete: a later page
+        // may find more of theirs.
         many: crowds
             .iter()
             .filter(|_| is_first_page || query.view != View::All)
@@ -138,7 +137,7 @@ fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
         asker: query.asker.as_deref().map(harmless_line),
         asker_address: query.asker.as_deref().map(escaped),
         more: last.filter(|_| page.more),
-        // What was not seen yet is being looked at now.
+        // An unseen card is being looked at now, so its alert is left out.
         alerts: alerts.iter().filter(|a| a.trouble != Trouble::Unseen).map(alert).collect(),
         hurried: at.local.asked_too_fast().iter().map(hurried).collect(),
         is_first_page,
@@ -167,14 +166,14 @@ fn cards(at: &Onlooker, query: &Query) -> Result<(Page<AskedCard>, Vec<Crowd>)> 
         View::All => None,
         View::Done => return Ok((done(at, kinds, query.asker.clone(), after)?, vec![])),
     };
-    // Whoever watches sees what was put off, too; a list of what is to be done has it when it is back.
+    // A list for watching has snoozed cards, too; a list of work to do has them when they are back.
     let all = query.view == View::All;
     let filter = InboxFilter { kinds, whose, all, after, limit: CARDS };
     let thin = query.asker.as_deref().map_or(Thin::Each(EACH_MAX), Thin::Asker);
     at.local.thinned_inbox(&at.actor, &filter, thin)
 }
 
-/// What has ended, newest first, each by itself.
+/// Returns ended gates, newest first, each by itself.
 fn done(
     at: &Onlooker,
     kinds: Vec<sayso_core::Kind>,

@@ -1,4 +1,4 @@
-//! What goes on: the agents at work, what each of them waits for, and what just happened.
+//! The live page: running agents, the questions each of them waits for, and recent activity.
 
 use super::super::route::{Asked, Nothing};
 use super::audit::EntryView;
@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// So much of what just happened is told.
+/// The number of recent audit entries that are read.
 const HAPPENED: u64 = 30;
 
-/// So many open questions are looked at for what agents at work wait for, and so many are told.
+/// The most open questions that are matched with running agents, and the most that are shown.
 const CARDS: usize = 50;
 const TOLD: usize = 8;
 
@@ -39,7 +39,7 @@ struct LivePart {
     base: String,
     runs: Vec<RunView>,
     waiting: Vec<Row>,
-    /// How many wait, and whether that is more than is told.
+    /// The number of cards that wait; cut if that is more than are shown.
     count: String,
     is_cut: bool,
     happened: Vec<EntryView>,
@@ -53,7 +53,7 @@ struct RunView {
     host: String,
     number: u64,
     since: Moment,
-    /// What it asked and waits for.
+    /// The questions it asked and waits for.
     waits: Vec<WaitView>,
     output: Vec<String>,
 }
@@ -113,7 +113,7 @@ fn runs(at: &Onlooker, runs: &[Run], waiting: &[Row]) -> Result<Vec<RunView>> {
     Ok(runs.iter().map(view).collect())
 }
 
-/// What just happened, as far as whoever looks may know, newest first.
+/// Returns the recent activity that is visible to the caller, newest first.
 fn happened(at: &Onlooker) -> Result<Vec<EntryView>> {
     let end = at.desk.happened(&at.actor, None, 1)?.seen;
     let after = end.saturating_sub(HAPPENED);

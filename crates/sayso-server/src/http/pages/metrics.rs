@@ -1,4 +1,4 @@
-//! Figures: how much is asked, how long people take, what they say, and how old the queue is.
+//! The metrics page: questions per hour, response times, approval rates, and the age of the queue.
 
 use super::super::route::{Asked, Nothing};
 use super::frame::Frame;
@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 const HOUR_MICROS: i64 = 3_600 * 1_000_000;
 
-/// Over which time.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
     #[serde(default)]
@@ -85,11 +84,11 @@ struct RuleView {
     rejected: u64,
     rate: String,
     hasty: u64,
-    /// Whether nobody ever said no: then a rule could say it.
+    /// True if there never was a rejection: then a rule could say yes by itself.
     is_always_yes: bool,
 }
 
-/// So many yeses and no no make a rule worth thinking about.
+/// The number of approvals, without a rejection, at which a rule is worth a thought.
 const ALWAYS_MIN: u64 = 10;
 
 pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
@@ -160,12 +159,12 @@ fn rule(rule: &sayso_engine::OfRule) -> RuleView {
     }
 }
 
-/// The rules that people said yes or no to.
+/// Returns the rules with an approval or a rejection.
 fn decided_rules(metrics: &Metrics) -> impl Iterator<Item = &sayso_engine::OfRule> {
     metrics.rules.iter().filter(|rule| rule.approved + rule.rejected > 0)
 }
 
-/// How many wait, by how long they have.
+/// Draws the number of waiting cards, by the time they have waited.
 fn queue(waiting: [u64; 4]) -> String {
     let titles = ["up to 10 min", "up to 1 h", "up to 1 day", "longer"];
     let classes = ["fresh", "waiting", "old", "old"];
@@ -173,7 +172,7 @@ fn queue(waiting: [u64; 4]) -> String {
     plot::columns("How long what waits has waited", &[a, b, c, d])
 }
 
-/// How often people said yes, by rule; nothing where nobody said anything.
+/// Draws the share of approvals, by rule; empty where there was no decision.
 fn rates(metrics: &Metrics) -> String {
     let names: Vec<_> = decided_rules(metrics).map(|rule| harmless_line(&rule.name)).collect();
     let rows: Vec<_> = names
@@ -191,7 +190,7 @@ fn percent(part: u64, all: u64) -> String {
     format!("{:.0} %", part as f64 * 100.0 / all.max(1) as f64)
 }
 
-/// A span of time in words, as short as it can be.
+/// Formats a span of time, as short as it can be.
 fn span(ms: u64) -> String {
     match ms / 1_000 {
         0 => format!("{ms} ms"),

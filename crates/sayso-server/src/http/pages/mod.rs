@@ -1,5 +1,5 @@
-//! The pages: what people see in a browser. They show; what somebody wants done they send to the API, like
-//! everybody.
+//! The pages that people see in a browser. They only show; for actions their scripts call the API, like any other
+//! client.
 
 mod account;
 mod agents;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub use table::PageRow;
 use table::{Onlooker, PageTable};
 
-/// A page runs and shows what comes from here, and asks nobody else for anything.
+/// The content security policy: a page runs and shows what this server sent, and loads nothing from another host.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -60,7 +60,7 @@ fn table() -> PageTable {
         .page("/s/{space}/waiting", Anyone, "see the inbox", frame::count)
 }
 
-/// Every page for which one needs a credential.
+/// Returns every page that needs a credential.
 pub fn page_rows() -> Vec<PageRow> {
     table().into_parts().1
 }
@@ -74,15 +74,16 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
         .merge(assets::routes())
 }
 
-/// A page that needs to be told nothing. Pages are linked to from everywhere, so none of them minds what
-/// somebody else added to its address.
+/// The query of a page that needs no parameter. Pages are linked to from many places, so none of them refuses an
+/// unknown parameter in its address.
 #[derive(Deserialize, JsonSchema)]
 struct Anything {}
 
-/// What a browser gets where no page is: the page without the slash behind it, or what there is instead.
+/// Answers a browser at an address without a page: redirects to the address without its trailing slash, or shows an
+/// error.
 pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {
     let path = uri.path().trim_end_matches('/');
-    // Only within a space: what begins otherwise could lead to another site.
+    // Only within a space: another address could lead to another site.
     if path.len() < uri.path().len() && path.starts_with("/s/") {
         let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
         return Redirect::temporary(&format!("{path}{query}")).into_response();
@@ -91,10 +92,10 @@ pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {
     titled("nothing is here", refusal.hint(hint).into(), uri.path())
 }
 
-/// Says that only a part of a page is wanted.
+/// The header of a request for a part of a page.
 const PART: &str = "sayso-part";
 
-/// A page that was made.
+/// A page that was rendered.
 struct Html(String);
 
 impl Html {
@@ -116,7 +117,7 @@ impl IntoResponse for Html {
     }
 }
 
-/// What went wrong, for people.
+/// The error page, for people.
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct ProblemPage {
@@ -125,7 +126,7 @@ struct ProblemPage {
     title: &'static str,
     detail: String,
     hint: Option<String>,
-    /// Where the pages of the space are, where it is known.
+    /// The path of the space's pages, where it is known.
     base: Option<String>,
 }
 
@@ -133,7 +134,7 @@ fn refused(failed: Failed) -> Response {
     refused_at(failed, "")
 }
 
-/// The same for somebody who was at this address, with the ways on from there.
+/// Renders an error for a person at this address, with links to continue from there.
 fn refused_at(failed: Failed, here: &str) -> Response {
     titled(failed.0.code().title(), failed, here)
 }

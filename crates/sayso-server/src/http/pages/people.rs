@@ -1,15 +1,15 @@
-//! The people one can hand something to: those who were let in, and those who are in a group. Names are offered, and
-//! whoever is meant can still be typed: a person may be known by a token alone.
+//! The people that a gate can be delegated to: those who joined, and the members of groups. Names are suggestions,
+//! and any other one can still be typed: a person may be known by a token alone.
 
 use super::super::visitor::Visitor;
 use sayso_core::Deed;
 use sayso_engine::{Result, SettingKind};
 use std::collections::BTreeSet;
 
-/// More than these are not offered: nobody reads them.
+/// The most names that are suggested: a longer list is not read.
 const OFFERED_MAX: usize = 200;
 
-/// Everybody else, by name, for those who may look.
+/// Returns the names of all other people, for callers who may read them.
 pub(super) fn others(at: &Visitor) -> Result<Vec<String>> {
     if !at.actor.may(Deed::Read) {
         return Ok(vec![]);

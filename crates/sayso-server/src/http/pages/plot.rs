@@ -1,17 +1,17 @@
-//! Small plots as SVG. Each has a title and stands beside its figures, for those who do not see it.
+//! Small charts as SVG. Each has a title and stands beside its figures, for those who do not see it.
 
 use super::text::escape;
 use sayso_core::text::shorten;
 use std::fmt::Write;
 
-/// The place a plot has, in its own units.
+/// The size of a plot, in its own units.
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 120.0;
 
-/// Bars, one for each value, from left to right; a second value of each is drawn in front.
+/// Draws bars, one for each value, from left to right; a second value of each is drawn in front.
 pub(super) fn bars(title: &str, values: &[(f64, f64)], labels: [&str; 2]) -> String {
     let most = values.iter().map(|(a, b)| a.max(*b)).fold(0.0, f64::max);
-    // Half of it is a whole number, too: nobody asks half a question.
+    // Half of it is a whole number, too: there is no half question.
     let most = (most / 2.0).ceil() * 2.0;
     let mut svg = begin(title, HEIGHT);
     let step = WIDTH / values.len().max(1) as f64;
@@ -23,7 +23,7 @@ pub(super) fn bars(title: &str, values: &[(f64, f64)], labels: [&str; 2]) -> Str
     finish(svg, labels, [&figure(most / 2.0), &figure(most)])
 }
 
-/// A few columns with a name each, and their value on top.
+/// Draws a few columns with a name each, and their value on top.
 pub(super) fn columns(title: &str, values: &[(&str, &str, u64)]) -> String {
     let most = values.iter().map(|(.., value)| *value).max().unwrap_or(0) as f64;
     let mut svg = begin(title, HEIGHT);
@@ -38,7 +38,7 @@ pub(super) fn columns(title: &str, values: &[(&str, &str, u64)]) -> String {
     svg + "</svg>"
 }
 
-/// Yes and no, a row for each name: how large a part of them was a yes.
+/// Draws a row for each name: the share of yes among yes and no.
 pub(super) fn shares(title: &str, rows: &[(&str, u64, u64)]) -> String {
     let mut svg = begin(title, ROW * rows.len() as f64);
     for (at, (name, yes, no)) in rows.iter().enumerate() {
@@ -61,13 +61,13 @@ pub(super) fn shares(title: &str, rows: &[(&str, u64, u64)]) -> String {
     svg + "</svg>"
 }
 
-/// In a plot with rows: how high one is, and how much of its width its name and its rate have.
+/// The layout of a plot with rows: the height of a row, and the widths of its name and its rate.
 const ROW: f64 = 22.0;
 const NAMED: f64 = 130.0;
 const RATE: f64 = 80.0;
 const NAME_CHARS_MAX: usize = 20;
 
-/// One line over time; where there is no value it is broken.
+/// Draws one line over time; where there is no value it has no point.
 pub(super) fn line(
     title: &str,
     values: &[Option<f64>],
@@ -114,7 +114,7 @@ fn begin(title: &str, height: f64) -> String {
     svg
 }
 
-/// Where the words below a plot stand.
+/// The position of the words below a plot.
 const BELOW: f64 = HEIGHT + 13.0;
 
 fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
@@ -123,7 +123,7 @@ fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
     svg.push_str("</text>");
 }
 
-/// The ends of the axis below; a line with its value half-way up and one at the top.
+/// Finishes a plot: labels the ends of the axis, and adds a line with its value half-way up and one at the top.
 fn finish(mut svg: String, [from, to]: [&str; 2], [half, most]: [&str; 2]) -> String {
     text(&mut svg, (0.0, BELOW), "start", from);
     text(&mut svg, (WIDTH, BELOW), "end", to);
@@ -134,7 +134,7 @@ fn finish(mut svg: String, [from, to]: [&str; 2], [half, most]: [&str; 2]) -> St
     svg + "</svg>"
 }
 
-/// A figure in as few digits as it takes.
+/// Formats a figure in as few digits as it takes.
 pub(super) fn figure(value: f64) -> String {
     match value {
         v if v >= 100.0 || v.fract() == 0.0 => format!("{v:.0}"),

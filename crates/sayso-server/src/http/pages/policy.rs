@@ -1,4 +1,4 @@
-//! The policy: what is in force, and what it says of a request, by which rule.
+//! The policy page: the layers in force, the standing approvals, and the rules that answers suggest.
 
 use super::super::route::{Asked, Nothing};
 use super::super::when::rfc3339;
@@ -38,14 +38,13 @@ struct RememberedView {
     until: String,
 }
 
-/// Which part.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
-    /// Only the rules that answers suggest, for a page that is there already.
+    /// Only the suggested rules, for a page that is already loaded.
     part: Option<String>,
 }
 
-/// Rules that answers suggest.
+/// The rules that answers suggest.
 #[derive(Template)]
 #[template(path = "suggested.html")]
 struct Suggested {
@@ -60,7 +59,7 @@ struct SuggestedRule {
     text: String,
 }
 
-/// So far back answers are looked at, and so many yeses make a rule worth thinking about.
+/// The period of answers that are looked at, and the number of approvals at which a rule is suggested.
 const SINCE_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 const YESES_MIN: usize = 5;
 

@@ -1,5 +1,5 @@
-//! The table of pages: where each is, and who may open it. An [`Onlooker`] is made here and nowhere else, so a page without
-//! a row, and with it without a permission, has nobody to show anything to.
+//! The table of pages: the path of each, and its permission (access control). An [`Onlooker`] is made only here, so a
+//! page without a row, and with it without a permission, has no caller to show anything to.
 
 use super::super::hall::Hall;
 use super::super::health::blocking;
@@ -18,20 +18,19 @@ use sayso_engine::{Permission, Result};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A row of the table.
+/// A row of the page table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRow {
-    /// The method.
     pub method: &'static str,
     /// The template of its path.
     pub path: &'static str,
-    /// The permission it takes. All that it shows is narrowed to what the onlooker may see.
+    /// The permission it takes. All that it shows is limited to what is visible to the caller.
     pub permission: Permission,
     /// The purpose, as it completes "may not …".
     what: &'static str,
 }
 
-/// Pages, with the routes they make.
+/// The pages, with their routes.
 #[derive(Default)]
 pub(super) struct PageTable {
     router: Router<Arc<Hall>>,
@@ -39,7 +38,7 @@ pub(super) struct PageTable {
 }
 
 impl PageTable {
-    /// Adds a page for people with a session. Others are shown the way in, and brought back from there.
+    /// Adds a page for people with a session. Others are redirected to the login page, and back from there.
     pub(super) fn page<const N: usize, Q: Input>(
         mut self,
         path: &'static str,
@@ -58,7 +57,7 @@ impl PageTable {
             let space = knock.space.clone();
             match blocking(move || work(&Onlooker::enter(&knock, &row)?, asked)).await {
                 Ok(html) => html.into_response(),
-                // A script that only wants a part of the page is told as programs are.
+                // A script that only wants a part of the page gets a problem, like a program.
                 Err(failed) if wants_part => failed.into_response(),
                 Err(Failed(error)) if problem::status(error.code()) == StatusCode::UNAUTHORIZED => {
                     Redirect::to(&entry::way_in(&space, &here)).into_response()
@@ -71,7 +70,7 @@ impl PageTable {
         self
     }
 
-    /// Adds something that a script of a page asks, which is answered as programs are.
+    /// Adds a route for scripts of a page, which is answered as for programs.
     pub(super) fn script<const N: usize, B: Input, T: Serialize + Send + 'static>(
         mut self,
         path: &'static str,
@@ -100,7 +99,7 @@ impl PageTable {
     }
 }
 
-/// Somebody who may look at a page.
+/// A caller who may read a page.
 pub(super) struct Onlooker(Visitor);
 
 impl Onlooker {
@@ -111,7 +110,7 @@ impl Onlooker {
         Ok(Self(visitor))
     }
 
-    /// The frame around the page of this name.
+    /// Returns the frame around the page of this name.
     pub(super) fn frame(&self, page: &'static str) -> Result<Frame> {
         Frame::of(&self.0, page)
     }

@@ -1,4 +1,4 @@
-//! Tasks: as a tree, as a board, and one with everything that was asked, answered and done on it.
+//! The pages of tasks: as a tree, as a board, and one task with its questions, answers, runs and timeline.
 
 use super::super::route::{Asked, Nothing};
 use super::super::when::rfc3339;
@@ -18,26 +18,25 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 
-/// So many tasks are on a page.
+/// The most tasks on a page.
 const TASKS_MAX: usize = 500;
 
-/// So deep is a tree shown; what is deeper stands there, too.
+/// The deepest level of a tree that is indented; deeper tasks stand there, too.
 const DEPTH_MAX: usize = 12;
 
-/// So much of a task is shown.
+/// The most gates, runs and subtasks of a task that are shown.
 const GATES_MAX: usize = 200;
 const RUNS_MAX: usize = 50;
 const PARTS_MAX: usize = 200;
 
-/// Of so many tasks in a tree the questions are told.
+/// The most tasks of a tree whose questions are shown.
 const ASKED_MAX: usize = 100;
 
-/// Which of them, and how.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Query {
     #[serde(default)]
     view: View,
-    /// Also what is over.
+    /// Also tasks that are over.
     #[serde(default)]
     all: bool,
     part: Option<String>,
@@ -86,7 +85,7 @@ struct TaskView {
     blockers: u64,
     /// The flow that leads it.
     flow: Option<String>,
-    /// What waits for a person on it: the gate and the question.
+    /// The open questions on it: the gate and the question.
     asked: Vec<(String, String)>,
 }
 
@@ -108,7 +107,7 @@ impl Other {
     }
 }
 
-/// A state, in words. What waits for a person may wait for a yes as well as for words.
+/// Returns a state in words. A task that waits for a person may wait for a yes as well as for words.
 fn in_words(state: &str) -> String {
     match state {
         "awaiting_input" => "waits for a person".to_owned(),
@@ -170,7 +169,7 @@ fn columns(rows: &[TaskRow], now: Timestamp) -> Vec<Column> {
     COLUMNS.map(|title| Column { title, rows: of(title) }).into()
 }
 
-/// Where a task stands on the board. Ready is what `sayso ready` would hand out, and nothing else.
+/// Returns the column of a task on the board. Ready is what `sayso ready` would hand out, and nothing else.
 fn column(row: &TaskRow, now: Timestamp) -> &'static str {
     let task = &row.task;
     let waits_for_tasks = row.blockers > 0 || row.open_children > 0;
@@ -179,7 +178,7 @@ fn column(row: &TaskRow, now: Timestamp) -> &'static str {
         _ if task.is_waiting() => "Waits for a person",
         Status::InProgress => "In progress",
         _ if waits_for_tasks => "Blocked or put off",
-        // The flow says when it is worked on.
+        // The flow decides when it is worked on.
         Status::Open | Status::Deferred if row.flow.is_some() => "In progress",
         Status::Open | Status::Deferred => match task.workable_from() {
             Some(from) if from <= now => READY,
@@ -189,7 +188,7 @@ fn column(row: &TaskRow, now: Timestamp) -> &'static str {
     }
 }
 
-/// The tree with what waits for a person in it, as far as that many tasks go.
+/// Adds the open questions to a tree, for at most that many tasks.
 fn with_questions(
     at: &Onlooker,
     mut tree: Vec<TaskView>,
@@ -211,7 +210,7 @@ fn with_questions(
     Ok(tree)
 }
 
-/// Each task below the one it is part of, where that is shown.
+/// Orders tasks as a tree: each below its parent, where that is shown.
 fn tree(rows: &[TaskRow]) -> Vec<TaskView> {
     let shown: HashSet<TaskId> = rows.iter().map(|row| row.task.id).collect();
     let mut children: HashMap<Option<TaskId>, Vec<&TaskRow>> = HashMap::new();
@@ -228,7 +227,7 @@ fn tree(rows: &[TaskRow]) -> Vec<TaskView> {
     tree
 }
 
-/// What is below, the last first.
+/// Returns the children of a task, the last first.
 fn below<'a>(
     children: &HashMap<Option<TaskId>, Vec<&'a TaskRow>>,
     parent: Option<TaskId>,
@@ -238,7 +237,6 @@ fn below<'a>(
     all.rev().map(|row| (*row, depth)).collect()
 }
 
-/// Which part of a task's page.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct OneQuery {
     part: Option<String>,
@@ -257,7 +255,7 @@ struct TaskPart {
     base: String,
     task: TaskView,
     parent: Option<String>,
-    /// What it waits for, what waits for it, and what it is made of.
+    /// The tasks it waits for, the tasks that wait for it, and its subtasks.
     behind: Vec<Other>,
     before: Vec<Other>,
     parts: Vec<Other>,
@@ -270,7 +268,7 @@ struct TaskPart {
     runs: Vec<wire::Run>,
 }
 
-/// A question that was asked, and what came of it.
+/// A question that was asked, and its outcome.
 pub(super) struct Question {
     pub(super) handle: String,
     pub(super) kind: &'static str,
@@ -283,7 +281,7 @@ pub(super) struct Question {
     pub(super) ended: Option<Moment>,
 }
 
-/// Something that happened to the task.
+/// An entry of the task's timeline.
 struct Happened {
     when: Moment,
     what: String,
@@ -329,20 +327,20 @@ fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
     })
 }
 
-/// What it waits for.
+/// Returns the tasks it waits for.
 fn behind(at: &Onlooker, task: &Task) -> Result<Vec<Other>> {
     let rows = task.blocked_by.iter().take(PARTS_MAX).map(|id| at.desk.task(*id));
     rows.map(|row| Ok(Other::of(&row?))).collect()
 }
 
-/// What waits for it, among the tasks that a page of them has.
+/// Returns the tasks that wait for it, among those on a page of tasks.
 fn before(at: &Onlooker, id: TaskId) -> Result<Vec<Other>> {
     let filter = TaskFilter { limit: TASKS_MAX, ..TaskFilter::default() };
     let rows = at.desk.tasks(&filter)?.items;
     Ok(rows.iter().filter(|row| row.task.blocked_by.contains(&id)).map(Other::of).collect())
 }
 
-/// What it is made of.
+/// Returns the subtasks of a task.
 fn parts(at: &Onlooker, id: TaskId) -> Result<Vec<Other>> {
     let filter =
         TaskFilter { parent: Some(id), all: true, limit: PARTS_MAX, ..TaskFilter::default() };

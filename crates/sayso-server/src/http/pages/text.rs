@@ -1,22 +1,22 @@
-//! What agents wrote, made harmless to look at in a browser. Nothing of it is ever HTML: it is read as
-//! Markdown, and what of that is shown is in the list below. Pictures and links are text.
+//! Safe rendering of agents' texts for a browser (against XSS). Nothing of a text is ever HTML: it is read as
+//! Markdown, and only the elements in the list below are shown. Pictures and links are text.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use sayso_core::text::harmless;
 
-/// A text of many lines.
+/// A rendered text of many lines.
 pub(super) struct Shown {
-    /// HTML, made here and nowhere else.
+    /// HTML that was generated here and comes from no other source.
     pub(super) html: String,
-    /// How many characters were invisible or acted on the screen and are spelt out.
+    /// The number of characters that were invisible or acted on the screen and are spelt out.
     pub(super) spelt_out: usize,
 }
 
-/// What an agent says, as Markdown.
+/// Renders an agent's text as Markdown.
 pub(super) fn markdown(raw: &str) -> Shown {
     let harmless = harmless(raw);
     let mut html = String::with_capacity(harmless.text.len() * 2);
-    // Where a link or a picture leads, told behind its text.
+    // The targets of links and pictures, shown behind their text.
     let mut leads_to = vec![];
     let known = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
     for event in Parser::new_ext(&parted(&harmless.text), known) {
@@ -47,7 +47,7 @@ pub(super) fn markdown(raw: &str) -> Shown {
 /// The end of a line.
 const BREAK: &str = "<br>";
 
-/// What looks like HTML keeps its lines, as it would in a paragraph.
+/// Writes text that looks like HTML. It keeps its lines, as it would in a paragraph.
 fn with_lines(html: &mut String, text: &str) {
     for line in text.split_inclusive('\n') {
         escape(html, line.trim_end_matches('\n'));
@@ -57,7 +57,7 @@ fn with_lines(html: &mut String, text: &str) {
     }
 }
 
-/// Blank lines that were folded into a line which tells their number part paragraphs, as they did before.
+/// Restores paragraphs: blank lines that were folded into a line with their number separate them, as they did before.
 fn parted(text: &str) -> String {
     let is_folded = |line: &str| {
         let count = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(" blank lines]"));
@@ -95,7 +95,7 @@ fn finish(html: &mut String, end: TagEnd, leads_to: &mut Vec<String>) {
     }
 }
 
-/// What a part of a text becomes. A heading of an agent's is no heading of the page's.
+/// Returns the element for a part of a text. A heading of an agent's is no heading of the page's.
 fn element(end: &TagEnd) -> Option<&'static str> {
     Some(match end {
         TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::Heading(_) => "p",
@@ -114,7 +114,7 @@ fn element(end: &TagEnd) -> Option<&'static str> {
     })
 }
 
-/// Text in HTML.
+/// Escapes text for HTML.
 pub(super) fn escape(html: &mut String, text: &str) {
     for c in text.chars() {
         match c {

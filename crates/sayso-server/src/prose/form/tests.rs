@@ -1,4 +1,4 @@
-//! Schemas, and the fields they are read as.
+//! Tests of schemas, and of the fields they are read as.
 
 use super::*;
 use serde_json::json;
@@ -148,7 +148,7 @@ fn a_form_is_filled_in_below_what_it_asks() {
 }
 "#;
     assert_eq!(text, expected);
-    // What nobody touched is what the asker suggests, and no more.
+    // An untouched form is what the asker suggests, and no more.
     assert_eq!(filled_in(&form, &text).unwrap(), json!({"count": 3}));
     let filled = json!({"zone": "eu", "note": "a // b", "proxy": {"host": "h"}, "more": [1]});
     let again = to_fill_in("Where?", &form, Some(&filled));
@@ -171,7 +171,7 @@ fn a_mistake_is_told_where_it_stands() {
     assert_eq!(to_mend(&again.replace("3\n", "3,\n")), text.replace("3\n", "3,\n"));
 }
 
-/// What nobody sees is written by its number, and means the same.
+/// An invisible character is written by its number, and means the same.
 #[test]
 fn what_is_invisible_is_written_by_its_number() {
     let suggested = "a\u{202e}b\u{2028}c\u{200b}d\u{e0041} n\u{e3}o, na\u{303}o, ❤\u{fe0f}";

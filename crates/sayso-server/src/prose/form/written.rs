@@ -1,4 +1,4 @@
-//! A form as it is filled in with an editor: JSON, with a comment above each field that says what it takes.
+//! Forms to be filled in with an editor: JSON, with a comment above each field that says what it takes.
 
 use super::{Field, FieldKind};
 use sayso_core::text::harmless;
@@ -6,13 +6,14 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// What a comment begins with.
+/// The beginning of a comment.
 const COMMENT: &str = "//";
 
-/// What a comment of ours about a mistake begins with.
+/// The beginning of a comment of ours about a mistake.
 const MISTAKE: &str = "// !";
 
-/// A form to be filled in: what was filled in before, or else what the asker suggests, and null for the rest.
+/// Returns a form to be filled in: with the values of before, or else with the asker's suggestions, and null for the
+/// rest.
 pub fn to_fill_in(question: &str, fields: &[Field], filled: Option<&Value>) -> String {
     let mut lines = vec![];
     let question = harmless(question).text;
@@ -35,7 +36,7 @@ fn whole(fields: &[Field], filled: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// An object: its fields, each below its comment, and what else was in it.
+/// Returns an object in lines: its fields, each below its comment, and its other members.
 fn object(fields: &[Field], filled: Option<&Value>) -> Vec<String> {
     let known = |name: &String| fields.iter().any(|field| field.name == *name);
     let others = filled.and_then(Value::as_object).into_iter().flatten();
@@ -62,11 +63,12 @@ fn object(fields: &[Field], filled: Option<&Value>) -> Vec<String> {
     lines
 }
 
-/// The value of a field, in lines. What the asker suggests stands only where nobody filled in anything yet.
+/// Returns the value of a field, in lines. The asker's suggestion stands only in a form that was not filled in
+/// before.
 fn member(field: &Field, given: Option<&Value>) -> Vec<String> {
     match (&field.kind, given) {
         (FieldKind::Group(inner), Some(value @ Value::Object(_))) => object(inner, Some(value)),
-        // A group that may be left out is: what is suggested inside of it is for whoever fills it in.
+        // A group that may be left out is: the suggestions inside of it are for a person who fills it in.
         (FieldKind::Group(inner), None) if field.is_required || field.default.is_some() => {
             object(inner, field.default.as_ref())
         }
@@ -91,7 +93,7 @@ fn about(field: &Field) -> Vec<String> {
     lines.into_iter().take(own).map(line).chain(filled).collect()
 }
 
-/// A group as it looks when it is filled in.
+/// Returns a group as it looks when it is filled in.
 fn skeleton(field: &Field) -> Value {
     match &field.kind {
         FieldKind::Group(inner) => {
@@ -106,7 +108,8 @@ fn pretty(value: &Value) -> Vec<String> {
     json_to_edit(value).lines().map(Into::into).collect()
 }
 
-/// A value as JSON for an editor. What is invisible, or would turn the text around, is written by its number.
+/// Returns a value as JSON for an editor. Characters that are invisible, or would turn the text around, are written
+/// by their number.
 pub fn json_to_edit(value: &Value) -> String {
     plainly(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
@@ -115,7 +118,7 @@ fn plainly(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     let mut before = 'a';
     for c in json.chars() {
-        // Some belong to the one before them, and are harmless behind it.
+        // Some characters belong to the one before them, and are harmless behind it.
         let spelt_out = |text: &[char]| harmless(&String::from_iter(text)).spelt_out;
         if c == '\n' || spelt_out(&[before, c]) == spelt_out(&[before]) {
             plain.push(c);
@@ -131,7 +134,7 @@ fn plainly(json: &str) -> String {
     plain
 }
 
-/// A text that could not be read, to be mended: what is wrong with it stands above it.
+/// Returns a text that could not be parsed, to be corrected: the error stands above it.
 pub fn to_mend(text: &str) -> String {
     let lines: Vec<_> = text.lines().filter(|line| !line.starts_with(MISTAKE)).collect();
     let text = lines.join("\n") + "\n";
@@ -143,7 +146,7 @@ pub fn to_mend(text: &str) -> String {
     }
 }
 
-/// Comments are empty lines to whoever reads it: a mistake is told by the number its line has in the editor.
+/// Replaces comments by empty lines, so that an error has the line number that the editor shows.
 fn without_comments(text: &str) -> String {
     // No line of a value in JSON begins with a comment's sign: line breaks in texts are written as \n.
     let is_comment = |line: &str| line.trim_start().starts_with(COMMENT);
@@ -151,14 +154,14 @@ fn without_comments(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What was filled in, without the comments and without what stayed empty.
+/// Parses a form that was filled in, without the comments and without the fields that stayed empty.
 pub fn filled_in(fields: &[Field], text: &str) -> serde_json::Result<Value> {
     let mut value = serde_json::from_str(&without_comments(text))?;
     leave_out(fields, &mut value);
     Ok(value)
 }
 
-/// Takes out what stayed null, where null is no answer.
+/// Removes the fields that stayed null, where null is no answer.
 fn leave_out(fields: &[Field], value: &mut Value) {
     let Value::Object(all) = value else { return };
     for field in fields {
@@ -173,7 +176,7 @@ fn leave_out(fields: &[Field], value: &mut Value) {
     }
 }
 
-/// Whether null is one of what can be picked.
+/// True if null is one of the values that can be picked.
 fn takes_null(field: &Field) -> bool {
     matches!(&field.kind, FieldKind::OneOf(picks) if picks.iter().any(|pick| pick.value.is_null()))
 }

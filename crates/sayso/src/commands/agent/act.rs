@@ -1,4 +1,4 @@
-//! `sayso agent spawn`, `restart` and `stop`: three verbs, one way.
+//! `sayso agent spawn`, `restart` and `stop`: the lifecycle actions, in one implementation.
 
 use super::super::{ask, shared};
 use crate::context::Context;
@@ -23,10 +23,10 @@ pub(super) const STOP: &str = "Examples:
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The agent.
+    /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
-    /// Why, for whoever is asked.
+    /// The reason, shown to the person who is asked.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     /// Wait until it is done; for the answer, too, if a person is asked first.
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, action: Action, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor, keeper) = super::sit_down(context)?;
-    // A person's own word takes the place of the policy's, so it has to be a person's.
+    // A person's request bypasses the policy, so the caller must be proved a person.
     let actor = who::person_if(true, context, &desk, &actor)?;
     let requested = desk.request_lifecycle(&actor, action, &args.name, &args.reason)?;
     let id = match requested {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args, action: Action, context: &Context<'_>) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// What came of an order that was carried out, whoever did it.
+/// The outcome of an action that was carried out, here or by another process.
 fn came(
     desk: &Desk,
     id: GateId,
@@ -90,7 +90,7 @@ fn came(
     }
 }
 
-/// Somebody else carried it out: what can be seen of it.
+/// The outcome of an action that another process carried out, from the state of the agent.
 fn seen(desk: &Desk, id: GateId, action: Action, name: &str) -> Result<Carried> {
     let stationed = desk.member(name)?.stationed;
     let done = match action {
@@ -130,7 +130,7 @@ fn report(context: &Context<'_>, action: Action, name: &str, came: &Carried) {
     out.line(&format!("{mark} {}", harmless_line(what)));
 }
 
-/// Whoever was told needs no other word.
+/// Acknowledges the answer: its asker has seen the outcome here.
 fn acknowledge(desk: &Desk, actor: &Actor, id: GateId) -> Result<()> {
     match desk.gate(id) {
         Ok(gate) if actor.is_asker(&gate.opened.lineage) => {

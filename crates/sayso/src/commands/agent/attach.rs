@@ -1,4 +1,4 @@
-//! `sayso agent attach`: look at an agent in tmux, and type to it.
+//! `sayso agent attach`: attaches the terminal to an agent's tmux session.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -12,7 +12,7 @@ use std::process::Command;
 #[command(after_help = "Examples:
   sayso agent attach fixer")]
 pub(crate) struct Args {
-    /// The agent.
+    /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
 }
@@ -21,7 +21,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor, keeper) = super::sit_down(context)?;
     let words = desk.attach(&actor, &keeper, &args.name)?;
     let (program, rest) = words.split_first().ok_or_else(|| no_screen(&args.name))?;
-    // From within another session tmux would refuse.
+    // Within another session tmux would refuse.
     let error = Command::new(program).args(rest).env_remove("TMUX").exec();
     Err(Failure::new(Code::Failure, format!("{program} cannot be run: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `sayso agent delete`: take an agent away.
+//! `sayso agent delete`: deletes an agent.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -13,10 +13,10 @@ use sayso_core::Exit;
 #[command(after_help = "Examples:
   sayso agent delete fixer --reason 'the project is over'")]
 pub(crate) struct Args {
-    /// The agent.
+    /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
     /// Also if it runs, on a machine that is gone for good. Nothing is stopped there.

@@ -1,4 +1,4 @@
-//! `sayso agent ignition`: what an agent is told at its start.
+//! `sayso agent ignition`: prints an agent's startup instructions.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};

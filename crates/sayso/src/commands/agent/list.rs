@@ -1,4 +1,4 @@
-//! `sayso agent list`: the agents there are, and how they stand.
+//! `sayso agent list`: the agents and their state.
 
 use crate::context::Context;
 use crate::exit::Result;

@@ -1,4 +1,4 @@
-//! `sayso agent logs`: what an agent wrote.
+//! `sayso agent logs`: shows an agent's output.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -7,23 +7,23 @@ use sayso_core::text::harmless;
 use sayso_core::{Code, Exit};
 use sayso_engine::agents::station::tail;
 
-/// The most that is read of a log.
+/// The most bytes read from a log.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What an agent wrote, the last lines of it.
+/// Show an agent's output, the last lines of it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso agent logs fixer
   sayso agent logs fixer -n 500
   sayso agent logs fixer --screen")]
 pub(crate) struct Args {
-    /// The agent.
+    /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
     /// Show at most this many lines.
     #[arg(short = 'n', long, default_value_t = 50, value_name = "N")]
     limit: usize,
-    /// What is on its screen now, if it runs in tmux.
+    /// Show its screen as it is now, if it runs in tmux.
     #[arg(long)]
     screen: bool,
 }

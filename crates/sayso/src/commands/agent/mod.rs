@@ -1,4 +1,4 @@
-//! `sayso agent`: agents that live long, and who has a say in their lives.
+//! `sayso agent`: manages long-running agents.
 
 mod act;
 mod attach;
@@ -26,8 +26,8 @@ use std::ffi::OsStr;
 ///
 /// Agents are set in a fleet file (`sayso apply`). What a person does at their own terminal is done at
 /// once; of what an agent or a script wants, the policy has its say (`on: lifecycle`). What a person is
-/// asked about first ends with exit code 12 and names the gate; the yes lets it be done, once, on the
-/// machine it is for. There is no daemon: whichever sayso runs there next does it.
+/// asked about first ends with exit code 12 and names the gate; the approval lets it be done, once, on the
+/// machine it is for. There is no daemon: the next sayso that runs there does it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso agent list
@@ -53,7 +53,7 @@ enum Verb {
     /// End an agent, with everything it started.
     #[command(after_help = act::STOP)]
     Stop(act::Args),
-    /// What an agent wrote.
+    /// Show an agent's output.
     Logs(logs::Args),
     /// Look at an agent in tmux, and type to it.
     Attach(attach::Args),
@@ -79,12 +79,12 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
 }
 
-/// The desk, who asks, and this machine, with what was to be done on it done.
+/// Opens the desk with the caller and the supervisor of this machine, and carries out pending orders.
 fn sit_down(context: &Context<'_>) -> Result<(Desk, Actor, Keeper)> {
     let (desk, actor) = context.sit_down()?;
     let keeper = keeper(context, &actor)?;
     match desk.carry_out(&keeper) {
-        // Where nothing can be written, one may still look.
+        // A read-only store may still be read.
         Err(error) if error.code() != Code::ReadOnly => Err(error.into()),
         _ => Ok((desk, actor, keeper)),
     }
@@ -96,7 +96,7 @@ fn keeper(context: &Context<'_>, actor: &Actor) -> Result<Keeper> {
     Ok(Keeper { asker, ..keeper })
 }
 
-/// Does what a yes allowed, if it is for this machine. The yes counts, whatever comes of it.
+/// Carries out an approved order, if it is for this machine. The approval counts, also if this fails.
 pub(super) fn carry_out(
     context: &Context<'_>,
     desk: &Desk,
@@ -113,8 +113,8 @@ pub(super) fn carry_out(
     Ok(desk.gate(gate.opened.id)?)
 }
 
-/// Nudges agents of this machine that there is something to hear for. What there is to hear is kept in any
-/// case, and so is the nudge where it does not work.
+/// Nudges agents of this machine for which there are messages. The messages are kept in any case, and so is a nudge
+/// that fails.
 pub(super) fn nudge(context: &Context<'_>, desk: &Desk, actor: &Actor) {
     if desk.has_nudges().unwrap_or(false)
         && let Ok(keeper) = keeper(context, actor)
@@ -123,7 +123,7 @@ pub(super) fn nudge(context: &Context<'_>, desk: &Desk, actor: &Actor) {
     }
 }
 
-/// Live names of agents, for completion.
+/// Completes the names of agents.
 fn names(typed: &OsStr) -> Vec<CompletionCandidate> {
     shared::candidates(typed, |desk, _| {
         let members = desk.members()?.into_iter();

@@ -1,4 +1,4 @@
-//! `sayso agent nudge`: type a line to an agent.
+//! `sayso agent nudge`: types a line into an agent's tmux session.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -12,10 +12,10 @@ use sayso_core::Exit;
 #[command(after_help = "Examples:
   sayso agent nudge fixer 'read your messages with: sayso messages'")]
 pub(crate) struct Args {
-    /// The agent.
+    /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
-    /// What is typed.
+    /// The line to type.
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
 }

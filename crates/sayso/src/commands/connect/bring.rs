@@ -1,6 +1,6 @@
 //! The hook of a client for the runs of a worker, without any change to the client's own settings.
 //!
-//! Only the event before a call is brought: the worker itself tells its agents the rest. A client that
+//! Only the event before a tool call is hooked: the worker itself passes the rest to its agents. A client that
 //! its user has connected for all projects has its hook already, and is given no second one.
 
 use super::check::scopes;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// What Codex calls hooks that are on its command line.
+/// The source name that Codex gives to hooks on its command line.
 const SESSION_FLAGS: &str = "/<session-flags>/";
 
-/// The folders Gemini CLI keeps conversations in; they have to be its user's own.
+/// The folders in which Gemini CLI keeps conversations; they must be the user's own.
 const GEMINI_KEEPS: [&str; 2] = ["tmp", "history"];
 
-/// The kit for a client whose program is at hand. `folder` is for files of ours.
+/// Builds the hook kit for a client whose program is installed. `folder` is for our files.
 pub(crate) fn bring(
     client: Client,
     program: &str,
@@ -50,14 +50,14 @@ pub(crate) fn bring(
     Ok(HookKit { args, variables, is_checked: true })
 }
 
-/// A folder for one client.
+/// Creates a private folder for one client.
 fn private(folder: &Path, client: Client) -> Result<PathBuf> {
     let folder = folder.join(client.name());
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     Ok(folder)
 }
 
-/// Claude Code adds settings of the command line to its others, and runs equal hooks once.
+/// Claude Code merges settings from the command line with its others, and runs identical hooks once.
 fn claude_code(setup: &Setup<'_>, places: &Places) -> Vec<String> {
     let event = "PreToolUse";
     let text = std::fs::read_to_string(places.hooks(Client::ClaudeCode, Scope::Project));
@@ -73,7 +73,7 @@ fn claude_code(setup: &Setup<'_>, places: &Places) -> Vec<String> {
     vec!["--settings".into(), json!({"hooks": {event: [entry]}}).to_string()]
 }
 
-/// Codex takes hooks and the trust in them on its command line. It says itself what it recognises them by.
+/// Codex takes hooks and the trust in them on its command line. It reports the hash of each hook itself.
 fn codex(setup: &Setup<'_>, program: &str, places: &Places) -> Result<Vec<String>> {
     let entry = setup.call_entry("PreToolUse");
     let hook = &entry["hooks"][0];
@@ -95,8 +95,8 @@ fn codex(setup: &Setup<'_>, program: &str, places: &Places) -> Result<Vec<String
     Ok(vec!["-c".into(), format!("hooks={{PreToolUse={hooks},state={state}}}")])
 }
 
-/// Gemini CLI takes hooks from settings alone, and settings of the system only from root. So it is given a home
-/// in which everything is its user's own but the settings, which have our hook besides.
+/// Gemini CLI takes hooks from settings alone, and system settings only from root. So it is given a home in which
+/// every file is the user's own but the settings, which have our hook besides.
 fn gemini(setup: &Setup<'_>, places: &Places, folder: &Path) -> Result<Vec<(String, String)>> {
     let own = places.folder(Client::Gemini, Scope::User);
     let home = folder.join(".gemini");
@@ -119,7 +119,7 @@ fn gemini(setup: &Setup<'_>, places: &Places, folder: &Path) -> Result<Vec<(Stri
     Ok(vec![("GEMINI_CLI_HOME".into(), folder.display().to_string())])
 }
 
-/// opencode adds what a variable says to its other settings.
+/// opencode merges the settings in a variable with its others.
 fn opencode(setup: &Setup<'_>, folder: &Path) -> Result<Vec<(String, String)>> {
     const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
     let file = folder.join(format!("{NAME}.js"));

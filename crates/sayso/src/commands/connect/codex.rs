@@ -1,4 +1,4 @@
-//! Codex: its settings are in TOML, and it runs no hook that it was not told to trust.
+//! Codex: its settings are in TOML, and it runs only trusted hooks.
 
 use super::setup::{NAME, Placed};
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
-/// How long Codex may take to say which hooks it knows.
+/// The time limit for Codex to list its hooks.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
-/// The most that is read of what it says.
+/// The most bytes read of its answer.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A hook as Codex knows it.
@@ -19,12 +19,12 @@ const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub(super) struct Known {
     /// The file, the event and the place in it.
     pub(super) key: String,
-    /// What it is recognised by.
+    /// The hash by which Codex recognises it.
     pub(super) hash: String,
     pub(super) is_trusted: bool,
 }
 
-/// Sets the MCP server.
+/// Adds the MCP server to the settings.
 pub(super) fn set_server(
     toml: &mut DocumentMut,
     words: &[String],
@@ -39,7 +39,7 @@ pub(super) fn set_server(
         ("command", value(program)),
         ("args", value(args.iter().collect::<toml_edit::Array>())),
         ("tool_timeout_sec", value(seconds)),
-        // Asking a person takes no permission; without a terminal nobody could give it.
+        // Asking a person takes no permission; without a terminal there is no person to give it.
         ("default_tools_approval_mode", value("approve")),
     ] {
         let plain = |item: &Item| item.to_string().trim().to_owned();
@@ -54,13 +54,13 @@ fn server(toml: &DocumentMut) -> Option<&Item> {
     toml.get("mcp_servers")?.get(NAME)
 }
 
-/// Whether a server is one that we wrote: no other is started with these words.
+/// True if a server is one that we wrote: no other is started with these words.
 fn is_ours(server: &Item) -> bool {
     let words = server.get("args").map(ToString::to_string).unwrap_or_default();
     ["\"mcp\"", "\"--token-file\""].iter().all(|word| words.contains(word))
 }
 
-/// Takes the MCP server away.
+/// Removes the MCP server.
 pub(super) fn remove_server(toml: &mut DocumentMut) -> Result<(), String> {
     if server(toml).is_some_and(is_ours) {
         let gone = table(toml, &["mcp_servers"])?.remove(NAME);
@@ -70,8 +70,8 @@ pub(super) fn remove_server(toml: &mut DocumentMut) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets exactly our hooks in a file be trusted. Trust goes with the place a hook has in its file: what
-/// others trusted goes along when our hooks come or go.
+/// Trusts exactly our hooks in a file. Codex stores trust by the position of a hook in its file: the trust of other
+/// hooks is moved along when ours come or go.
 pub(super) fn trust(
     toml: &mut DocumentMut,
     file: &Path,
@@ -114,7 +114,7 @@ pub(super) fn trust(
     Ok(())
 }
 
-/// What Codex calls the place of a hook: `pre_tool_use:0:0`.
+/// The position of a hook, in the form Codex uses: `pre_tool_use:0:0`.
 fn place(hook: &Placed) -> String {
     let mut event = String::new();
     for c in hook.event.chars() {
@@ -127,7 +127,7 @@ fn place(hook: &Placed) -> String {
     format!("{event}:{group}:{number}")
 }
 
-/// The table at the end of a way, made where there is none.
+/// Returns the table at the end of a path, and creates missing ones.
 fn table<'a>(toml: &'a mut DocumentMut, way: &[&str]) -> Result<&'a mut dyn TableLike, String> {
     let mut here: &mut dyn TableLike = toml.as_table_mut();
     for name in way {
@@ -142,7 +142,7 @@ fn table<'a>(toml: &'a mut DocumentMut, way: &[&str]) -> Result<&'a mut dyn Tabl
     Ok(here)
 }
 
-/// Comments before what was taken away are somebody's: they go to what comes next.
+/// Comments before a removed table belong to the user: they move to the next table.
 fn keep_comments(toml: &mut DocumentMut, gone: &Item) {
     let Some(gone) = gone.as_table() else { return };
     let written = gone.decor().prefix().and_then(|text| text.as_str()).unwrap_or_default();
@@ -163,7 +163,7 @@ fn keep_comments(toml: &mut DocumentMut, gone: &Item) {
     }
 }
 
-/// The place of the first table behind a place.
+/// The position of the first table behind a position.
 fn next_place(table: &Table, behind: Option<isize>) -> Option<isize> {
     let inner = table.iter().filter_map(|(_, item)| item.as_table());
     let places = inner.flat_map(|inner| {
@@ -181,7 +181,7 @@ fn table_at(table: &mut Table, place: isize) -> Option<&mut Table> {
     })
 }
 
-/// Takes away the tables on this way that hold nothing, from its end.
+/// Removes the empty tables on this path, from its end.
 fn prune(toml: &mut DocumentMut, way: &[&str]) {
     for length in (1..=way.len()).rev() {
         let Ok(above) = table(toml, &way[..length - 1]) else { return };
@@ -192,8 +192,8 @@ fn prune(toml: &mut DocumentMut, way: &[&str]) {
     }
 }
 
-/// What Codex would recognise the hooks in a file by: the place of each, and its hash. It is asked in
-/// a home of its own, so that nothing is changed; none where it cannot be asked.
+/// The trust hashes Codex would compute for the hooks in a file: the position of each, and its hash. Codex is asked
+/// in a temporary home, so that nothing is changed; none if it cannot be asked.
 pub(super) fn hashes(program: &str, hooks: &str) -> Vec<(String, String)> {
     let Ok(home) = tempfile::tempdir() else { return vec![] };
     if std::fs::write(home.path().join("hooks.json"), hooks).is_err() {
@@ -205,7 +205,7 @@ pub(super) fn hashes(program: &str, hooks: &str) -> Vec<(String, String)> {
     known.into_iter().filter_map(|hook| Some((place(&hook.key)?, hook.hash))).collect()
 }
 
-/// The hooks that Codex finds when it works in a folder; nothing where it does not say so in time.
+/// The hooks that Codex finds in a folder; none if it does not answer in time.
 pub(super) fn hooks_known(
     program: &str,
     home: Option<&Path>,
@@ -224,7 +224,7 @@ pub(super) fn hooks_known(
     let cwd = folder.display().to_string();
     std::thread::spawn(move || sender.send(talk(input, output, &cwd)));
     let answer = receiver.recv_timeout(ANSWER_MAX).ok().flatten();
-    // It would stay as long as somebody might ask.
+    // Codex would keep waiting for further requests.
     let _ = child.kill();
     let _ = child.wait();
     answer

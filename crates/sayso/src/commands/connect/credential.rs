@@ -1,4 +1,4 @@
-//! The token of a connected agent: a file of the space's own folder, for its owner alone.
+//! The token file of a connected agent: in the space's own folder, readable by its owner alone.
 
 use crate::commands::token;
 use crate::exit::{Failure, Result};
@@ -7,10 +7,10 @@ use sayso_engine::{Desk, NewToken};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The folder of tokens in that of the space, which git does not look into.
+/// The folder of tokens in that of the space, which Git ignores.
 const FOLDER: &str = "tokens";
 
-/// Where the token of an agent is.
+/// The token file of an agent.
 pub(super) struct Credential {
     pub(super) file: PathBuf,
     agent: String,
@@ -28,14 +28,14 @@ impl Credential {
         Ok(Self { file, agent: agent.into() })
     }
 
-    /// Whether it is there and counts.
+    /// True if the token exists and is valid.
     pub(super) fn is_good(&self, desk: &Desk) -> bool {
         let secret = std::fs::read_to_string(&self.file).unwrap_or_default();
         let known = desk.authenticate(&secret, Door::Cli);
         known.is_ok_and(|actor| actor.role == Role::Agent && actor.name == self.agent)
     }
 
-    /// Makes it anew; what was in the file does not count any more.
+    /// Creates a new token; the old one in the file is revoked.
     pub(super) fn make(&self, desk: &Desk, actor: &Actor) -> Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -46,11 +46,11 @@ impl Credential {
         Ok(std::fs::write(self.note(), token.handle)?)
     }
 
-    /// Revokes it and takes its file away.
+    /// Revokes the token and deletes its file.
     pub(super) fn forget(&self, desk: &Desk, actor: &Actor) -> Result<()> {
         if let Ok(handle) = std::fs::read_to_string(self.note()) {
             match desk.revoke(actor, handle.trim()) {
-                // A store that was made anew knows nothing of it.
+                // A recreated store does not know the token.
                 Err(error) if error.code() != Code::NotFound => return Err(error.into()),
                 _ => {}
             }
@@ -64,7 +64,7 @@ impl Credential {
         Ok(())
     }
 
-    /// The file that says which token it is, since nobody can tell from the secret.
+    /// The file with the ID of the token, since the secret does not show it.
     fn note(&self) -> PathBuf {
         self.file.with_extension("id")
     }

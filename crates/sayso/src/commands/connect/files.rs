@@ -1,4 +1,4 @@
-//! The files of clients: read whole, compared, and written in one step or not at all.
+//! Reads and writes client files: read whole, compared, and written atomically.
 
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
@@ -6,13 +6,13 @@ use similar::TextDiff;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a client's file.
+/// The most bytes read from a client's file.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// How deep a client's file is in the client's own folder.
+/// The depth of a client's file in the client's own folder.
 const FOLDERS_MAX: usize = 2;
 
-/// A file as it is and as it is to be. There is no text where there is no file.
+/// A file before and after a change. There is no text where there is no file.
 pub(super) struct Change {
     pub(super) path: PathBuf,
     pub(super) before: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// A file as it is.
+    /// Reads a file.
     pub(super) fn of(path: PathBuf) -> Result<Self> {
         let before = read(&path)?;
         Ok(Self { path, after: before.clone(), before })
@@ -50,12 +50,12 @@ impl Change {
             .to_string()
     }
 
-    /// Whether it could be written, before anything is.
+    /// Checks that it can be written, before any file is.
     fn check(&self) -> Result<()> {
         if self.path.is_symlink() && !self.path.exists() {
             return Err(wrong(&self.path, "is a link to a file that is not there"));
         }
-        // A file is replaced as a whole, which would go through where writing to it would not.
+        // A file is replaced as a whole, which would work on a read-only file, too.
         let is_kept = |path: &Path| path.metadata().is_ok_and(|m| m.permissions().readonly());
         if is_kept(&self.path) {
             return Err(Failure::new(
@@ -75,7 +75,7 @@ impl Change {
     }
 }
 
-/// Writes all of them; when one cannot be written, those before it become what they were.
+/// Writes all files; if one cannot be written, those before it are restored.
 pub(super) fn write_all(changes: &[Change]) -> Result<()> {
     for change in changes {
         change.check()?;
@@ -83,7 +83,7 @@ pub(super) fn write_all(changes: &[Change]) -> Result<()> {
     for (count, change) in changes.iter().enumerate() {
         if let Err(failure) = change.write() {
             for done in &changes[..count] {
-                // The first failure is the one to tell.
+                // The first failure is the one to report.
                 let _ = put(&done.path, done.before.as_deref());
             }
             return Err(failure);
@@ -106,7 +106,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Replaces a file in one step. Behind a link it is the file it leads to, which stays where it is.
+/// Replaces a file atomically. A symbolic link stays, and its target is replaced.
 fn put(path: &Path, text: Option<&str>) -> Result<()> {
     let failed = |e: std::io::Error| match e.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Failure::new(
@@ -118,7 +118,7 @@ fn put(path: &Path, text: Option<&str>) -> Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let Some(text) = text else {
         std::fs::remove_file(&target).map_err(failed)?;
-        // The folders it was in go with it where nothing else is in them: the client's own, at most.
+        // Its folders are removed with it if they are empty: the client's own, at most.
         let folders = target.ancestors().skip(1).take(FOLDERS_MAX);
         let _ = folders.map(std::fs::remove_dir).take_while(std::result::Result::is_ok).count();
         return Ok(());

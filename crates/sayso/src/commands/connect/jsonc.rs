@@ -1,23 +1,23 @@
-//! JSON with comments, changed in place: nothing that somebody else wrote is laid out anew or lost.
+//! Editing JSON with comments in place: foreign text keeps its layout and is never lost.
 
 use serde_json::{Map, Value};
 
-/// How deep values may be nested.
+/// The maximum nesting depth.
 const DEPTH_MAX: usize = 64;
 
-/// A text in JSON, with comments and commas at the end where its client takes them.
+/// A JSON text, with comments and trailing commas, if its client accepts them.
 pub(super) struct Jsonc {
     text: String,
 }
 
-/// Why a text is no JSON, and where.
+/// A syntax error, with its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
     pub(super) line: usize,
     pub(super) what: String,
 }
 
-/// A step of the way to a value.
+/// A step of the path to a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     Key(&'a str),
@@ -25,7 +25,7 @@ pub(super) enum Step<'a> {
 }
 
 impl Jsonc {
-    /// Reads a text; an empty one is an empty object.
+    /// Parses a text; an empty one is an empty object.
     pub(super) fn read(text: &str) -> Result<Self, Mistake> {
         let text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
         let whole = Self { text };
@@ -41,17 +41,17 @@ impl Jsonc {
         self.text
     }
 
-    /// Whether nothing is left in it, not even a comment.
+    /// True if nothing is left in it, not even a comment.
     pub(super) fn is_empty(&self) -> bool {
         self.text.chars().filter(|c| !c.is_whitespace()).eq("{}".chars())
     }
 
-    /// The value at the end of the way.
+    /// Returns the value at a path.
     pub(super) fn get(&self, way: &[Step<'_>]) -> Option<Value> {
         self.root().ok()?.walk(way).map(Node::value)
     }
 
-    /// Sets the value at the end of a way of keys, and makes the objects on it.
+    /// Sets the value at a path of keys, and creates the objects on it.
     pub(super) fn set(&mut self, keys: &[&str], value: &Value) -> Result<(), Mistake> {
         let Some((last, above)) = keys.split_last() else { return Ok(()) };
         let root = self.root()?;
@@ -66,14 +66,14 @@ impl Jsonc {
         self.append(&way[..above.len()], Some(&name), value)
     }
 
-    /// Adds a value to the end of a list, and makes the list and the objects on the way to it.
+    /// Appends a value to a list, and creates the list and the objects on the path to it.
     pub(super) fn push(&mut self, keys: &[&str], value: &Value) -> Result<(), Mistake> {
         self.container(keys, &Value::Array(vec![]))?;
         let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
         self.append(&way, None, value)
     }
 
-    /// Takes away the value at the end of the way, with its comma.
+    /// Removes the value at a path, with its comma.
     pub(super) fn remove(&mut self, way: &[Step<'_>]) -> Result<(), Mistake> {
         let Some((last, above)) = way.split_last() else { return Ok(()) };
         let root = self.root()?;
@@ -85,7 +85,7 @@ impl Jsonc {
         let before = at.checked_sub(1).and_then(|before| self.comma(parts[before].1, start));
         let (from, to) = match (self.comma(end, holder.end), at) {
             (Some(comma), _) => (from, comma + 1),
-            // The only one: nothing stays between the brackets but comments.
+            // The only member: nothing stays between the brackets but comments.
             (None, 0) if self.text[..from].ends_with(['{', '[']) => {
                 (from, end + leading_space(&self.text[end..holder.end]))
             }
@@ -99,7 +99,7 @@ impl Jsonc {
         Ok(())
     }
 
-    /// Takes away the objects and lists on this way of keys that hold nothing, from its end.
+    /// Removes the empty objects and lists on this path of keys, from its end.
     pub(super) fn prune(&mut self, keys: &[&str]) -> Result<(), Mistake> {
         for length in (1..=keys.len()).rev() {
             let way: Vec<_> = keys[..length].iter().map(|key| Step::Key(key)).collect();
@@ -114,7 +114,7 @@ impl Jsonc {
         Ok(())
     }
 
-    /// Makes sure that there is a container at the end of the way.
+    /// Makes sure that there is a container at the end of the path.
     fn container(&mut self, keys: &[&str], empty: &Value) -> Result<(), Mistake> {
         for length in 1..=keys.len() {
             let way: Vec<_> = keys[..length].iter().map(|key| Step::Key(key)).collect();
@@ -138,7 +138,7 @@ impl Jsonc {
         Ok(())
     }
 
-    /// Adds a value behind all others of an object or a list.
+    /// Appends a value to an object or a list.
     fn append(
         &mut self,
         way: &[Step<'_>],
@@ -185,19 +185,19 @@ impl Jsonc {
         }
     }
 
-    /// The space a line begins with, when nothing else is before this place.
+    /// The indentation of a line, if nothing else is before this position.
     fn own_margin(&self, at: usize) -> Option<&str> {
         let line = &self.text[self.text[..at].rfind('\n').map_or(0, |n| n + 1)..at];
         (line.chars().all(char::is_whitespace) && self.text[..at].contains('\n')).then_some(line)
     }
 
-    /// The space the line of this place begins with.
+    /// The indentation of the line at this position.
     fn margin(&self, at: usize) -> String {
         let line = &self.text[self.text[..at].rfind('\n').map_or(0, |n| n + 1)..at];
         line[..leading_space(line)].to_owned()
     }
 
-    /// What a level is moved in by.
+    /// The indentation of one level.
     fn unit(&self, root: &Node) -> &str {
         let first = root.parts().first().and_then(|(start, _)| self.own_margin(*start));
         first.filter(|margin| !margin.is_empty()).unwrap_or("  ")
@@ -212,12 +212,12 @@ impl Jsonc {
         String::from_utf8_lossy(&bytes).replace('\n', &format!("\n{margin}"))
     }
 
-    /// Where the space before this place begins.
+    /// The start of the white space before this position.
     fn trimmed(&self, at: usize) -> usize {
         self.text[..at].trim_end().len()
     }
 
-    /// The comma between two places, past comments.
+    /// The comma between two positions, past comments.
     fn comma(&self, from: usize, to: usize) -> Option<usize> {
         let mut reader = Reader { text: &self.text[..to], at: from };
         reader.space().ok()?;
@@ -225,7 +225,7 @@ impl Jsonc {
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 struct Node {
     start: usize,
     end: usize,
@@ -233,7 +233,7 @@ struct Node {
 }
 
 enum Kind {
-    /// Each member with its name and where that begins.
+    /// Each member with its name and the position of that.
     Object(Vec<(String, usize, Node)>),
     Array(Vec<Node>),
     Scalar(Value),
@@ -250,7 +250,7 @@ impl Node {
         }
     }
 
-    /// Where a step leads. Of several members with one name the last counts, as for every client.
+    /// The member or item of a path step. Of several members with one name the last counts, as for every client.
     fn find(&self, step: Step<'_>) -> Option<usize> {
         match (&self.kind, step) {
             (Kind::Object(members), Step::Key(key)) => {
@@ -263,7 +263,7 @@ impl Node {
         }
     }
 
-    /// Where the members or items begin and end.
+    /// The start and end of each member or item.
     fn parts(&self) -> Vec<(usize, usize)> {
         match &self.kind {
             Kind::Object(members) => {
@@ -300,7 +300,7 @@ impl Reader<'_> {
         Mistake { line: line_of(self.text, self.at), what: what.into() }
     }
 
-    /// Past space and comments.
+    /// Skips white space and comments.
     fn space(&mut self) -> Result<(), Mistake> {
         loop {
             self.at += leading_space(self.rest());
@@ -403,7 +403,7 @@ impl Reader<'_> {
 }
 
 fn leading_space(text: &str) -> usize {
-    // Some editors put a mark before everything else.
+    // Some editors write a byte order mark.
     text.len() - text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len()
 }
 
@@ -418,7 +418,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Adds two things, looks, and takes them away again: the text is what it was.
+    /// Adds and removes entries: the text must be unchanged in the end.
     fn check(before: &str, after: &str) {
         let mut text = Jsonc::read(before).unwrap();
         text.push(&["hooks", "Pre"], &json!({"a": 1})).unwrap();

@@ -1,4 +1,4 @@
-//! `sayso connect`: let a coding agent's client ask sayso, by changing its own settings.
+//! `sayso connect`: adds hooks to the settings of a coding agent's client.
 
 mod bring;
 mod check;
@@ -50,10 +50,10 @@ pub(crate) struct Args {
     /// The client: claude-code, codex, gemini or opencode. With --check all of them, unless one is given.
     #[arg(value_name = "CLIENT", required_unless_present = "check")]
     client: Option<Client>,
-    /// What its agent is called; the name of the client unless given.
+    /// The name of its agent; that of the client unless given.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Whose files are changed: those of this project, or yours for every project.
+    /// The files to change: those of this project, or yours for every project.
     #[arg(long, value_name = "SCOPE", default_value = "project")]
     scope: Scope,
     /// Take away what was added.
@@ -70,33 +70,33 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// What `connect` did, for `--json`.
+/// The outcome of `connect`, for `--json`.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Connected {
-    /// The client.
+    /// The name of the client.
     client: String,
-    /// What its agent is called.
+    /// The name of its agent.
     agent: String,
     /// project or user.
     scope: String,
     /// connected or disconnected.
     state: String,
-    /// Whether anything was changed, or would be.
+    /// True if a file was changed, or would be.
     changed: bool,
-    /// Whether it was only looked at.
+    /// True if nothing was written: a dry run.
     dry_run: bool,
     /// The file with the agent's token.
     token_file: String,
     /// The files that change.
     files: Vec<Changed>,
-    /// What a person should know or still do.
+    /// Notes for a person: things to know or still to do.
     notes: Vec<String>,
 }
 
 /// A file that changes.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Changed {
-    /// Where it is.
+    /// The path of the file.
     path: String,
     /// added, changed or removed.
     how: String,
@@ -104,20 +104,20 @@ struct Changed {
     diff: String,
 }
 
-/// What is to be done.
+/// The planned changes.
 struct Plan<'a> {
     args: &'a Args,
     client: Client,
     agent: String,
     places: &'a Places,
     credential: Credential,
-    /// The client's own program, where it is known.
+    /// The client's own program, if it is known.
     program: Option<String>,
     changes: Vec<Change>,
     needs_token: bool,
 }
 
-/// The clients there are.
+/// The supported clients.
 const CLIENTS: [Client; 4] = [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Opencode];
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
@@ -150,7 +150,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let actor = who::person(context, &desk)?;
-    // What is connected is held to the policy, and what is not is not: no agent says which.
+    // Connecting decides which agents the policy holds: no agent may do it.
     desk.check_may_mint(&actor)?;
     confirm(context, args.yes)?;
     plan.carry_out(&desk, &actor)?;
@@ -189,7 +189,7 @@ impl Plan<'_> {
     }
 
     fn carry_out(&self, desk: &Desk, actor: &Actor) -> Result<()> {
-        // First: a hook whose token is not there blocks everything.
+        // The token comes first: a hook without its token blocks every call.
         if self.needs_token {
             self.credential.make(desk, actor)?;
         }
@@ -200,19 +200,19 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether any client is still told of the agent's token.
+    /// True if a client still refers to the agent's token.
     fn is_token_used(&self) -> bool {
         let named = self.token_file();
         let files = CLIENTS.into_iter().flat_map(|client| {
             Scope::ALL.into_iter().flat_map(move |scope| self.places.all(client, scope))
         });
         files.into_iter().any(|path| {
-            // Who cannot be read might name it.
+            // An unreadable file might name it.
             Change::of(path).map_or(true, |file| file.before.is_some_and(|t| t.contains(&named)))
         })
     }
 
-    /// What a person should know or still do.
+    /// Notes for a person: things to know or still to do.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![];
         let client = self.client;
@@ -233,13 +233,13 @@ impl Plan<'_> {
         notes
     }
 
-    /// A new file in the project that would go along with the next commit.
+    /// A warning about a new file in the project that the next commit would include.
     fn not_ignored(&self, change: &Change) -> Option<String> {
         let path = change.path.strip_prefix(&self.places.project).ok()?;
         let mut git = Command::new("git");
         git.arg("-C").arg(&self.places.project).args(["check-ignore", "--quiet", "--"]).arg(path);
         let ended = git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        // 1 is its word for no; outside of a repository it has another one.
+        // Exit code 1 means "not ignored"; outside of a repository it is another one.
         let is_taken = change.before.is_none() && ended.ok()?.code() == Some(1);
         let shown = path.display();
         is_taken.then(|| {
@@ -306,7 +306,7 @@ fn confirm(context: &Context<'_>, is_said: bool) -> Result<()> {
     }
 }
 
-/// A line of a file as it is, with nothing in it that acts on a terminal.
+/// A line of a file as it is, with no control characters.
 fn as_it_is(line: &str) -> String {
     let rest = line.trim_start();
     format!("{}{}", &line[..line.len() - rest.len()], harmless_line(rest))
@@ -327,8 +327,7 @@ fn check(
     Ok(check::report(context.out, &all))
 }
 
-/// What the doctor says of clients: those that are connected, and what they cannot be kept from.
-/// Nothing is started where it is to be quick.
+/// The doctor's checks of connected clients, and their gaps. With `is_quick` nothing is started.
 pub(crate) fn examine(context: &Context<'_>, is_quick: bool) -> Result<Vec<Check>> {
     let location = config::locate(&context.globals)?;
     let Ok(places) = space_folder(&location).and_then(|folder| places(&folder)) else {
@@ -383,7 +382,7 @@ fn places(folder: &Path) -> Result<Places> {
     Ok(Places { project, home, given })
 }
 
-/// A path in words, as files of settings can hold it.
+/// A path as text, for settings files.
 fn shown(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         let message =
@@ -392,7 +391,7 @@ fn shown(path: &Path) -> Result<String> {
     })
 }
 
-/// What a worker starts a client with, so that it asks before each call.
+/// Builds the hook kit with which a worker starts a client, so that it asks before each call.
 pub(crate) fn kit(
     client: Client,
     program: &str,
@@ -406,8 +405,8 @@ pub(crate) fn kit(
     bring::bring(client, program, &places(&at)?, folder)
 }
 
-/// This program as clients are to start it: by the name on the PATH where that leads here, since that
-/// one stays when a new version comes.
+/// The path of this program for clients: its name on the PATH if that leads here, since that one stays when a new
+/// version is installed.
 fn own_program() -> Result<String> {
     let here = std::env::current_exe()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -417,14 +416,14 @@ fn own_program() -> Result<String> {
     shown(&same.next().unwrap_or(here))
 }
 
-/// The client's own program, if it is there.
+/// The client's own program, if it is installed.
 fn client_program(location: &config::Location, client: Client) -> Result<Option<String>> {
     let mut agents = config::agents(&location.agents)?;
     let program = agents.remove(client.name()).map(|agent| agent.program);
     Ok(program.filter(|program| crate::work::is_program(program)))
 }
 
-/// Whether this program has an MCP server.
+/// True if this program has an MCP server.
 fn has_server() -> bool {
     <crate::cli::Cli as clap::CommandFactory>::command().find_subcommand("mcp").is_some()
 }

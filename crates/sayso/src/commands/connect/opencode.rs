@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-/// The plugin, which starts a hook with these words before every call.
+/// The plugin, which starts a hook with this command line before every call.
 pub(super) fn plugin(words: &[String]) -> String {
     PLUGIN.replace("{words}", &json!(words).to_string())
 }
 
-/// What is thrown is what the model hears. Whatever is not a clear yes is thrown.
+/// The text of a thrown error reaches the model. The plugin throws unless the call is clearly allowed.
 const PLUGIN: &str = r#"// Written by `sayso connect opencode`, taken away by `sayso connect opencode --undo`.
 // Every tool call waits here for sayso. Whatever goes wrong is a no.
 import { spawn } from "node:child_process"

@@ -1,4 +1,4 @@
-//! What connects a client: which files it reads, and what stands in them.
+//! The connection of a client: the files it reads, and our entries in them.
 
 use super::codex;
 use super::files::Change;
@@ -9,25 +9,26 @@ use sayso_core::Code;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// The name of everything that is ours in somebody else's file.
+/// The name of our entries in files of other programs.
 pub(super) const NAME: &str = "sayso";
 
-/// How long a client waits for a hook that may wait for a person: longer than `hook --hold`.
+/// The time a client waits for a hook that may wait for a person: longer than `hook --hold`.
 const HOLD_SECONDS: u64 = 600;
 
-/// How long a client waits for a hook that waits for nobody.
+/// The time a client waits for a hook that never waits for a person.
 const BRIEF_SECONDS: u64 = 60;
 
-/// How long a client waits for a tool of the MCP server, where it would wait less and can be told.
+/// The time a client waits for a tool of the MCP server, where its default is shorter and can be set.
 const TOOL_SECONDS: i64 = 3600;
 
-/// How long the server waits for a person: less.
+/// The time the MCP server waits for a person: shorter than the client.
 const TOOL_HOLD: &str = "50m";
 
-/// Behind a hook before a call: where it cannot be started, clients take the shell's own code for a yes.
+/// Appended to a hook before a call: if it cannot be started, clients take the shell's own exit code for a
+/// permission.
 const OR_BLOCK: &str = " || exit 2";
 
-/// Whose files are changed.
+/// The owner of the changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Scope {
     /// Those of this project, for you alone.
@@ -53,13 +54,13 @@ struct Event {
     sort: Sort,
 }
 
-/// What sort of event it is.
+/// The kind of an event.
 #[derive(PartialEq, Eq)]
 enum Sort {
-    /// A call that is about to run: for all tools, it may wait for a person, and without an answer of ours
-    /// nothing runs.
+    /// A call that is about to run: hooked for all tools, it may wait for a person, and without our answer nothing
+    /// runs.
     Call,
-    /// The client asks its own user about a call, and we a person of ours: without us, its user answers.
+    /// The client prompts its own user about a call, while we ask a person: without us, its user answers.
     Dialog,
     /// A call that has run, of any tool.
     Ran,
@@ -70,7 +71,7 @@ const fn event(name: &'static str, sort: Sort) -> Event {
     Event { name, sort }
 }
 
-/// The events that are connected. `sayso hook` must know every one of them.
+/// The connected events. `sayso hook` must know every one of them.
 const fn events(client: Client) -> &'static [Event] {
     const CLAUDE: &[Event] = &[
         event("PreToolUse", Sort::Call),
@@ -96,24 +97,24 @@ const fn events(client: Client) -> &'static [Event] {
     }
 }
 
-/// Whether an event of a client's is about a call.
+/// True if an event is about a call.
 pub(super) fn is_call(client: Client, event: &str) -> bool {
     events(client).iter().any(|known| known.name == event && known.sort == Sort::Call)
 }
 
-/// The events for which a file has no hook of ours.
+/// The events that have no hook of ours in a file.
 pub(super) fn missing_events(text: &str, client: Client) -> Vec<&'static str> {
     let hooks = placed(text, client);
     let has = |name: &str| hooks.iter().any(|hook| hook.is_ours && hook.event == name);
     events(client).iter().map(|event| event.name).filter(|name| !has(name)).collect()
 }
 
-/// Where clients keep what they are told.
+/// The locations of the clients' settings.
 pub(super) struct Places {
-    /// The folder the space is in.
+    /// The folder that contains the space.
     pub(super) project: PathBuf,
     pub(super) home: PathBuf,
-    /// What says otherwise: a variable and the folder it names.
+    /// Looks up a variable that overrides a folder.
     pub(super) given: fn(&str) -> Option<PathBuf>,
 }
 
@@ -143,7 +144,7 @@ impl Places {
     /// The file with a client's hooks.
     pub(super) fn hooks(&self, client: Client, scope: Scope) -> PathBuf {
         let name = match (client, scope) {
-            // The other one of a project is for everybody who has it; paths of one machine are not.
+            // The shared settings of a project are for all its users; the paths of one machine are not.
             (Client::ClaudeCode, Scope::Project) => "settings.local.json",
             (Client::ClaudeCode, Scope::User) | (Client::Gemini, _) => "settings.json",
             (Client::Codex, _) => "hooks.json",
@@ -180,29 +181,29 @@ impl Places {
         all
     }
 
-    /// Where Codex keeps which hooks it trusts, whoever's they are.
+    /// The file in which Codex stores its trusted hooks, for both scopes.
     pub(super) fn trust(&self) -> PathBuf {
         self.folder(Client::Codex, Scope::User).join("config.toml")
     }
 }
 
-/// How a client is connected to a space.
+/// The connection of a client to a space.
 pub(super) struct Setup<'a> {
     pub(super) client: Client,
     pub(super) scope: Scope,
     pub(super) places: &'a Places,
-    /// This program, as clients are to start it.
+    /// The path of this program for clients.
     pub(super) program: String,
-    /// The agent's token.
+    /// The path of the agent's token file.
     pub(super) token: String,
-    /// Whether there is an MCP server to connect.
+    /// True if there is an MCP server to connect.
     pub(super) has_server: bool,
-    /// The client's own program, where there is something to ask it.
+    /// The client's own program, if it can be queried.
     pub(super) asked: Option<String>,
 }
 
 impl Setup<'_> {
-    /// What is to change, so that the client is connected; or so that nothing of ours is left.
+    /// The file changes that connect the client, or with `undo` remove all our entries.
     pub(super) fn changes(&self, undo: bool) -> Result<Vec<Change>> {
         let mut files = Files::default();
         match self.client {
@@ -230,7 +231,7 @@ impl Setup<'_> {
         let has_server = self.has_server && !undo;
         files.json(&self.places.hooks(self.client, self.scope), |json| {
             self.hooks(json, undo)?;
-            // Asking a person takes no permission, and a server of a project has to be named.
+            // Asking a person takes no permission, and the server of a project must be enabled by name.
             listed(json, &["permissions", "allow"], "mcp__sayso", has_server)?;
             let is_named = has_server && self.scope == Scope::Project;
             listed(json, &["enabledMcpjsonServers"], NAME, is_named)
@@ -257,7 +258,7 @@ impl Setup<'_> {
             (false, Some(program)) => codex::hashes(program, &text),
             (false, None) => vec![],
         };
-        // Without a word from Codex nothing is known of what has not changed.
+        // If Codex does not answer, an unchanged file is left alone.
         if !undo && trusted.is_empty() && before == after {
             return Ok(());
         }
@@ -265,7 +266,7 @@ impl Setup<'_> {
             .toml(&self.places.trust(), |toml| codex::trust(toml, &path, &before, &after, &trusted))
     }
 
-    /// The words that a hook is started with.
+    /// The command line of a hook.
     pub(super) fn words(&self, event: &str) -> Vec<String> {
         let project = self.places.project.display().to_string();
         let words = [&self.program, "-C", &project, "hook", self.client.name(), event];
@@ -273,12 +274,12 @@ impl Setup<'_> {
         words.into_iter().chain(token).map(str::to_owned).collect()
     }
 
-    /// The hook before a call, as it stands in a client's file.
+    /// The hook before a call, in the form of a client's file.
     pub(super) fn call_entry(&self, name: &'static str) -> Value {
         self.entry(&event(name, Sort::Call))
     }
 
-    /// Lets the hook before a call be ours.
+    /// Puts our hook before calls into a JSON text.
     pub(super) fn set_call_hook(
         &self,
         json: &mut Jsonc,
@@ -287,14 +288,14 @@ impl Setup<'_> {
         self.hooks_of(json, name, Some(&self.call_entry(name)))
     }
 
-    /// The words that the MCP server is started with.
+    /// The command line of the MCP server.
     fn server_words(&self) -> Vec<String> {
         let project = self.places.project.display().to_string();
         let words = [&self.program, "-C", &project, "mcp", "--hold", TOOL_HOLD];
         words.into_iter().chain(["--token-file", &self.token]).map(str::to_owned).collect()
     }
 
-    /// A hook as it stands in a client's file.
+    /// A hook, in the form of a client's file.
     fn entry(&self, event: &Event) -> Value {
         let seconds = match event.sort {
             Sort::Call | Sort::Dialog => HOLD_SECONDS,
@@ -307,7 +308,7 @@ impl Setup<'_> {
         }
         let mut hook = json!({"type": "command", "command": command, "timeout": seconds});
         match self.client {
-            // Else it goes on when the hook cannot be run at all.
+            // By default it continues when the hook cannot be run at all.
             Client::ClaudeCode if event.sort == Sort::Call => hook["onFailure"] = "block".into(),
             Client::Gemini => {
                 hook["timeout"] = (seconds * 1000).into();
@@ -323,7 +324,7 @@ impl Setup<'_> {
         Value::Object(group)
     }
 
-    /// Lets the hooks of this client be ours, one for each event; or none of them.
+    /// Replaces our hooks in a file, one for each event; with `undo` by none.
     fn hooks(&self, json: &mut Jsonc, undo: bool) -> std::result::Result<(), Mistake> {
         let wanted = if undo { &[] } else { events(self.client) };
         let known = json.get(&[Step::Key("hooks")]).unwrap_or_default();
@@ -367,7 +368,7 @@ impl Setup<'_> {
         }
     }
 
-    /// The MCP server in a file in JSON.
+    /// Sets or removes the MCP server in a JSON file.
     fn server(&self, json: &mut Jsonc, key: &str, undo: bool) -> std::result::Result<(), Mistake> {
         let way = [Step::Key(key), Step::Key(NAME)];
         let known = json.get(&way);
@@ -407,13 +408,13 @@ impl Setup<'_> {
     }
 }
 
-/// Whether a server is one that we wrote: no other is started with these words.
+/// True if a server is one that we wrote: no other is started with these words.
 fn is_our_server(server: &Value) -> bool {
     let words = [&server["command"], &server["args"]].map(Value::to_string).concat();
     ["\"-C\"", "\"mcp\"", "\"--token-file\""].iter().all(|word| words.contains(word))
 }
 
-/// Lets a word be in a list, or not.
+/// Adds a word to a list, or removes it.
 fn listed(
     json: &mut Jsonc,
     keys: &[&str],
@@ -433,12 +434,12 @@ fn listed(
     }
 }
 
-/// Whether a hook is one of ours, made by `connect` or by hand.
+/// True if a hook is ours, made by `connect` or by hand.
 pub(super) fn is_ours(command: &str, client: Client) -> bool {
     command.contains(NAME) && command.contains(&format!(" hook {} ", client.name()))
 }
 
-/// Where in the groups of an event hooks with such commands stand.
+/// The positions of hooks with matching commands in the groups of an event.
 fn positions(groups: &[Value], is_wanted: impl Fn(&str) -> bool) -> Vec<(usize, usize)> {
     let mut found = vec![];
     for (group, value) in groups.iter().enumerate() {
@@ -451,7 +452,7 @@ fn positions(groups: &[Value], is_wanted: impl Fn(&str) -> bool) -> Vec<(usize, 
     found
 }
 
-/// A hook in a file: the event, where it stands, and whether it is ours.
+/// A hook in a file: the event, its position, and if it is ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) event: String,
@@ -459,7 +460,7 @@ pub(super) struct Placed {
     pub(super) is_ours: bool,
 }
 
-/// All hooks in a file; none where it cannot be read.
+/// All hooks in a file; none if it cannot be parsed.
 pub(super) fn placed(text: &str, client: Client) -> Vec<Placed> {
     let read = Jsonc::read(text).ok().and_then(|json| json.get(&[Step::Key("hooks")]));
     let mut all = vec![];
@@ -473,7 +474,7 @@ pub(super) fn placed(text: &str, client: Client) -> Vec<Placed> {
     all
 }
 
-/// A word as every shell reads it.
+/// A word, quoted for every shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -482,7 +483,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The files of a client, each as it is to be.
+/// The files of a client, each with its planned change.
 #[derive(Default)]
 struct Files(Vec<Change>);
 
@@ -498,7 +499,7 @@ impl Files {
         Ok(&mut self.0[at])
     }
 
-    /// Changes a file in JSON. One in which nothing is left goes.
+    /// Changes a JSON file. An empty one is deleted.
     fn json(
         &mut self,
         path: &Path,
@@ -547,7 +548,7 @@ fn broken(path: &Path, why: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// Connects with the MCP server, hands what changes to a check, and disconnects.
+    /// Connects with the MCP server, passes the changes to a check, and disconnects.
     fn check(client: Client, scope: Scope, look: impl Fn(&str)) {
         let folder = tempfile::tempdir().unwrap();
         let [project, home] = ["it's a project", "home"].map(|name| folder.path().join(name));

@@ -1,4 +1,4 @@
-//! `sayso flow cancel`: take a flow back.
+//! `sayso flow cancel`: cancels a flow.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -12,14 +12,14 @@ use sayso_workflow::file::step_id;
 
 /// Take a flow back; what it asked is withdrawn.
 ///
-/// Its agents' questions are withdrawn, too, what it runs is ended, and the task that was made for it is closed. What its
-/// agents did stays on the branch of that task.
+/// Its agents' questions are withdrawn, too, what it runs is ended, and the task that was made for it is closed. What
+/// its agents did stays on the branch of that task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The flow.
+    /// The ID of the flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
     flow: String,
-    /// Why.
+    /// The reason, as it is recorded.
     #[arg(value_name = "REASON", default_value = "")]
     reason: String,
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down()?;
     let out = context.out;
     let flow = desk.cancel_flow(&actor, desk.find_flow(&args.flow)?, &args.reason)?;
-    // Whoever leads it ends what it runs. They may be gone, and what runs may not.
+    // The process that runs the flow ends its commands. It may have died while a command runs on.
     let running = (0..).find(|item| !flow.outputs.contains_key(item));
     running.map(|item| end_command(&step_id(&flow, item)));
     if out.json {

@@ -1,4 +1,4 @@
-//! `sayso flow graph`: a picture of a workflow, or of a flow.
+//! `sayso flow graph`: draws a workflow, or a flow.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What a flow is started with, as text.
+/// The inputs of a workflow, as text.
 fn inputs_of(definition: &Definition) -> String {
     let line = |input: &sayso_workflow::file::Input| {
         let given = match &input.default {

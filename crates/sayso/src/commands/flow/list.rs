@@ -1,4 +1,4 @@
-//! `sayso flow list`: flows, newest first.
+//! `sayso flow list`: lists flows, newest first.
 
 use crate::commands::shared::Paging;
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `sayso flow`: workflows, and flows through them.
+//! `sayso flow`: runs and inspects workflows.
 
 mod cancel;
 mod graph;
@@ -24,7 +24,7 @@ use sayso_workflow::file::{Definition, Unread};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// How much of why a flow does not go on is told in a list.
+/// The length of a failure reason in a list.
 const WHY_CHARS_MAX: usize = 400;
 
 /// Workflows: durable steps of agents and commands, with people in between.
@@ -60,7 +60,7 @@ enum Verb {
     Run(run::Args),
     /// Flows, newest first.
     List(list::Args),
-    /// Where a flow stands, and what happened on the way.
+    /// Show where a flow stands, and its timeline.
     Show(show::Args),
     /// Go on with a flow, or with all that can.
     Resume(resume::Args),
@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
 }
 
-/// Reads a workflow; all its mistakes are printed, each with its line and fix.
+/// Loads a workflow; all its mistakes are printed, each with its line and fix.
 fn load(context: &Context<'_>, path: &Path) -> Result<Definition> {
     match Definition::load(path) {
         Ok(definition) => Ok(definition),
@@ -96,7 +96,7 @@ fn load(context: &Context<'_>, path: &Path) -> Result<Definition> {
     }
 }
 
-/// Says how far a flow came, and by the exit code whether it is done. `goes_on` is what to type then, where that is
+/// Prints the progress of a flow, and returns the exit code. `goes_on` is the command to continue with, if that is
 /// not about this flow alone.
 fn report(
     context: &Context<'_>,
@@ -148,7 +148,8 @@ fn report(
     })
 }
 
-/// A flow as lists show it: where it stands, and below what it waits for, or why it does not go on.
+/// Prints a flow as lists show it: its state, and below that the pending gates, or the reason why it does not
+/// continue.
 fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     let out = context.out;
     let Stands { standing, waits } = desk.stands(flow)?;
@@ -164,7 +165,7 @@ fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
         Standing::Unanswered => out.line(&format!(
             "   what it asked ended without an answer; go on with: sayso flow resume {handle}"
         )),
-        // A program goes on with its own.
+        // A program resumes its own flows.
         Standing::Idle if flow.started.definition.is_some() => {
             out.line(&format!("   nobody goes on with it; go on with: sayso flow resume {handle}"));
         }
@@ -209,12 +210,12 @@ fn row(out: &Out, flow: &Flow, standing: Standing, now: Timestamp) -> String {
     format!("{icon} {name}  {workflow}  {standing} in {phase}{title}  {began}")
 }
 
-/// Whether pictures are made of plain characters.
+/// True if graphs are drawn with ASCII.
 fn is_plain(out: &Out) -> bool {
     out.icon("", "plain") == "plain"
 }
 
-/// Flows by their handles, for completion.
+/// Completes the IDs of flows.
 fn live_flows(typed: &OsStr) -> Vec<CompletionCandidate> {
     shared::candidates(typed, |desk, _| {
         let page = desk.flows(&FlowFilter { limit: 100, ..FlowFilter::default() })?;

@@ -1,4 +1,4 @@
-//! `sayso flow resume`: go on with flows.
+//! `sayso flow resume`: resumes flows.
 
 use crate::context::Context;
 use crate::exit::{self, Failure, Result};
@@ -15,28 +15,28 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How many flows are looked at at a time.
+/// The page size for flows that can be resumed.
 const READY_AT_A_TIME: usize = 100;
 
-/// How long is waited before it is looked again, if nothing wakes us.
+/// The polling interval, if no change wakes us.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a flow that failed is left alone by whoever stays, at first and at most.
+/// The back-off after a failed flow: initial and maximum.
 const REST: Duration = Duration::from_secs(5);
 const REST_MAX: Duration = Duration::from_secs(600);
 
 /// Go on with a flow, or with all that can.
 ///
-/// A flow goes on with the text of the workflow it began with, whatever became of the file since. One that is done, and
-/// whose leader died before the work was brought home, is brought home. With `--all` and `--watch` nobody is asked here; one
-/// that cannot go on is reported, and the others do. Flows whose step failed are left out of both: what they run might cost
-/// something each time. Name one to try its step again, or try all of them with `--stuck`.
+/// A flow goes on with the text of the workflow it began with, also if the file was changed since. One that is done,
+/// and whose leader died before the work was brought home, is brought home. With `--all` and `--watch` no question is
+/// asked here; one that cannot go on is reported, and the others do. Flows whose step failed are left out of both:
+/// what they run might cost something each time. Name one to try its step again, or try all of them with `--stuck`.
 ///
-/// A flow goes on where it began: on that machine, in that folder, as that user and by the person who began it. What it runs
-/// is told first. Elsewhere it is refused; `--adopt` takes it over, by name.
+/// A flow goes on where it began: on that machine, in that folder, as that user and by the person who began it. What
+/// it runs is told first. In any other place it is refused; `--adopt` takes it over, by name.
 ///
-/// It ends with 0 when nothing is left to go on with, with 7 when a flow waits for a person, with 14 when one is stuck or
-/// left out, and with 128 and the number of the signal when one ended it before.
+/// It ends with 0 when nothing is left to go on with, with 7 when a flow waits for a person, with 14 when one is
+/// stuck or left out, and with 128 and the number of the signal when one ended it before.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso flow resume f7k2            go on with one
@@ -45,16 +45,16 @@ const REST_MAX: Duration = Duration::from_secs(600);
   sayso flow resume --watch         stay for what is answered later
   sayso flow resume f7k2 --adopt    take over what was begun elsewhere")]
 pub(crate) struct Args {
-    /// The flow.
+    /// The ID of the flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
     flow: Option<String>,
-    /// Everything that was answered, and what nobody goes on with any more.
+    /// All flows that were answered, and those whose leader is gone.
     #[arg(long, conflicts_with = "flow")]
     all: bool,
-    /// The same, and whatever can go on later.
+    /// The same, and stay for flows that can go on later.
     #[arg(long, conflicts_with = "flow")]
     watch: bool,
-    /// Also flows whose step failed when somebody last tried: it is done again.
+    /// Also flows whose step failed at the last attempt: it is done again.
     #[arg(long, conflicts_with = "flow")]
     stuck: bool,
     /// Take it over from where it went on before: another machine, folder, user or person. What it runs, it runs here
@@ -99,8 +99,8 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     all(args, context)
 }
 
-/// Goes on with everything that can, one after the other. Nobody is asked here: one that waits for a person
-/// would keep the others from going on.
+/// Resumes all flows that can continue, one after the other. No question is asked here: a flow that waits for a
+/// person would block the others.
 fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_to_look()?;
     let mut wake = desk.follow()?;
@@ -132,7 +132,7 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
         }
         round.say_what_is_elsewhere();
         if round.is_stopped() {
-            // Whoever stays is ended by a signal when all is well.
+            // A watcher is normally ended by a signal.
             let ended = work::ended_by_signal().filter(|_| !args.watch);
             return Ok(ended.map_or(worst, |ended| worst.max(ended)));
         }
@@ -153,7 +153,7 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
     Ok(worst)
 }
 
-/// Whoever picks up answers is told what they do not try again, and how to. Whether there was something.
+/// Prints the flows that are not retried, and the command to retry them. True if there are such flows.
 fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<bool> {
     let filter = ReadyFilter { stuck: true, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
     let stuck = desk.ready_flows(&filter)?;
@@ -171,26 +171,26 @@ fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<bool> {
     Ok(true)
 }
 
-/// What going on with one flow after the other shares.
+/// The state of a resume loop.
 struct Round<'a> {
     context: &'a Context<'a>,
     desk: &'a Desk,
     actor: &'a Actor,
     place: FlowPlace,
-    /// Without agents, and with them.
+    /// The flow runner without agents, and with them.
     leaders: [Option<Leader<'a>>; 2],
-    /// Flows that failed here: until when they are left alone, and for how long the next time.
+    /// The back-off of flows that failed here: its end, and its next length.
     rests: BTreeMap<FlowId, (Instant, Duration)>,
-    /// Flows that go on elsewhere, by their handles.
+    /// Flows that belong to other places, by their IDs.
     elsewhere: BTreeSet<String>,
-    /// How many of them were told of.
+    /// The number of those that were reported.
     told: usize,
-    /// How many were gone on with.
+    /// The number of flows that were resumed.
     count: usize,
 }
 
 impl<'a> Round<'a> {
-    /// Goes on with all there are, a page at a time: however many cannot, those behind them get their turn.
+    /// Resumes all flows, page by page: those that cannot continue do not hide the ones behind them.
     fn through(&mut self, stuck: bool) -> Result<Exit> {
         let (ours, mut worst) = (holder(Path::new("")), Exit::Ok);
         let mut filter = ReadyFilter { stuck, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
@@ -212,8 +212,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Whether it is ours to go on with: a program goes on with its own, nobody else is at it, and its agent does
-    /// not wait for a person.
+    /// True if we may resume it: it was not started by a program, no process holds its lease, and its agent does not
+    /// wait for a person.
     fn is_free(&mut self, flow: &Flow, ours: &Holder) -> Result<bool> {
         if flow.started.definition.is_none() || is_held(flow, ours, self.desk.now()) {
             return Ok(false);
@@ -225,7 +225,8 @@ impl<'a> Round<'a> {
         Ok(self.is_home(flow))
     }
 
-    /// Whether it goes on here. One that another person, or another machine, began is taken over by name or not at all.
+    /// True if it belongs to this place. A flow of another person, or another machine, is adopted by name or not at
+    /// all.
     fn is_home(&mut self, flow: &Flow) -> bool {
         let is_home = check_home(flow, self.actor, Some(&self.place)).is_ok();
         if !is_home {
@@ -252,7 +253,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Names the flows that are left to others, and how one is taken over; each time there are more.
+    /// Prints the flows that belong to other places, and how to adopt one; again each time there are more.
     fn say_what_is_elsewhere(&mut self) {
         let count = self.elsewhere.len();
         let Some(first) = self.elsewhere.first().filter(|_| count > self.told) else { return };
@@ -264,7 +265,7 @@ impl<'a> Round<'a> {
         self.told = count;
     }
 
-    /// One that does not go on stands in no other's way.
+    /// Resumes a flow. A failure does not stop the others.
     fn go_on_with(&mut self, flow: &Flow) -> Exit {
         self.count += 1;
         self.one(flow).unwrap_or_else(|failure| {
@@ -295,14 +296,14 @@ impl<'a> Round<'a> {
         self.rests.get(&flow).is_some_and(|(until, _)| Instant::now() < *until)
     }
 
-    /// A step that failed is not tried again at once: each time may cost something.
+    /// Backs off after a failed step: each attempt may cost something.
     fn rest(&mut self, flow: FlowId) {
         let rest = self.rests.get(&flow).map_or(REST, |(_, rest)| (*rest * 2).min(REST_MAX));
         self.rests.insert(flow, (Instant::now() + rest, rest));
     }
 }
 
-/// Flows that are done and whose work is not home: whoever led them died in between.
+/// Finished flows whose work is not merged: the process that ran them died in between.
 fn left_behind(desk: &Desk, actor: &Actor) -> Result<Vec<Flow>> {
     let filter = FlowFilter { over: true, limit: READY_AT_A_TIME, ..FlowFilter::default() };
     let mut left = vec![];
@@ -320,7 +321,7 @@ fn is_left_behind(desk: &Desk, actor: &Actor, flow: &Flow) -> Result<bool> {
     if is_over {
         return Ok(false);
     }
-    // Where people were asked about the work since, it is theirs to say what becomes of it.
+    // Gates opened since then are about the work, so people decide on it.
     let filter = GateFilter { task: Some(task), limit: READY_AT_A_TIME, ..GateFilter::default() };
     let asked = desk.all_gates(actor, filter)?;
     Ok(asked.iter().all(|gate| gate.opened_at < ending.at))

@@ -1,4 +1,4 @@
-//! `sayso flow run`: begin a flow.
+//! `sayso flow run`: starts a flow.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -16,18 +16,18 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// How long the title of a task is that is made of something else.
+/// The length of a derived task title.
 const TITLE_CHARS_MAX: usize = 100;
 
-/// So many task files are named in a command that is told.
+/// The maximum number of task files named in a suggested command.
 const NAMED_MAX: usize = 20;
 
-/// How long a key may be.
+/// The maximum length of a key.
 const KEY_CHARS_MAX: usize = 1_000;
 
 /// Begin a flow and go on as far as it goes.
 ///
-/// At a terminal you are asked here, and anybody may answer elsewhere; Ctrl+C leaves the question open.
+/// At a terminal you are asked here, and others may answer in any other place; Ctrl+C leaves the question open.
 /// Without one it ends when it waits for a person, and `sayso flow resume` goes on after the answer. Where
 /// agents work the flow has a task and a worktree of its own, and what they did comes home when it is done.
 #[derive(clap::Args)]
@@ -37,20 +37,20 @@ const KEY_CHARS_MAX: usize = 1_000;
   sayso flow run pipeline.yaml --task fix-login.md
   sayso flow run pipeline.yaml --tasks 'tasks/*.md'   one after the other")]
 pub(crate) struct Args {
-    /// The workflow.
+    /// The workflow file to run.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What it begins with.
+    /// An input of the flow, as NAME=VALUE.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// What it is about: the same key again goes on with the same flow.
+    /// The subject of the flow: the same key again goes on with the same flow.
     #[arg(long, value_name = "KEY", conflicts_with = "tasks")]
     key: Option<String>,
     /// A task file, or a task, that its agents work on.
     #[arg(long, value_name = "TASK", conflicts_with = "tasks")]
     task: Option<String>,
-    /// Task files that go through it one after the other: a folder, or a pattern of names in one. It may be given more
-    /// than once.
+    /// Task files that go through it one after the other: a folder, or a pattern of names in one. It may be given
+    /// more than once.
     #[arg(long, value_name = "FILES")]
     tasks: Vec<String>,
     /// Wait for the answers of people.
@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     leader.check_ground(&definition)?;
     let begun = Begun { args: &args, definition: &definition, leader: &leader, input: &input };
     if !args.tasks.is_empty() {
-        // What is typed is meant from where it is typed.
+        // A path on the command line is relative to the folder in which it is typed.
         let here = std::path::absolute(crate::config::start(&context.globals)?)?;
         return sequence(context, &begun, &here, &args.tasks);
     }
@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     begun.one(context, args.key.as_deref(), file, None).map(|(exit, _)| exit)
 }
 
-/// A key is what people call the flow, too.
+/// Checks a key. It is shown to people as the name of the flow, too.
 fn check_key(key: &str) -> Result<()> {
     if !key.trim().is_empty() && key.chars().count() <= KEY_CHARS_MAX {
         return Ok(());
@@ -110,7 +110,7 @@ fn is_task_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md") || path.is_file()
 }
 
-/// What flows of one command share.
+/// The context shared by the flows of one command.
 struct Begun<'a> {
     args: &'a Args,
     definition: &'a Definition,
@@ -119,8 +119,8 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Begins one flow, or finds it again, and goes on with it. `after` is the branch its work starts from,
-    /// where it comes after another one in a sequence.
+    /// Starts one flow, or finds it again, and runs it. `after` is the branch its work starts from, if it follows
+    /// another flow in a sequence.
     fn one(
         &self,
         context: &Context<'_>,
@@ -134,7 +134,7 @@ impl Begun<'_> {
             None => desk.new_flow_id(),
         };
         let walked = match desk.flow(id) {
-            // It is under way, with the text it began with.
+            // It exists, and keeps the text it began with.
             Ok(flow) => {
                 self.say_what_differs(context, &flow);
                 self.leader.lead(flow.started.id, None, self.args.wait)?
@@ -160,7 +160,7 @@ impl Begun<'_> {
         Ok((exit, id))
     }
 
-    /// Whoever changed the file, or gives something else, is told that this flow does not heed it.
+    /// Warns that a changed file or other inputs have no effect on this flow.
     fn say_what_differs(&self, context: &Context<'_>, flow: &Flow) {
         let is_other_text = flow.started.version != self.definition.version();
         let is_other_input = flow.started.state != begin(self.input.clone());
@@ -176,8 +176,8 @@ impl Begun<'_> {
         ));
     }
 
-    /// Makes the tree of a task from another branch than the base. It is there before the flow is, so that
-    /// whoever goes on with that finds it.
+    /// Creates the worktree of a task from another branch than the base. It is created before the flow, so that every
+    /// process that resumes the flow finds it.
     fn start_from(&self, task: TaskId, branch: &str) -> Result<()> {
         let Some(setup) = &self.leader.setup else { return Ok(()) };
         let task = self.leader.desk.task(task)?.task;
@@ -185,7 +185,7 @@ impl Begun<'_> {
         made.map(drop).map_err(|e| Failure::new(Code::Git, e.to_string()).hint(e.hint()))
     }
 
-    /// The branch that the work of a flow was left on, if it did not come home.
+    /// The branch that holds the work of a flow, if it was not merged.
     fn left_on(&self, flow: FlowId) -> Result<Option<String>> {
         let Leader { desk, setup, .. } = self.leader;
         let (Some(setup), Some(task)) = (setup, desk.flow(flow)?.started.task) else {
@@ -195,7 +195,7 @@ impl Begun<'_> {
         Ok(setup.repository.left_on(&task.handle, &task.title))
     }
 
-    /// The task that agents work on: one that is there, or one that is made for the flow.
+    /// The task that agents work on: an existing one, or one created for the flow.
     fn task(
         &self,
         flow: FlowId,
@@ -214,7 +214,7 @@ impl Begun<'_> {
             return Ok(Some(id));
         }
         let id = task_of_flow(flow);
-        // Whoever began it before us may have died in between.
+        // An earlier process may have died right after creating it.
         if desk.task(id).is_ok() {
             return Ok(Some(id));
         }
@@ -239,16 +239,16 @@ impl Begun<'_> {
     }
 }
 
-/// What one of a sequence comes after.
+/// The predecessor of a flow in a sequence.
 struct After {
-    /// The branch of the one before, where its work did not come home.
+    /// The branch of the predecessor, if its work was not merged.
     branch: Option<String>,
-    /// What to type so that the sequence goes on.
+    /// The command that continues the sequence.
     goes_on: String,
 }
 
-/// Task files, one after the other. Each is a flow of its own, begun from what the one before left; one that
-/// waits holds up those behind it.
+/// Runs task files one after the other. Each is a flow of its own, based on the work of its predecessor; one that
+/// waits blocks those behind it.
 fn sequence(
     context: &Context<'_>,
     begun: &Begun<'_>,
@@ -260,7 +260,7 @@ fn sequence(
             .hint("name a folder of task files, or tasks/*.md")
     };
     let files = Sequence::new(root, patterns).map_err(wrong)?;
-    // One that cannot be read is found before anything was done.
+    // An unreadable file is reported before any work is done.
     for file in files.files().map_err(wrong)? {
         TaskFile::read(&file.path)?;
     }
@@ -288,8 +288,8 @@ fn sequence(
     Ok(Exit::Ok)
 }
 
-/// One of a sequence that is over without being done holds up those behind it for good. Whoever wants to go on without
-/// it is told how.
+/// A flow of a sequence that ended without being done blocks those behind it for good. Prints the command that
+/// continues without it.
 fn say_how_to_leave_out(
     context: &Context<'_>,
     begun: &Begun<'_>,
@@ -316,13 +316,13 @@ fn say_how_to_leave_out(
 }
 
 impl Args {
-    /// The same command again, as it is typed.
+    /// The command line, to type again.
     fn again(&self) -> String {
         self.typed(&[], &self.file, &self.tasks)
     }
 
-    /// The same command with these files only. They are named from where the sequence was looked for: by these names it is
-    /// known which of them are done.
+    /// The same command line with these files only. Their names are relative to the root of the sequence: finished
+    /// files are recognised by these names.
     fn with_tasks(&self, context: &Context<'_>, root: &Path, tasks: &[String]) -> Result<String> {
         let here = std::path::absolute(crate::config::start(&context.globals)?)?;
         if here == root && context.globals.dir.is_none() {
@@ -343,7 +343,7 @@ impl Args {
     }
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: String) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@,+".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -352,19 +352,19 @@ fn quoted(word: String) -> String {
     }
 }
 
-/// The flow a key stands for: always the same in the same space.
+/// The flow of a key: always the same in the same space.
 fn keyed(desk: &sayso_engine::Desk, workflow: &str, key: &str) -> FlowId {
     let name = format!("file\n{}\n{workflow}\n{key}", desk.space());
     FlowId::mint(Timestamp::from_micros(0), chance(&name))
 }
 
-/// What a name comes to where chance is wanted.
+/// The random part of an ID, derived from a name.
 fn chance(name: &str) -> u128 {
     let digest = Digest::of_bytes(name.as_bytes());
     u128::from_str_radix(&digest.as_str()[..20], 16).unwrap_or_default()
 }
 
-/// What a task is called whose flow is about nothing in particular.
+/// The title of a task whose flow has none of its own.
 fn or_about(title: &str, definition: &Definition) -> String {
     let about = definition.about.lines().map(str::trim).find(|line| !line.is_empty());
     let title = Some(title).filter(|title| !title.trim().is_empty()).or(about);
@@ -387,11 +387,11 @@ fn title(
         other => format!("{name}: {other}"),
     };
     let said: Vec<_> = input.iter().map(said).collect();
-    // Whoever reads it must see that there is more.
+    // The cut must be visible to readers.
     shorten(&said.join(", "), TITLE_CHARS_MAX)
 }
 
-/// What was given with `--set`, and the defaults.
+/// The inputs from `--set`, with the defaults.
 fn input(definition: &Definition, set: &[String]) -> Result<Map<String, Value>> {
     let mut given = BTreeMap::new();
     for typed in set {

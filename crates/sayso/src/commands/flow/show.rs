@@ -1,4 +1,4 @@
-//! `sayso flow show`: where a flow stands, and what happened on the way.
+//! `sayso flow show`: shows a flow and its timeline.
 
 use crate::card;
 use crate::context::Context;
@@ -15,10 +15,10 @@ use sayso_server::{prose, wire};
 use sayso_workflow::file::picture;
 use serde_json::Value;
 
-/// Where a flow stands, and what happened on the way.
+/// Show where a flow stands, and its timeline.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The flow.
+    /// The ID of the flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
     flow: String,
 }

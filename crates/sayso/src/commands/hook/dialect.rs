@@ -1,4 +1,4 @@
-//! The dialects: the only words each client understands.
+//! The hook protocols: the response format of each client.
 
 use sayso_engine::CallRuling;
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ pub(crate) enum Client {
     Opencode,
 }
 
-/// An answer to a client.
+/// A response to a client.
 pub(super) struct Answer {
-    /// Its own words, for standard output.
+    /// The protocol text, for standard output.
     pub(super) text: String,
-    /// The reason of a no that ends with exit code 2.
+    /// The reason of a denial that ends with exit code 2.
     pub(super) complaint: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Answer {
     }
 }
 
-/// What sort of event it is in a client's words.
+/// The kind of an event.
 pub(super) enum Sort {
     Call,
     Dialog,
@@ -74,17 +74,17 @@ impl Client {
         }
     }
 
-    /// Whether it ends at a call, without having run it, and can be started again at that call.
+    /// True if the client can stop at a call without running it, and be resumed at that call.
     pub(super) fn defers(self, event: &str) -> bool {
         (self, event) == (Client::ClaudeCode, "PreToolUse")
     }
 
-    /// The words for that. Every other client takes them for a yes.
+    /// The response that defers a call. Every other client takes it for a permission.
     pub(super) fn later(event: &str, reason: &str) -> String {
         decision(event, "defer", reason, None).to_string()
     }
 
-    /// What a client is told about a call.
+    /// The response to a call.
     pub(super) fn says(self, event: &str, ruling: &CallRuling) -> Answer {
         match ruling {
             CallRuling::Denied { reason, interrupts } => self.refuses(event, reason, *interrupts),
@@ -97,8 +97,8 @@ impl Client {
         }
     }
 
-    /// A no to a call in the client's own words and in those that every client understands: exit code 2, with
-    /// the reason on standard error. A prompt is closed by words alone.
+    /// Denies a call in the client's own format and in the one that every client understands: exit code 2, with the
+    /// reason on standard error. A permission prompt is closed by the format alone.
     pub(super) fn refuses(self, event: &str, reason: &str, interrupts: bool) -> Answer {
         let is_call = matches!(self.sort(event), Sort::Call);
         let complaint = is_call.then(|| reason.to_owned());
@@ -107,14 +107,13 @@ impl Client {
 
     fn words(self, event: &str, ruling: &CallRuling) -> String {
         match ruling {
-            // "Allow" would also skip what the client itself asks its user. Nothing lets it go on as it
-            // would.
+            // "Allow" would also skip the client's own prompt. An empty response lets it continue as usual.
             CallRuling::Allowed => String::new(),
             CallRuling::Granted { by, arguments } => {
                 self.allows(event, &format!("approved by {by}"), arguments.as_ref())
             }
             CallRuling::Denied { reason, interrupts } => self.denies(event, reason, *interrupts),
-            // The client's own prompt stands, for whoever sits there.
+            // The client's own prompt stays, for its user.
             CallRuling::Held(_) if event == "PermissionRequest" => String::new(),
             CallRuling::Held(gate) => self.denies(event, &waits(gate.handle()), false),
         }
@@ -128,7 +127,7 @@ impl Client {
             Client::ClaudeCode | Client::Codex => decision(event, "deny", reason, None),
             Client::Gemini | Client::Opencode => json!({"decision": "deny", "reason": reason}),
         };
-        // Codex takes an answer with words it does not know for no answer, and opencode has no such word.
+        // Codex rejects a response with unknown fields, and opencode has no such field.
         if interrupts && matches!(self, Client::ClaudeCode | Client::Gemini) {
             said["continue"] = json!(false);
             said["stopReason"] = json!(reason);
@@ -181,7 +180,7 @@ impl Client {
         }
     }
 
-    /// Tells the model something on the way.
+    /// Adds context for the model.
     pub(super) fn adds(self, event: &str, text: &str) -> String {
         match (self, text) {
             (_, "") | (Client::Opencode, _) => String::new(),
@@ -192,7 +191,7 @@ impl Client {
         }
     }
 
-    /// Keeps the model from ending its turn while there is something it has not heard.
+    /// Keeps the model from ending its turn while it has unread messages.
     pub(super) fn goes_on(self, text: &str) -> String {
         match (self, text) {
             (_, "") | (Client::Opencode, _) => String::new(),
@@ -203,7 +202,7 @@ impl Client {
     }
 }
 
-/// What a call that waits is told.
+/// The text for the model about a held call.
 pub(super) fn waits(handle: &str) -> String {
     format!(
         "This waits for a person: gate {handle}. It has not run. Go on with other work or end \

@@ -1,4 +1,4 @@
-//! What a client sends: an event, read into what it is about to do.
+//! Parses the event of a client.
 
 use super::dialect::{Client, Sort};
 use crate::exit::{Failure, Result};
@@ -7,59 +7,58 @@ use sayso_engine::{CallQuestion, ToolCall, captured};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// What came in.
+/// A parsed event.
 pub(super) struct Incoming {
     pub(super) verb: Verb,
-    /// Whether it comes from an agent of the agent's own: what is meant for the agent is not for it.
+    /// True if it comes from a subagent: messages for the agent are not delivered to it.
     pub(super) is_sub: bool,
     /// The conversation it is part of.
     pub(super) session: String,
 }
 
-/// What the client is about to do.
+/// The action that the client is about to take.
 pub(super) enum Verb {
-    /// Call a tool.
     Call(ToolCall),
-    /// Ask its user whether a tool may be called, in this conversation.
+    /// Prompt its user for permission to call a tool, in this conversation.
     Dialog(ToolCall, String),
-    /// Ask its user something, or whether it may be asked.
+    /// Ask its user questions, or for permission to ask them.
     Questions(Questions),
-    /// Go on after a call, if it is one that can be named.
+    /// Continue after a call, if the call can be identified.
     Ran(Option<ToolCall>),
-    /// Begin a turn: a place to tell it something.
+    /// Begin a turn: an opportunity to add context.
     Prompt,
-    /// Begin a conversation.
     Start,
     /// End its turn; `again` if it was kept from that already.
-    Stop { again: bool },
-    /// End this conversation.
+    Stop {
+        again: bool,
+    },
     End(String),
-    /// Something nothing depends on.
+    /// An event without effect.
     Other,
 }
 
-/// A call that asks the user.
+/// A call that asks the user questions.
 pub(super) struct Questions {
     pub(super) call: ToolCall,
     pub(super) asked: Vec<CallQuestion>,
 }
 
 impl Questions {
-    /// The call as it is to be made, with what people said.
+    /// The arguments of the call with people's answers.
     pub(super) fn answered(&self, answers: &[String]) -> Value {
         let said = self.asked.iter().zip(answers);
         let answers: Map<_, _> =
             said.map(|(asked, answer)| (asked.question.clone(), json!(answer))).collect();
-        // The client wants its questions back as they were.
+        // The client expects its questions unchanged.
         json!({"questions": self.call.arguments["questions"], "answers": answers})
     }
 }
 
-/// What Claude Code calls the tool that asks its user.
+/// The name of Claude Code's tool that asks its user.
 const ASKS: &str = "AskUserQuestion";
 
 impl Verb {
-    /// Whether something may run after it.
+    /// True if a tool may run after it.
     pub(super) fn may_run(&self) -> bool {
         match self {
             Verb::Call(_) | Verb::Dialog(..) | Verb::Questions(_) => true,
@@ -74,8 +73,8 @@ impl Verb {
 }
 
 impl Incoming {
-    /// Reads an event. One that says something else than the command line is refused: the hook is
-    /// set up wrongly, and its answer would be in the wrong words.
+    /// Parses an event. One that contradicts the command line is refused: the hook is configured wrongly, and the
+    /// response would be in the wrong format.
     pub(super) fn read(client: Client, event: &str, bytes: &[u8]) -> Result<Self> {
         let wrong = |why: String| {
             Failure::new(
@@ -85,8 +84,8 @@ impl Incoming {
         };
         let body: Value = serde_json::from_slice(bytes).map_err(|e| wrong(e.to_string()))?;
         let text = |key: &str| body.get(key).and_then(Value::as_str);
-        // Every client of ours names its event here. One that does not speaks another dialect, and may take
-        // this one's no for a yes.
+        // Every supported client names its event here. One that does not has another protocol, and may take this
+        // one's denial for a permission.
         let sort = client.sort(event);
         match text("hook_event_name") {
             Some(said) if said != event => return Err(wrong(format!("it says that it is {said}"))),
@@ -117,7 +116,7 @@ impl Incoming {
     }
 }
 
-/// The call as it really is: never a title or a description that the model wrote.
+/// The call as it will run: never a title or a description that the model wrote.
 fn call(body: &Value) -> std::result::Result<ToolCall, String> {
     let tool = body.get("tool_name").and_then(Value::as_str).ok_or("it names no tool")?;
     let arguments = body.get("tool_input").ok_or("it has no input for the tool")?;
@@ -129,7 +128,7 @@ fn asks(client: Client, body: &Value) -> bool {
     client == Client::ClaudeCode && body.get("tool_name").and_then(Value::as_str) == Some(ASKS)
 }
 
-/// A question as Claude Code words it.
+/// A question, in the format of Claude Code.
 #[derive(Deserialize)]
 struct Asked {
     question: String,

@@ -1,7 +1,7 @@
-//! `sayso hook`: what a coding agent's client runs before every tool call.
+//! `sayso hook`: rules on tool calls; a coding agent's client runs it before every call.
 //!
-//! The client takes everything but its own word for "no" and exit code 2 for a yes: a crash, a timeout,
-//! another client's dialect. So nothing but those two leaves this command when something is wrong.
+//! A client treats everything as a permission except its own denial format and exit code 2: a crash, a
+//! timeout, another client's format. So this command fails closed: every error ends in one of those two.
 
 pub(crate) mod dialect;
 mod incoming;
@@ -24,41 +24,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest event that is read.
+/// The maximum size of an event.
 const EVENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// How many messages and answers are carried at a time.
+/// The maximum number of messages and answers delivered at a time.
 const NEWS_MAX: usize = 20;
 
-/// How often a hook beside a prompt looks whether its client has ended it.
+/// The interval at which a hook beside a prompt checks if its client has ended it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Why a question ends whose hook was ended. A client does that when its own prompt was answered, and
-/// when it ends itself.
+/// The reason for withdrawing a question whose hook was ended. A client ends it when its own prompt was answered, and
+/// when it exits itself.
 const PROMPT_IS_GONE: &str = "answered in the client's own terminal, or the client was ended";
 
-/// How long everything but a person may take.
+/// The time limit of everything except waiting for a person.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// The variable with which `connect --check` names a file: the hook is to note there that it was run, and
-/// to deny. It cannot let anything happen.
+/// The variable with which `connect --check` names a file: the hook records there that it was run, and denies. It can
+/// never permit a call.
 pub(crate) const PROBE: &str = "SAYSO_PROBE";
 
-/// What the model hears then.
+/// The text for the model in that case.
 pub(crate) const PROBE_SAYS: &str =
     "sayso holds this call: it was only to check that the hook is run.";
 
-/// How long a worker may take to note which conversation its agent is in.
+/// The time a worker may take to record the conversation of its agent.
 const NAMED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a client takes for a no, whatever else it makes of it.
+/// The exit code that every client takes for a denial.
 const BLOCK: i32 = 2;
 
-/// What a client shows its user and goes on. Of an event at which nothing runs, a block would keep the agent
-/// from ending its turn, or its user from saying anything.
+/// The exit code whose message a client shows to its user before it continues. On an event at which nothing runs, a
+/// block would keep the agent from ending its turn, or its user from typing.
 const COMPLAIN: i32 = 1;
 
-/// What we end with when something goes wrong: a block, until it is known that nothing runs.
+/// The exit code on an error: a block, until it is known that nothing runs.
 static CODE: AtomicI32 = AtomicI32::new(BLOCK);
 
 /// Rule on what an agent is about to do. Coding agents' clients call this; people do not.
@@ -84,14 +84,14 @@ pub(crate) struct Args {
     /// The client: claude-code, codex, gemini or opencode.
     #[arg(value_name = "CLIENT")]
     client: Client,
-    /// What happens, in the client's own word.
+    /// The event, by the client's own name.
     #[arg(value_name = "EVENT")]
     event: String,
-    /// How long a call is held for a person.
+    /// The time for which a call is held for a person.
     #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::when::duration)]
     hold: Duration,
-    /// End the client at a call that needs a person, to be resumed at that call after the answer. Only for
-    /// `claude -p`, and for whoever resumes it; a worker sets SAYSO_DEFER=1 for it.
+    /// End the client at a call that needs a person, to be resumed at that call after the answer. Only for `claude
+    /// -p`, if it is resumed later; a worker sets SAYSO_DEFER=1 for it.
     #[arg(long)]
     defer: bool,
     /// The file with the agent's token, for when the environment has none of an agent's.
@@ -101,13 +101,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let blocks = blocks_when_ended()?;
-    // A client that gets tired of waiting lets the call run.
+    // A client whose own timeout expires lets the call run.
     let patience = args.hold + GRACE;
     std::thread::spawn(move || {
         std::thread::sleep(patience);
         end("sayso did not come to an answer in time, so nothing is allowed");
     });
-    // A panic would end with a code that lets the call run.
+    // A panic would end with an exit code that lets the call run.
     std::panic::set_hook(Box::new(|panic| end(&format!("sayso failed: {panic}"))));
     let outcome =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&args, context, &blocks)));
@@ -130,8 +130,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
 }
 
-/// Whether a worker resumes this very conversation. One that its agent has begun on its own, with the same
-/// variables, is resumed by nobody; and with a person before it the client takes the word for nothing at all.
+/// True if a worker will resume this very conversation. One that its agent began on its own, with the same variables,
+/// is never resumed; and with a person before it the client ignores the response.
 fn is_resumed(desk: &Desk, actor: &Actor, session: &str) -> Result<bool> {
     let is_promised = std::env::var_os(DEFER).is_some_and(|value| value == "1");
     let Some(run) = actor.run.filter(|_| is_promised) else { return Ok(false) };
@@ -139,15 +139,15 @@ fn is_resumed(desk: &Desk, actor: &Actor, session: &str) -> Result<bool> {
     loop {
         match desk.run(run)?.session {
             Some(named) => return Ok(named == session),
-            // The worker reads its name while the client already works.
+            // The worker learns the name while the client already works.
             None if Instant::now() < end => std::thread::sleep(LOOK_EVERY),
             None => return Ok(false),
         }
     }
 }
 
-/// A hook that is ended from outside has allowed nothing, and says so: to most clients the code of a signal is
-/// as good as a yes. Holds while what is returned is true.
+/// A hook that is ended by a signal blocks: most clients take the exit code of a signal for a permission. Active
+/// while the returned flag is true.
 fn blocks_when_ended() -> Result<Arc<AtomicBool>> {
     let blocks = Arc::new(AtomicBool::new(true));
     for signal in [SIGTERM, SIGINT, SIGHUP] {
@@ -156,26 +156,26 @@ fn blocks_when_ended() -> Result<Arc<AtomicBool>> {
     Ok(blocks)
 }
 
-/// Ends without an answer, and says why.
+/// Exits without a response, and prints the reason.
 fn end(why: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "{why}");
     std::process::exit(CODE.load(Ordering::Relaxed))
 }
 
-/// Ends with the no that every client understands, behind its own words.
+/// Exits with the denial that every client understands, after its own format.
 fn deny(why: &str) -> ! {
     let _ = std::io::stdout().flush();
     let _ = writeln!(std::io::stderr(), "{why}");
     std::process::exit(BLOCK)
 }
 
-/// What the client is told; nothing lets it go on as it would.
+/// The response to the client; an empty one lets it continue as usual.
 #[derive(Default)]
 struct Said {
     text: String,
-    /// The reason of a no.
+    /// The reason of a denial.
     complaint: Option<String>,
-    /// The news in it, and where they are noted as heard.
+    /// The news in it, and the desk that records their delivery.
     news: Option<(Desk, Actor, Vec<News>)>,
 }
 
@@ -184,7 +184,7 @@ impl Said {
         Self { text, complaint, news: None }
     }
 
-    /// News count as heard when they were said. Who dies in between says them again.
+    /// Marks the news as delivered after they were printed. A process that dies in between delivers them again.
     fn is_heard(&self) {
         let Some((desk, actor, news)) = &self.news else { return };
         for news in news {
@@ -193,15 +193,15 @@ impl Said {
     }
 }
 
-/// What is needed to come to an answer.
+/// The context of a hook call.
 struct Hook<'a> {
     args: &'a Args,
     context: &'a Context<'a>,
     desk: Desk,
     actor: Actor,
-    /// Whether the client is to end at a call that waits.
+    /// True if the client is to end at a call that waits.
     defers: bool,
-    /// Whether being ended blocks at once.
+    /// True if a signal blocks the call at once.
     blocks: &'a AtomicBool,
 }
 
@@ -219,7 +219,7 @@ fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Sai
         return Err(Failure::new(Code::BadValue, message).hint("leave out --defer"));
     }
     let (desk, actor) = sit_down(args, context)?;
-    // The call of an agent's own agent would be dropped, and nobody would be told.
+    // The deferred call of a subagent would be dropped silently.
     let may_defer = !is_sub && args.client.defers(&args.event);
     let defers = may_defer && (args.defer || is_resumed(&desk, &actor, &session)?);
     let hook = Hook { args, context, desk, actor, defers, blocks };
@@ -246,7 +246,7 @@ fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Sai
     }
 }
 
-/// Tells the worker that the hook is asked about a call: of an agent whose hook is not, nothing comes home.
+/// Tells the worker that the hook is called: the work of an agent whose hook is not called is not merged.
 fn note_call(verb: &Verb) -> Result<()> {
     let file = std::env::var_os(HOOK_NOTES).filter(|file| !file.is_empty() && verb.may_run());
     if let Some(file) = file {
@@ -255,7 +255,7 @@ fn note_call(verb: &Verb) -> Result<()> {
     Ok(())
 }
 
-/// What the client says, and nothing else.
+/// Reads and parses the event of the client.
 fn hear(args: &Args) -> Result<Incoming> {
     let mut bytes = vec![];
     std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -266,12 +266,12 @@ fn hear(args: &Args) -> Result<Incoming> {
     Incoming::read(args.client, &args.event, &bytes)
 }
 
-/// Notes that the hook was run and whether it could have ruled. A call is denied, whatever it is.
+/// Records that the hook was run and if it could have ruled. Every call is denied.
 fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) -> Said {
     let problem = sit_down(args, context).err().map(|failure| failure.message);
     let note = json!({"event": args.event, "problem": problem});
     let file = std::fs::File::options().append(true).create(true).open(file);
-    // Without a note the check says that no hook was run.
+    // Without a record the check reports that no hook was run.
     let _ = file.and_then(|mut file| writeln!(file, "{note}"));
     match incoming.verb.may_run() {
         true => Said::only(args.client.refuses(&args.event, PROBE_SAYS, false)),
@@ -279,8 +279,8 @@ fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) 
     }
 }
 
-/// The desk, and the agent whose hook this is. A worker gives its agents their own token, which counts
-/// before the one that the client's settings name for all of them; that of a person does not count.
+/// Opens the desk and identifies the agent of this hook. A worker gives its agents their own token, which takes
+/// precedence over the one that the client's settings name for all of them; that of a person is ignored.
 fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
     let desk = context.desk()?;
     let actor = agent(args, &desk)?;
@@ -306,7 +306,7 @@ fn check_is_agent(actor: &Actor) -> Result<()> {
 }
 
 impl Hook<'_> {
-    /// The ruling on a call; where a person is asked, their answer, if it comes in time.
+    /// Rules on a call; if a person is asked, waits for their answer.
     fn call(&self, call: &ToolCall) -> Result<Said> {
         let began = Instant::now();
         let Args { client, event, .. } = self.args;
@@ -320,7 +320,7 @@ impl Hook<'_> {
         }
     }
 
-    /// The same beside the client's own prompt. Whichever is answered first counts.
+    /// Rules on a call beside the client's own prompt. The first answer counts.
     fn dialog(&self, call: &ToolCall, session: &str) -> Result<Said> {
         let began = Instant::now();
         let Args { client, event, .. } = self.args;
@@ -337,14 +337,14 @@ impl Hook<'_> {
             if !self.waits(gate.opened.id, began)? {
                 return Ok(Said::only(client.says(event, &ruling)));
             }
-            // Answered in the client's own terminal: asking on would be another question.
+            // Answered in the client's own terminal: asking again would open another question.
             if self.desk.gate(gate.opened.id)?.verdict().is_none() {
                 return Ok(Said::default());
             }
         }
     }
 
-    /// What people say to questions, if they say it in time.
+    /// Returns people's answers to questions, if they come in time.
     fn questions(&self, questions: &Questions) -> Result<Said> {
         let began = Instant::now();
         let Args { client, event, .. } = self.args;
@@ -366,7 +366,7 @@ impl Hook<'_> {
         }
     }
 
-    /// Whether a gate has ended within the time that is left.
+    /// True if a gate has ended within the time that is left.
     fn waits(&self, gate: GateId, began: Instant) -> Result<bool> {
         let left = self.args.hold.saturating_sub(began.elapsed());
         let sending = courier::meanwhile(self.context, &self.desk);
@@ -374,7 +374,7 @@ impl Hook<'_> {
         drop(sending);
         match waited {
             Waited::Ended(_) => {
-                // Whoever was sent away meanwhile gets nothing.
+                // The token may have been revoked in the meantime: then the answer is not delivered.
                 agent(self.args, &self.desk)?;
                 Ok(true)
             }
@@ -382,7 +382,7 @@ impl Hook<'_> {
         }
     }
 
-    /// A client ends the hook beside its prompt when somebody has answered there.
+    /// Withdraws the question when the client ends the hook, since its own prompt was answered.
     fn take_back_when_ended(&self, gate: GateId) -> Result<()> {
         self.blocks.store(false, Ordering::SeqCst);
         let is_ended = Arc::new(AtomicBool::new(false));
@@ -400,13 +400,13 @@ impl Hook<'_> {
         Ok(())
     }
 
-    /// Carries in what this agent has not heard, behind what it is told anyway.
+    /// Delivers the agent's unread news, behind another text.
     fn adds(self, first: String) -> Result<Said> {
         let Args { client, event, .. } = self.args;
         self.carries(first, |text| client.adds(event, text))
     }
 
-    /// The same, and lets it not end its turn before it has.
+    /// Delivers them, and keeps the agent from ending its turn before that.
     fn goes_on(self) -> Result<Said> {
         let client = self.args.client;
         self.carries(String::new(), |text| client.goes_on(text))
@@ -417,7 +417,7 @@ impl Hook<'_> {
         let told = Some(first).filter(|first| !first.is_empty());
         let lines: Vec<_> = told.into_iter().chain(news.iter().map(|n| n.text.clone())).collect();
         let text = in_words(&lines.join("\n"));
-        // A client that takes no words has heard none.
+        // A client that takes no context has received none.
         let news = (!text.is_empty()).then_some((self.desk, self.actor, news));
         Ok(Said { text, complaint: None, news })
     }

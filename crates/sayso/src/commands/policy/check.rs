@@ -1,4 +1,4 @@
-//! `sayso policy check`: every mistake in policies.
+//! `sayso policy check`: finds mistakes in policies.
 
 use super::files::{self, Given};
 use crate::commands::mistakes::Report;
@@ -10,7 +10,7 @@ use sayso_policy::Known;
 /// Find every mistake in policies, with line and fix.
 ///
 /// Besides what cannot be read, it finds statuses and groups that are not there, rules that are never
-/// reached, groups that nobody is in, and more people asked for than there are. Files that are checked
+/// reached, groups without people, and more people asked for than there are. Files that are checked
 /// together may name each other's groups: those of admin and space everywhere.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

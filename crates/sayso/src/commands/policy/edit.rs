@@ -1,4 +1,4 @@
-//! `sayso policy edit`: change the policy in force.
+//! `sayso policy edit`: changes the active policy in an editor.
 
 use super::files::name_of;
 use super::show;
@@ -22,7 +22,7 @@ const EMPTY: &str = "# What agents may do by themselves, what a person is asked,
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (desk, actor) = context.sit_down_as_person()?;
-    // Nobody writes what they may not set.
+    // Checked first, so that a person does not write a policy they may not set.
     if let Err(refusal) = actor.check(Deed::Govern, "change the policy") {
         desk.note_refusal(&actor, &refusal);
         return Err(refusal.into());
@@ -42,7 +42,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     let change = Change { kind: SettingKind::Policy, name, body: Some(after.clone()) };
     if let Err(error) = desk.set(&actor, vec![change]) {
-        // What somebody took the time to write is not lost.
+        // The edited text is kept.
         let kept = editor::keep(&after, ".yaml")?;
         let failure = Failure::from(error);
         let hint = format!(

@@ -1,4 +1,4 @@
-//! `sayso policy explain`: what policies make of a request, by which rule, and why.
+//! `sayso policy explain`: explains the decision about a request.
 
 use super::files::{self, Source};
 use super::request;
@@ -99,7 +99,7 @@ fn wrapped(out: &Out, look: Look, text: &str, margin: &str) {
     card::indented(out, text, margin).iter().for_each(|line| out.line(&out.paint(look, line)));
 }
 
-/// What a line of several commands comes down to.
+/// Prints the commands of a compound command line.
 fn commands(out: &Out, commands: &[String]) {
     if commands.len() < 2 {
         return;
@@ -137,7 +137,7 @@ fn demanded(out: &Out, demands: &Demands) {
     }
 }
 
-/// Every rule that was looked at; those that did not decide stay in the background.
+/// Prints every rule that was examined; those that did not decide are faint.
 fn looked(out: &Out, looked: &[Looked]) {
     if looked.is_empty() {
         return;

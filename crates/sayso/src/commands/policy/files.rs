@@ -1,4 +1,4 @@
-//! Where policies come from: files that were named, each with its layer, or what is in force.
+//! Loads policies: from named files, each with its layer, or the active ones.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Policies to look at: those in files, or those in force.
+/// The policies to examine: those in files, or the active ones.
 #[derive(clap::Args)]
 pub(crate) struct Given {
     /// Policy files, `-` for standard input; what is in force, unless given.
@@ -23,13 +23,13 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The layer of the files that name none.
+    /// The layer of files without a layer of their own.
     pub(crate) fn usual(&self) -> Layer {
         self.agent.clone().map_or(Layer::Space, Layer::Agent)
     }
 }
 
-/// What the names of agents' policies begin with.
+/// The prefix of the names of agents' policies.
 const AGENT: &str = "agent/";
 
 /// A policy file and its layer, as it is typed: `FILE`, `admin=FILE`, `space=FILE`,
@@ -72,7 +72,7 @@ impl Text {
     }
 }
 
-/// Reads files; those whose layer is not named are of `usual`.
+/// Reads files; a file without a layer has the layer `usual`.
 pub(crate) fn read(context: &Context<'_>, sources: &[Source], usual: &Layer) -> Result<Vec<Text>> {
     let read = |Source { layer, path }: &Source| {
         let layer = layer.clone().unwrap_or_else(|| usual.clone());
@@ -85,7 +85,7 @@ pub(crate) fn read(context: &Context<'_>, sources: &[Source], usual: &Layer) -> 
     sources.iter().map(read).collect()
 }
 
-/// The policies in these files; without any, those in force.
+/// The policies in these files; without any, the active ones.
 pub(crate) fn read_or_in_force(
     context: &Context<'_>,
     sources: &[Source],
@@ -105,7 +105,7 @@ pub(crate) fn in_force(context: &Context<'_>) -> Result<Arc<Policies>> {
     Ok(context.kept_desk()?.policies()?)
 }
 
-/// The policies as they would be in force, were these files set: each takes the place of its layer.
+/// The policies as they would be, were these files set: each replaces its layer.
 pub(crate) fn as_if_set(desk: &Desk, mut texts: Vec<Text>) -> Result<Policies> {
     let given: Vec<Layer> = texts.iter().map(|text| text.layer.clone()).collect();
     for setting in desk.settings(Some(SettingKind::Policy))? {
@@ -117,8 +117,8 @@ pub(crate) fn as_if_set(desk: &Desk, mut texts: Vec<Text>) -> Result<Policies> {
     parse(&texts, &groups(desk)?)
 }
 
-/// The names that policies may use: those of every space, and the groups of the one here, if there is
-/// one. Files are looked at without a space as well.
+/// The names that policies may use: those of every space, and the groups of this one, if there is one. Files can be
+/// checked without a space as well.
 pub(crate) fn known(context: &Context<'_>) -> Known {
     let groups = context.kept_desk().and_then(|desk| groups(&desk)).unwrap_or_default();
     Known { groups, ..Known::of_every_space() }
@@ -133,7 +133,7 @@ fn groups(desk: &Desk) -> Result<BTreeMap<String, Vec<String>>> {
     Ok(groups)
 }
 
-/// The name a layer's policy is set under, and back.
+/// The name under which a layer's policy is set.
 pub(crate) fn name_of(layer: &Layer) -> Result<String> {
     match layer {
         Layer::Space => Ok(SPACE_POLICY.into()),
@@ -155,7 +155,7 @@ fn layer_of(name: &str) -> Layer {
     }
 }
 
-/// The policies in these texts, which must have no mistakes of their own.
+/// Parses policies; an error if one of them has mistakes.
 fn parse(texts: &[Text], groups: &BTreeMap<String, Vec<String>>) -> Result<Policies> {
     let (mut policies, mut mistakes) = (vec![], vec![]);
     for text in texts {
@@ -176,8 +176,8 @@ fn cannot_be_used(mistakes: &[Mistake]) -> Failure {
         .hint("mend it, then see with: sayso policy check FILE")
 }
 
-/// The text of a file, of which a little more than `bytes_max` is read, so that whoever judges it sees
-/// that it is too long.
+/// The text of a file, of which a little more than `bytes_max` is read, so that the caller can see that it is too
+/// long.
 pub(crate) fn read_text(path: &Path, bytes_max: usize) -> Result<String> {
     let shown = path.display();
     let file = std::fs::File::open(path).map_err(|error| match error.kind() {
@@ -190,7 +190,7 @@ pub(crate) fn read_text(path: &Path, bytes_max: usize) -> Result<String> {
     file.take(most)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::new(Code::Failure, format!("{shown}: {error}")))?;
-    // Cut short, the last character may be half there; it is too long anyway.
+    // The cut may split the last character; the text is too long anyway.
     let is_cut = bytes.len() > bytes_max;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),

@@ -1,4 +1,4 @@
-//! `sayso policy`: what must be asked, and how to see that it says what you mean.
+//! `sayso policy`: manages, checks and tests policies.
 
 mod check;
 mod edit;
@@ -23,8 +23,8 @@ use sayso_core::Exit;
 ///
 /// A policy is a YAML file of rules. Each is about tool calls, moves of tasks, the life of agents,
 /// results, or questions, and says allow, ask or deny. Deny outweighs ask, ask outweighs allow; an
-/// agent's policy can only tighten that of the space. Without a policy nothing is asked that nobody
-/// asked for.
+/// agent's policy can only tighten that of the space. Without a policy a person is asked only what agents
+/// ask themselves.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso policy presets balanced > policy.yaml     a policy to start from
@@ -50,13 +50,13 @@ enum Verb {
     Test(test::Args),
     /// Policies to start from.
     Presets(presets::Args),
-    /// What is in force.
+    /// Show the policy in force.
     Show(show::Args),
     /// Put a policy in force, or take it away.
     Set(set::Args),
     /// Change the policy in force in your editor.
     Edit(edit::Args),
-    /// What a policy would have changed, over what was really asked.
+    /// Show what a policy would have changed, over what was really asked.
     Replay(replay::Args),
     /// Rules that your own answers suggest.
     Suggest(suggest::Args),

@@ -1,4 +1,4 @@
-//! `sayso policy presets`: policies to start from.
+//! `sayso policy presets`: prints starter policies.
 
 use super::wire;
 use crate::card;
@@ -17,7 +17,7 @@ use sayso_policy::Preset;
 #[command(after_help = "Example:
   sayso policy presets balanced > policy.yaml")]
 pub(crate) struct Args {
-    /// Print this one.
+    /// Print the preset of this name.
     #[arg(value_name = "NAME", value_parser = by_name())]
     name: Option<Preset>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 fn by_name() -> impl TypedValueParser<Value = Preset> {
     PossibleValuesParser::new(Preset::ALL.map(Preset::as_str)).map(|name| {
         let found = Preset::ALL.into_iter().find(|preset| preset.as_str() == name);
-        // Nothing else gets past the list of names.
+        // The parser accepts only names of presets.
         found.unwrap_or(Preset::Cautious)
     })
 }

@@ -1,4 +1,4 @@
-//! `sayso policy remembered` and `forget`: what people let be remembered.
+//! `sayso policy remembered` and `forget`: standing approvals.
 
 use crate::context::Context;
 use crate::exit::Result;
@@ -25,18 +25,18 @@ pub(crate) struct ForgetArgs {
     gate: String,
 }
 
-/// A decision that holds for the same again.
+/// A standing approval: it holds for the same request again.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Entry {
-    /// The gate it was made at.
+    /// The gate of the approval.
     gate: String,
-    /// What was approved.
+    /// The request that was approved.
     request: String,
     /// task, agent or space.
     scope: String,
     /// The agent that asked.
     agent: String,
-    /// Who approved it.
+    /// The person who approved it.
     by: String,
     /// Until when it holds.
     until: String,

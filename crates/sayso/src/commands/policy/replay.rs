@@ -1,4 +1,4 @@
-//! `sayso policy replay`: what a policy would have changed, over what was really asked.
+//! `sayso policy replay`: replays past requests against a policy.
 
 use super::files::{self, Source};
 use super::wire::{Change, Example, Replayed};
@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How many records are read at a time.
+/// The page size for records.
 const PAGE: usize = 500;
 
 /// Show what a policy would have changed, over what was really asked.
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A gate is called by its handle.
+/// Replaces the id of a gate by its handle.
 fn name(desk: &Desk, example: &mut Example) {
     let gate = example.name.parse::<GateId>().ok().and_then(|id| desk.gate(id).ok());
     if let Some(gate) = gate {
@@ -95,7 +95,7 @@ fn print(out: &Out, replayed: &Replayed, since: Timestamp) {
     }
 }
 
-/// What is no gate is called by the moment it was asked, which begins its id.
+/// A short name for a request without a gate: its time, with which its id begins.
 fn short(name: &str) -> String {
     match name.split_once('/').and_then(|(at, _)| at.parse().ok()) {
         Some(micros) => when::local(Timestamp::from_micros(micros)),
@@ -116,7 +116,7 @@ fn head(out: &Out, change: &Change) -> String {
     format!("{} {count} {meaning}", out.paint(look, &format!("{before} {arrow} {after}:")))
 }
 
-/// What was put before the policy, read a page at a time, with a word to whoever waits for long.
+/// Recorded requests, read a page at a time, with a progress message in a long read.
 pub(super) struct Records<'a> {
     desk: &'a Desk,
     actor: &'a Actor,
@@ -130,7 +130,7 @@ impl<'a> Records<'a> {
         Self { desk, actor, since, failure: RefCell::new(None), began: Instant::now() }
     }
 
-    /// All of them, oldest first. A failure ends it, and is told by [`Records::end`].
+    /// All of them, oldest first. A failure ends the iterator, and is returned by [`Records::end`].
     pub(super) fn iter(&self) -> impl Iterator<Item = Recorded> {
         let (mut last, mut is_over, mut seen) = (None, false, 0);
         let pages = std::iter::from_fn(move || {
@@ -154,7 +154,7 @@ impl<'a> Records<'a> {
         pages.flatten()
     }
 
-    /// Ends the reading, and says how it went.
+    /// Ends the reading, and returns its failure, if there was one.
     pub(super) fn end(self) -> Result<()> {
         self.show("\r\x1b[K");
         self.failure.into_inner().map_or(Ok(()), |error| Err(error.into()))

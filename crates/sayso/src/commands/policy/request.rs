@@ -1,5 +1,5 @@
-//! A request as it is typed: as JSON, or flag by flag. What belongs together is for the policy crate to
-//! say; here it is only written down.
+//! Parses a policy request: from JSON, or from options. The policy crate checks the combination; here the options are
+//! only turned into JSON.
 
 use super::files::read_text;
 use crate::context::Context;
@@ -10,10 +10,10 @@ use sayso_policy::{Request, Time};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// The longest request.
+/// The maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 1024 * 1024;
 
-/// What is put before a policy.
+/// The request to put before a policy.
 #[derive(clap::Args)]
 pub(crate) struct Typed {
     /// The request as JSON; `-` for standard input, `@FILE` for a file. Or say it with options.
@@ -60,7 +60,7 @@ struct Said {
     /// An agent reports this: completed, failed.
     #[arg(long, value_name = "OUTCOME", help_heading = "What is to happen")]
     result: Option<String>,
-    /// How sure it says it is, in percent.
+    /// The confidence that it reports, in percent.
     #[arg(long, value_name = "PERCENT", help_heading = "What is to happen")]
     confidence: Option<u8>,
     /// An agent asks a question of this kind: input, approval, review.
@@ -99,7 +99,7 @@ struct Said {
 }
 
 impl Typed {
-    /// The request that was typed.
+    /// Parses the request.
     pub(crate) fn read(&self, context: &Context<'_>) -> Result<Request> {
         let value = match &self.request {
             Some(typed) => {
@@ -123,7 +123,7 @@ fn no_request(error: &serde_json::Error) -> Failure {
 }
 
 impl Said {
-    /// The same as JSON. `on` is taken from what was said first; the rest must fit it.
+    /// The request as JSON. `on` is derived from the first option; the others must fit it.
     fn value(&self) -> Result<Value> {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -185,12 +185,12 @@ impl Said {
     }
 }
 
-/// What the clocks show here.
+/// The present local time.
 pub(super) fn now() -> Time {
     Time::of(&jiff::Zoned::now())
 }
 
-/// What the clocks show here at another time.
+/// The local time of a typed moment.
 fn time(typed: &str) -> Result<Value> {
     let now = jiff::Zoned::now();
     let at = when::moment(typed, Timestamp::from_micros(now.timestamp().as_microsecond()))?;

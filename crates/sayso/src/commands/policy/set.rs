@@ -1,4 +1,4 @@
-//! `sayso policy set`: puts a policy in force, or takes it away.
+//! `sayso policy set`: activates or removes a policy.
 
 use super::files::{self, Source, name_of};
 use super::show;
@@ -10,7 +10,7 @@ use sayso_policy::Layer;
 
 /// Put a policy in force, or take it away.
 ///
-/// It holds from now on for everybody in the space; the files themselves are not looked at again. A
+/// It holds from now on for all in the space; the files themselves are not looked at again. A
 /// policy with mistakes is refused as a whole. Only people do this, and each change has its entry in
 /// the audit.
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// The policy of this agent, not of the space.
     #[arg(long, value_name = "NAME", conflicts_with = "admin")]
     agent: Option<String>,
-    /// The policy of whoever looks after the installation.
+    /// The policy of the admin of the installation.
     #[arg(long)]
     admin: bool,
     /// Take the policy away instead.

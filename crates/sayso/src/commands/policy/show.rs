@@ -1,4 +1,4 @@
-//! `sayso policy show`: what is in force.
+//! `sayso policy show`: shows the active policy.
 
 use super::wire::short;
 use crate::card;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What is in force, with who put it there.
+/// The active policy, with the person who set each layer.
 pub(super) fn in_force(desk: &Desk) -> Result<InForce> {
     Ok(InForce::at(desk, &when::rfc3339)?)
 }

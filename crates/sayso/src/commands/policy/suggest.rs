@@ -1,4 +1,4 @@
-//! `sayso policy suggest`: rules that people's own answers suggest.
+//! `sayso policy suggest`: suggests rules from past answers.
 
 use super::replay::Records;
 use super::wire::Suggestion;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A record that a person said yes or no to. Who did is written at its gate.
+/// The record of a request that a person approved or rejected. The name of that person is taken from its gate.
 fn decided(desk: &Desk, record: Recorded) -> Option<Decided> {
     let gate = desk.gate(record.id.parse::<GateId>().ok()?).ok()?;
     let (answer, by) = gate.answer()?;

@@ -1,4 +1,4 @@
-//! `sayso policy test`: the tests that are written in policies.
+//! `sayso policy test`: runs policy tests.
 
 use super::files::{self, Given};
 use super::wire;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     smuggle: bool,
 }
 
-/// The most lines that are printed one by one.
+/// The maximum number of lines that are printed.
 const PASSED_MAX: usize = 50;
 
 pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {

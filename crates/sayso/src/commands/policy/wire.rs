@@ -1,4 +1,4 @@
-//! What `sayso policy … --json` prints. Fields are only ever added.
+//! The JSON output of `sayso policy …`. Fields are only ever added.
 
 use sayso_core::text::harmless_line;
 use sayso_policy as policy;
@@ -8,18 +8,18 @@ use serde::Serialize;
 /// A policy to start from.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Preset {
-    /// Its name.
+    /// The name of the preset.
     pub(crate) name: String,
-    /// What it says, in a line.
+    /// A description in one line.
     pub(crate) says: String,
-    /// The file.
+    /// The text of the file.
     text: String,
 }
 
 impl Preset {
     pub(crate) fn of(preset: policy::Preset) -> Self {
         let (name, text) = (preset.as_str(), preset.text());
-        // The first line of each says what it is: `# name: words`.
+        // The first line of each is its description: `# name: words`.
         let first = text.lines().next().unwrap_or_default();
         let says = first.trim_start_matches(['#', ' ']).trim_start_matches(name);
         let says = says.trim_start_matches([':', ' ']);
@@ -27,29 +27,29 @@ impl Preset {
     }
 }
 
-/// What came of the tests in policies.
+/// The results of the tests in policies.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Tested {
-    /// How many passed.
+    /// The number of tests that passed.
     pub(crate) passed: usize,
-    /// How many failed.
+    /// The number of tests that failed.
     pub(crate) failed: usize,
     /// All of them, in the order of the files.
     pub(crate) tests: Vec<Test>,
 }
 
-/// What came of one test.
+/// The result of one test.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Test {
     /// The file it is in.
     pub(crate) file: String,
-    /// The line.
+    /// The line it starts at.
     pub(crate) line: u64,
-    /// What it is called.
+    /// The name of the test.
     pub(crate) name: String,
-    /// Whether the policy said what was expected.
+    /// True if the decision was the expected one.
     pub(crate) passed: bool,
-    /// What was expected, and what was said by whom instead.
+    /// The expected decision, and the actual one with its rule.
     pub(crate) failure: Option<String>,
 }
 
@@ -66,12 +66,12 @@ impl Tested {
     }
 }
 
-/// What came of smuggling.
+/// The result of a smuggling test.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SmuggleReport {
     /// The commands that rules ask about or deny.
     pub(crate) commands: Vec<String>,
-    /// How many lines were tried.
+    /// The number of lines that were tried.
     pub(crate) tried: usize,
     /// The lines that no rule stops.
     pub(crate) passed: Vec<SmuggledLine>,
@@ -82,11 +82,11 @@ pub(crate) struct SmuggleReport {
 /// A line that runs a command past the rule about it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SmuggledLine {
-    /// The command.
+    /// The command that is hidden.
     pub(crate) command: String,
-    /// The kind of way.
+    /// The kind of hiding.
     pub(crate) kind: String,
-    /// The line.
+    /// The line that hides it.
     pub(crate) line: String,
 }
 
@@ -102,56 +102,56 @@ impl SmuggleReport {
     }
 }
 
-/// `file:line`, made harmless.
+/// A position as `file:line`, made harmless.
 pub(crate) fn place(file: &str, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     harmless_line(&format!("{file}{line}"))
 }
 
-/// Enough of a digest to tell two apart.
+/// A short prefix of a digest, enough to tell two apart.
 pub(crate) fn short(digest: &str) -> String {
     let hash = digest.rsplit(':').next().unwrap_or_default();
     hash.chars().take(12).collect()
 }
 
-/// What a policy would have changed.
+/// The changes that a policy would have made.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Replayed {
-    /// Requests since then were looked at.
+    /// The time of the oldest request examined.
     pub(crate) since: String,
-    /// How many.
+    /// The number of requests examined.
     pub(crate) looked: u64,
-    /// How many would be decided otherwise.
+    /// The number of requests that would be decided differently.
     pub(crate) changed: u64,
-    /// What became of them, by sort of change; those that stay the same come without examples.
+    /// The counts by kind of change; requests that stay the same come without examples.
     pub(crate) changes: Vec<Change>,
 }
 
-/// One sort of change.
+/// A kind of change.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Change {
-    /// What is said now: allow, ask or deny.
+    /// The present decision: allow, ask or deny.
     pub(crate) before: String,
-    /// What would be said.
+    /// The decision under the new policy.
     pub(crate) after: String,
-    /// Whether both ask, but not in the same way.
+    /// True if both ask, but not in the same way.
     pub(crate) asked_otherwise: bool,
-    /// How often.
+    /// The number of such requests.
     pub(crate) count: u64,
-    /// The first few.
+    /// The first few requests of this kind.
     pub(crate) examples: Vec<Example>,
 }
 
-/// A request that would be decided otherwise.
+/// A request that would be decided differently.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Example {
     /// The gate it was asked at, or its id.
     pub(crate) name: String,
     /// The request, in a line.
     pub(crate) request: String,
-    /// Who decides now: rule, file and line.
+    /// The rules that decide now, with file and line.
     pub(crate) before: Vec<String>,
-    /// Who would decide.
+    /// The rules that would decide.
     pub(crate) after: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ impl Replayed {
 }
 
 impl Change {
-    /// Whether it is none.
+    /// True if nothing would change.
     pub(crate) fn is_none(&self) -> bool {
         self.before == self.after && !self.asked_otherwise
     }
@@ -186,15 +186,15 @@ impl Example {
 /// A rule that people's answers suggest.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Suggestion {
-    /// What to write, as YAML.
+    /// The suggested rule, as YAML.
     pub(crate) rule: String,
     /// The rule to give it to as its `unless`; none if it is a rule of its own.
     pub(crate) exception_of: Option<String>,
-    /// How often it was approved. It was never denied.
+    /// The number of approvals. It was never denied.
     pub(crate) approved: usize,
-    /// By whom.
+    /// The people who approved it.
     pub(crate) people: Vec<String>,
-    /// What was approved, the first few.
+    /// The first few requests that were approved.
     pub(crate) examples: Vec<String>,
 }
 

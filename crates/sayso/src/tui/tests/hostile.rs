@@ -1,4 +1,4 @@
-//! What agents write to deceive is inert and visible, on every size of screen.
+//! Hostile text from agents is inert and visible, on every size of screen.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn check((columns, _): (u16, u16), stage: &mut Stage) {
         let width = unicode_width::UnicodeWidthStr::width(line);
         assert!(width <= usize::from(columns), "{width} columns: {line}");
     }
-    // A banner of an agent's is never at the edge of the card, where ours stand.
+    // An agent's fake banner never reaches the edge of the card, where our own lines stand.
     let edge = match columns >= 80 {
         true => (columns * 2 / 5).clamp(34, 60) + 2,
         false => 1,
@@ -87,11 +87,11 @@ fn pictures_of_it() {
     }
 }
 
-/// What is picked is what was written, whatever it looks like.
+/// A pick sends the option as it was written, not as it looks.
 #[test]
 fn what_is_picked_is_what_was_written() {
     let mut stage = Stage::with((120, 40), hostile());
-    // An answer is for what was read.
+    // An answer needs the whole card to be read.
     stage.read_on();
     stage.keys(&["1", "a"]);
     stage.prove();

@@ -1,5 +1,4 @@
-//! What somebody types or writes is theirs: it never turns into keys, and it is not lost before they say it or
-//! throw it away.
+//! Typed text belongs to the person: it never turns into keys, and it is not lost before it is sent or thrown away.
 
 use super::*;
 use crate::exit::Failure;
@@ -59,8 +58,8 @@ fn opens_on(stage: &Stage) -> (Written, String) {
     opened.unwrap()
 }
 
-/// A card that changes, or is answered by somebody else, under a line that is typed: the rest of what is typed
-/// is no key, however slowly it comes, and nothing is said to any card.
+/// A card that changes, or is answered by another person, under an open line: the rest of the typing is no key,
+/// however slowly it comes, and nothing is sent to any card.
 #[test]
 fn what_is_typed_into_a_line_never_becomes_keys() {
     let rest = "nah, a jar; j a a hack a 1 z q v x @ c a";
@@ -86,7 +85,7 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
                 false => "g1k2m has changed; what you had typed is kept",
             };
             assert!(screen.contains(title) && screen.contains("because"), "{screen}");
-            // What is typed right behind it does not count either.
+            // Keys typed right behind it do not count either.
             stage.keys(&["Enter"]);
             stage.draw();
             type_slowly(&mut stage, "aaara");
@@ -95,7 +94,7 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
             stage.prove();
             stage.pass(10_000);
             assert_eq!(stage.sent(), 0, "{key}");
-            // The same key goes on with it, where it can.
+            // The same key reopens it, if the card is open.
             stage.keys(&[key]);
             match is_over {
                 true => assert_eq!(stage.state.mode, Mode::Look),
@@ -121,7 +120,7 @@ fn a_line_about_several_is_cut_off_by_each() {
     assert!(matches!(stage.state.mode, Mode::Cut(_)));
 }
 
-/// Who looks for a card speaks of none: that line stays open.
+/// The filter line is about no card, so it stays open.
 #[test]
 fn finding_goes_on_when_a_card_changes() {
     let gates = two();
@@ -148,12 +147,12 @@ fn what_is_not_found_is_not_answered() {
     assert!(screen.contains("No card has that in it.") && !screen.contains("Your answer"));
     stage.keys(&["a", "r"]);
     assert!(stage.state.proving.is_empty() && line(&stage) == "second xar");
-    // Where the cursor was it is again.
+    // The cursor returns to its row.
     stage.keys(&["Escape"]);
     assert_eq!(stage.state.here().unwrap().gate().handle(), "g2k2m");
 }
 
-/// Left with Esc, it is there again; left with the program, it is printed.
+/// Left with Esc, the text is there again; left with the program, it is printed.
 #[test]
 fn what_was_typed_is_kept() {
     let gate = one(Shape::Text, Kind::Input);
@@ -185,7 +184,7 @@ fn what_was_typed_is_kept() {
     assert!(
         unsaid(&stage.state)[0].contains("g1k2m") && unsaid(&stage.state)[0].ends_with("words")
     );
-    // A card that changed has no answer, and what was written for the one before is there with the same key.
+    // A card that changed has no draft, and the text for its earlier version reopens with the same key.
     let now = revised(&gate, "Well, then?");
     stage.refresh(vec![now.clone()], vec![now]);
     assert!(stage.draw().contains("what you had written is kept"));
@@ -198,7 +197,7 @@ fn what_was_typed_is_kept() {
     assert_eq!(said(&mut stage), Answer::text("first words"));
 }
 
-/// A no that is taken back has its reason again.
+/// An undone rejection has its reason again.
 #[test]
 fn a_reason_comes_back() {
     let mut stage = Stage::with((120, 40), two());
@@ -262,7 +261,7 @@ fn a_yes_waits_for_arguments_that_can_be_read() {
     stage.keys(&["a"]);
     assert!(stage.state.proving.is_empty());
     assert!(stage.draw().contains("not in the answer yet"));
-    // Emptied, it is as it was asked.
+    // Emptied, the arguments are the original ones.
     stage.happen(Event::Written(written, Ok(Some("\n".into()))));
     stage.settle();
     stage.keys(&["a"]);
@@ -306,7 +305,8 @@ fn options_and_words() {
         Answer::choice(names, other.map(Into::into))
     };
     let cases = [
-        // Words come to what was picked where several may be, and stand instead of it where one may.
+        // A custom answer is added to the picked options where several may be picked, and replaces them where one
+        // may.
         (
             true,
             &["1", "3", "e"][..],
@@ -326,7 +326,7 @@ fn options_and_words() {
         let gate = choice(&names, multi, true);
         assert_eq!(answer(gate, keys, typed, more), wanted, "{multi} {keys:?} {typed}");
     }
-    // What is no option leaves the line open and names those there are.
+    // A text that is no option leaves the line open, and the message lists the options.
     for (typed, other) in [("9", true), ("Bonn", false), ("1 9", true)] {
         let mut stage = Stage::with((120, 40), vec![choice(&names, true, other)]);
         stage.keys(&["e"]);
@@ -339,7 +339,7 @@ fn options_and_words() {
             "{screen}"
         );
     }
-    // Where options are numbers, another number is words.
+    // With numbers as options, another number is a custom answer.
     let gate = choice(&["80", "443"], false, true);
     assert_eq!(answer(gate, &["e"], "8080", &[]), picked(&[], Some("8080")));
 }
@@ -359,7 +359,7 @@ fn a_line_is_edited() {
     assert_eq!(line(&stage), "e ");
 }
 
-/// In a window that is too small to show a line, what is typed is still typed, and ends nothing.
+/// In a window that is too small to show the line, keys still go into it, and end nothing.
 #[test]
 fn a_line_outlives_a_small_window() {
     let mut stage = Stage::with((120, 40), two());
@@ -376,7 +376,7 @@ fn a_line_outlives_a_small_window() {
     assert!(stage.state.is_leaving);
 }
 
-/// What was said of one card does not stand under another; what went wrong stays until it could be read.
+/// A message about one card does not stay under another; an error stays until there was time to read it.
 #[test]
 fn a_message_goes_with_its_card() {
     let mut stage = Stage::with((120, 40), two());
@@ -394,7 +394,7 @@ fn a_message_goes_with_its_card() {
     assert!(!stage.draw().contains("refused"));
 }
 
-/// What is not sent is the first thing that is said, on the narrowest screen, too.
+/// The message that an answer is not sent comes first, on the narrowest screen, too.
 #[test]
 fn not_sent_can_be_seen() {
     for columns in [60, 80, 120] {
@@ -415,7 +415,7 @@ fn not_sent_can_be_seen() {
     }
 }
 
-/// Held while nobody is there: leaving would not send it, so that is not said.
+/// Held while the desk is unreachable: leaving would not send it, so the message does not say so.
 #[test]
 fn leaving_sends_nothing_where_nobody_is() {
     let mut stage = Stage::with((120, 40), two());
@@ -426,7 +426,7 @@ fn leaving_sends_nothing_where_nobody_is() {
     assert!(screen.contains("z takes it back") && !screen.contains("leaving sends it"), "{screen}");
 }
 
-/// Of several that were answered at once, one was settled elsewhere: none is sent, and the others are marked.
+/// Of several joint answers, one gate was settled by another person: none is sent, and the others are marked.
 #[test]
 fn one_of_several_was_settled_elsewhere() {
     let gates = two();
@@ -442,7 +442,7 @@ fn one_of_several_was_settled_elsewhere() {
     assert!(stage.state.marks.keys().eq([&gates[1].opened.id]));
 }
 
-/// Opening the editor sends what is held, and says so.
+/// Opening the editor sends held answers, and the label says so.
 #[test]
 fn the_editor_sends_what_is_held() {
     let gates = vec![verdict(2, "First?"), one(Shape::Text, Kind::Input)];
@@ -460,7 +460,7 @@ fn the_editor_sends_what_is_held() {
     assert!(stage.draw().contains("what was held was sent when the editor opened"));
 }
 
-/// Every invisible character on a card is counted, wherever it stands.
+/// Every invisible character on a card is counted, in each of its fields.
 #[test]
 fn what_is_spelt_out_is_counted() {
     let shape = Shape::Choice {
@@ -483,7 +483,7 @@ fn what_is_spelt_out_is_counted() {
     assert!(screen.contains("! 8 invisible or control characters are spelt out"), "{screen}");
 }
 
-/// A row that was put off shows it, and one that unblocks others says so however long it has waited.
+/// A snoozed row shows it, and a row that unblocks others says so at every age.
 #[test]
 fn rows_say_what_matters() {
     let gate = waits(opened(1, Kind::Approval, Shape::Verdict, "Deploy?"), 125);
@@ -501,7 +501,7 @@ fn rows_say_what_matters() {
     assert!(rows.any(|row| row.contains("unblocks 3 tasks: ")), "{screen}");
 }
 
-/// The command is put on the clipboard, and only what is ours is.
+/// Only our own command is put on the clipboard.
 #[test]
 fn the_command_is_copied() {
     let mut stage = Stage::with((120, 40), two());

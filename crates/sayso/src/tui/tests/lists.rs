@@ -1,4 +1,4 @@
-//! What a list tells, and how far one gets in it.
+//! The contents of the lists, and movement in them.
 
 use super::*;
 use crate::exit::Failure;
@@ -31,7 +31,7 @@ fn pages(stage: &Stage) -> usize {
     stage.done.iter().filter(is_page).count()
 }
 
-/// The last card is the last of all, and whoever goes elsewhere meanwhile is not taken there.
+/// The last card is the last of all pages; a key pressed in the meantime cancels the jump.
 #[test]
 fn the_end_is_the_end_of_the_list() {
     for goes_elsewhere in [false, true] {
@@ -56,7 +56,7 @@ fn the_end_is_the_end_of_the_list() {
     }
 }
 
-/// What is looked for is found on whichever page it is.
+/// The filter finds cards on every page.
 #[test]
 fn finding_looks_through_the_whole_list() {
     let mut stage = Stage::opened((120, 40));
@@ -77,7 +77,7 @@ fn finding_looks_through_the_whole_list() {
     assert_eq!(stage.state.mode, Mode::Look);
 }
 
-/// What hides cards is told for as long as it does, whatever else there is to tell.
+/// The filter is displayed for as long as it hides cards, also beside other messages.
 #[test]
 fn what_is_looked_for_stays_in_sight() {
     for size in [(60, 15), (80, 24), (120, 40)] {
@@ -94,7 +94,7 @@ fn what_is_looked_for_stays_in_sight() {
     }
 }
 
-/// Whoever has nothing of their own hears of what their groups have.
+/// An empty personal list shows the count of the groups' list.
 #[test]
 fn an_empty_list_points_to_the_groups() {
     for (number, is_told) in [(0, false), (2, true)] {
@@ -109,7 +109,7 @@ fn an_empty_list_points_to_the_groups() {
     }
 }
 
-/// When its time is over stands in a card's row at every width, in full or in short.
+/// The deadline stands in a card's row at every width, in full or in short.
 #[test]
 fn rows_say_when_their_time_is_over() {
     let mut asked = opened(1, Kind::Approval, Shape::Verdict, "Deploy?");
@@ -125,7 +125,7 @@ fn rows_say_when_their_time_is_over() {
     }
 }
 
-/// What was put off says until when, is not counted, and its key offers to bring it back.
+/// A snoozed card shows its time and is not counted, and its key offers to bring it back.
 #[test]
 fn what_was_put_off_comes_back_with_its_key() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?"), verdict(2, "Tag?")]);
@@ -138,7 +138,7 @@ fn what_was_put_off_comes_back_with_its_key() {
     assert!(stage.done.contains(&Effect::Snooze(id, "now".into())));
 }
 
-/// An answer is held no longer than its card waits; one that only was due by then is held as ever.
+/// An answer is held no longer than its card waits; a card that is only due by then does not shorten that.
 #[test]
 fn nothing_is_held_beyond_the_deadline() {
     for (seconds, held_for) in [(60, Some(5_000)), (5, Some(3_000)), (1, None)] {
@@ -158,7 +158,7 @@ fn nothing_is_held_beyond_the_deadline() {
     }
 }
 
-/// What is longer than the line at the foot goes on above it, and nothing of it is lost.
+/// A message longer than the line at the foot continues above it, and nothing of it is lost.
 #[test]
 fn a_long_message_can_be_read() {
     for columns in [60, 80, 120] {
@@ -176,7 +176,7 @@ fn a_long_message_can_be_read() {
     }
 }
 
-/// What a key does now is what it is called.
+/// The label of a key names its present effect.
 #[test]
 fn what_one_has_is_given_back() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);
@@ -195,7 +195,7 @@ fn the_way_of_a_card_says_that_it_changed() {
     assert!(stage.draw().contains("changed by its asker; this is card 2 of it"));
 }
 
-/// What was written for a card that somebody else settled is printed on leaving; one's own answer is not.
+/// A draft for a card that another person settled is printed on exit; one's own answer is not.
 #[test]
 fn what_came_too_late_is_told() {
     for (by, count) in [("bob", 2), ("ann", 0)] {
@@ -213,7 +213,7 @@ fn what_came_too_late_is_told() {
     }
 }
 
-/// That the desk failed is said until it is heard again.
+/// The message about a failed desk is shown until the desk replies again.
 #[test]
 fn a_failure_ends_with_its_cause() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);

@@ -1,4 +1,5 @@
-//! Several at once: a mark takes what an answer takes, and one yes for many says nothing that was not meant.
+//! Joint answers: a mark has the conditions of an answer, and one approval for many contains nothing that was not
+//! meant.
 
 use super::*;
 use crate::tui::state::{Mode, What, Written};
@@ -23,7 +24,7 @@ fn written(stage: &Stage, text: &str) -> Event {
     Event::Written(written, Ok(Some(text.into())))
 }
 
-/// Whatever was written for a card is in no yes for many, whether it was written before or after it was marked.
+/// A draft is never part of a joint approval, if it was written before the mark or after it.
 #[test]
 fn what_was_written_is_never_left_behind() {
     let changed = "{\"command\": \"git push --dry-run\"}";
@@ -70,7 +71,7 @@ fn what_was_written_is_never_left_behind() {
     assert_eq!(stage.said()[0].answer.reason.as_deref(), Some("carefully"));
 }
 
-/// Where only the list is on the screen no card was shown, so none is marked, answered or turned down.
+/// On a screen with the list alone no card was shown, so none is marked, approved or rejected.
 #[test]
 fn what_was_not_shown_is_not_marked() {
     let mut stage = Stage::with((60, 15), three());
@@ -85,14 +86,14 @@ fn what_was_not_shown_is_not_marked() {
     stage.settle();
     stage.keys(&["x"]);
     assert_eq!(stage.state.marks.len(), 1);
-    // Back in the list it takes a look again.
+    // Back in the list, the card must be opened again.
     stage.keys(&["Escape"]);
     stage.settle();
     stage.keys(&["a"]);
     assert!(stage.state.proving.is_empty());
 }
 
-/// What is typed too soon marks nothing and approves nothing, also with marks from before.
+/// Keys typed too soon mark nothing and approve nothing, also with earlier marks.
 #[test]
 fn a_mark_takes_its_time() {
     for (marked, keys) in [(0, &["j", "x", "a"][..]), (1, &["j", "x", "a"]), (1, &["j", "a"])] {
@@ -110,7 +111,7 @@ fn a_mark_takes_its_time() {
     }
 }
 
-/// A card that the word one looks for hides is not answered with the others, by neither verdict.
+/// A card hidden by the filter is not part of a joint answer, by neither verdict.
 #[test]
 fn what_is_hidden_is_left_out() {
     for key in ["a", "r"] {
@@ -133,7 +134,7 @@ fn what_is_hidden_is_left_out() {
         assert_eq!(gates, [three()[1].opened.id], "{key}");
         assert!(stage.state.marks.keys().eq([&three()[0].opened.id]), "{key}");
     }
-    // Where all are hidden, nothing is said.
+    // If all marked cards are hidden, nothing is sent.
     let mut stage = Stage::with((120, 40), three());
     stage.mark(2);
     stage.keys(&["/"]);

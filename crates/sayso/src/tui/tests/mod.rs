@@ -1,5 +1,5 @@
-//! What the terminal inbox shows, and what it makes of keys and of what happens. Nobody's desk and nobody's
-//! clock: what the desk said and how late it is are handed in.
+//! Tests of the terminal inbox: its screens, keys and events. There is no desk and no clock: replies of the desk and
+//! the time are passed in.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod hostile;
@@ -25,7 +25,6 @@ use std::time::Duration;
 
 const MINUTE: i64 = 60 * 1_000_000;
 
-/// It is noon.
 pub(super) fn noon() -> Timestamp {
     Timestamp::from_micros(1_760_000_000_000_000)
 }
@@ -103,7 +102,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// What waits was fetched and drawn, and a moment has passed.
+    /// The list was fetched and drawn, and a moment has passed.
     fn with(size: (u16, u16), gates: Vec<Gate>) -> Self {
         let mut stage = Self::opened(size);
         stage.load(gates, None);
@@ -146,7 +145,7 @@ impl Stage {
         keys.iter().for_each(|key| self.happen(Event::Key(press(key))));
     }
 
-    /// Goes to the card below, which is drawn and looked at for a moment.
+    /// Goes to the card below, draws it and lets a moment pass.
     fn next(&mut self) {
         self.keys(&["j"]);
         self.settle();
@@ -176,12 +175,12 @@ impl Stage {
         text.chars().for_each(|letter| self.keys(&[&letter.to_string()]));
     }
 
-    /// The desk knows who speaks.
+    /// The identity check succeeds.
     fn prove(&mut self) {
         self.happen(Event::Proved(Ok(false)));
     }
 
-    /// The list was looked at again; these cards are in it, and something happened to those.
+    /// The list was refreshed: these cards are in it, and those have changed.
     fn refresh(&mut self, first: Vec<Gate>, changed: Vec<Gate>) {
         let rows = first.into_iter().map(row).collect();
         let first = Page { rows, next: None, alerts: vec![], in_groups: None };
@@ -199,7 +198,7 @@ impl Stage {
         text_of(&buffer)
     }
 
-    /// What was sent last.
+    /// The latest answers that were sent.
     fn said(&self) -> Vec<sayso_engine::Say> {
         let sent = self.done.iter().rev().find_map(|effect| match effect {
             Effect::Send(says) => Some(says.clone()),
@@ -208,13 +207,13 @@ impl Stage {
         sent.unwrap_or_default()
     }
 
-    /// What was sent so far.
+    /// The number of calls that sent answers.
     fn sent(&self) -> usize {
         self.done.iter().filter(|effect| matches!(effect, Effect::Send(_))).count()
     }
 }
 
-/// The letters on a screen. What is wide takes its place once.
+/// The text on a screen. A wide character takes its cells once.
 fn text_of(buffer: &Buffer) -> String {
     let area = buffer.area;
     let line = |y: u16| {
@@ -233,7 +232,7 @@ fn text_of(buffer: &Buffer) -> String {
     (area.top()..area.bottom()).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What usually waits: a call with facts and a diff, a choice, a question.
+/// Usual cards: a call with facts and a diff, a choice, a question.
 fn usual() -> Vec<Gate> {
     let fact = |name: &str, value: &str, verified: bool| Fact {
         name: name.into(),
@@ -262,7 +261,7 @@ fn usual() -> Vec<Gate> {
     vec![waits(call, 125), waits(choice, 12), waits(question, 0)]
 }
 
-/// The way of a gate, as the desk tells it.
+/// The timeline of a gate, as the desk returns it.
 fn way(gate: &Gate) -> Receipt {
     let step = |stage: Step, by: &str, minutes: i64| gate::Step {
         stage,

@@ -1,4 +1,4 @@
-//! What is refused keeps its line open, with what was typed: whoever types on means the line and no key.
+//! A refused line stays open with its text: further typing goes into the line and is no key.
 
 use super::*;
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ struct Case {
     gate: Gate,
     key: &'static str,
     typed: &'static str,
-    /// What the desk says, where it is asked.
+    /// The reply of the desk, if it is asked.
     refused: Option<&'static str>,
     told: &'static str,
 }
@@ -61,7 +61,7 @@ fn what_is_refused_keeps_its_line_open() {
         stage.write(text);
         stage.keys(&["Enter"]);
         if let Some(refused) = refused {
-            // Until the desk has said something, nothing that is typed is anything.
+            // Until the desk has replied, keys have no effect.
             stage.write("aq");
             stage.prove();
             stage.write("aq");
@@ -86,7 +86,7 @@ fn what_is_refused_keeps_its_line_open() {
     assert_eq!(cases().len(), 10);
 }
 
-/// Taken, a line is closed, and what is typed right behind it is dropped.
+/// An accepted line is closed, and keys typed right behind it are dropped.
 #[test]
 fn what_is_taken_closes_its_line() {
     let gate = verdict(1, "Deploy?");
@@ -108,7 +108,7 @@ fn what_is_taken_closes_its_line() {
     }
 }
 
-/// Nobody is kept in a line by a desk that says nothing, or that does not know them.
+/// A line can be left while the desk does not reply, or rejects the person.
 #[test]
 fn a_line_is_left_while_the_desk_is_asked() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);

@@ -35,7 +35,7 @@ fn looking_around() {
     assert_eq!(stage.sent(), 0);
 }
 
-/// What was pressed before there was a card, right when it came, or with another one on the screen.
+/// Keys pressed before there was a card, right when it came, or with another one on the screen.
 #[test]
 fn keys_for_something_else_are_dropped() {
     let mut stage = Stage::opened((120, 40));
@@ -49,7 +49,7 @@ fn keys_for_something_else_are_dropped() {
     stage.pass(399);
     stage.keys(&["a", "r", "e", "c"]);
     assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
-    // Whoever goes on typing means the same as before: each key that is dropped begins it anew.
+    // Further typing belongs to the same words: each dropped key starts the dead time again.
     for _ in 0..5 {
         stage.pass(399);
         stage.keys(&["a"]);
@@ -114,7 +114,7 @@ fn enter_never_approves() {
 fn an_answer_is_held_and_can_be_taken_back() {
     let mut stage = Stage::with((120, 40), three());
     stage.keys(&["a"]);
-    // Nothing is held before it is known who speaks.
+    // Nothing is held before the identity check.
     assert!(stage.state.held.is_empty());
     stage.prove();
     stage.pass(4_900);
@@ -124,7 +124,7 @@ fn an_answer_is_held_and_can_be_taken_back() {
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
     assert!(stage.draw().contains("taken back: approving g1k2m; nothing was sent"));
-    // Said again, it is sent, once, with the digest that was drawn, and is not shown as done.
+    // Approved again, it is sent once, with the digest that was drawn, and is not shown as done.
     stage.keys(&["a"]);
     stage.prove();
     stage.keys(&["a", "a"]);
@@ -144,7 +144,7 @@ fn an_answer_is_held_and_can_be_taken_back() {
     assert!(stage.draw().contains("approved by ann"));
 }
 
-/// Each answer has its own five seconds, and the latest is taken back first.
+/// Each answer has its own five seconds, and the latest is undone first.
 #[test]
 fn every_answer_is_held_for_its_own_time() {
     let two = || {
@@ -166,7 +166,7 @@ fn every_answer_is_held_for_its_own_time() {
     assert!(stage.draw().contains("approving g2k2m in 3 s: z"));
     stage.pass(2_500);
     assert_eq!(stage.sent(), 2);
-    // Taken back one by one, from the last.
+    // Undone one by one, from the last.
     let mut stage = two();
     stage.keys(&["z"]);
     assert!(stage.draw().contains("approving g1k2m in"));
@@ -184,7 +184,7 @@ fn every_answer_is_held_for_its_own_time() {
     assert_eq!(stage.sent(), 2);
 }
 
-/// One that is said while it is still looked at who speaks drives none away.
+/// An answer given during the identity check of another one replaces none.
 #[test]
 fn a_slow_desk_loses_no_answer() {
     let mut stage = Stage::with((120, 40), three());
@@ -196,7 +196,7 @@ fn a_slow_desk_loses_no_answer() {
     assert_eq!(stage.state.held.len(), 2);
 }
 
-/// What was marked and answered is marked again when that is taken back.
+/// An undo restores the marks of a joint answer.
 #[test]
 fn marks_come_back() {
     let mut stage = Stage::with((120, 40), three());
@@ -208,7 +208,7 @@ fn marks_come_back() {
     assert_eq!(stage.state.marks.len(), 2);
 }
 
-/// Leaving sends what is held and waits for what comes of it.
+/// Quitting sends held answers and waits for their outcome.
 #[test]
 fn leaving_sends_what_is_held() {
     let mut stage = Stage::with((120, 40), three());
@@ -229,14 +229,14 @@ fn leaving_sends_what_is_held() {
         assert!(stage.done.contains(&Effect::Leave), "{key}");
         assert_eq!(stage.sent(), 0);
     }
-    // Told to end from outside, or by Ctrl+C, nothing is said, and that is told.
+    // On a signal or Ctrl+C nothing is sent, and that is reported.
     for is_key in [true, false] {
         let mut stage = Stage::with((120, 40), three());
         stage.keys(&["a"]);
         stage.prove();
         stage.keys(&["j"]);
         stage.settle();
-        // Of this one nobody knows yet who says it.
+        // For this one the identity check is not finished.
         stage.keys(&["a"]);
         match is_key {
             true => stage.keys(&["Ctrl+c"]),
@@ -270,7 +270,7 @@ fn a_card_that_changed_is_looked_at_again() {
     stage.keys(&["a"]);
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
-    // What was begun for the other card is not said to this one.
+    // A line opened for the earlier version is not sent to this one.
     let mut stage = Stage::with((120, 40), gates.clone());
     stage.keys(&["r"]);
     stage.write("no");
@@ -287,7 +287,7 @@ fn a_card_that_changed_is_looked_at_again() {
     assert!(stage.state.marks.is_empty());
 }
 
-/// Settled elsewhere while an answer to it was held: that is not sent, and says who was first.
+/// Settled by another person while an answer was held: the answer is not sent, and the message names that person.
 #[test]
 fn whoever_was_first_is_named() {
     let gates = three();
@@ -323,7 +323,7 @@ fn nothing_moves_under_the_cursor() {
             .unwrap()
     };
     let before = place(&mut stage);
-    // One above is answered, and many ask what unblocks more than anything.
+    // One above is answered, and many new ones come with a higher priority.
     let over = answered(gates[0].clone(), "bob", Answer::approved());
     for round in 0..50u128 {
         let new: Vec<_> = (0..20).map(|n| verdict(100 + round * 20 + n, "Now?")).collect();
@@ -340,7 +340,7 @@ fn nothing_moves_under_the_cursor() {
     assert!(!stage.state.proving.is_empty());
 }
 
-/// What comes into an empty list does not come under anybody's hand.
+/// A card that comes into an empty list is not put under the cursor.
 #[test]
 fn the_first_card_to_come_is_not_under_the_cursor() {
     let mut stage = Stage::with((120, 40), vec![]);
@@ -390,7 +390,7 @@ fn each_form_of_answer() {
     stage.write("neither");
     stage.keys(&["Enter", "a"]);
     assert_eq!(said(&mut stage), Answer::choice(vec![], Some("neither".into())));
-    // A yes with a word, and direction.
+    // An approval with a comment, and direction.
     let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Work));
     stage.keys(&["e"]);
     stage.write("by hand");
@@ -401,7 +401,7 @@ fn each_form_of_answer() {
     stage.write("go left");
     stage.keys(&["Enter", "a"]);
     assert_eq!(said(&mut stage), Answer::text("go left"));
-    // A no, with a reason.
+    // A rejection, with a reason.
     let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Approval));
     stage.keys(&["r"]);
     stage.write("not yet");
@@ -409,7 +409,7 @@ fn each_form_of_answer() {
     assert_eq!(said(&mut stage), Answer::rejected(Some("not yet".into())));
 }
 
-/// Forms and arguments are written in the editor; what is not JSON is not kept.
+/// Forms and arguments are written in the editor; text that is not JSON is not stored.
 #[test]
 fn what_was_written_in_the_editor() {
     let schema = serde_json::json!({"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}}});
@@ -427,7 +427,7 @@ fn what_was_written_in_the_editor() {
     let all = [
         ("{\"port\": ", false),
         ("{\"port\": \"x\"}", false),
-        // What stayed null is left out, and it is needed.
+        // A field that stayed null is left out, and it is required.
         ("// a comment\n{\n  \"port\": null\n}", false),
         ("// a comment\n{\n  // port: whole number\n  \"port\": 80\n}", true),
     ];
@@ -474,7 +474,7 @@ fn several_at_once_if_they_are_alike() {
     assert_eq!(stage.state.mode, Mode::Look);
 }
 
-/// A locked terminal asks for the passphrase before anything is held; a refusal is told and holds nothing.
+/// A locked terminal asks for the passphrase before anything is held; a refusal is shown and holds nothing.
 #[test]
 fn who_speaks_is_known_first() {
     let mut stage = Stage::with((120, 40), three());
@@ -494,7 +494,7 @@ fn who_speaks_is_known_first() {
     assert!(stage.done.iter().any(is_claim));
 }
 
-/// Stopped from outside with an answer held: nobody could take it back, so it was not said.
+/// Suspended with an answer held: the person could not undo it meanwhile, so it is not sent.
 #[test]
 fn stopped_with_an_answer_held() {
     let mut stage = Stage::with((120, 40), three());
@@ -534,7 +534,7 @@ fn finding_and_other_lists() {
         stage.keys(&["v"]);
         let list = stage.state.list.number;
         assert_eq!(stage.done.last(), Some(&Effect::Load { list, view, after: None }));
-        // What was fetched for the list before is not for this one.
+        // A page fetched for the list before is dropped.
         let page = Ok(Page {
             rows: three().into_iter().map(row).collect(),
             next: None,
@@ -565,11 +565,11 @@ fn a_long_list_comes_in_pages() {
     assert_eq!(pages(&stage), 0);
     stage.keys(&["j"; 10]);
     assert_eq!(pages(&stage), 1);
-    // The card under the cursor is asked for one at a time.
+    // The details of cards are loaded one at a time.
     assert_eq!(stage.done.iter().filter(|effect| matches!(effect, Effect::Look(_))).count(), 1);
 }
 
-/// What happens while the list is looked at again is looked at after that, together.
+/// Changes during a refresh are loaded after it, together.
 #[test]
 fn a_crowd_is_looked_at_together() {
     let mut stage = Stage::with((120, 40), three());
@@ -602,14 +602,14 @@ fn what_was_shown_was_seen() {
     stage.pass(400);
     stage.pass(400);
     assert_eq!(seen(&stage), 1);
-    // The help is over it: it has to be looked at again before it hears anything.
+    // The help was over the card: it must be drawn again before keys count.
     stage.keys(&["?"]);
     stage.settle();
     stage.keys(&["Escape", "a"]);
     assert!(stage.state.proving.is_empty());
 }
 
-/// Every key of the list does something here, or says why not; none of them says yes by itself but one.
+/// Every key of the list has an effect here, or a message; none of them approves by itself but one.
 #[test]
 fn every_key_is_heard() {
     let mut count = 0;
@@ -634,7 +634,7 @@ fn every_key_is_heard() {
     assert!(count > 30);
 }
 
-/// What met no desk is kept and marked, is tried by nobody while none is there, and is said again once.
+/// An answer to an unreachable desk is kept and marked, not retried while the desk is away, and sent again once.
 #[test]
 fn an_answer_that_meets_no_desk_is_kept() {
     let gate = verdict(1, "First?");
@@ -656,14 +656,15 @@ fn an_answer_that_meets_no_desk_is_kept() {
     stage.pass(6_000);
     stage.happen(Event::Tick(noon()));
     assert_eq!((stage.state.held.len(), stage.state.sending.len()), (0, 1));
-    // Cut off half-way: nobody knows whether it counts.
+    // Cut off half-way: the outcome is unknown.
     stage.happen(Event::Sent(vec![id], Err(away())));
     assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (1, true));
     stage.keys(&["z"]);
     assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (0, false));
 }
 
-/// A yes is for what was on the screen: neither the rest of a card nor an option below its edge is answered unread.
+/// An approval covers what was on the screen: neither the rest of a card nor an option below its edge is answered
+/// unread.
 #[test]
 fn what_was_not_on_the_screen_is_not_answered() {
     let mut long = verdict(1, "Drop the table?");
@@ -680,7 +681,7 @@ fn what_was_not_on_the_screen_is_not_answered() {
         stage.keys(first);
         assert!(stage.state.proving.is_empty() && stage.state.marks.is_empty(), "{first:?}");
         assert!(stage.draw().contains("below: J reads on"), "{}", stage.draw());
-        // A no needs no reading.
+        // A rejection needs no reading.
         stage.keys(&["r"]);
         assert!(matches!(stage.state.mode, Mode::Field(_)));
         stage.keys(&["Escape"]);
@@ -695,7 +696,7 @@ fn what_was_not_on_the_screen_is_not_answered() {
         assert!(stage.state.proving.is_empty() && stage.state.marks.is_empty(), "{first:?}");
         assert!(stage.draw().contains("passed over: J reads on"), "{}", stage.draw());
         stage.read_on();
-        // What was read stays read.
+        // A line once read counts as read.
         stage.keys(&["K", "K"]);
         stage.settle();
         stage.keys(&first[first.len() - 1..]);

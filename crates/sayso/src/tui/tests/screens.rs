@@ -29,7 +29,7 @@ fn what_usually_waits() {
     }
 }
 
-/// The guide shows what is really drawn.
+/// The picture in the guide is really drawn.
 #[test]
 fn the_picture_in_the_guide() {
     let mut deploy = opened(7, Kind::Approval, Shape::Verdict, "Deploy 1.2 to production?");
@@ -172,7 +172,7 @@ fn a_terminal_that_is_too_small_is_told_so() {
     assert_eq!(stage.sent(), 0);
 }
 
-/// No meaning is in a colour alone: without colours the same letters are there.
+/// Colour alone carries no meaning: without colours the text is the same.
 #[test]
 fn without_colours_the_same_is_said() {
     let mut stage = Stage::with((120, 40), usual());

@@ -1,5 +1,5 @@
-//! The card: facts first, what the agent says in a frame of its own, then what an answer takes, the answer
-//! itself, and its way.
+//! The card pane: facts first, the agent's text in a frame of its own, then the conditions of an answer, the answer
+//! itself, and the timeline.
 
 use super::super::keys::shown;
 use super::super::paint::{Look, Paint, fit, lines_of};
@@ -15,10 +15,10 @@ use sayso_server::keys::Action;
 use sayso_server::prose;
 use unicode_width::UnicodeWidthStr;
 
-/// So many options have a key.
+/// The number of options that have a key.
 const KEYS_MAX: usize = 9;
 
-/// Names of facts are lined up as long as they are no longer than this.
+/// The longest name of a fact that is aligned in the column.
 const NAME_MAX: usize = 14;
 
 /// A card as it is on the screen.
@@ -41,7 +41,7 @@ pub(crate) struct CardFrame {
     pub(crate) asked: usize,
 }
 
-/// Draws the card under the cursor and says which it is.
+/// Draws the card under the cursor and returns its identity.
 pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) -> Option<ShownCard> {
     let Some(row) = state.here() else {
         if !state.list.rows.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) -> 
     let (lines, asked) = lines(state, row, paint, usize::from(area.width));
     let room = usize::from(area.height);
     let first = state.scroll.min(lines.len().saturating_sub(room));
-    // Where there is more, its last line says so: nothing is cut without a word.
+    // If there is more, the last line says so: nothing is cut silently.
     let below = lines.len().saturating_sub(first + room);
     let shown_lines = if below > 0 { room - 1 } else { room };
     for (line, y) in lines.iter().skip(first).take(shown_lines).zip(area.y..) {
@@ -72,13 +72,13 @@ pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) -> 
     Some(ShownCard { gate: row.id(), digest: gate.digest.clone(), is_open: gate.is_open(), frame })
 }
 
-/// How many lines the card has at this width.
+/// The number of lines the card has at this width.
 pub(in crate::tui) fn height(state: &State, width: u16) -> usize {
     let paint = Paint { colour: false };
     state.here().map_or(0, |row| lines(state, row, paint, usize::from(width)).0.len())
 }
 
-/// Lines, one after the other.
+/// A list of lines.
 struct Page {
     paint: Paint,
     width: usize,
@@ -98,7 +98,7 @@ impl Page {
         self.lines.extend(lines);
     }
 
-    /// A line of ours. Only its beginning stands at the edge: names in it are others' words.
+    /// A line of our own. Only its beginning stands at the edge: names in it are other people's words.
     fn own(&mut self, look: Look, words: &str) {
         let pieces = lines_of(words, self.width.saturating_sub(2));
         for (at, piece) in pieces.into_iter().enumerate() {
@@ -113,7 +113,8 @@ impl Page {
     }
 }
 
-/// The lines of a card, and how many of them are what is asked: the keys and the way of the gate come behind them.
+/// The lines of a card, and the number of them that belong to the question: the keys and the timeline come behind
+/// them.
 fn lines(state: &State, row: &Row, paint: Paint, width: usize) -> (Vec<Line<'static>>, usize) {
     let gate = row.gate();
     let mut page = Page { paint, width, lines: vec![] };
@@ -154,7 +155,7 @@ fn head(state: &State, row: &Row, page: &mut Page) {
     let words = format!("asked by {by}{}{task}", launcher.unwrap_or_default());
     page.own(Look::Faint, &harmless_line(&words));
     page.blank();
-    // Behind a margin, as all that others wrote: what stands at the edge is ours.
+    // Behind a margin, as all foreign text: only our own lines stand at the edge.
     page.text(Look::Strong, "┃ ", &gate.card.question);
     let lines = prose::askers(&row.asked).into_iter().chain(prose::unblocked(&row.asked));
     lines.for_each(|line| page.own(Look::Plain, &line));
@@ -193,7 +194,7 @@ fn facts(state: &State, gate: &Gate, page: &mut Page) {
         self::change(state, change, page);
     }
     for fact in &gate.card.facts {
-        // What a change was read from is shown again as it was given where the change is hidden.
+        // The argument from which a change was computed is shown only while the change is hidden.
         let is_told = change.is_some() && fact.verified && prose::is_of_the_call(fact);
         if !is_told || state.hides_diffs {
             self::fact(state, fact, column, page);
@@ -201,7 +202,7 @@ fn facts(state: &State, gate: &Gate, page: &mut Page) {
     }
 }
 
-/// What a call would change in files, read from its arguments.
+/// Draws the file change of a tool call, computed from its arguments.
 fn change(state: &State, change: &prose::Change, page: &mut Page) {
     let key = shown(Action::Diff);
     let words = match state.hides_diffs {
@@ -262,7 +263,7 @@ fn fact(state: &State, fact: &Fact, column: usize, page: &mut Page) {
     }
 }
 
-/// What the asker says, in a frame: none of its lines can stand outside of it.
+/// Draws the asker's text in a frame, outside of which none of its lines can stand.
 fn says(gate: &Gate, page: &mut Page) {
     if gate.card.narrative.is_empty() {
         return;
@@ -289,7 +290,7 @@ fn says(gate: &Gate, page: &mut Page) {
     page.lines.push(Line::from(Span::styled(format!("└{rule}┘"), faint)));
 }
 
-/// What an answer takes, what comes without one, and what was not as it seems.
+/// Draws the conditions of an answer, the timeout action, and a warning about invisible characters.
 fn conditions(state: &State, gate: &Gate, page: &mut Page) {
     let mut words = prose::conditions(gate, state.now);
     let spelt = prose::spelt_out(&gate.card);
@@ -303,7 +304,7 @@ fn conditions(state: &State, gate: &Gate, page: &mut Page) {
     words.iter().for_each(|words| page.own(Look::Warn, &format!("! {words}")));
 }
 
-/// What an answer can be, and what was written for it. Returns how many lines of the page are what is asked.
+/// Draws the possible answers and the draft. Returns the number of lines that belong to the question.
 fn answer(state: &State, gate: &Gate, page: &mut Page) -> usize {
     let before = page.lines.len();
     if !state.is_mine(gate) {
@@ -338,7 +339,7 @@ fn answer(state: &State, gate: &Gate, page: &mut Page) -> usize {
         (Shape::Choice { other: false, .. }, _) => ("answer", "pick by name"),
         (Shape::Form { .. }, _) => ("answer", "fill in"),
     };
-    // While a line is typed, its own keys are the only ones.
+    // While a line is open, its own keys are the only ones.
     if matches!(state.mode, Mode::Field(_) | Mode::Cut(_)) {
         return asked;
     }
@@ -421,7 +422,7 @@ fn options(gate: &Gate, draft: &Draft, page: &mut Page) {
     }
 }
 
-/// What is asked for, field by field, and what was filled in.
+/// Draws the fields of a form, and the values filled in.
 fn form(schema: &serde_json::Value, draft: &Draft, page: &mut Page) {
     for (depth, line) in prose::field_lines(&prose::fields(schema)) {
         let look = if depth == 0 { Look::Plain } else { Look::Faint };

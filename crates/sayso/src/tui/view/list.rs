@@ -1,4 +1,4 @@
-//! The list: two lines for each card.
+//! The list pane: two lines for each card.
 
 use super::super::keys::shown;
 use super::super::paint::{Look, Paint, fit};
@@ -16,7 +16,7 @@ use sayso_server::prose::{
 };
 use unicode_width::UnicodeWidthStr;
 
-/// So many lines has a row.
+/// The height of a row.
 pub(super) const ROW_LINES: u16 = 2;
 
 pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
@@ -41,7 +41,7 @@ pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     foot(state, shown.len(), paint, area, to);
 }
 
-/// What is said where there is no row.
+/// The message of a list without rows.
 fn empty(state: &State) -> Vec<String> {
     let list = &state.list;
     match (list.is_loaded, list.filter.is_empty()) {
@@ -59,7 +59,7 @@ fn empty(state: &State) -> Vec<String> {
     [list.view.is_empty().to_owned()].into_iter().chain(groups).collect()
 }
 
-/// What is below the rows, where there is room for a line: what hangs, or that there are more.
+/// Draws the line below the rows, if there is room: an alert, or the number of further rows.
 fn foot(state: &State, count: usize, paint: Paint, area: Rect, to: &mut Buffer) {
     let room = usize::from(area.height / ROW_LINES);
     let below = count.saturating_sub(state.list.top + room);
@@ -71,7 +71,7 @@ fn foot(state: &State, count: usize, paint: Paint, area: Rect, to: &mut Buffer) 
             (Look::Faint, format!("{more}{and_more} more below"))
         }
     };
-    // Only where no row stands: with an odd number of lines, or with few rows.
+    // Only below the rows: with an odd number of lines, or with few rows.
     let used = count.saturating_sub(state.list.top).min(room) * usize::from(ROW_LINES);
     if used < usize::from(area.height) {
         let y = area.bottom() - 1;
@@ -132,9 +132,8 @@ fn lines(
     }
 }
 
-/// What it is, what one should know, and at the right how long it has waited or when it comes back. Beside it
-/// what matters and has no room there: when its time is over, and what it unblocks, which says why this row
-/// comes before others.
+/// The row of an open card: its head and question, and at the right its age or the end of its snooze. Returned beside
+/// it: the texts that have no room, the deadline, and the tasks it unblocks, which explain its place in the order.
 fn open(
     state: &State,
     row: &Row,
@@ -159,7 +158,7 @@ fn open(
         about.push("waits for others".into());
     }
     about.extend(hurry(gate, state.now));
-    // What does not fit whole is on the card.
+    // A text that does not fit whole is on the card.
     while about.len() > 1 && about.join(" · ").width() > room {
         about.pop();
     }
@@ -177,7 +176,7 @@ fn open(
     (Line::from_iter(head.into_iter().chain(tail)), left)
 }
 
-/// One sign: marked, on its way, over, put off, or new to this person.
+/// The mark of a row: marked, being sent, ended, snoozed, or new to this person.
 fn mark(state: &State, row: &Row) -> (&'static str, Look) {
     let is_new = row.asked.askers.iter().any(|asker| !asker.is_seen);
     match row.gate().is_open() {

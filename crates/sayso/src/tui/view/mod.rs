@@ -1,4 +1,4 @@
-//! What is on the screen: a function of the state, and nothing else.
+//! The view: draws the screen as a pure function of the state.
 
 mod card;
 mod list;
@@ -21,13 +21,13 @@ pub(super) use card::height as card_height;
 pub(crate) use card::{CardFrame, ShownCard};
 pub(super) use over::help_height;
 
-/// The least there must be.
+/// The minimum size of the terminal.
 pub(crate) const SIZE_MIN: (u16, u16) = (60, 15);
 
-/// From here on there is room for two panes.
+/// The width from which there is room for two panes.
 const BOTH: u16 = 80;
 
-/// What is where.
+/// The layout of the screen.
 pub(super) struct Places {
     head: Rect,
     pub(super) body: Rect,
@@ -40,13 +40,13 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// So many rows of the list fit.
+    /// The number of list rows that fit.
     pub(super) fn rows_max(&self) -> usize {
         usize::from(self.list.unwrap_or(self.body).height / list::ROW_LINES).max(1)
     }
 }
 
-/// What is where; none where there is no room.
+/// Computes the layout; none if the terminal is too small.
 pub(super) fn places(state: &State) -> Option<Places> {
     let (width, height) = state.size;
     if width < SIZE_MIN.0 || height < SIZE_MIN.1 {
@@ -67,16 +67,15 @@ pub(super) fn places(state: &State) -> Option<Places> {
     Some(Places { head: line(0), body, list, card, between, status, keys })
 }
 
-/// What a frame has on it that matters to whoever drew it.
+/// The facts about a drawn frame that the loop needs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// The card, as it is shown.
+    /// The card, in the version drawn.
     pub(crate) card: Option<ShownCard>,
-    /// Where somebody types.
+    /// The position of the text cursor.
     pub(crate) cursor: Option<Position>,
 }
 
-/// Draws a state.
 pub(crate) fn view(state: &State, area: Rect, to: &mut Buffer) -> Frame {
     let Some(places) = places(state).filter(|_| (area.width, area.height) == state.size) else {
         return too_small(state, area, to);
@@ -149,7 +148,7 @@ fn too_small(state: &State, area: Rect, to: &mut Buffer) -> Frame {
     Frame::default()
 }
 
-/// Which space, which list, how many.
+/// Draws the head line: space, list, count.
 fn head(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let width = usize::from(area.width);
     let waits = |row: &&Row| row.gate().is_open() && !row.is_gone && !row.is_put_off(state.now);
@@ -183,7 +182,7 @@ fn head(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     Line::from(spans).render(area, to);
 }
 
-/// The lines around the panes.
+/// Draws the lines around the panes.
 fn frame(places: &Places, has_panes: bool, paint: Paint, to: &mut Buffer) {
     let style = paint.style(Look::Faint);
     let body = places.body;
@@ -200,7 +199,7 @@ fn frame(places: &Places, has_panes: bool, paint: Paint, to: &mut Buffer) {
     }
 }
 
-/// What is looked for stands above the panes for as long as it hides something, whatever else is told.
+/// Draws the filter above the panes for as long as it hides rows, also beside other messages.
 fn filter(state: &State, places: &Places, paint: Paint, to: &mut Buffer) {
     if state.list.filter.is_empty() {
         return;
@@ -212,7 +211,7 @@ fn filter(state: &State, places: &Places, paint: Paint, to: &mut Buffer) {
     paint.line(Look::Warn, fit(&words, room)).render(area, to);
 }
 
-/// What was said last, or what is held and how to take it back.
+/// Draws the status line: the last message, or the held answer and the key to undo it.
 fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(2);
     let held = state.held.last().map(|held| {
@@ -226,13 +225,13 @@ fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
             "" => String::new(),
             content => format!(": {content}"),
         };
-        // Who leaves while nobody is there sends nothing.
+        // With an unreachable desk, leaving sends nothing.
         let leaving = if state.away.is_some() { "" } else { ", leaving sends it" };
         format!("{words} in {left} s{before}: {back} takes it back{leaving}{content}")
     });
     let said = &state.said;
-    // What matters most comes first: the end of a long line is not on a narrow screen. That an answer does not
-    // count is not hidden by the next one.
+    // The most important part comes first, since a narrow screen cuts the end. A failed answer is not hidden by the
+    // next held one.
     let is_said = !said.words.is_empty() && (said.is_wrong || held.is_none());
     let (unsent, away) = (unsent::unsent_in_words(state), unsent::away_in_words(state));
     let (look, sign) = match (unsent.is_some() || away.is_some() || said.is_wrong, &held) {
@@ -245,7 +244,7 @@ fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let words = format!("{sign}{}", parts.join(" · "));
     let lines_max = if area.width < BOTH { 3 } else { 2 };
     let lines = in_lines(&words, width, lines_max);
-    // What is longer than a line covers the rule above it, and where it is narrow one more line. Nothing moves.
+    // A longer message covers the rule above it, and on a narrow screen one more line. Nothing moves.
     let first = area.y + 1 - u16::try_from(lines.len().max(1)).unwrap_or(1);
     for (line, y) in lines.into_iter().zip(first..) {
         let area = Rect { y, ..area };
@@ -254,7 +253,7 @@ fn status(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     }
 }
 
-/// A message in as many lines as it may have; a mark says where even that is not enough.
+/// A message in at most this many lines; a mark shows the cut.
 fn in_lines(words: &str, width: usize, lines_max: usize) -> Vec<String> {
     let mut lines = lines_of(words, width);
     let rest = lines.split_off(lines.len().min(lines_max));
@@ -264,7 +263,7 @@ fn in_lines(words: &str, width: usize, lines_max: usize) -> Vec<String> {
     lines
 }
 
-/// The keys that are of use now, as many as fit. Help and the way out are always there.
+/// Draws the keys of the present mode, as many as fit. Help and quit are always there.
 fn keys(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
     let ends = [(Action::Help, "help"), (Action::Quit, "end")];
     let width_of = |(action, word): &(Action, &str)| shown(*action).width() + word.width() + 3;

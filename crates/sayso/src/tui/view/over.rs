@@ -1,4 +1,4 @@
-//! What stands over the panes: the help, everything there is to do, a line that is being typed.
+//! Overlays: the help, the list of actions, and the input line.
 
 use super::super::paint::{Look, Paint, fit, fit_end};
 use super::super::press::{says, things};
@@ -10,7 +10,7 @@ use ratatui::widgets::{Clear, Widget};
 use sayso_server::keys::{Binding, KEYS, MOVING, SPEAKING};
 use unicode_width::UnicodeWidthStr;
 
-/// The keys, from the list that the pages have, too.
+/// Draws the key bindings, from the list shared with the pages.
 pub(super) fn help(scroll: usize, paint: Paint, area: Rect, to: &mut Buffer) {
     let lines = help_lines(paint, area.width);
     let room = usize::from(area.height);
@@ -20,7 +20,7 @@ pub(super) fn help(scroll: usize, paint: Paint, area: Rect, to: &mut Buffer) {
     }
 }
 
-/// How many lines the help has.
+/// The number of lines of the help.
 pub(in crate::tui) fn help_height(state: &State) -> usize {
     help_lines(Paint { colour: false }, state.size.0).len()
 }
@@ -74,7 +74,7 @@ fn beside(
     (0..count).map(next).collect()
 }
 
-/// Everything there is to do.
+/// Draws the list of all actions.
 pub(super) fn palette(
     typed: &str,
     at: usize,
@@ -105,7 +105,7 @@ pub(super) fn palette(
     Position::new(cursor, area.y)
 }
 
-/// A line that is being typed, in a box at the foot of the panes.
+/// Draws the input line, in a box at the foot of the panes.
 pub(super) fn field(field: &Field, paint: Paint, body: Rect, to: &mut Buffer) -> Position {
     let area = Rect { y: body.bottom() - 3, height: 3, ..body };
     Clear.render(area, to);
@@ -143,7 +143,7 @@ pub(super) fn field(field: &Field, paint: Paint, body: Rect, to: &mut Buffer) ->
     Position::new(x, area.y + 1)
 }
 
-/// What Enter does to it.
+/// Draws the keys of the input line.
 pub(super) fn field_keys(state: &State, field: &Field, paint: Paint, area: Rect, to: &mut Buffer) {
     let words = match &field.purpose {
         Purpose::Text(_) if !state.held.is_empty() => {

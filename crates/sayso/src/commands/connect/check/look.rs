@@ -1,4 +1,4 @@
-//! What can be told of a connected client without running it through a turn.
+//! Static checks of a connected client, which need no turn of its agent.
 
 use super::play;
 use crate::commands::connect::codex;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// How long a client may take to say its version.
+/// The time limit for `--version` of a client.
 const VERSION_MAX: Duration = Duration::from_secs(30);
 
 /// The first version of Claude Code that blocks when a hook cannot be run.
@@ -36,7 +36,7 @@ pub(in crate::commands::connect) fn scopes(places: &Places, client: Client) -> V
     Scope::ALL.into_iter().filter(is_connected).collect()
 }
 
-/// What a client of this kind cannot be kept from, whatever is set up.
+/// The gaps of a client that no setup closes.
 pub(in crate::commands::connect) const fn holes(client: Client) -> &'static [&'static str] {
     match client {
         Client::ClaudeCode => &["started with --bare or --safe-mode it runs no hooks"],
@@ -52,7 +52,7 @@ pub(in crate::commands::connect) const fn holes(client: Client) -> &'static [&'s
     }
 }
 
-/// Whether the settings are as they should be.
+/// Checks the settings files.
 pub(super) fn settings(places: &Places, client: Client, scopes: &[Scope]) -> Vec<Check> {
     let mut checks = vec![];
     for scope in scopes {
@@ -86,7 +86,7 @@ fn again(client: Client, scope: Scope) -> String {
     format!("connect it again: sayso connect {} --scope {}", client.name(), scope.name())
 }
 
-/// The program's version, and whether it is new enough.
+/// Checks that the program's version is new enough.
 pub(super) fn version(client: Client, program: &str) -> Check {
     let mut command = Command::new(program);
     command.arg("--version");
@@ -111,7 +111,7 @@ fn numbers(word: &str) -> Option<(&str, [u64; 3])> {
     Some((word, [parts.next()??, parts.next()??, parts.next()??]))
 }
 
-/// Whether Codex trusts our hooks; it says nothing of those it skips.
+/// Checks that Codex trusts our hooks; it does not report those it skips.
 pub(super) fn trust(places: &Places, program: &str, scopes: &[Scope]) -> Check {
     let Some(known) = codex::hooks_known(program, None, &places.project, &[]) else {
         let hint = "look at /hooks in Codex".to_owned();
@@ -141,7 +141,7 @@ pub(super) fn trust(places: &Places, program: &str, scopes: &[Scope]) -> Check {
     Check::ok("trust", "Codex trusts the hooks")
 }
 
-/// Whether Gemini CLI reads the settings of this project; it says nothing of those it leaves out.
+/// Checks that Gemini CLI reads the settings of this project; it does not report those it leaves out.
 fn trust_of_gemini(places: &Places) -> Check {
     let home = places.folder(Client::Gemini, Scope::User);
     let read = |path: &Path| Jsonc::read(&text(path)).ok().and_then(|json| json.get(&[]));
@@ -158,7 +158,7 @@ fn trust_of_gemini(places: &Places) -> Check {
     Check::failed("trust", seen, Some(hint.into()), Code::Invalid)
 }
 
-/// The rule for the folder nearest to the project counts.
+/// The rule of the folder nearest to the project applies.
 fn is_trusted_by_gemini(rules: &Value, project: &Path) -> bool {
     let rules = rules.as_object().into_iter().flatten().filter_map(|(path, level)| {
         let path = Path::new(path);
@@ -172,7 +172,7 @@ fn is_trusted_by_gemini(rules: &Value, project: &Path) -> bool {
     nearest.is_some_and(|(_, level)| level == "TRUST_FOLDER" || level == "TRUST_PARENT")
 }
 
-/// A setting that keeps hooks from being run, and the file it is in.
+/// Finds a setting that disables hooks, and its file.
 fn switched_off(places: &Places, client: Client) -> Option<(PathBuf, String)> {
     let folders = Scope::ALL.map(|scope| places.folder(client, scope));
     let json =

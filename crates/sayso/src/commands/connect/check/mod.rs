@@ -1,4 +1,4 @@
-//! `sayso connect --check`: whether the hooks of a client are really run, shown by running it.
+//! `sayso connect --check`: verifies that a client runs its hooks, by running the client.
 
 mod look;
 mod model;
@@ -16,34 +16,34 @@ use sayso_core::text::harmless_line;
 use sayso_core::{Code, Exit};
 use serde::Serialize;
 
-/// What was found of a client.
+/// The results of checking a client.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Checked {
-    /// The client.
+    /// The name of the client.
     client: String,
-    /// Where it is connected: project, user, or both.
+    /// The scopes in which it is connected: project, user, or both.
     scopes: Vec<String>,
-    /// Whether all checks passed.
+    /// True if all checks passed.
     healthy: bool,
     /// The checks, in order.
     checks: Vec<Check>,
-    /// What it cannot be kept from, whatever is set up.
+    /// The gaps of the client that no setup closes.
     holes: Vec<String>,
 }
 
-/// A client to look at.
+/// A client to check.
 pub(super) struct Subject<'a> {
     pub(super) client: Client,
     pub(super) program: Option<String>,
     pub(super) places: &'a Places,
-    /// Whether there is an MCP server to look for.
+    /// True if there is an MCP server to look for.
     pub(super) has_server: bool,
-    /// Whether it was named, and so is expected to be connected.
+    /// True if it was named, and so is expected to be connected.
     pub(super) is_meant: bool,
 }
 
 impl Subject<'_> {
-    /// Everything that can be told, by running the client once where it is connected.
+    /// Runs all checks, with one turn of the client where it is connected.
     pub(super) fn check(&self) -> Checked {
         let scopes = scopes(self.places, self.client);
         let mut checks = self.look(&scopes, true);
@@ -59,7 +59,7 @@ impl Subject<'_> {
         }
     }
 
-    /// What can be told without a turn; nothing is started unless `asks`.
+    /// Runs the static checks; nothing is started unless `asks`.
     pub(super) fn look(&self, scopes: &[Scope], asks: bool) -> Vec<Check> {
         let name = self.client.name();
         let mut checks = vec![];
@@ -98,7 +98,7 @@ impl Subject<'_> {
     }
 
     fn play(&self, program: &str) -> Vec<Check> {
-        // Codex, run without its user, notes on its own that they trust the project.
+        // Run without its user, Codex records on its own that they trust the project.
         let path = self.places.trust();
         let before = std::fs::read(&path).ok().filter(|_| self.client == Client::Codex);
         let played = play::play(self.client, program, &self.places.project);
@@ -152,7 +152,7 @@ impl Subject<'_> {
     }
 }
 
-/// Why nothing can be told.
+/// The check that failed because no turn took place.
 fn no_turn(played: &Played) -> Check {
     let last = played.ran.said.lines().rev().find(|line| !line.trim().is_empty());
     let last = harmless_line(last.unwrap_or("nothing").trim());
@@ -166,7 +166,7 @@ fn no_turn(played: &Played) -> Check {
     Check::failed("turn", &seen, Some(hint), Code::Failure)
 }
 
-/// Shows what was found, and says how it ends.
+/// Prints the results, and returns the exit code.
 pub(super) fn report(out: &Out, all: &[Checked]) -> Exit {
     let exit = all.iter().flat_map(|checked| &checked.checks).find_map(Check::exit);
     if out.json {

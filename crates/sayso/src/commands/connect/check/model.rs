@@ -1,41 +1,41 @@
-//! A model that follows a script: it calls the client's shell once and says goodbye. It speaks as the
-//! providers do, on loopback, so that a client can be run without a network and without an account.
+//! A scripted model server on loopback: it calls the client's shell once and says goodbye. It implements the
+//! providers' APIs, so that a client can be run without a network and without an account.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most that is read of a request.
+/// The maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The id of the one call, by which it is known again in what the client says next.
+/// The id of the one tool call, by which its result is recognised.
 const CALL: &str = "call_sayso_check";
 
-/// What clients call their shell.
+/// The names that clients give their shell tool.
 const SHELLS: [&str; 4] = ["Bash", "exec_command", "run_shell_command", "bash"];
 
-/// What was asked of the model.
+/// The requests to the model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heard {
-    /// Requests for a turn, however small.
+    /// The number of requests for a turn.
     pub(super) requests: usize,
-    /// Whether a shell was offered and called.
+    /// True if a shell tool was offered and called.
     pub(super) has_called: bool,
-    /// Everything that was said after the call.
+    /// All request bodies after the call.
     pub(super) after: String,
-    /// Whether one of our own tools was on offer.
+    /// True if one of our own tools was offered.
     pub(super) has_own_tool: bool,
 }
 
-/// The model. It answers as long as the process lives.
+/// The model server. It answers as long as the process lives.
 pub(super) struct Model {
     pub(super) url: String,
     heard: Arc<Mutex<Heard>>,
 }
 
 impl Model {
-    /// Begins to listen. The one call runs this command; `own_tool` is looked for among the tools.
+    /// Starts the server. The one tool call runs this command; `own_tool` is looked for among the tools.
     pub(super) fn start(command: String, own_tool: &'static str) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -44,7 +44,7 @@ impl Model {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (heard, command) = (Arc::clone(&shared), command.clone());
-                // A client that goes away in between is no concern of ours.
+                // A dropped connection of the client is no error here.
                 std::thread::spawn(move || serve(&stream, &heard, &command, own_tool));
             }
         });
@@ -56,7 +56,7 @@ impl Model {
     }
 }
 
-/// One request and its answer.
+/// Handles one request.
 fn serve(
     stream: &TcpStream,
     heard: &Mutex<Heard>,
@@ -66,7 +66,7 @@ fn serve(
     let mut reader = BufReader::new(stream);
     let (method, target, body) = read(&mut reader)?;
     let (status, kind, answer) = match (method.as_str(), target.starts_with('/')) {
-        // A proxy's request: it is for somebody else, and nothing leaves this machine.
+        // A proxy request: it is for another host, and nothing leaves this machine.
         ("CONNECT", _) | (_, false) => ("403 Forbidden", JSON, json!({}).to_string()),
         ("POST", true) => {
             let path = target.split('?').next().unwrap_or_default();
@@ -87,7 +87,7 @@ fn serve(
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// The method, the target and the body of a request.
+/// Reads the method, the target and the body of a request.
 fn read(reader: &mut impl BufRead) -> std::io::Result<(String, String, Vec<u8>)> {
     let first = line(reader)?;
     let mut words = first.split_whitespace().map(str::to_owned);
@@ -130,7 +130,7 @@ fn take(reader: &mut impl Read, length: usize, body: &mut Vec<u8>) -> std::io::R
     reader.take(length as u64).read_to_end(body).map(drop)
 }
 
-/// What the model says to a request, in the words of the provider whose path it is.
+/// The response to a request, in the format of the provider whose path it is.
 fn answer(
     path: &str,
     body: &[u8],
@@ -161,7 +161,7 @@ fn answer(
     dialect.says(&request, call)
 }
 
-/// The shell among the tools of a request, wherever its provider lists them.
+/// Finds the shell among the tools of a request, in the list of each provider.
 fn shell_of(request: &Value) -> Option<&'static str> {
     let tools = request["tools"].as_array()?;
     let offers = |name: &str| {
@@ -174,7 +174,7 @@ fn shell_of(request: &Value) -> Option<&'static str> {
     SHELLS.into_iter().find(|name| offers(name))
 }
 
-/// How a provider speaks.
+/// The API of a provider.
 enum Dialect {
     Messages,
     Responses,
@@ -327,7 +327,7 @@ fn gemini(request: &Value, call: Option<(&str, Value)>) -> Value {
     let wants_json = request["generationConfig"]["responseMimeType"] == JSON;
     let part = match call {
         Some((tool, input)) => json!({"functionCall": {"id": CALL, "name": tool, "args": input}}),
-        // It asks which model to take, or who speaks next.
+        // A request to pick the model, or the next speaker.
         None if wants_json => {
             let choice =
                 json!({"reasoning": "a check", "model_choice": "flash", "next_speaker": "user"});

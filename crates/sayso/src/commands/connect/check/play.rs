@@ -1,4 +1,4 @@
-//! Running the real client once, with its user's own settings and a scripted model.
+//! Runs the real client once, with its user's own settings and a scripted model.
 
 use super::model::{Heard, Model};
 use crate::commands::hook::PROBE;
@@ -13,32 +13,32 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a client may take for one turn. opencode may look for its plugins' helpers first.
+/// The time limit of one turn. opencode may look for its plugins' helpers first.
 const TURN_MAX: Duration = Duration::from_secs(150);
 
 const LOOK_EVERY: Duration = Duration::from_millis(30);
 
-/// How much is kept of what a client printed.
+/// The most bytes kept of a client's output.
 const SAID_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What a client is asked; the model does not read it.
+/// The prompt of the client; the model does not read it.
 const PROMPT: &str = "Check that sayso is asked before a tool is run.";
 
-/// A tool of our own that the model looks for.
+/// The tool of our own that the model looks for.
 const OWN_TOOL: &str = "ask_human";
 
-/// What the turn showed.
+/// The observations from a turn.
 pub(super) struct Played {
     pub(super) heard: Heard,
-    /// Each hook that was run: its event, and why it could not have ruled.
+    /// Each hook that was run: its event, and the reason if it could not have ruled.
     pub(super) hooks: Vec<(String, Option<String>)>,
-    /// Whether the call ran.
+    /// True if the tool call ran.
     pub(super) has_run: bool,
-    /// How the client ended.
+    /// The exit of the client.
     pub(super) ran: Ran,
 }
 
-/// What a program left behind.
+/// The output of a program.
 pub(super) struct Ran {
     pub(super) is_in_time: bool,
     pub(super) said: String,
@@ -46,13 +46,13 @@ pub(super) struct Ran {
 
 /// Lets the client take one turn in a folder.
 pub(super) fn play(client: Client, program: &str, folder: &Path) -> std::io::Result<Played> {
-    // In the project, where clients let things be written without asking anybody.
+    // In the project, where clients allow writing without asking.
     let scratch = tempfile::Builder::new().prefix("check-").tempdir_in(folder.join(FOLDER))?;
     let (ran, notes) = (scratch.path().join("ran"), scratch.path().join("notes"));
     let model = Model::start(format!("touch {}", ran.display()), OWN_TOOL)?;
     let mut command = Command::new(program);
     command.current_dir(folder).env(PROBE, &notes);
-    // Ours would be told from those of an agent that runs this.
+    // Our own markers would be reported as those of the agent that runs this.
     for (marker, _) in MARKERS {
         command.env_remove(marker);
     }
@@ -88,9 +88,9 @@ fn claude_code(command: &mut Command, url: &str) {
         command.env(name, value.as_str().unwrap_or_default());
     }
     command.args(["-p", PROMPT, "--output-format", "stream-json", "--verbose"]);
-    // Without a hook the call is to run: else nobody could tell what kept it from it.
+    // Without a hook the call must run: a block by the client itself would look the same.
     command.args(["--no-session-persistence", "--allowedTools", "Bash(touch:*)"]);
-    // What the user's settings say of variables would count before our environment.
+    // Variables in the user's settings would override our environment.
     command.args(["--settings", &json!({"env": variables}).to_string()]);
 }
 
@@ -119,7 +119,7 @@ fn gemini(command: &mut Command, url: &str, scratch: &Path) -> std::io::Result<(
     const PLACE: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
     let given = std::env::var_os(PLACE).filter(|path| !path.is_empty());
     let system = given.unwrap_or_else(|| "/etc/gemini-cli/settings.json".into());
-    // Those of the system count before the user's: theirs say how to log in, and we have no login.
+    // System settings override the user's: those name a login, and there is none here.
     let text = std::fs::read_to_string(system).unwrap_or_default();
     let mut settings: Value = serde_json::from_str(&text).unwrap_or_else(|_| json!({}));
     settings["security"]["auth"]["selectedType"] = "gemini-api-key".into();
@@ -148,12 +148,12 @@ fn opencode(command: &mut Command, url: &str, scratch: &Path) {
     for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE"] {
         command.env(format!("OPENCODE_DISABLE_{name}"), "1");
     }
-    // Its conversations are kept in a database; this one is nobody's.
+    // Conversations are kept in a database; this one is temporary.
     command.env("OPENCODE_DB", scratch.join("opencode.db"));
     command.args(["run", "--format", "json", "--model", "sayso-check/model", PROMPT]);
 }
 
-/// Runs a program for a limited time and ends it with all that it started.
+/// Runs a program for a limited time and ends it with all its child processes.
 pub(super) fn run(command: &mut Command, limit: Duration) -> std::io::Result<Ran> {
     let mut said = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
